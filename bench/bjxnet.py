@@ -41,7 +41,7 @@ from epochzero.code.graph import MOST_NODES, graph_of
 from epochzero.locate.corpus import searched
 from epochzero.locate.query import query_of
 from epochzero.locate.techniques.bjxnet import CARD, FileGraph, numbered, report_words
-from epochzero.locate.techniques.bjxnet_network import Example, Network, fit
+from epochzero.locate.techniques.bjxnet_network import BjxNet, TrainingBug, fit
 from epochzero.study.localization.bugs import PYTHON, Bug, bugs_of, clones
 from epochzero.study.localization.ranks import ranked
 
@@ -161,7 +161,7 @@ class Trees:
         return [self._graphs.get(file.blob, nothing) for file in files]
 
 
-def _example(one: Measured, bug: Bug, trees: Trees) -> Example:
+def _example(one: Measured, bug: Bug, trees: Trees) -> TrainingBug:
     """The files of a fix, BM25's likeliest others, and some at random."""
     draw = np.random.default_rng([SEED, _number(bug.report.id)])
     wanted = list(one.example.wanted)[:MOST_WANTED]
@@ -171,7 +171,7 @@ def _example(one: Measured, bug: Bug, trees: Trees) -> Example:
     chosen = [*wanted, *order[:LIKELY], *drawn]
     snapshot, files = trees.before(bug)
     assert len(files) == len(one.scores["bm25"])
-    return Example(
+    return TrainingBug(
         report_words(query_of(bug.report)),
         trees.graphs(snapshot, [files[n] for n in chosen]),
         np.arange(len(chosen)) < len(wanted),
@@ -199,7 +199,7 @@ def _drawn(measured: Sequence[Measured], most: int) -> list[Measured]:
 def _cross_validated(
     asked: Sequence[Measured],
     learned: Sequence[Measured],
-    examples: Mapping[str, Example],
+    examples: Mapping[str, TrainingBug],
     bugs: Mapping[str, Bug],
     trees: Trees,
     options: BjxnetOptions,
@@ -219,7 +219,7 @@ def _cross_validated(
         _tell(f"fold {fold}: {len(own)} bugs ranked", start)
 
 
-def _fit(examples: Sequence[Example], options: BjxnetOptions) -> Network:
+def _fit(examples: Sequence[TrainingBug], options: BjxnetOptions) -> BjxNet:
     start = time.perf_counter()
     return fit(
         examples,
@@ -252,7 +252,7 @@ def _tables(
     }
 
 
-def _ship(network: Network, projects: Mapping[str, int], options: BjxnetOptions) -> None:
+def _ship(network: BjxNet, projects: Mapping[str, int], options: BjxnetOptions) -> None:
     """Writes the weights, in half precision, with the card."""
     card = {
         "trained_on": {

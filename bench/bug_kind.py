@@ -38,8 +38,8 @@ from train_bug_kind import (
 )
 
 from epochzero.locate.blame import blames, prime_suspect
+from epochzero.locate.bug_kind import TYPES, features
 from epochzero.locate.environment import read_environment
-from epochzero.locate.kind import TYPES, features
 from epochzero.locate.query import query_of
 from epochzero.locate.report import Report
 

@@ -35,14 +35,14 @@ from epochzero.locate.techniques.buglocator import BugLocator
 from epochzero.locate.techniques.dnnloc import (
     COLUMNS,
     SPACES,
-    Layer,
-    Network,
+    DenseLayer,
+    DnnLocModel,
     columns,
     file_weights,
     report_counts,
 )
 from epochzero.locate.techniques.vectors import log_frequency
-from epochzero.study.localization.bugs import Bug, Case, bugs_of, by_project, cases_of, clones
+from epochzero.study.localization.bugs import Bug, BugCase, bugs_of, by_project, cases_of, clones
 from epochzero.study.localization.ranks import ranked
 
 __all__ = ["SETTINGS", "Example", "examples_of", "fit", "jobs_of", "vocabularies", "words_of"]
@@ -167,7 +167,7 @@ def examples_of(
     return found
 
 
-def _example(case: Case, vocabulary: Hashes) -> Example:
+def _example(case: BugCase, vocabulary: Hashes) -> Example:
     query, corpus = query_of(case.bug.report), case.corpus
     weights = file_weights(corpus, vocabulary)
     mentions = Context(query, corpus, opened=0.0).mentions
@@ -188,7 +188,7 @@ def _example(case: Case, vocabulary: Hashes) -> Example:
 # -- Training ----------------------------------------------------------------------------------
 
 
-def fit(examples: Sequence[Example], vocabulary: Hashes, words: Hashes) -> Network:
+def fit(examples: Sequence[Example], vocabulary: Hashes, words: Hashes) -> DnnLocModel:
     """The network learned from bugs, one part after the other (Section III).
 
     The combining network learns from relevancies of networks that did not see the project, as it
@@ -215,7 +215,7 @@ def fit(examples: Sequence[Example], vocabulary: Hashes, words: Hashes) -> Netwo
     return replace(network, combination=_classifier(inputs, wanted, "combination"))
 
 
-def _projecting(examples: Sequence[Example], vocabulary: Hashes, known: Numbers) -> Network:
+def _projecting(examples: Sequence[Example], vocabulary: Hashes, known: Numbers) -> DnnLocModel:
     """A network that can project, and nothing else yet."""
     counts = np.stack([example.report[known] for example in examples])
     held = np.count_nonzero(counts, axis=0)
@@ -228,12 +228,12 @@ def _projecting(examples: Sequence[Example], vocabulary: Hashes, known: Numbers)
             rows = draw.permutation(example.learned)[:ENCODED]
             tables.append(example.spaces[space].dense(rows, known))
         encoders[space] = _encoder(np.concatenate(tables))
-    none = Layer(np.zeros((0, 0), np.float32), np.zeros(0, np.float32))
-    return Network(vocabulary[known], rarity, encoders, (none, none), (none, none))
+    none = DenseLayer(np.zeros((0, 0), np.float32), np.zeros(0, np.float32))
+    return DnnLocModel(vocabulary[known], rarity, encoders, (none, none), (none, none))
 
 
 def _coded(
-    network: Network, example: Example, known: Numbers, rows: Numbers
+    network: DnnLocModel, example: Example, known: Numbers, rows: Numbers
 ) -> tuple[Floats, Floats]:
     """The projections of a report and of some files."""
     weights = {space: example.spaces[space].dense(rows, known) for space in SPACES}
@@ -241,16 +241,16 @@ def _coded(
 
 
 def _relating(
-    network: Network,
+    network: DnnLocModel,
     coded: Sequence[tuple[Floats, Floats]],
     wanted: Sequence[npt.NDArray[np.bool_]],
-) -> Network:
+) -> DnnLocModel:
     """The network with a relevancy learned from projections."""
     pairs = [np.hstack([np.repeat(report, len(of), axis=0), of]) for report, of in coded]
     return replace(network, relevancy=_classifier(pairs, wanted, "relevancy"))
 
 
-def _encoder(table: Floats) -> Layer:
+def _encoder(table: Floats) -> DenseLayer:
     """The encoder of an autoencoder (Section V) that makes vectors similar to what they were."""
     rows = torch.from_numpy(table[table.any(axis=1)].astype(np.float32))
     rows = torch.nn.functional.normalize(rows)
@@ -269,7 +269,7 @@ def _encoder(table: Floats) -> Layer:
 
 def _classifier(
     inputs: Sequence[Floats], wanted: Sequence[npt.NDArray[np.bool_]], part: str
-) -> tuple[Layer, Layer]:
+) -> tuple[DenseLayer, DenseLayer]:
     """A network with one hidden layer that tells the files wanted from others.
 
     Each bug is drawn as often as another, and for each a file wanted as often as a wrong one.
@@ -311,8 +311,8 @@ def _trained(model: torch.nn.Module, loss: Callable[[], torch.Tensor], rounds: i
         schedule.step()
 
 
-def _layer(linear: torch.nn.Linear) -> Layer:
-    return Layer(linear.weight.detach().numpy().T.copy(), linear.bias.detach().numpy().copy())
+def _layer(linear: torch.nn.Linear) -> DenseLayer:
+    return DenseLayer(linear.weight.detach().numpy().T.copy(), linear.bias.detach().numpy().copy())
 
 
 # -- Measuring ---------------------------------------------------------------------------------
@@ -370,9 +370,9 @@ def vocabularies(
     return learned, np.unique(np.concatenate(list(learned.values())))
 
 
-def _ranks(network: Network, example: Example, vocabulary: Hashes) -> Ranks:
+def _ranks(network: DnnLocModel, example: Example, vocabulary: Hashes) -> Ranks:
     # What ships ranks with the shortened weights, so these are measured.
-    shortened = Network.of(network.as_json())
+    shortened = DnnLocModel.of(network.as_json())
     known = np.flatnonzero(np.isin(vocabulary, shortened.words))
     coded = _coded(shortened, example, known, np.arange(len(example.wanted)))
     own = shortened.combined(shortened.relevancies(*coded), example.table)

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from common import save
 
-from epochzero.check.dryrun.attempt import Attempt, Plan, attempt
+from epochzero.check.dryrun.attempt import DryRunAttempt, DryRunPlan, attempt
 from epochzero.check.dryrun.contain.model import Limits
 from epochzero.check.job import read_job
 from epochzero.check.target.gpus import presets
@@ -48,18 +48,18 @@ def main() -> None:
         keep(passed, seconds)
 
 
-def ran(python: str, script: str, distributed: bool) -> Attempt:
+def ran(python: str, script: str, distributed: bool) -> DryRunAttempt:
     """One run of one idiom."""
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "train.py").write_text(script, encoding="utf-8")
         launcher = ("-m", "torch.distributed.run", "--nproc_per_node", "8")
         command = (python, *(launcher if distributed else ()), "train.py")
         (job,) = read_job(command, Path(folder), dict(os.environ)).jobs
-        plan = Plan("fake", (GPU,) * 8)
+        plan = DryRunPlan("fake", (GPU,) * 8)
         return attempt(job, plan, Limits(seconds=SECONDS), dict(os.environ), lambda _: None)
 
 
-def passes(run: Attempt, fails: str) -> bool:
+def passes(run: DryRunAttempt, fails: str) -> bool:
     """Whether it came to its end, or failed as it would on the GPU."""
     if not fails:
         return run.ending == "finished" and not run.unfit

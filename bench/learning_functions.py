@@ -32,7 +32,7 @@ from epochzero.locate.query import query_of
 from epochzero.locate.ranker import Trees, ranked
 from epochzero.locate.search import shares_of
 from epochzero.locate.techniques.combined import Combined
-from epochzero.study.localization.bugs import Bug, Case, bugs_of, by_project, cases_of, clones
+from epochzero.study.localization.bugs import Bug, BugCase, bugs_of, by_project, cases_of, clones
 
 __all__ = [
     "FUNCTION_SETTINGS",
@@ -147,7 +147,7 @@ def _project(job: _Job) -> list[FunctionExample]:
         return known
     found = []
     for case in cases_of(bugs, Repository(clone), Cache(work / "cache" / project)):
-        if isinstance(case, Case) and case.bug.report.id in files:
+        if isinstance(case, BugCase) and case.bug.report.id in files:
             bug = case.bug.report.id
             table = Table(case.corpus)
             if wanted := _wanted(case, table):
@@ -159,7 +159,7 @@ def _project(job: _Job) -> list[FunctionExample]:
 
 
 def _example(
-    case: Case, table: Table, wanted: Sequence[int], learned: Floats, localized: bool
+    case: BugCase, table: Table, wanted: Sequence[int], learned: Floats, localized: bool
 ) -> FunctionExample:
     query, corpus = query_of(case.bug.report), case.corpus
     mentioned = mentions(query, corpus)
@@ -189,7 +189,7 @@ def _example(
     )
 
 
-def _wanted(case: Case, table: Table) -> list[int]:
+def _wanted(case: BugCase, table: Table) -> list[int]:
     """The rows of the functions that the fix changed."""
     found = set()
     for file in case.bug.raw["fix"]["files"]:

@@ -26,7 +26,7 @@ from epochzero.locate.query import Query, query_of
 from epochzero.locate.ranker import LEARNED
 from epochzero.locate.techniques import TECHNIQUES
 from epochzero.locate.techniques.combined import COMBINED
-from epochzero.study.localization.bugs import PYTHON, Bug, Case, Tree, cases_of
+from epochzero.study.localization.bugs import PYTHON, Bug, BugCase, Tree, cases_of
 
 __all__ = ["Job", "Project", "keep", "measured_project"]
 
@@ -98,7 +98,7 @@ def _compute(job: Job, missing: Sequence[str]) -> None:
     featured = not job.kept("features").exists()
     scores: dict[str, dict[str, Floats]] = {name: {} for name in missing}
     measured, lost = [], []
-    last: Case | None = None
+    last: BugCase | None = None
     start = time.perf_counter()
     for case in cases_of(job.bugs, repository, Cache(job.cache / job.project), job.tree):
         if isinstance(case, str):
@@ -129,7 +129,7 @@ def keep(path: Path, what: object) -> None:
     partial.rename(path)
 
 
-def _measure(case: Case, query: Query, seconds: float) -> Measured:
+def _measure(case: BugCase, query: Query, seconds: float) -> Measured:
     start = time.perf_counter()
     names, values = features_of(query, case.corpus)
     taken = time.perf_counter() - start
@@ -152,7 +152,7 @@ def _measure(case: Case, query: Query, seconds: float) -> Measured:
 
 
 def _speed(
-    repository: Repository, case: Case, methods: Sequence[str]
+    repository: Repository, case: BugCase, methods: Sequence[str]
 ) -> Mapping[str, tuple[float, float]]:
     """Seconds to the first answer, nothing being kept, and to the next, by method.
 

@@ -32,7 +32,7 @@ from epochzero.models.fairness import Budget, PeopleTable, train_network
 from epochzero.models.fairness.adf import require_sklearn
 from epochzero.models.fairness.retraining import retrained_with
 from epochzero.models.fairness.search import Found
-from epochzero.models.fairness.searching import MOST, compare_searches, search_all
+from epochzero.models.fairness.search_plan import MOST, compare_searches, search_all
 from epochzero.models.fairness.subject import Subject
 from epochzero.models.fairness.synthetic import KINDS
 

@@ -26,9 +26,9 @@ from common import SEED, mean, rate, save
 from epochzero.check import CheckResult, Limits, Target, check
 from epochzero.check.target import read_target
 from epochzero.models.generate import break_one, generate, program
-from epochzero.models.generate.breaking import BREAKS
+from epochzero.models.generate.faulty_networks import BREAKS
 from epochzero.models.generate.feature_model import feature_model
-from epochzero.models.generate.plan import Plan
+from epochzero.models.generate.plan import NetworkPlan
 from epochzero.models.generate.sampling import diverse_products, mean_distance, random_products
 
 SIZES = (5, 10, 20, 50)
@@ -67,7 +67,7 @@ def distances(seeds: int) -> dict[str, object]:
     return found
 
 
-def plans() -> Iterator[Plan]:
+def plans() -> Iterator[NetworkPlan]:
     """Networks of diverse sets, one after the other, without end."""
     seed = SEED
     while True:

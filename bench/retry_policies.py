@@ -31,7 +31,7 @@ from epochzero.errors import InputError
 from epochzero.logs.source import Log, find_logs
 from epochzero.run.model import Started
 from epochzero.run.progress import told
-from epochzero.run.retry import Attempt, decide, load_policy, unseeded
+from epochzero.run.retry import PastAttempt, decide, load_policy, unseeded
 
 POLICIES = ("always-3", "nvrx", "never", "auto")
 # Share of GPU time over share of failures, Figure 10.
@@ -63,7 +63,7 @@ class Case:
     name: str
     recoverable: bool
     phase: str
-    attempt: Attempt
+    attempt: PastAttempt
     reaction: str = ""
 
 
@@ -126,11 +126,11 @@ def _lab(openpai: OpenPai | None) -> Iterable[Case]:
         yield Case(job.name, retry == "may_succeed", phase, attempt, reaction)
 
 
-def _attempt(diagnosis: Diagnosis, logs: Iterable[Log]) -> Attempt:
+def _attempt(diagnosis: Diagnosis, logs: Iterable[Log]) -> PastAttempt:
     """With what `epochzero run` reads of checkpoints."""
     lines = (line for log in logs for block in log.blocks() for line in block.data.splitlines())
     told_of = (told(line.decode("utf-8", "replace")) for line in lines)
-    return Attempt.of(diagnosis, checkpoint=any("checkpoint" in found for found in told_of))
+    return PastAttempt.of(diagnosis, checkpoint=any("checkpoint" in found for found in told_of))
 
 
 def _draws(diagnosis: Diagnosis, name: str) -> bool:

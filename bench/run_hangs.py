@@ -21,7 +21,7 @@ from pathlib import Path
 from common import LAB, save
 
 from epochzero.run.journal import NAME, read_journal
-from epochzero.run.model import Event, Record, Sample
+from epochzero.run.model import JobEvent, Record, Sample
 
 __all__ = ["Played", "play"]
 
@@ -95,8 +95,10 @@ def _records(home: str) -> list[Record]:
     ]
 
 
-def _hang(records: Sequence[Record]) -> Event | None:
-    stalls = (record for record in records if isinstance(record, Event) and record.what == "stall")
+def _hang(records: Sequence[Record]) -> JobEvent | None:
+    stalls = (
+        record for record in records if isinstance(record, JobEvent) and record.what == "stall"
+    )
     return next(stalls, None)
 
 

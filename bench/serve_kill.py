@@ -38,10 +38,10 @@ from sqlalchemy import select
 from epochzero.errors import InputError
 from epochzero.run.journal import Journal
 from epochzero.run.model import Concluded, Ended, Output, Sample, Started
-from epochzero.run.sending import Destination, send_attempt
+from epochzero.run.upload import Destination, send_attempt
 from epochzero.store.database import Database, open_database
 from epochzero.store.queries import read_log
-from epochzero.store.schema import Attempt, Failure, Job, Rank
+from epochzero.store.schema import AttemptRow, FailureRow, JobRow, Rank
 from epochzero.store.schema import Sample as SampleRow
 from epochzero.store.teams import add_team, add_token
 from epochzero.web.client import Client
@@ -327,7 +327,9 @@ def _lost(database: Database, written: Mapping[str, _Written]) -> Iterator[str]:
         yield f"the job {job}"
     for job in states.keys() - wanted:
         yield f"the job {job} is there, and nobody was told so"
-    ranks, samples, failures = (_count(database, *kind) for kind in ((), (SampleRow,), (Failure,)))
+    ranks, samples, failures = (
+        _count(database, *kind) for kind in ((), (SampleRow,), (FailureRow,))
+    )
     for job in wanted.keys() & states:
         if states[job] != "failed":
             yield f"{job} is {states[job]}"
@@ -342,12 +344,12 @@ def _lost(database: Database, written: Mapping[str, _Written]) -> Iterator[str]:
 
 def _states(database: Database) -> dict[str, str]:
     with database.read() as session:
-        return {row.id: row.state for row in session.execute(select(Job.id, Job.state))}
+        return {row.id: row.state for row in session.execute(select(JobRow.id, JobRow.state))}
 
 
-def _count(database: Database, *below: type[SampleRow] | type[Failure]) -> Counter[str]:
+def _count(database: Database, *below: type[SampleRow] | type[FailureRow]) -> Counter[str]:
     """How many ranks each job has, or rows below them."""
-    query = select(Attempt.job_id).join(Rank, Rank.attempt_id == Attempt.id)
+    query = select(AttemptRow.job_id).join(Rank, Rank.attempt_id == AttemptRow.id)
     for kind in below:
         query = query.join(kind, kind.rank_id == Rank.id)
     with database.read() as session:

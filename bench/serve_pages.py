@@ -30,7 +30,7 @@ import psutil
 from common import RESULTS, percentile, save
 from sqlalchemy import text
 
-from epochzero.store.counting import uncounted
+from epochzero.store.daily_counts import uncounted
 from epochzero.store.database import Database, open_database
 from epochzero.store.schema import Base
 

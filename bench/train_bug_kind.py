@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from common import data_file
 
-from epochzero.locate.kind import TYPES, KindModel, features
+from epochzero.locate.bug_kind import TYPES, KindModel, features
 from epochzero.locate.query import Query, query_of
 from epochzero.locate.report import Report
 

@@ -30,7 +30,7 @@ from epochzero.run.watch.child.hooks import Hooks
 from epochzero.run.watch.child.observer import Observer
 from epochzero.run.watch.child.records import Records
 from epochzero.run.watch.child.schedule import Schedule
-from epochzero.run.watch.history import History, read_records
+from epochzero.run.watch.history import TrainingHistory, read_records
 from epochzero.run.watch.methods.classifiers import SCALE, Array
 from epochzero.run.watch.methods.deepfd import (
     FAULTS,
@@ -140,7 +140,7 @@ def mutants(program: Program, fault: str, drawn: random.Random) -> Sequence[Prog
     return [replace(program, epochs=count) for count in sorted(counts)]
 
 
-def run(program: Program, seed: int) -> tuple[History, float]:
+def run(program: Program, seed: int) -> tuple[TrainingHistory, float]:
     """What is seen of a training, and how well it does on unseen data: 1 is the best."""
     records: list[dict[str, Any]] = []
     observer = Observer(Records(hear=records.append), Schedule(every=6))

@@ -22,7 +22,7 @@ from watch_runs import recorded
 
 from epochzero.run.watch.confirmation import lasting
 from epochzero.run.watch.faults import catalogue
-from epochzero.run.watch.history import History, read_records
+from epochzero.run.watch.history import TrainingHistory, read_records
 from lab.watch.cases import VARIED, held_out_varied
 
 TARGET = Path(__file__).resolve().parent.parent / "src/epochzero/run/watch/confirmation.json"
@@ -55,7 +55,7 @@ def unused() -> Iterator[Case]:
             yield Case(f"varied/{path.stem}", "varied_healthy", path.read_text(encoding="utf-8"))
 
 
-def lasting_ever(history: History) -> set[str]:
+def lasting_ever(history: TrainingHistory) -> set[str]:
     """The words of findings that last at any of the moments."""
     moments = [history.until(int(share * history.count)) for share in SHARES]
     return {word for one in (*moments, history) for word in lasting(one, catalogue(), catalogue())}

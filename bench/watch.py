@@ -42,7 +42,7 @@ from epochzero.run.watch.child.begin import FILE_VARIABLE
 from epochzero.run.watch.history import Record, read_records
 from epochzero.run.watch.live import WATCH_COMPANIONS
 from epochzero.run.watch.methods import NAMES, by_name
-from epochzero.run.watch.model import Watched
+from epochzero.run.watch.model import WatchResult
 
 sys.path.insert(0, str(REPOSITORY))
 from lab.watch.cases import (
@@ -94,10 +94,10 @@ class Seen:
     """A case with what a method says of it after each cut of its iterations."""
 
     case: Case
-    verdicts: Mapping[float, Watched]
+    verdicts: Mapping[float, WatchResult]
 
     @property
-    def last(self) -> Watched:
+    def last(self) -> WatchResult:
         return self.verdicts[CUTS[-1]]
 
 
@@ -220,7 +220,7 @@ def _records(case: Case, folder: Path, python: str) -> list[Record] | None:
     return [json.loads(line) for line in kept.read_bytes().splitlines()]
 
 
-def _verdicts(records: Sequence[Record], method: Any) -> dict[float, Watched]:
+def _verdicts(records: Sequence[Record], method: Any) -> dict[float, WatchResult]:
     total = max((int(r["iteration"]) + 1 for r in records if "iteration" in r), default=1)
     return {
         cut: method(read_records(_until(records, cut * total) if cut < 1 else records))
@@ -336,7 +336,7 @@ def is_named(case: Case, word: str) -> bool:
     return word in {case.truth["fault"], *case.truth.get("also", ())}
 
 
-def _is_named(case: Case, watched: Watched) -> bool:
+def _is_named(case: Case, watched: WatchResult) -> bool:
     return watched.root is not None and is_named(case, watched.root.word)
 
 

@@ -20,7 +20,7 @@ from common import save
 from train_watch_confirmation import SHARES
 from watch import Case, cases_of_lab, is_named
 
-from epochzero.run.watch.history import History, read_records
+from epochzero.run.watch.history import TrainingHistory, read_records
 from epochzero.run.watch.live import TOLD
 from epochzero.run.watch.model import CONFIRMED
 from epochzero.run.watch.verdict import conclude
@@ -63,7 +63,7 @@ def _part(case: Case) -> str:
     return "held out before" if case.held_out else "open"
 
 
-def counted(case: Case, history: History) -> Counter[str]:
+def counted(case: Case, history: TrainingHistory) -> Counter[str]:
     """What is to be counted of one training."""
     moments = [history.until(int(share * history.count)) for share in SHARES]
     verdicts = [conclude(one) for one in (*moments, history)]

@@ -69,7 +69,7 @@ def test_the_json_guide_names_every_field() -> None:
     guide = (ROOT / "docs/json.md").read_text(encoding="utf-8")
     described_types = (
         Diagnosis, Ranking, Item, Reason, Extrinsic, CheckResult, Finding, Unknown,
-        Profile, Table, Column, Numbers, Fault, Validated, data.Finding,
+        Profile, Table, Column, Numbers, Fault, Validated, data.DataFinding,
     )  # fmt: skip
     for described in described_types:
         for field in fields(described):

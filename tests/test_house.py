@@ -192,8 +192,8 @@ def test_the_package_itself_imports_no_room() -> None:
     assert {n for n in imported("__init__.py") if n.startswith("epochzero.")} <= {
         "epochzero.errors",
         *(f"epochzero.errors.{name}" for name in ("CatalogError", "EpochZeroError", "InputError")),
-        "epochzero.late",
-        "epochzero.late.load_late",
+        "epochzero.lazy_exports",
+        "epochzero.lazy_exports.load_late",
     }
 
 

@@ -52,7 +52,7 @@ def test_each_command_starts_on_its_own(name: str) -> None:
 def test_starting_loads_no_room() -> None:
     code = "import epochzero, sys; print([n for n in sys.modules if n.startswith('epochzero.')])"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == "['epochzero.errors', 'epochzero.late']"
+    assert ran.stdout.strip() == "['epochzero.errors', 'epochzero.lazy_exports']"
 
 
 def test_a_room_of_models_that_shares_its_name_with_a_function_gives_the_function() -> None:

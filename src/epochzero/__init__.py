@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from epochzero.errors import CatalogError, EpochZeroError, InputError
-from epochzero.late import load_late
+from epochzero.lazy_exports import load_late
 
 if TYPE_CHECKING:
     from epochzero.check import CheckResult, Target, check

@@ -20,8 +20,6 @@ from pathlib import Path
 
 from epochzero.file_access import unconfined
 
-__all__ = ["BUILT", "key_of", "load", "store", "use"]
-
 BUILT = Path(__file__).with_name("built")
 """The directory that the build of a wheel fills; it does not exist in an editable installation."""
 LARGEST_BYTES = 64 << 20

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["CatalogError", "EpochZeroError", "InputError", "TrainingFault"]
-
 
 class EpochZeroError(Exception):
     """Anything that EpochZero reports to its user; the message says what, where and what to do."""

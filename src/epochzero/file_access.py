@@ -28,19 +28,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
-__all__ = [
-    "FileAccess",
-    "OutsideError",
-    "confined",
-    "current",
-    "exists",
-    "is_file",
-    "is_folder",
-    "open_file",
-    "readable",
-    "unconfined",
-]
-
 _LIBRARY = re.compile(r"/(?:lib|lib64)/(?:python|pypy)3[^/]*/|/(?:site|dist)-packages/")
 _OWN = os.path.join(os.path.dirname(os.path.realpath(__file__)), "")
 _LISTED = frozenset({"os.listdir", "os.scandir"})

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["code", "escaped", "fenced"]
-
 _NOTHING = "&#8203;"
 """A space without width. GitHub looks for mentions and references in the text as it is shown, where an
 escaped sign is the sign itself again; only what stands between its parts takes a mention apart."""

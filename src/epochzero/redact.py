@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from epochzero.logs.patterns import PatternSet
 
-__all__ = ["redact", "redact_all", "redact_command", "redact_log"]
 
 HIDDEN = "[redacted]"
 

@@ -6,7 +6,7 @@ import pytest
 
 from epochzero.check.api import changes, class_of, member, reached, version
 from epochzero.check.builds import needed_libraries, runs_on
-from epochzero.check.fit import misfit
+from epochzero.check.call_signatures import misfit
 from epochzero.check.target.model import Signature, Target
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from epochzero.check import check, pipeline
 from epochzero.check.budget import Stopped, at_most
-from epochzero.check.findings import Finding, Place, Unknown
+from epochzero.check.findings import Finding, SourceLocation, Unknown
 from epochzero.check.program.model import Program
 from epochzero.check.rules import engine, find
 from epochzero.check.target.model import Target
@@ -59,7 +59,7 @@ def test_a_rule_that_runs_away_is_unknown_and_the_next_one_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def endless(program: Program, target: Target) -> Iterable[Finding | Unknown]:
-        yield Unknown("runaway", "it has begun", Place("train.py"))
+        yield Unknown("runaway", "it has begun", SourceLocation("train.py"))
         _for_ever()
 
     rules = (replace(find("syntax-error"), id="runaway", check=endless), find("undefined-name"))

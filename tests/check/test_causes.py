@@ -9,14 +9,14 @@ import pytest
 
 from epochzero.check import Target, check
 from epochzero.check.causes import SEEN_TOO, told_once
-from epochzero.check.findings import Finding, Place
+from epochzero.check.findings import Finding, SourceLocation
 
 READ = Finding(
     rule="feature-mismatch",
     severity="warning",
     category="tensor_mismatch",
     phase="training",
-    place=Place("model.py", 7, 9),
+    place=SourceLocation("model.py", 7, 9),
     message="The sizes differ.",
     consequence="RuntimeError: mat1 and mat2 shapes cannot be multiplied",
     fix="Use in_features=8.",
@@ -69,13 +69,13 @@ def test_the_rule_that_knows_most_tells_alone(
 @pytest.mark.parametrize(
     "met",
     [
-        replace(MET, place=Place("model.py", 8), consequence=OTHER_END),
-        replace(MET, place=Place("train.py", 30)),
+        replace(MET, place=SourceLocation("model.py", 8), consequence=OTHER_END),
+        replace(MET, place=SourceLocation("train.py", 30)),
         replace(
             MET,
-            place=Place("blocks.py", 3),
+            place=SourceLocation("blocks.py", 3),
             consequence=OTHER_END,
-            via=(Place("train.py", 30), Place("model.py", 7)),
+            via=(SourceLocation("train.py", 30), SourceLocation("model.py", 7)),
         ),
     ],
     ids=["at the place", "with its words", "on the way"],
@@ -90,7 +90,7 @@ def test_a_dry_run_confirms_what_was_read(met: Finding) -> None:
     "met",
     [
         replace(MET, category="type_mismatch"),
-        replace(MET, place=Place("train.py", 30), consequence=OTHER_END),
+        replace(MET, place=SourceLocation("train.py", 30), consequence=OTHER_END),
     ],
 )
 def test_another_failure_of_a_dry_run_is_told_beside(met: Finding) -> None:
@@ -99,7 +99,7 @@ def test_another_failure_of_a_dry_run_is_told_beside(met: Finding) -> None:
 
 def test_words_that_name_nothing_are_those_of_many_failures() -> None:
     read = replace(READ, consequence="AssertionError")
-    met = replace(MET, place=Place("train.py", 30), consequence="AssertionError")
+    met = replace(MET, place=SourceLocation("train.py", 30), consequence="AssertionError")
     assert told_once([read], [met], ()) == [read, met]
 
 

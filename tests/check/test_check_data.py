@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from epochzero.check import CheckResult, DataSet, Place, check
+from epochzero.check import CheckResult, DataSet, SourceLocation, check
 from epochzero.check import data as checked_data
 from epochzero.data import profile
 from epochzero.errors import InputError
@@ -66,7 +66,7 @@ def test_data_that_no_line_is_known_to_read_are_told_of_at_the_settings(job: Pat
 
 def test_an_argument_takes_the_place_of_the_settings(job: Path) -> None:
     (job / "other.csv").write_text("size,label\n1,owl\n")
-    given = DataSet("other.csv", "train.profile.json", Place("<command>"))
+    given = DataSet("other.csv", "train.profile.json", SourceLocation("<command>"))
     kinds = [finding.message for finding in checked(job, (given,)).findings]
     assert kinds[0].startswith("other.csv:1, column 'label': 'owl' was not known")
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochzero.check import check
-from epochzero.check.findings import Finding, Place
+from epochzero.check.findings import Finding, SourceLocation
 from epochzero.check.settings import Settings
 from epochzero.check.suppress import UNUSED, WITHOUT_REASON, apply, suppressions
 
@@ -19,7 +19,7 @@ ABOUT = (UNUSED, WITHOUT_REASON)
 
 def finding(line: int, rule: str = RULE, path: str = "train.py") -> Finding:
     return Finding(
-        rule, "error", "undefined_variable", "training", Place(path, line), "m", "c", "f"
+        rule, "error", "undefined_variable", "training", SourceLocation(path, line), "m", "c", "f"
     )
 
 

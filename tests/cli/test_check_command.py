@@ -13,7 +13,7 @@ import pytest
 
 from epochzero import taxonomy
 from epochzero.check import findings
-from epochzero.check.findings import Finding, Place, Unknown
+from epochzero.check.findings import Finding, SourceLocation, Unknown
 from epochzero.check.result import SCHEMA, CheckResult
 from epochzero.check.rules import builtin, others
 from epochzero.cli import render_findings
@@ -340,7 +340,7 @@ EVIL = "a\x1b[31m\r\n::error::x %0A `] {0} <b> @team | \x07"
 
 
 def evil(severity: Any = "error", path: str = "a,b:c\n.py") -> Finding:
-    place = Place(path, 3, 1, EVIL)
+    place = SourceLocation(path, 3, 1, EVIL)
     return Finding(
         "key-missing", severity, "path_not_found", "training", place, EVIL, EVIL, EVIL, (place,)
     )
@@ -350,7 +350,7 @@ def evil(severity: Any = "error", path: str = "a,b:c\n.py") -> Finding:
 def test_nothing_of_a_job_moves_the_cursor_or_becomes_markup(
     capsys: pytest.CaptureFixture[str], form: str
 ) -> None:
-    unknowns = tuple(Unknown(EVIL, str(n), Place("<command>")) for n in range(9))
+    unknowns = tuple(Unknown(EVIL, str(n), SourceLocation("<command>")) for n in range(9))
     finding = evil()
     found = CheckResult(
         (EVIL,), EVIL, (finding,), unknowns, ((finding, EVIL),), 1, ("key-missing",)
@@ -372,7 +372,7 @@ def test_nothing_of_a_job_moves_the_cursor_or_becomes_markup(
 
 
 def test_verbose_names_all_that_is_unknown(capsys: pytest.CaptureFixture[str]) -> None:
-    unknowns = tuple(Unknown("it", f"reason {n}", Place("<command>")) for n in range(9))
+    unknowns = tuple(Unknown("it", f"reason {n}", SourceLocation("<command>")) for n in range(9))
     found = CheckResult(("python a.py",), "here", (), unknowns, (), 1, ())
     render_findings.write(found, "text", folder=Path(), verbose=True, seconds=0.1)
     out = capsys.readouterr().out

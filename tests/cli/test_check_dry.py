@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from epochzero.check.dryrun.records import Reached
-from epochzero.cli.progress import Progress
+from epochzero.cli.progress import DryRunProgress
 
 if TYPE_CHECKING:
     from conftest import Command
@@ -86,7 +86,7 @@ def test_progress_is_shown_at_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -
 
     shown = Terminal()
     monkeypatch.setattr(sys, "stderr", shown)
-    with Progress() as progress:
+    with DryRunProgress() as progress:
         progress.hear(Reached(how="backward"))
         while "backward" not in shown.getvalue():
             pass
@@ -94,6 +94,6 @@ def test_progress_is_shown_at_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -
     piped = Terminal()
     piped.is_terminal = False
     monkeypatch.setattr(sys, "stderr", piped)
-    with Progress() as progress:
+    with DryRunProgress() as progress:
         progress.hear(Reached(how="backward"))
     assert piped.getvalue() == ""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from epochzero.cli import layout
-from epochzero.run.model import Concluded, Ended, Event
+from epochzero.run.model import Concluded, Ended, JobEvent
 from tests.store.jobs import START, Runs, started, whole
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def test_a_job_that_was_ended_for_its_training_names_the_fault(run: Command, hom
     records = [one for one in whole("dd4", exit_code=79) if not isinstance(one, Concluded | Ended)]
     end = START + 1800
     details = {"word": "zero_grad_missing"}
-    event = Event(end, 1800.0, "ended_by_watch", "the training was ended", details=details)
+    event = JobEvent(end, 1800.0, "ended_by_watch", "the training was ended", details=details)
     Runs(home / "runs").write([*records, event, Ended(end, 1800.0, 79, None, "watch")])
     assert run("jobs").out.splitlines()[1].endswith("watch: zero_grad_missing")
     wanted = ("--category", "zero_grad_missing", "--format", "json")

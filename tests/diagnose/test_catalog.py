@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from epochzero.diagnose import Catalog, Diagnoser, Signature, load_folder
-from epochzero.diagnose.catalog import Example
+from epochzero.diagnose.catalog import SignatureExample
 from epochzero.diagnose.check import check_folder, check_signature
 from epochzero.errors import CatalogError
 from epochzero.logs.source import Log
@@ -204,5 +204,5 @@ def test_every_wrong_file_of_a_folder_is_told(tmp_path: Path) -> None:
 
 
 def test_a_pattern_is_matched_without_anchors_of_others() -> None:
-    example = Example("the job got boom twice")
+    example = SignatureExample("the job got boom twice")
     assert not list(check_signature(signature("a", "boom", examples=(example,))))

@@ -7,7 +7,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochzero.check import Finding, Place
+from epochzero.check import Finding, SourceLocation
 from epochzero.github import Links, NotChecked, Review, ranking_comment, review_comment
 from epochzero.locate import Extrinsic, Item, Ranking, Reason
 from tests.forge import COMMIT, REPOSITORY
@@ -32,7 +32,7 @@ def finding(path: str = "train.py", text: str = "Wrong.", **changes: object) -> 
         "severity": "error",
         "category": "type_mismatch",
         "phase": "training",
-        "place": Place(path, 12, 3, "print(x)"),
+        "place": SourceLocation(path, 12, 3, "print(x)"),
         "message": text,
         "consequence": "TypeError: not enough",
         "fix": "Give more.",
@@ -45,7 +45,9 @@ def found(*findings: Finding, changed: str = "train.py") -> Review:
 
 
 def test_a_finding_is_linked_at_the_commit() -> None:
-    body = review_comment(found(finding("dir/my train.py", via=(Place("run.py", 3),))), LINKS)
+    body = review_comment(
+        found(finding("dir/my train.py", via=(SourceLocation("run.py", 3),))), LINKS
+    )
     assert body.startswith("### EpochZero: 1 error, 0 warnings before the run")
     base = f"https://github.com/{REPOSITORY}/blob/{COMMIT}"
     assert f"[`dir/my train.py:12`]({base}/dir/my%20train.py#L12)" in body
@@ -61,7 +63,7 @@ def test_what_the_pull_request_does_not_change_is_told_apart() -> None:
 
 def test_places_that_are_no_files_are_not_linked() -> None:
     assert "`<command>`" in review_comment(
-        found(finding("<command>", place=Place("<command>"))), LINKS
+        found(finding("<command>", place=SourceLocation("<command>"))), LINKS
     )
 
 
@@ -81,7 +83,7 @@ def test_a_comment_is_never_too_long_for_github() -> None:
         found(*(finding(text=str(n)) for n in range(500))), LINKS
     )
     assert 10_000 < len(review_comment(found(*many), LINKS)) < 65_000
-    long = finding("é" * 9000, via=(Place("é" * 9000, 1),) * 500, text="@" * 9000)
+    long = finding("é" * 9000, via=(SourceLocation("é" * 9000, 1),) * 500, text="@" * 9000)
     assert 1_000 < len(review_comment(found(*[long] * 20), LINKS)) < 65_000
     items = (Item("é" * 300, 1.0, "@" * 900, reasons=(Reason("words", "@" * 900),) * 3),) * 20
     assert len(ranking_comment(Ranking(COMMIT, "file", "learned", 9, items), LINKS)) < 65_000
@@ -100,7 +102,7 @@ def test_places_of_a_bug_are_linked() -> None:
 
 @given(HOSTILE, HOSTILE, HOSTILE)
 def test_nothing_of_others_is_markup(path: str, text: str, code: str) -> None:
-    one = finding(message=text, consequence=text, fix=text, place=Place(path, 1, 1, code))
+    one = finding(message=text, consequence=text, fix=text, place=SourceLocation(path, 1, 1, code))
     review = Review((code or "x",), (one,), frozenset(), (NotChecked(text or "x", text),), text)
     item = Item(path or "x", 1.0, code, 1, 1, (Reason("words", text),))
     ranking = Ranking(COMMIT, "file", "learned", 1, (item,), "", Extrinsic(0.9, "library", text))

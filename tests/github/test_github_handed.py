@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochzero.check import Finding, Place
+from epochzero.check import Finding, SourceLocation
 from epochzero.errors import InputError
 from epochzero.github import (
     Links,
@@ -30,15 +30,15 @@ FINDING = Finding(
     severity="error",
     category="type_mismatch",
     phase="training",
-    place=Place("train.py", 41, 5, 'print("%d")'),
+    place=SourceLocation("train.py", 41, 5, 'print("%d")'),
     message="The format asks for 2 values",
     consequence="TypeError",
     fix="Give as many",
-    via=(Place("<command>"), Place("run.py", 3)),
+    via=(SourceLocation("<command>"), SourceLocation("run.py", 3)),
 )
 REVIEW = Review(
     jobs=("python train.py",),
-    findings=(FINDING, replace(FINDING, severity="warning", place=Place("other.py", 1))),
+    findings=(FINDING, replace(FINDING, severity="warning", place=SourceLocation("other.py", 1))),
     changed=frozenset({"train.py"}),
     not_checked=(NotChecked("python x.py", "no such file"),),
     target="cluster",

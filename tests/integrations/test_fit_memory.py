@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from epochzero.errors import InputError
-from epochzero.integrations.memory import Plan
+from epochzero.integrations.memory import StepPlan
 
 
 class Classifier(nn.Module):
@@ -85,7 +85,7 @@ def test_a_transformers_trainer_survives(tmp_path: Path, accumulate: int) -> Non
     with _quiet():
         expected, _ = _transformers(tmp_path / "whole", 100, accumulate, fit=False)
         found, callback = _transformers(tmp_path / "parts", 3, accumulate, fit=True)
-    assert callback.step.plan == Plan(parts=4)
+    assert callback.step.plan == StepPlan(parts=4)
     _same(found, expected)
 
 
@@ -142,7 +142,7 @@ def test_a_lightning_trainer_survives(tmp_path: Path, accumulate: int) -> None:
     with _quiet():
         expected, _ = _lightning(tmp_path, 100, accumulate, fit=False)
         found, callback = _lightning(tmp_path, 3, accumulate, fit=True)
-    assert callback.step.plan == Plan(parts=4)
+    assert callback.step.plan == StepPlan(parts=4)
     _same(found, expected)
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from epochzero.diagnose import diagnose
-from epochzero.run.model import Progress
+from epochzero.run.model import JobProgress
 from tests.run.conftest import Kept
 
 if find_spec("keras") is None:
@@ -50,7 +50,7 @@ def test_training_says_where_it_is(run: Run, kept: Kept, tmp_path: Path, backend
     done = _train(run, tmp_path, backend)
     assert done.returncode == 0, done.stderr
     assert b"training goes on" not in done.stderr
-    last = [record for record in kept.records if isinstance(record, Progress)][-1]
+    last = [record for record in kept.records if isinstance(record, JobProgress)][-1]
     assert (last.step, last.steps, last.epoch, last.epochs) == (24, 24, 3.0, 3)
     assert isinstance(last.loss, float)
     assert kept.events["phase"].details == {"phase": "evaluation"}
@@ -58,6 +58,6 @@ def test_training_says_where_it_is(run: Run, kept: Kept, tmp_path: Path, backend
 
 def test_the_error_of_training_is_recorded(run: Run, kept: Kept, tmp_path: Path) -> None:
     assert _train(run, tmp_path, BACKENDS[0], "fail").returncode == 1
-    last = [record for record in kept.records if isinstance(record, Progress)][-1]
+    last = [record for record in kept.records if isinstance(record, JobProgress)][-1]
     assert (last.step, last.epoch) == (16, 2.0)
     assert diagnose(str(kept.folder / "elastic")).category == "gpu_out_of_memory"

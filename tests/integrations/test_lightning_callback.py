@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from epochzero.diagnose import diagnose
-from epochzero.run.model import Progress
+from epochzero.run.model import JobProgress
 from tests.run.conftest import Kept
 
 pytest.importorskip("lightning", reason="the callback subclasses Lightning's")
@@ -56,7 +56,7 @@ def test_training_says_where_it_is(run: Run, kept: Kept, tmp_path: Path, package
     done = _train(run, tmp_path, package)
     assert done.returncode == 0, done.stderr
     assert b"training goes on" not in done.stderr
-    last = [record for record in kept.records if isinstance(record, Progress)][-1]
+    last = [record for record in kept.records if isinstance(record, JobProgress)][-1]
     assert (last.step, last.steps, last.epoch, last.epochs) == (24, 24, 3.0, 3)
     assert isinstance(last.loss, float)
     assert last.checkpoint.endswith("epoch=2-step=24.ckpt")
@@ -67,7 +67,7 @@ def test_training_says_where_it_is(run: Run, kept: Kept, tmp_path: Path, package
 def test_the_error_of_training_is_recorded(run: Run, kept: Kept, tmp_path: Path) -> None:
     done = _train(run, tmp_path, "lightning.pytorch", "fail")
     assert done.returncode == 1
-    last = [record for record in kept.records if isinstance(record, Progress)][-1]
+    last = [record for record in kept.records if isinstance(record, JobProgress)][-1]
     assert (last.step, last.epoch) == (8, 1.0)
     assert last.checkpoint.endswith("epoch=0-step=8.ckpt")
     assert diagnose(str(kept.folder / "elastic")).category == "gpu_out_of_memory"

@@ -14,7 +14,7 @@ import pytest
 
 from epochzero.diagnose import Diagnoser
 from epochzero.logs.source import Log
-from epochzero.run.model import Decision, Event, Started
+from epochzero.run.model import Decision, JobEvent, Started
 from epochzero.run.notes import leave_note, run_tags
 from epochzero.run.watcher import Clock
 from tests.run.conftest import Kept
@@ -45,7 +45,7 @@ EventFileWriter(sys.argv[1].removeprefix("--logdir=")).close()
 """
 
 
-def _leave(tool: str, started: Started, environment: dict[str, str]) -> Event:
+def _leave(tool: str, started: Started, environment: dict[str, str]) -> JobEvent:
     clock = Clock()
     decision = Decision(*clock.now(), "stop", reason="It fails again.")
     diagnosis = Diagnoser().diagnose([Log("log", text=LOG.encode())])

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from epochzero.diagnose import diagnose
 from epochzero.integrations.reporting import Reporter, never_raises
 from epochzero.run.launchers import ERROR_VARIABLE
-from epochzero.run.model import Concluded, Event, Progress
-from epochzero.run.reported import PROGRESS_FILE, PROGRESS_VARIABLE, Reported
+from epochzero.run.model import Concluded, JobEvent, JobProgress
+from epochzero.run.progress_reports import PROGRESS_FILE, PROGRESS_VARIABLE, Reported
 from epochzero.run.watcher import Clock
 from tests.run.conftest import Kept
 from tests.waiting import PATIENCE_S, count_calls
@@ -59,8 +59,8 @@ main()
 """
 
 
-def _last(kept: Kept) -> Progress:
-    return [record for record in kept.records if isinstance(record, Progress)][-1]
+def _last(kept: Kept) -> JobProgress:
+    return [record for record in kept.records if isinstance(record, JobProgress)][-1]
 
 
 @pytest.fixture
@@ -70,10 +70,10 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / PROGRESS_FILE
 
 
-def _read(folder: Path) -> list[Progress | Event]:
+def _read(folder: Path) -> list[JobProgress | JobEvent]:
     watcher = Reported()
     watcher.started(1, folder, Clock())
-    return [record for record in watcher.ended() if isinstance(record, Progress | Event)]
+    return [record for record in watcher.ended() if isinstance(record, JobProgress | JobEvent)]
 
 
 def test_a_loop_says_where_it_is(run: Run, kept: Kept) -> None:
@@ -140,7 +140,7 @@ def test_ranks_keep_their_errors_apart_and_only_the_first_tells(
         reporter = Reporter()
         reporter.tell(step=rank + 1)
         reporter.record(ValueError(f"of rank {rank}"))
-    assert [record.step for record in _read(told.parent) if isinstance(record, Progress)] == [1]
+    assert [record.step for record in _read(told.parent) if isinstance(record, JobProgress)] == [1]
     for rank in (0, 3):
         file = told.parent / f"elastic/rank{rank}/error.json"
         assert f"of rank {rank}" in file.read_text()
@@ -172,7 +172,7 @@ def test_steps_of_a_second_share_a_line_and_cost_a_few_calls(told: Path) -> None
     assert count_calls(train) < 20_000 * 12
     reporter.write()
     assert len(told.read_text().splitlines()) < 10
-    assert [record.step for record in _read(told.parent) if isinstance(record, Progress)] == [
+    assert [record.step for record in _read(told.parent) if isinstance(record, JobProgress)] == [
         19_999
     ]
 
@@ -212,11 +212,11 @@ def test_a_torn_line_is_read_when_it_is_whole(tmp_path: Path) -> None:
     assert list(watcher.tick()) == []
     with open(tmp_path / PROGRESS_FILE, "ab", buffering=0) as file:
         file.write(b'{"step": 1}\n{"st')
-        assert [record.step for record in watcher.tick() if isinstance(record, Progress)] == [1]
+        assert [record.step for record in watcher.tick() if isinstance(record, JobProgress)] == [1]
         assert list(watcher.tick()) == []
         file.write(b'ep": 2, "steps": 9}\n')
     (record,) = watcher.tick()
-    assert isinstance(record, Progress)
+    assert isinstance(record, JobProgress)
     assert (record.step, record.steps) == (2, 9)
 
 
@@ -239,8 +239,8 @@ def test_a_loss_that_is_no_number_is_told_in_strict_json(told: Path) -> None:
     lines = [_strict(line)["loss"] for line in told.read_text().splitlines()]
     assert lines == [0.5, "nan", "-inf"]
     progress, event = sorted(_read(told.parent), key=lambda record: record.kind, reverse=True)
-    assert isinstance(progress, Progress)
-    assert isinstance(event, Event)
+    assert isinstance(progress, JobProgress)
+    assert isinstance(event, JobEvent)
     assert (progress.loss, event.text) == (-math.inf, "the loss is -inf")
 
 
@@ -255,7 +255,7 @@ def test_of_a_flood_the_newest_counts(tmp_path: Path) -> None:
     lines = b"".join(b'{"step": %d}\n' % step for step in range(200_000))
     (tmp_path / PROGRESS_FILE).write_bytes(lines)
     (record,) = _read(tmp_path)
-    assert isinstance(record, Progress)
+    assert isinstance(record, JobProgress)
     assert record.step == 199_999
 
 
@@ -270,6 +270,6 @@ def test_how_memory_is_saved_is_an_event_and_no_progress(tmp_path: Path) -> None
     (tmp_path / PROGRESS_FILE).write_text('{"memory": "survives with 4 micro-batches"}\n')
     reported = Reported()
     list(reported.started(1, tmp_path, Clock()))
-    (event,) = (record for record in reported.tick() if isinstance(record, Event))
+    (event,) = (record for record in reported.tick() if isinstance(record, JobEvent))
     assert (event.what, event.text) == ("memory", "the job survives with 4 micro-batches")
     assert not list(reported.tick())

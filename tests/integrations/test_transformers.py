@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from epochzero.diagnose import diagnose
-from epochzero.run.model import Progress
+from epochzero.run.model import JobProgress
 from tests.run.conftest import Kept
 
 pytest.importorskip("transformers", reason="the callback subclasses that of Transformers")
@@ -52,7 +52,7 @@ def test_training_says_where_it_is(run: Run, kept: Kept, tmp_path: Path) -> None
     done = _train(run, tmp_path)
     assert done.returncode == 0, done.stderr
     assert b"training goes on" not in done.stderr
-    last = [record for record in kept.records if isinstance(record, Progress)][-1]
+    last = [record for record in kept.records if isinstance(record, JobProgress)][-1]
     assert (last.step, last.steps, last.epoch, last.epochs) == (16, 16, 2.0, 2)
     assert isinstance(last.loss, float)
     assert last.checkpoint.endswith("out/checkpoint-16")
@@ -61,7 +61,7 @@ def test_training_says_where_it_is(run: Run, kept: Kept, tmp_path: Path) -> None
 
 def test_the_error_of_training_is_recorded(run: Run, kept: Kept, tmp_path: Path) -> None:
     assert _train(run, tmp_path, "fail").returncode == 1
-    last = [record for record in kept.records if isinstance(record, Progress)][-1]
+    last = [record for record in kept.records if isinstance(record, JobProgress)][-1]
     assert (last.step, last.checkpoint.rpartition("/")[2]) == (6, "checkpoint-5")
     assert kept.events["phase"].details == {"phase": "training"}
     assert diagnose(str(kept.folder / "elastic")).category == "gpu_out_of_memory"

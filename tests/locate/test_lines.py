@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from epochzero.locate.corpus import Corpus
-from epochzero.locate.lines import Line, LineScorer
+from epochzero.locate.lines import FunctionLine, LineScorer
 from epochzero.locate.mentions import mentions
 from epochzero.locate.query import query_of
 from epochzero.locate.report import Report
@@ -27,10 +27,10 @@ def read(path, limit):
 
 
 @pytest.fixture
-def ranked(make_corpus: Callable[[Mapping[str, str]], Corpus]) -> Callable[..., list[Line]]:
+def ranked(make_corpus: Callable[[Mapping[str, str]], Corpus]) -> Callable[..., list[FunctionLine]]:
     corpus = make_corpus({"io/read.py": SOURCE, "other.py": "value = 1\n"})
 
-    def rank(title: str, text: str = "") -> list[Line]:
+    def rank(title: str, text: str = "") -> list[FunctionLine]:
         query = query_of(Report(title, text))
         scorer = LineScorer(query, corpus, mentions(query, corpus))
         unit = corpus.parsed[0].units[0]
@@ -39,25 +39,27 @@ def ranked(make_corpus: Callable[[Mapping[str, str]], Corpus]) -> Callable[..., 
     return rank
 
 
-def test_the_line_with_the_words_of_the_report(ranked: Callable[..., list[Line]]) -> None:
+def test_the_line_with_the_words_of_the_report(ranked: Callable[..., list[FunctionLine]]) -> None:
     assert ranked("checksum is wrong")[0].text == "return checksum(samples)"
     assert [line.number for line in ranked("checksum is wrong")] == [10]
 
 
-def test_comments_and_docstrings_are_no_candidates(ranked: Callable[..., list[Line]]) -> None:
+def test_comments_and_docstrings_are_no_candidates(
+    ranked: Callable[..., list[FunctionLine]],
+) -> None:
     assert {line.number for line in ranked("limit counts samples")} == {1, 4, 8, 9, 10}
 
 
-def test_lines_of_the_traceback_come_first(ranked: Callable[..., list[Line]]) -> None:
+def test_lines_of_the_traceback_come_first(ranked: Callable[..., list[FunctionLine]]) -> None:
     trace = 'File "/x/io/read.py", line 4, in read\n    samples = parse(path)\n'
     best = ranked("limit of samples", trace)[0]
     assert (best.number, best.shown) == (4, True)
 
 
-def test_a_shown_line_is_found_where_it_is_now(ranked: Callable[..., list[Line]]) -> None:
+def test_a_shown_line_is_found_where_it_is_now(ranked: Callable[..., list[FunctionLine]]) -> None:
     trace = 'File "/x/io/read.py", line 104, in read\n    samples = samples[:limit]\n'
     assert ranked("Crash", trace)[0].number == 9
 
 
-def test_nothing_in_common(ranked: Callable[..., list[Line]]) -> None:
+def test_nothing_in_common(ranked: Callable[..., list[FunctionLine]]) -> None:
     assert ranked("unrelated") == []

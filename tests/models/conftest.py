@@ -71,8 +71,8 @@ def data() -> tuple[Examples, Examples]:
 @pytest.fixture(scope="session")
 def net(net_file: Path, data: tuple[Examples, Examples]) -> nn.Module:
     """The network, trained for a moment."""
-    from epochzero.models.own_code import made_by
     from epochzero.models.seeds import seeded
+    from epochzero.models.user_code import made_by
 
     with seeded(0):
         module: nn.Module = made_by(f"{net_file}:build")

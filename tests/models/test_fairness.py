@@ -25,7 +25,7 @@ from epochzero.models.fairness.adf import clustered, global_phase
 from epochzero.models.fairness.domain import attribute_of
 from epochzero.models.fairness.report import fairness_report, write_instances, write_weights
 from epochzero.models.fairness.search import Archive
-from epochzero.models.fairness.searching import why_not_all
+from epochzero.models.fairness.search_plan import why_not_all
 from epochzero.models.fairness.subject import Subject
 from epochzero.models.fairness.synthetic import KINDS, Region
 from epochzero.reports.page import to_html

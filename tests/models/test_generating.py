@@ -24,7 +24,6 @@ from epochzero.errors import InputError
 from epochzero.models import Examples
 from epochzero.models.generate import break_one, evolve, generate, program, write
 from epochzero.models.generate.architecture import Architecture, Block, architecture_of, product_of
-from epochzero.models.generate.breaking import BREAKS
 from epochzero.models.generate.evolution import (
     BASE_CELL,
     Fitness,
@@ -33,9 +32,10 @@ from epochzero.models.generate.evolution import (
     pledge_children,
     select,
 )
+from epochzero.models.generate.faulty_networks import BREAKS
 from epochzero.models.generate.feature_model import feature_model
 from epochzero.models.generate.network import Network
-from epochzero.models.generate.plan import Plan, plan_of
+from epochzero.models.generate.plan import NetworkPlan, plan_of
 from epochzero.models.generate.sampling import (
     distance,
     diverse_products,
@@ -58,7 +58,7 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-def plans(most: int = 200_000) -> Iterator[Plan]:
+def plans(most: int = 200_000) -> Iterator[NetworkPlan]:
     """Networks that are quick to make."""
     for product in PRODUCTS:
         plan = plan_of(architecture_of(product), SHAPE, 5)

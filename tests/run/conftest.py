@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from epochzero.run.journal import NAME, read_journal
-from epochzero.run.model import Ended, Event, Output, Record
+from epochzero.run.model import Ended, JobEvent, Output, Record
 from tests.waiting import PATIENCE_S
 
 RUN = (sys.executable, "-m", "epochzero", "run")
@@ -46,8 +46,8 @@ class Kept:
         return next(record for record in self.records if isinstance(record, Ended))
 
     @property
-    def events(self) -> dict[str, Event]:
-        return {record.what: record for record in self.records if isinstance(record, Event)}
+    def events(self) -> dict[str, JobEvent]:
+        return {record.what: record for record in self.records if isinstance(record, JobEvent)}
 
     @property
     def output(self) -> bytes:

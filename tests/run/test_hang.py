@@ -15,7 +15,7 @@ import pytest
 
 from epochzero.run import hang, stacks
 from epochzero.run.hang import HANG_CODE, HANG_FILE, HUNG, HangWatcher
-from epochzero.run.model import Concluded, Event, Progress, Record, Sample, Snapshot
+from epochzero.run.model import Concluded, JobEvent, JobProgress, Record, Sample, Snapshot
 from epochzero.run.ranks import RankWatcher
 from epochzero.run.stacks import kernel_stack
 from epochzero.run.usage import Tree
@@ -53,17 +53,17 @@ def launch(*scripts: str) -> str:
     return f"import sys; sys.argv[1:] = {scripts!r}\n{LAUNCHER}"
 
 
-def watch(watcher: Watcher, seconds: float) -> list[Event]:
+def watch(watcher: Watcher, seconds: float) -> list[JobEvent]:
     """The events of the next seconds, of a look five times a second."""
     found: list[Record] = []
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         found += watcher.tick()
         time.sleep(0.2)
-    return [record for record in found if isinstance(record, Event)]
+    return [record for record in found if isinstance(record, JobEvent)]
 
 
-def events_of(watcher: Watcher, pid: int, folder: Path, seconds: float) -> list[Event]:
+def events_of(watcher: Watcher, pid: int, folder: Path, seconds: float) -> list[JobEvent]:
     watcher.started(pid, folder, Clock())
     return watch(watcher, seconds)
 
@@ -159,7 +159,7 @@ def test_a_rank_that_waits_for_a_dead_one_in_torch(tmp_path: Path) -> None:
     with job(script, **variables) as child:
         watcher = RankWatcher(1.0)
         watcher.started(child.pid, tmp_path, Clock())
-        events: list[Event] = []
+        events: list[JobEvent] = []
 
         def over() -> bool:
             nonlocal events
@@ -177,7 +177,7 @@ def test_a_hang_in_torch_names_each_rank_and_its_line(tmp_path: Path) -> None:
         until(lambda: (tmp_path / "ready0").exists() and (tmp_path / "ready1").exists(), 90)
         watcher = HangWatcher(4.0, dict(os.environ))
         watcher.started(child.pid, tmp_path, Clock())
-        events: list[Event] = []
+        events: list[JobEvent] = []
 
         def hung() -> bool:
             nonlocal events
@@ -211,7 +211,7 @@ def test_a_hang_is_reported_again_later_and_when_it_is_over(
     with job(f"{WAITS.format(fifo=str(fifo))}\nwhile True: pass") as child:
         watcher = HangWatcher(1.0, {})
         watcher.started(child.pid, tmp_path, Clock())
-        events: list[Event] = []
+        events: list[JobEvent] = []
 
         def reported(count: int) -> bool:
             nonlocal events
@@ -269,7 +269,7 @@ def test_a_run_measures_and_ends_hung_ranks(run: Run, kept: Kept) -> None:
     done = run("--grace", "1", "--", sys.executable, "-c", launch(SLEEPER, failing))
     assert done.returncode == 0
     kinds = {type(record) for record in kept.records}
-    assert {Snapshot, Sample, Progress} <= kinds
+    assert {Snapshot, Sample, JobProgress} <= kinds
     assert {"rank_lost", "ended_hung_ranks"} <= set(kept.events)
     samples = [record for record in kept.records if isinstance(record, Sample)]
     assert max(sample.processes for sample in samples) == 3

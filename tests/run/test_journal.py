@@ -22,8 +22,8 @@ from epochzero.run.journal import NAME, Journal, read_journal
 from epochzero.run.model import (
     Ended,
     GpuSample,
+    JobProgress,
     Note,
-    Progress,
     Sample,
     Started,
     record_of,
@@ -50,11 +50,11 @@ def test_records_come_back_as_they_were(tmp_path: Path) -> None:
 @pytest.mark.parametrize("loss", [math.nan, math.inf, -math.inf])
 def test_what_json_does_not_have_is_null(tmp_path: Path, loss: float) -> None:
     journal = Journal(tmp_path)
-    journal.write(Progress(1e9, 1.0, step=3, loss=loss))
+    journal.write(JobProgress(1e9, 1.0, step=3, loss=loss))
     journal.close()
     _, _, text = journal.path.read_text().partition(" ")
     assert json.loads(text)["loss"] is None
-    assert _kept(journal.path) == [Progress(1e9, 1.0, step=3)]
+    assert _kept(journal.path) == [JobProgress(1e9, 1.0, step=3)]
 
 
 def test_a_secret_of_the_command_is_not_written(tmp_path: Path) -> None:
@@ -68,9 +68,9 @@ def test_a_secret_of_the_command_is_not_written(tmp_path: Path) -> None:
 
 
 def test_a_number_that_an_older_journal_holds_is_read_as_null(tmp_path: Path) -> None:
-    text = json.dumps(to_dict(Progress(1e9, 1.0, loss=math.nan))).encode()
+    text = json.dumps(to_dict(JobProgress(1e9, 1.0, loss=math.nan))).encode()
     (tmp_path / NAME).write_bytes(b"%08x %s\n" % (zlib.crc32(text), text))
-    assert _kept(tmp_path / NAME) == [Progress(1e9, 1.0)]
+    assert _kept(tmp_path / NAME) == [JobProgress(1e9, 1.0)]
 
 
 @given(st.integers(min_value=0, max_value=2000))

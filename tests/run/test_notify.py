@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.run.test_notice import DIAGNOSIS, ENDED, STARTED
 
 from epochzero.errors import InputError
-from epochzero.run.notice import notice_of
+from epochzero.run.end_summary import notice_of
 from epochzero.run.notify import Webhook
 from tests.run.conftest import Kept, command
-from tests.run.test_notice import DIAGNOSIS, ENDED, STARTED
 
 NOTICE = notice_of(STARTED, ENDED, DIAGNOSIS)
 

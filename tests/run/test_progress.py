@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochzero.run.model import Event, Progress, Record
+from epochzero.run.model import JobEvent, JobProgress, Record
 from epochzero.run.progress import Format, ProgressWatcher, formats, progressed, told
 from epochzero.run.watcher import Clock
 from tests.waiting import bounded_work, count_calls
@@ -38,7 +38,7 @@ def test_each_format_leaves_what_is_none(format: Format) -> None:
         assert format.told(line, line.lower()) == {}
 
 
-def read(*pieces: bytes) -> list[Progress]:
+def read(*pieces: bytes) -> list[JobProgress]:
     """What a watcher leaves of output that comes so, with a second after each piece."""
     watcher = ProgressWatcher()
     found = list(watcher.started(1, Path(), Clock()))
@@ -46,8 +46,8 @@ def read(*pieces: bytes) -> list[Progress]:
         watcher.output("stderr", piece)
         found += watcher.tick()
     found += watcher.ended()
-    assert all(isinstance(record, Progress) for record in found)
-    return [record for record in found if isinstance(record, Progress)]
+    assert all(isinstance(record, JobProgress) for record in found)
+    return [record for record in found if isinstance(record, JobProgress)]
 
 
 def test_lines_that_are_cut_anywhere_are_read_whole() -> None:
@@ -84,7 +84,7 @@ def test_a_loss_that_is_no_number_any_more_is_told_once(tmp_path: Path) -> None:
     for line in (b"step 1 loss 2\n", b"step 2 loss nan\n", b"step 3 loss nan\n"):
         watcher.output("stdout", line)
         records += watcher.tick()
-    events = [record.text for record in records if isinstance(record, Event)]
+    events = [record.text for record in records if isinstance(record, JobEvent)]
     assert events == ["the loss is nan"]
 
 
@@ -146,8 +146,8 @@ def test_any_output_can_be_read(pieces: list[bytes]) -> None:
     read(*pieces)
 
 
-def at(**told: Any) -> Progress:
-    return Progress(0.0, 0.0, **told)
+def at(**told: Any) -> JobProgress:
+    return JobProgress(0.0, 0.0, **told)
 
 
 @pytest.mark.parametrize(
@@ -171,6 +171,6 @@ def at(**told: Any) -> Progress:
     ],
 )
 def test_a_later_attempt_came_further(
-    before: Progress | None, after: Progress | None, further: bool
+    before: JobProgress | None, after: JobProgress | None, further: bool
 ) -> None:
     assert progressed(before, after) is further

@@ -12,7 +12,7 @@ from epochzero.errors import InputError
 from epochzero.run.identity import attempt_folder
 from epochzero.run.journal import NAME, Journal, read_journal
 from epochzero.run.launchers import launch_of
-from epochzero.run.model import Concluded, Ended, Event, Output, Record, Started
+from epochzero.run.model import Concluded, Ended, JobEvent, Output, Record, Started
 from epochzero.run.slurm import SlurmJob, record_job, slurm_jobs
 
 START, END = "2026-05-01T12:00:00+0200", "2026-05-01T13:00:00+0200"
@@ -223,8 +223,8 @@ def test_a_log_that_is_not_there_or_not_the_users_is_left_out(
         row = JOB | {"JobIDRaw": number, "StdOut": str(tmp_path / log)}
         (job,) = slurm_jobs(number, sacct(row))
         kept = records(record_job(job, home))
-        event, output = kept[Event], kept[Output]
-        assert isinstance(event, Event)
+        event, output = kept[JobEvent], kept[Output]
+        assert isinstance(event, JobEvent)
         assert isinstance(output, Output)
         assert event.details == {"no_log": str(tmp_path / log)}
         assert output.size == 0

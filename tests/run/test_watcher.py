@@ -11,7 +11,7 @@ import pytest
 
 from epochzero.run import supervise
 from epochzero.run.journal import Journal, read_journal
-from epochzero.run.model import Ended, Event, Note, Record, Started
+from epochzero.run.model import Ended, JobEvent, Note, Record, Started
 from epochzero.run.supervise import run_attempt
 from epochzero.run.watcher import Clock, Watcher
 
@@ -81,7 +81,7 @@ def test_a_failing_or_slow_watcher_never_touches_the_job(
     monkeypatch.setattr(supervise, "_WATCHERS_S", 0.3)
     ended, records = _run(tmp_path, "echo one; sleep 1.3; exit 4", Failing(), Slow())
     assert ended.exit_code == 4
-    events = {record.what: record.text for record in records if isinstance(record, Event)}
+    events = {record.what: record.text for record in records if isinstance(record, JobEvent)}
     assert events["watcher_failed"] == "Failing failed: ValueError: bad output"
     assert "Slow" in events["watcher_slow"]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from epochzero.run.journal import NAME, read_journal
-from epochzero.run.model import Ended, Event, Started
+from epochzero.run.model import Ended, JobEvent, Started
 
 if "TEST_SLURM" not in os.environ:
     pytest.skip("needs a Slurm: make test-slurm", allow_module_level=True)
@@ -85,7 +85,7 @@ def recorded(job: Submitted) -> list[tuple[int, str, int]]:
         started = next(record for record in records if isinstance(record, Started))
         if started.scheduler.get("SLURM_JOB_ID") == job.number:
             ended = next(record for record in records if isinstance(record, Ended))
-            (said,) = [r.text for r in records if isinstance(r, Event) and r.what == "slurm"]
+            (said,) = [r.text for r in records if isinstance(r, JobEvent) and r.what == "slurm"]
             found.append((started.attempt, said.rpartition(" ")[2], ended.exit_code))
     return found
 

@@ -13,11 +13,11 @@ from epochzero.run.model import (
     Concluded,
     Decision,
     Ended,
-    Event,
     GpuSample,
+    JobEvent,
+    JobProgress,
     Note,
     Output,
-    Progress,
     Record,
     Sample,
     Snapshot,
@@ -77,8 +77,8 @@ def whole(
             Sample(begin + n, n, 3, 100.0 + n, (1 << 30) + n, 1 << 34, gpus=gpus)
             for n in range(1, 11)
         ),
-        Progress(begin + 9, 9.0, step=120, steps=1000, epoch=1, loss=0.5),
-        Event(begin + 10, 10.0, "stall", "No output for 300 s.", details={"1": "stack"}),
+        JobProgress(begin + 9, 9.0, step=120, steps=1000, epoch=1, loss=0.5),
+        JobEvent(begin + 10, 10.0, "stall", "No output for 300 s.", details={"1": "stack"}),
         Output(begin + 1800, 1800.0, "output", ("output.log",), 12),
         Ended(begin + 1800, 1800.0, exit_code),
     ]

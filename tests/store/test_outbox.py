@@ -14,7 +14,7 @@ from epochzero.errors import InputError
 from epochzero.run.journal import Journal
 from epochzero.run.model import Concluded
 from epochzero.store.audit import acts
-from epochzero.store.counting import Period
+from epochzero.store.daily_counts import Period
 from epochzero.store.database import Database
 from epochzero.store.outbox import begin, due, settle
 from epochzero.store.overview import fingerprints

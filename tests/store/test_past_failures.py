@@ -13,7 +13,7 @@ from epochzero.check.dryrun.memory.history import Correction, correction
 from epochzero.check.job import read_job
 from epochzero.run.model import Concluded, Ended, Record, Snapshot
 from epochzero.store.database import Database, open_database, open_to_read
-from epochzero.store.past import past_peaks
+from epochzero.store.gpu_history import past_peaks
 from epochzero.store.recorder import sweep
 from tests.store.jobs import START, Runs, started
 

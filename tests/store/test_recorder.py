@@ -18,7 +18,7 @@ from sqlalchemy import func, select
 
 from epochzero.errors import InputError
 from epochzero.run.journal import Journal
-from epochzero.run.model import Ended, Note, Output, Progress, Sample
+from epochzero.run.model import Ended, JobProgress, Note, Output, Sample
 from epochzero.store import schema
 from epochzero.store.database import Database, open_database
 from epochzero.store.queries import JobFilter, find_jobs, job_details, read_log
@@ -125,10 +125,10 @@ def test_many_may_take_in_the_same_journals_at_once(address: str, runs: Runs) ->
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(take_all, range(4)))
     database = open_database(address)
-    assert _count(database, schema.Job) == 1
+    assert _count(database, schema.JobRow) == 1
     assert _count(database, schema.Rank) == 8
     assert _count(database, schema.Sample) == 80
-    assert _count(database, schema.Failure) == 8
+    assert _count(database, schema.FailureRow) == 8
     database.close()
 
 
@@ -186,7 +186,7 @@ def test_the_end_of_a_lost_attempt_counts_when_it_comes_after_all(
     with open(journal.parent / "output.log", "ab") as log:
         log.write(b"and more\n")
     more = Journal(journal.parent)
-    more.write(Progress(START + 8000, 8000.0, step=1))
+    more.write(JobProgress(START + 8000, 8000.0, step=1))
     take_in(database, journal)
     assert [job.state for job in find_jobs(database)] == ["running"]
     more.write(Ended(START + 9000, 9000.0, 0))

@@ -9,7 +9,7 @@ import pytest
 
 from epochzero.store.database import Database
 from epochzero.store.queries import SORTS, JobFilter, job_page
-from epochzero.store.schema import Job
+from epochzero.store.schema import JobRow
 
 COUNT = 11
 
@@ -22,9 +22,9 @@ def filled(database: Database) -> Database:
     return database
 
 
-def _job(number: int) -> Job:
+def _job(number: int) -> JobRow:
     name = "rare" if number == 0 else "train-gpt" if number % 3 == 0 else "eval"
-    return Job(
+    return JobRow(
         id=f"j{number:02}", name=name, command=[], folder="/", user="ann", host="node1", launcher="",
         target="", scheduler={}, gpus=1, started=1000.0 + number // 2, state="failed", attempts=1,
         gpu_hours=float(number % 4), category="key_not_found", fingerprint=f"1:{number % 2}",

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from epochzero.errors import InputError
 from epochzero.study.importing import Imported, import_reports
 from epochzero.study.importing.issues import Issue, read_issues
-from epochzero.study.importing.linking import Commit, links
+from epochzero.study.importing.links import Commit, links
 
 OPENED, CLOSED = "2024-01-01T00:00:00Z", "2024-02-01T00:00:00Z"
 DURING = "2024-01-20T12:00:00 +0000"

@@ -12,11 +12,11 @@ from fastapi.testclient import TestClient
 
 from epochzero.store.teams import Role, add_team, add_token
 from epochzero.web.app import create_app
-from epochzero.web.settings import Limits, Settings
+from epochzero.web.settings import ServerLimits, Settings
 from epochzero.web.state import Service
 from tests.waiting import wait_until
 
-LIMITS = Limits(body_bytes=1 << 20, text_bytes=8 << 20, file_bytes=16 << 20, silent_s=2.0)
+LIMITS = ServerLimits(body_bytes=1 << 20, text_bytes=8 << 20, file_bytes=16 << 20, silent_s=2.0)
 
 
 @dataclass

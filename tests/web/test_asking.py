@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from epochzero.web.watched import Watched
+from epochzero.web.watched_folder import WatchedFolder
 from tests.web.conftest import Served
 from tests.web.test_sending import LOG
 
@@ -33,7 +33,7 @@ def test_logs_of_a_watched_folder_are_kept_once_and_links_left_alone(
     os.symlink(tmp_path / "secret.log", folder / "link.log")
     service = served.service
     for _ in range(2):
-        watched = Watched(
+        watched = WatchedFolder(
             folder, service.keeping, service.diagnosing, service.spool, most=1 << 20, quiet=0
         )
         assert watched.look() == 1

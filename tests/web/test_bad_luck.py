@@ -19,9 +19,9 @@ import pytest
 from bench.serve_kill import postgresql_in
 from epochzero.run.journal import Journal
 from epochzero.run.model import Ended, Output
-from epochzero.run.sending import Destination, send_attempt
+from epochzero.run.upload import Destination, send_attempt
 from epochzero.store.teams import add_team, add_token
-from epochzero.web.running import server
+from epochzero.web.server import server
 from epochzero.web.settings import Settings
 from epochzero.web.state import Service
 from tests.store.jobs import Runs, started

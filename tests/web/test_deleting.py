@@ -6,13 +6,13 @@ from pathlib import Path
 
 from epochzero.run.journal import Journal
 from epochzero.run.model import Ended
-from epochzero.store.schema import Chunk, Failure
+from epochzero.store.schema import Chunk, FailureRow
 from tests.store.jobs import Runs, started, whole
 from tests.web.conftest import Served
 from tests.web.test_sending import ATTEMPT, LOG, send
 
 
-def _rows(served: Served, table: type[Chunk] | type[Failure]) -> int:
+def _rows(served: Served, table: type[Chunk] | type[FailureRow]) -> int:
     with served.service.database.read() as session:
         return len(session.query(table).all())
 
@@ -26,7 +26,7 @@ def test_a_deleted_job_is_gone_with_its_logs_and_who_did_it_is_known(
     assert served.client.get("/api/v1/jobs/job1", headers=who).status_code == 404
     assert served.client.delete("/api/v1/jobs/job1", headers=who).status_code == 404
     assert served.client.get(f"{ATTEMPT}/received", headers=who).json()["logs"] == {}
-    assert (_rows(served, Chunk), _rows(served, Failure)) == (0, 0)
+    assert (_rows(served, Chunk), _rows(served, FailureRow)) == (0, 0)
     (act,) = served.client.get("/api/v1/audit", headers=who).json()
     assert (act["action"], act["object"], act["who"]) == (
         "job deleted", "red.job1", "admin of red",

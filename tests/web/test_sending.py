@@ -14,7 +14,7 @@ import zstandard
 
 from epochzero.store.queries import read_log
 from epochzero.web.app import create_app
-from epochzero.web.diagnosing import About
+from epochzero.web.log_diagnosis import About
 from epochzero.web.settings import Settings
 from tests.store.jobs import Runs, whole
 from tests.web.conftest import Served

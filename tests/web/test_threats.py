@@ -16,13 +16,13 @@ from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from epochzero.run.post import post, refusal
+from epochzero.run.webhook_client import post, refusal
 from epochzero.store.teams import tokens
 from epochzero.web.api import cells
 from epochzero.web.app import create_app
 from epochzero.web.limits import Buckets
-from epochzero.web.received import cleaned
-from epochzero.web.settings import Limits, Settings
+from epochzero.web.settings import ServerLimits, Settings
+from epochzero.web.validation import cleaned
 from tests.store.jobs import Runs, started, whole
 from tests.web.conftest import Served
 from tests.web.test_sending import ATTEMPT, LOG, send
@@ -115,7 +115,7 @@ def test_only_a_trusted_proxy_says_whose_address_it_is(
 
 
 def test_addresses_of_one_ipv6_network_count_as_one(tmp_path: Path) -> None:
-    limits = Limits(tries_per_minute=2)
+    limits = ServerLimits(tries_per_minute=2)
     settings = Settings(
         f"sqlite:///{tmp_path}/store.db",
         tmp_path / "spool",
@@ -428,7 +428,7 @@ def test_a_team_that_asks_too_often_waits() -> None:
 
 
 def test_a_team_without_room_is_told_when_to_come_again(tmp_path: Path) -> None:
-    limits = Limits(team_bytes=10)
+    limits = ServerLimits(team_bytes=10)
     app = create_app(Settings(f"{tmp_path}/a.db", tmp_path / "spool", limits=limits))
     with TestClient(app) as client:
         served = Served(client, app.state.service)

@@ -10,8 +10,6 @@ from typing import Any
 from epochzero.errors import InputError
 from epochzero.redact import redact_all
 
-__all__ = ["Answers", "bounded"]
-
 MOST_CHARACTERS = 1500
 """Of one text in an answer."""
 PAGE_CHARACTERS = 8000

@@ -20,8 +20,6 @@ from epochzero import __version__
 from epochzero.agents.tools import Tools
 from epochzero.errors import EpochZeroError
 
-__all__ = ["TOOLS", "build", "http_app"]
-
 TOOLS = ("diagnose", "log_lines", "check", "locate", "explain", "jobs", "job", "more")
 _INSTRUCTIONS = (
     "EpochZero finds why deep-learning jobs fail, and what would make them fail before they run. After a "

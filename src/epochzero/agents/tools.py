@@ -23,7 +23,6 @@ from epochzero.redact import redact_all
 if TYPE_CHECKING:
     from epochzero.store.database import Database
 
-__all__ = ["Tools"]
 
 MOST_LINES = 400
 MOST_JOBS = 500

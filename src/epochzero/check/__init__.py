@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from epochzero.late import load_late
+from epochzero.lazy_exports import load_late
 
 if TYPE_CHECKING:
     from epochzero.check.data import DataSet
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from epochzero.check.dryrun.memory.history import PastPeak
     from epochzero.check.dryrun.model import DryRun
     from epochzero.check.dryrun.records import Record
-    from epochzero.check.findings import Finding, Place, Severity, Unknown
+    from epochzero.check.findings import Finding, Severity, SourceLocation, Unknown
     from epochzero.check.pipeline import run_check
     from epochzero.check.request import CheckRequest
     from epochzero.check.result import CheckResult
@@ -35,9 +35,9 @@ __all__ = [
     "Finding",
     "Limits",
     "PastPeak",
-    "Place",
     "Rule",
     "Severity",
+    "SourceLocation",
     "Target",
     "Unknown",
     "check",
@@ -109,7 +109,7 @@ _ROOMS = {
     "epochzero.check.dryrun.contain.model": ("Limits",),
     "epochzero.check.dryrun.memory.history": ("PastPeak",),
     "epochzero.check.dryrun.model": ("DryRun",),
-    "epochzero.check.findings": ("Finding", "Place", "Severity", "Unknown"),
+    "epochzero.check.findings": ("Finding", "SourceLocation", "Severity", "Unknown"),
     "epochzero.check.pipeline": ("run_check",),
     "epochzero.check.request": ("CheckRequest",),
     "epochzero.check.result": ("CheckResult",),

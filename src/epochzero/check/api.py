@@ -16,28 +16,14 @@ from pathlib import Path
 from types import MappingProxyType
 
 from epochzero.check.code import code_of
-from epochzero.check.findings import Place
+from epochzero.check.findings import SourceLocation
 from epochzero.check.program.events import Called, Imported, Looked, Situation
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import External, Instance
-from epochzero.check.reach import Reach
+from epochzero.check.reachability import Reach
 from epochzero.check.target.api import is_public
 from epochzero.check.target.history import Api, api_of, history_of, libraries
 from epochzero.check.target.model import Signature, Target
-
-__all__ = [
-    "Change",
-    "Use",
-    "Version",
-    "changes",
-    "class_of",
-    "elsewhere",
-    "installed",
-    "is_gone",
-    "member",
-    "uses",
-    "version",
-]
 
 Version = tuple[int, ...]
 _FOLDER = Path(__file__).parent
@@ -46,7 +32,7 @@ _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ApiChange:
     """A name or keyword of a library that a version took away, or has announced to take away.
 
     Attributes:
@@ -81,7 +67,7 @@ class Use:
             the job gives a library to call.
     """
 
-    change: Change
+    change: ApiChange
     at: Situation
     kind: str
 
@@ -105,7 +91,7 @@ def installed(target: Target, distribution: str) -> str:
     return found.version if found is not None and version(found.version) else ""
 
 
-def is_gone(change: Change, target: Target) -> bool:
+def is_gone(change: ApiChange, target: Target) -> bool:
     """Whether the target's version surely is without what has changed."""
     have = installed(target, change.distribution)
     if not have or not change.removed or not reached(have, change.removed):
@@ -114,14 +100,14 @@ def is_gone(change: Change, target: Target) -> bool:
 
 
 @cache
-def changes() -> Mapping[str, tuple[Change, ...]]:
+def changes() -> Mapping[str, tuple[ApiChange, ...]]:
     """What is known to have changed, by name."""
     table = tomllib.loads((_FOLDER / "api_changes.toml").read_text(encoding="utf-8"))
-    found: dict[str, list[Change]] = {}
+    found: dict[str, list[ApiChange]] = {}
     for group in table["group"]:
         for written, instead in group["names"].items():
             name, _, keyword = written.partition("(")
-            change = Change(
+            change = ApiChange(
                 name,
                 keyword.rstrip("=)"),
                 group["distribution"],
@@ -188,9 +174,9 @@ def class_of(name: str) -> str:
 @lru_cache(maxsize=1)  # Two rules ask for the same program, one after the other.
 def uses(program: Program) -> tuple[Use, ...]:
     """Where the program uses what the table knows to have changed."""
-    found: dict[tuple[Place, Change], Use] = {}
+    found: dict[tuple[SourceLocation, ApiChange], Use] = {}
     for use in (*_in_events(program), *_overrides(program)):
-        line = Place(use.at.place.path, use.at.place.line)
+        line = SourceLocation(use.at.place.path, use.at.place.line)
         found.setdefault((line, use.change), use)
     return tuple(found.values())
 
@@ -218,7 +204,7 @@ def _in_call(event: Called) -> Iterator[Use]:
         yield from (Use(one, event.at, "attribute") for one in _named(name, above=True))
 
 
-def _named(name: str, above: bool = False) -> Iterator[Change]:
+def _named(name: str, above: bool = False) -> Iterator[ApiChange]:
     """Changes of a name, or of one that it lies in; of the latter only when ``above``."""
     if not above:
         yield from (one for one in changes().get(name, ()) if not one.keyword)

@@ -13,8 +13,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["Stopped", "at_most"]
-
 
 class Stopped(BaseException):
     """The time is over; no `Exception`, so that no rule takes it for one of its own."""

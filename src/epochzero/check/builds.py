@@ -15,20 +15,6 @@ from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Instance, Value
 from epochzero.check.target.model import Target
 
-__all__ = [
-    "Needed",
-    "Reason",
-    "device_named",
-    "first_import",
-    "first_on_cuda",
-    "lacks_cuda",
-    "lowest_capability",
-    "moves_to_cuda",
-    "needed_libraries",
-    "runs_on",
-    "wants_cuda",
-]
-
 _ARCHITECTURE = re.compile(r"(sm|compute)_(\d+)(\d)([af]?)")
 _LAUNCHES_CUDA = frozenset(
     {"lightning", "pytorch_lightning", "transformers", "accelerate", "deepspeed"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from epochzero.check.call_signatures import signature
 from epochzero.check.code import (
     Definition,
     Function,
@@ -14,20 +15,8 @@ from epochzero.check.code import (
     resolve,
     stored_attributes,
 )
-from epochzero.check.fit import signature
 from epochzero.check.program.model import Module, Program
 from epochzero.check.target.model import Signature
-
-__all__ = [
-    "called_function",
-    "called_method",
-    "constructor",
-    "given",
-    "gives_nothing",
-    "method_of",
-    "own_bases",
-    "parameters",
-]
 
 _HARMLESS = frozenset(
     [

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from epochzero.check.findings import Finding, Place
-
-__all__ = ["told_once"]
+from epochzero.check.findings import Finding, SourceLocation
 
 SEEN_TOO = "The dry run found it too."
 
@@ -39,7 +37,7 @@ def told_once(
 
 def _by_place(findings: Iterable[Finding]) -> list[Finding]:
     """Of those that are found by other ways or in other jobs the worst, then the first."""
-    found: dict[tuple[str, Place, str], Finding] = {}
+    found: dict[tuple[str, SourceLocation, str], Finding] = {}
     for one in findings:
         key = (one.rule, one.place, one.message)
         if key not in found or (one.severity == "error" and found[key].severity != "error"):
@@ -71,7 +69,7 @@ def _is_met(read: Finding, met: Finding) -> bool:
     return named or any(_near(read.place, place) for place in (met.place, *met.via))
 
 
-def _near(one: Place, other: Place) -> bool:
+def _near(one: SourceLocation, other: SourceLocation) -> bool:
     return one.path == other.path and abs(one.line - other.line) <= 1
 
 

@@ -16,8 +16,6 @@ from epochzero.check.program.values import Constant, Instance, Items, Value
 from epochzero.check.target.model import Target
 from epochzero.file_access import open_file
 
-__all__ = ["Held", "Loaded", "loads_of", "read_checkpoint", "refused_globals"]
-
 LARGEST_PICKLE_BYTES = 8 << 20
 _TENSORS = ("torch", "collections", "_codecs", "builtins", "copyreg")
 """Modules of which ``weights_only`` takes what tensors and dictionaries of them need."""

@@ -13,18 +13,6 @@ if TYPE_CHECKING:
     # The package of programs reads syntax with this module when it is imported.
     from epochzero.check.program.model import Module, Program
 
-__all__ = [
-    "Code",
-    "Definition",
-    "Function",
-    "code_of",
-    "dotted",
-    "made_class",
-    "method_counts",
-    "only_value",
-    "resolve",
-    "stored_attributes",
-]
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Definition: TypeAlias = Function | ast.ClassDef

@@ -8,8 +8,6 @@ from functools import lru_cache
 
 from epochzero.check.operators import ARITHMETIC, COMPARE
 
-__all__ = ["holds"]
-
 _LARGEST = 1e15
 
 

@@ -11,15 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from epochzero.check.findings import Finding, Place, Unknown
+from epochzero.check.findings import Finding, SourceLocation, Unknown
 from epochzero.check.paths.platform import beneath
 from epochzero.check.paths.world import world_of
 from epochzero.check.program.model import Program
 from epochzero.check.target.model import Target
 from epochzero.errors import InputError
 from epochzero.file_access import exists
-
-__all__ = ["DataSet", "compare_data", "told_as_made"]
 
 RULE_ID = "data-differs"
 MOST_RECORDS = 100_000
@@ -47,7 +45,7 @@ class DataSet:
 
     path: str
     profile: str
-    place: Place
+    place: SourceLocation
 
 
 def compare_data(
@@ -115,7 +113,7 @@ def told_as_made(
         target: the platform.
         folder: of the job.
     """
-    absent: dict[tuple[str, Place], DataSet] = {}
+    absent: dict[tuple[str, SourceLocation], DataSet] = {}
     for each in data:
         path = os.path.abspath(folder / each.path)
         for program in programs if not exists(path) else ():
@@ -131,7 +129,7 @@ def told_as_made(
             yield one
 
 
-def _reading(path: Path, programs: Sequence[Program], target: Target) -> Place | None:
+def _reading(path: Path, programs: Sequence[Program], target: Target) -> SourceLocation | None:
     """The first line that reads the data, or something in them."""
     wanted = os.path.realpath(path)
     for program in programs:

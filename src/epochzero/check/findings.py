@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Literal
 
-__all__ = ["Claim", "Finding", "Place", "Severity", "Unknown"]
-
 Severity = Literal["error", "warning"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
+class SourceLocation:
     """Where in the code, the configuration or the command line.
 
     Attributes:
@@ -45,11 +43,11 @@ class Claim:
 
     severity: Severity
     phase: str
-    place: Place
+    place: SourceLocation
     message: str
     consequence: str
     fix: str
-    via: tuple[Place, ...] = ()
+    via: tuple[SourceLocation, ...] = ()
     category: str = ""
 
     def of(self, rule: str, category: str) -> Finding:
@@ -79,11 +77,11 @@ class Finding:
     severity: Severity
     category: str
     phase: str
-    place: Place
+    place: SourceLocation
     message: str
     consequence: str
     fix: str
-    via: tuple[Place, ...] = ()
+    via: tuple[SourceLocation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,4 +96,4 @@ class Unknown:
 
     what: str
     reason: str
-    place: Place
+    place: SourceLocation

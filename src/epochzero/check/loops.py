@@ -8,11 +8,9 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from epochzero.check.code import Code, Function, code_of
-from epochzero.check.findings import Place
+from epochzero.check.findings import SourceLocation
 from epochzero.check.program.events import Situation
 from epochzero.check.program.model import Module, Program
-
-__all__ = ["Loop", "before_forward", "loops_around"]
 
 _Node: TypeAlias = ast.For | ast.AsyncFor | ast.While
 
@@ -29,9 +27,9 @@ class Loop:
 
     module: Module
     node: _Node
-    via: tuple[Place, ...]
+    via: tuple[SourceLocation, ...]
 
-    def step_to(self, at: Situation) -> Place | None:
+    def step_to(self, at: Situation) -> SourceLocation | None:
         """The place within the loop's own body from which an event comes; None when it does not."""
         places = (*at.via, at.place)
         here = places[len(self.via)] if len(places) > len(self.via) else None
@@ -69,7 +67,7 @@ def _by_path(program: Program) -> dict[str, Module]:
 
 
 @lru_cache(maxsize=4096)
-def _loops(module: Module, place: Place) -> tuple[_Node, ...]:
+def _loops(module: Module, place: SourceLocation) -> tuple[_Node, ...]:
     """The loops around a place in its own function, the outermost first."""
     code = code_of(module)
     scope = _scope(code, place)
@@ -78,14 +76,14 @@ def _loops(module: Module, place: Place) -> tuple[_Node, ...]:
     return tuple(sorted(around, key=lambda one: (one.lineno, one.col_offset)))
 
 
-def _scope(code: Code, place: Place) -> ast.AST | None:
+def _scope(code: Code, place: SourceLocation) -> ast.AST | None:
     """The innermost function around a place; the module where there is none."""
     functions: list[Function] = [*code.of(ast.FunctionDef), *code.of(ast.AsyncFunctionDef)]
     around = [one for one in functions if one.body[0].lineno <= place.line <= (one.end_lineno or 0)]
     return max(around, key=lambda one: one.lineno, default=code.module.tree)
 
 
-def _has(loop: _Node, place: Place) -> bool:
+def _has(loop: _Node, place: SourceLocation) -> bool:
     """Whether a place lies in the body of a loop, not in what it goes over or in its ``else``."""
     first, last = loop.body[0], loop.body[-1]
     begin = (first.lineno, first.col_offset + 1)

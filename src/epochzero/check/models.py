@@ -10,15 +10,13 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TypeAlias
 
-from epochzero.check.findings import Place
+from epochzero.check.findings import SourceLocation
 from epochzero.check.program.events import Called
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Instance, Items, Value
-from epochzero.check.torch_use import argument, is_off, optimizer_steps, stepped_optimizer
+from epochzero.check.torch_usage import argument, is_off, optimizer_steps, stepped_optimizer
 
-__all__ = ["Model", "Models"]
-
-Model: TypeAlias = tuple[str, Place]
+Model: TypeAlias = tuple[str, SourceLocation]
 """By what a model was made, and where."""
 
 _SAME = ("apply", "bfloat16", "cpu", "cuda", "double", "eval", "float", "half", "requires_grad_",
@@ -40,8 +38,8 @@ class Models:
 
     def __init__(self, program: Program) -> None:
         self._inner: dict[Model, Value] = {}
-        self._made: dict[Model, set[tuple[Place, ...]]] = {}
-        self._own: dict[Place, Value | None] = {}
+        self._made: dict[Model, set[tuple[SourceLocation, ...]]] = {}
+        self._own: dict[SourceLocation, Value | None] = {}
         for call in program.calls:
             self._note(call)
         self._trained = {self.stepped(step) for step in optimizer_steps(program)}

@@ -7,8 +7,6 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["ARITHMETIC", "BINARY", "COMPARE", "EQUALITY", "ORDER"]
-
 ORDER: Mapping[type[ast.cmpop], Callable[[Any, Any], object]] = {
     ast.Lt: operator.lt,
     ast.LtE: operator.le,

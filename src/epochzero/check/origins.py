@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from epochzero.check.findings import Place
+from epochzero.check.findings import SourceLocation
 from epochzero.check.program.events import Called
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, External, Instance, Items, Value
-
-__all__ = ["FLOATING", "LONG", "Origins", "unwrapped"]
 
 FLOATING, LONG = "floating", "Long"
 _OF_DTYPE = {
@@ -44,7 +42,7 @@ class Origins:
     """What made the values of a program."""
 
     def __init__(self, program: Program) -> None:
-        self._made: dict[tuple[Place, str], Called | None] = {}
+        self._made: dict[tuple[SourceLocation, str], Called | None] = {}
         for call in program.calls:
             if isinstance(call.result, Instance) and call.result.place is not None:
                 key = call.result.place, call.result.made_by

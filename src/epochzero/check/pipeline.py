@@ -13,7 +13,7 @@ from epochzero.check.causes import told_once
 from epochzero.check.data import RULE_ID as DATA_DIFFERS
 from epochzero.check.data import DataSet, compare_data, told_as_made
 from epochzero.check.dryrun.model import DryRun
-from epochzero.check.findings import Finding, Place, Unknown
+from epochzero.check.findings import Finding, SourceLocation, Unknown
 from epochzero.check.job import Submission, read_job
 from epochzero.check.job.model import Job
 from epochzero.check.platforms import machines_of, unknown_packages, unknown_systems
@@ -30,8 +30,6 @@ from epochzero.check.target import read_target
 from epochzero.check.target.model import Target
 from epochzero.errors import InputError
 from epochzero.file_access import open_file
-
-__all__ = ["run_check"]
 
 LARGEST_OTHER_BYTES = 1 << 20
 
@@ -230,7 +228,7 @@ def _command(job: Job) -> str:
     return job.command or " ".join([job.program, *name, *job.argv])
 
 
-def _order(finding: Finding) -> tuple[bool, int, Place, str, str]:
+def _order(finding: Finding) -> tuple[bool, int, SourceLocation, str, str]:
     """Errors first, then as the job would come to them."""
     phases = list(taxonomy.phases())
     phase = phases.index(finding.phase) if finding.phase in phases else len(phases)

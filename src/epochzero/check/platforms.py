@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from epochzero.check.batch_jobs import batch_system, is_of_the_system, nodes_of, unknown_nodes
 from epochzero.check.findings import Unknown
 from epochzero.check.job.model import Job
-from epochzero.check.submitted import batch_system, is_of_the_system, nodes_of, unknown_nodes
 from epochzero.check.target import (
     Interpreter,
     read_interpreter,
@@ -18,8 +18,6 @@ from epochzero.check.target import (
 )
 from epochzero.check.target.model import Target
 from epochzero.errors import InputError
-
-__all__ = ["machines_of", "unknown_packages", "unknown_systems"]
 
 
 def machines_of(jobs: Sequence[Job], environment: Mapping[str, str] | None) -> list[Target]:

@@ -15,8 +15,6 @@ from epochzero.check.target.model import Target
 if TYPE_CHECKING:
     from epochzero.check.dryrun.records import Record
 
-__all__ = ["CheckRequest"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckRequest:

@@ -9,8 +9,6 @@ from typing import Any
 from epochzero.check.dryrun.model import DryRun
 from epochzero.check.findings import Finding, Unknown
 
-__all__ = ["SCHEMA", "CheckResult"]
-
 SCHEMA = "epochzero.findings/1"
 
 

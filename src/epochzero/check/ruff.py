@@ -24,8 +24,6 @@ from epochzero.check.program.model import Module
 from epochzero.check.rules.base import CannotTell
 from epochzero.file_access import unconfined
 
-__all__ = ["CODES", "Asked", "Message"]
-
 CODES = {
     "F404": r"from __future__",
     "F406": r"import \*",

@@ -11,12 +11,10 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from epochzero.check.data import DataSet
-from epochzero.check.findings import Place
+from epochzero.check.findings import SourceLocation
 from epochzero.check.rules import UNREAD, find
 from epochzero.errors import InputError
 from epochzero.file_access import exists, is_file, open_file
-
-__all__ = ["Settings", "read_section", "read_settings"]
 
 FILE = "pyproject.toml"
 LARGEST_BYTES = 4 << 20
@@ -146,7 +144,7 @@ def _data(section: Mapping[str, Any]) -> Iterator[DataSet]:
         texts = isinstance(each, dict) and all(isinstance(text, str) for text in each.values())
         if not texts or each.keys() != {"path", "profile"}:
             raise InputError("data must be a list of tables, each with a path and a profile")
-        yield DataSet(each["path"], each["profile"], Place(FILE))
+        yield DataSet(each["path"], each["profile"], SourceLocation(FILE))
 
 
 def _rules(section: Mapping[str, Any], key: str, table: str = "") -> tuple[str, ...]:

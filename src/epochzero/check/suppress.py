@@ -14,11 +14,9 @@ import tokenize
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from epochzero.check.findings import Finding, Place
+from epochzero.check.findings import Finding, SourceLocation
 from epochzero.check.rules import UNREAD, builtin
 from epochzero.check.settings import Settings
-
-__all__ = ["UNUSED", "WITHOUT_REASON", "Suppression", "apply", "suppressions"]
 
 WITHOUT_REASON = "suppression-without-reason"
 UNUSED = "suppression-unused"
@@ -38,7 +36,7 @@ class Suppression:
 
     rules: tuple[str, ...]
     reason: str
-    place: Place
+    place: SourceLocation
     first: int
     last: int
 
@@ -67,7 +65,7 @@ def suppressions(path: str, text: str) -> tuple[Suppression, ...]:
             if spans is not None:
                 first, last = spans.by_line.get(first, (first, last))
             rules = tuple(filter(None, (name.strip() for name in match[1].split(","))))
-            place = Place(path, number, match.start() + 1, line.strip())
+            place = SourceLocation(path, number, match.start() + 1, line.strip())
             found.append(Suppression(rules, match[2].strip(), place, first, last))
     return tuple(found)
 

@@ -6,13 +6,11 @@ import time
 from contextlib import suppress
 
 from epochzero.errors import InputError
+from epochzero.run.end_summary import notice_of, write_termination_log
 from epochzero.run.job import Failed
 from epochzero.run.journal import Journal
-from epochzero.run.model import Event
-from epochzero.run.notice import notice_of, write_termination_log
+from epochzero.run.model import JobEvent
 from epochzero.run.notify import Webhook
-
-__all__ = ["announce"]
 
 
 def announce(failed: Failed, webhook: Webhook | None) -> str:
@@ -39,5 +37,5 @@ def _note(failed: Failed, text: str) -> None:
         return
     with suppress(InputError):
         journal = Journal(failed.folder)
-        journal.write(Event(time.time(), failed.ended.elapsed, "not_notified", text))
+        journal.write(JobEvent(time.time(), failed.ended.elapsed, "not_notified", text))
         journal.close()

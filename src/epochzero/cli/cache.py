@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["cache_folder"]
-
 
 def cache_folder() -> Path | None:
     """The user's folder of caches (XDG Base Directory Specification); None where there is no home."""

@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING
 
 import click
 
-from epochzero.check import CheckRequest, CheckResult, DataSet, Limits, Place, run_check
+from epochzero.check import CheckRequest, CheckResult, DataSet, Limits, SourceLocation, run_check
 from epochzero.check.rules import builtin
 from epochzero.cli import render_findings
 from epochzero.cli.output import OutputFile, format_option
 from epochzero.cli.storing import past_peaks
 
 if TYPE_CHECKING:
-    from epochzero.cli.progress import Progress
+    from epochzero.cli.progress import DryRunProgress
 
-__all__ = ["command"]
 
 FORMATS = ("text", "json", "sarif", "github", "markdown")
 
@@ -37,7 +36,7 @@ def _data(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
     pairs = [text.rpartition("=") for text in given]
     if not all(path and profile for path, _, profile in pairs):
         raise click.BadParameter("must be a path and its profile: train.csv=train.profile.json")
-    return tuple(DataSet(path, profile, Place("<command>")) for path, _, profile in pairs)
+    return tuple(DataSet(path, profile, SourceLocation("<command>")) for path, _, profile in pairs)
 
 
 @click.command(
@@ -185,11 +184,11 @@ def command(
         context.exit(2)
 
 
-def _progress() -> Progress:
+def _progress() -> DryRunProgress:
     # It knows the records of a dry run, which a check that only reads does not wait for.
-    from epochzero.cli.progress import Progress
+    from epochzero.cli.progress import DryRunProgress
 
-    return Progress()
+    return DryRunProgress()
 
 
 def _draw(found: CheckResult, path: Path) -> None:

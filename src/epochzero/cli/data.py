@@ -20,9 +20,8 @@ from epochzero.cli.output import OutputFile, format_option
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
-    from epochzero.data import Column, Finding, Profile, Table
+    from epochzero.data import Column, DataFinding, Profile, Table
 
-__all__ = ["command"]
 
 MOST_SHOWN = 5
 
@@ -214,7 +213,7 @@ def make_validation(data: Path, known: Path, form: str, most_files: int | None) 
     sys.exit(1 if any(finding.severity == "error" for finding in found.findings) else 0)
 
 
-def _write_finding(finding: Finding) -> None:
+def _write_finding(finding: DataFinding) -> None:
     place = finding.file or finding.table
     if finding.record:
         place += f":{finding.record}"

@@ -26,8 +26,6 @@ from epochzero.diagnose import (
 from epochzero.errors import InputError
 from epochzero.logs.source import STDIN, find_logs
 
-__all__ = ["command"]
-
 FORMATS = ("text", "json", "jsonl", "markdown", "github", "sarif")
 
 

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from epochzero.diagnose import Signature
     from epochzero.scale import Diagnosed
 
-__all__ = ["check_many", "diagnose_many", "many_options"]
 
 FORMATS = ("text", "json")
 _OF_ONE_JOB = (

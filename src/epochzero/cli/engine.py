@@ -8,8 +8,6 @@ from typing import Any, TypeVar
 
 import click
 
-__all__ = ["engine_options", "quiet_ray"]
-
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 

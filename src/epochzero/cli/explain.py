@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from epochzero.check.rules import Rule, Unread
 
-__all__ = ["command"]
-
 
 @click.command(name="explain")
 @click.argument("word", required=False)

@@ -11,8 +11,6 @@ from epochzero.cli.storing import filter_options, opened, store_option
 from epochzero.store.export import FORMATS, export
 from epochzero.store.queries import JobFilter
 
-__all__ = ["command"]
-
 
 @click.command(name="export")
 @click.argument("folder", metavar="FOLDER", type=click.Path(path_type=Path, file_okay=False))

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from epochzero.github.publish import Kind
     from epochzero.locate import Level
 
-__all__ = ["command"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _LARGEST_EVENT_BYTES = 32 << 20

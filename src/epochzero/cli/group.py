@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import click
 
-__all__ = ["Group"]
-
 
 class Group(click.Group):
     """A `click.Group` that knows what a wrong name is like."""

@@ -17,8 +17,6 @@ from epochzero.cli.storing import Moment, filter_options, opened, store_option
 from epochzero.store.queries import JobFilter, find_jobs
 from epochzero.store.retention import prune, prune_folders
 
-__all__ = ["command"]
-
 
 @click.group(name="jobs", invoke_without_command=True)
 @filter_options

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from epochzero.study.labelling import Item, LabelFolder, Scheme, Session
     from epochzero.study.labelling.compare import Disagreement, QuestionAgreement
 
-__all__ = ["command"]
 
 _MOST_CONFUSED = 5
 

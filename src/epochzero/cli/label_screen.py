@@ -25,8 +25,6 @@ from epochzero.study.labelling.items import visible
 from epochzero.study.labelling.scheme import COMMANDS, Choice
 from epochzero.study.labelling.session import Session, View
 
-__all__ = ["run_screen"]
-
 LEAST_COLUMNS, LEAST_TEXT_ROWS = 50, 4
 _MOVES = "↑ ↓ PgUp PgDn Home End"
 _ENTER_SCREEN, _LEAVE_SCREEN = "\x1b[?1049h\x1b[?25l", "\x1b[?25h\x1b[?1049l"

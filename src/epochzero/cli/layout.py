@@ -12,7 +12,7 @@ import textwrap
 import click
 
 from epochzero.markdown import code, escaped, fenced
-from epochzero.wording import counted, duration, shorten, size
+from epochzero.number_formats import counted, duration, shorten, size
 
 __all__ = [
     "code",

@@ -9,12 +9,10 @@ from contextlib import contextmanager
 
 import click
 
-__all__ = ["Line", "line"]
-
 EVERY_S = 1.0
 
 
-class Line:
+class StatusLine:
     """The line; it is shown once the work takes long, and written anew once a second."""
 
     def __init__(self) -> None:
@@ -32,9 +30,9 @@ class Line:
 
 
 @contextmanager
-def line() -> Iterator[Line]:
+def line() -> Iterator[StatusLine]:
     """A line for as long as the work takes."""
-    shown = Line()
+    shown = StatusLine()
     try:
         yield shown
     finally:

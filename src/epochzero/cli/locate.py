@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from epochzero.diagnose import Diagnosis
     from epochzero.locate import Level
 
-__all__ = ["command"]
 
 FORMATS = ("text", "json", "markdown", "sarif")
 LARGEST_REPORT_BYTES = 64 << 20

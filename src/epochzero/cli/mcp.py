@@ -11,8 +11,6 @@ import click
 from epochzero.cli.storing import opened, store_option
 from epochzero.errors import InputError
 
-__all__ = ["command"]
-
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 

@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 
 import click
 
-__all__ = ["OutputFile", "OutputFolder", "echo_json", "format_option"]
-
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 

@@ -10,12 +10,10 @@ from types import TracebackType
 
 from epochzero.check.dryrun.records import Reached, Record, Started, Tries
 
-__all__ = ["Progress"]
-
 EVERY_S = 0.2
 
 
-class Progress:
+class DryRunProgress:
     """Shows which part of the job is tried and how long it takes; nothing where no terminal is."""
 
     def __init__(self, doing: str = "reading") -> None:
@@ -32,7 +30,7 @@ class Progress:
         self._over = threading.Event()
         self._clock = threading.Thread(target=self._tick, daemon=True)
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> DryRunProgress:
         if self._shown:
             self._clock.start()
         return self

@@ -7,14 +7,12 @@ from pathlib import Path
 
 import click
 
+from epochzero.cli.destination import send_all, send_option
 from epochzero.cli.home import homes
-from epochzero.cli.sending import send_all, send_option
 from epochzero.cli.storing import opened, store_option
 from epochzero.errors import InputError
-from epochzero.run.sending import Destination
 from epochzero.run.slurm import record_job, slurm_jobs
-
-__all__ = ["command"]
+from epochzero.run.upload import Destination
 
 
 @click.command(name="record")

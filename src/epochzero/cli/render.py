@@ -17,8 +17,6 @@ from epochzero.cli import layout, sarif
 from epochzero.diagnose.model import FAILURES, SCHEMA, Consequence, Diagnosis, Root
 from epochzero.logs.source import Log
 
-__all__ = ["lines", "progress", "write"]
-
 SHOW_PROGRESS_BYTES = 200 << 20
 
 

@@ -12,7 +12,7 @@ import click
 
 from epochzero import taxonomy
 from epochzero.check.dryrun.memory.units import size_text
-from epochzero.check.findings import Finding, Place, Unknown
+from epochzero.check.findings import Finding, SourceLocation, Unknown
 from epochzero.check.result import SCHEMA, CheckResult
 from epochzero.check.rules import Rule, Unread, builtin, others
 from epochzero.check.settings import FILE as SETTINGS
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from epochzero.check.dryrun.memory.surroundings import Range
     from epochzero.check.dryrun.model import DryRun, Effects
 
-__all__ = ["workflow_command", "write", "write_rules"]
 
 SHOWN_UNKNOWNS = 5
 SHOWN_HOLDERS = 3
@@ -64,14 +63,14 @@ def write_rules(rules: Sequence[Rule]) -> None:
             click.echo(f"  {rule.id:<28}{rule.title}")
 
 
-def _path(place: Place, folder: Path) -> str:
+def _path(place: SourceLocation, folder: Path) -> str:
     """The file of a place, as seen from here."""
     if _is_file(place) and not os.path.isabs(place.path):
         return os.path.normpath(folder / place.path).replace(os.sep, "/")
     return place.path
 
 
-def _is_file(place: Place) -> bool:
+def _is_file(place: SourceLocation) -> bool:
     return not place.path.startswith("<")
 
 
@@ -137,7 +136,7 @@ def _finding(finding: Finding, folder: Path) -> Iterator[str]:
         yield layout.wrapped("Via", layout.one_line(_reached(finding.via, folder)))
 
 
-def _reached(via: Iterable[Place], folder: Path) -> str:
+def _reached(via: Iterable[SourceLocation], folder: Path) -> str:
     return ", ".join(
         f"{_path(place, folder)}:{place.line}" if place.line else _path(place, folder)
         for place in via
@@ -201,7 +200,7 @@ def _memory(memory: Memory, folder: Path, verbose: bool) -> Iterator[str]:
     kinds = ", ".join(f"{kind} {size_text(size)}" for kind, size in memory.by_kind.items() if size)
     yield layout.wrapped("At peak", layout.one_line(f"{memory.moment}: {kinds}"))
     for holder in memory.holders[: None if verbose else SHOWN_HOLDERS]:
-        place = _reached([Place(holder.site.path, holder.site.line)], folder)
+        place = _reached([SourceLocation(holder.site.path, holder.site.line)], folder)
         layer = f" {holder.site.layer}" if holder.site.layer else ""
         yield layout.wrapped(
             "Held by", layout.one_line(f"{place}{layer}: {holder.kind} {size_text(holder.size)}")
@@ -421,5 +420,5 @@ def _notice(one: Unknown, folder: Path) -> dict[str, Any]:
     return notice
 
 
-def _location(place: Place, folder: Path, told: str = "") -> dict[str, Any]:
+def _location(place: SourceLocation, folder: Path, told: str = "") -> dict[str, Any]:
     return sarif.location(_path(place, folder), place.line, column=place.column, told=told)

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Sequence
 from epochzero.cli import layout
 from epochzero.run.inject.outcome import Outcome
 
-__all__ = ["lines"]
-
 _WORDS = {
     "survived": "survived",
     "no_effect": "no effect",

@@ -22,8 +22,6 @@ from epochzero.store.queries import (
     Usage,
 )
 
-__all__ = ["describe", "listing"]
-
 _COLORS = {"running": "cyan", "succeeded": "green", "failed": "red", "lost": "yellow"}
 _BARS = "▁▂▃▄▅▆▇█"
 _MOST_RANKS = 8

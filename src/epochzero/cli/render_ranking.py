@@ -11,8 +11,6 @@ from epochzero.cli import layout, sarif
 from epochzero.cli.output import echo_json
 from epochzero.locate.model import SCHEMA, Extrinsic, Item, Ranking
 
-__all__ = ["write"]
-
 HASH_LENGTH = 10
 MOST_REASONS = 3
 """So many of a place's reasons are told with ``--explain``; the JSON form has all."""

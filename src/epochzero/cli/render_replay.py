@@ -8,10 +8,8 @@ from pathlib import Path
 import click
 
 from epochzero.cli import layout
-from epochzero.run.replay.model import Failure, Replayed, Row
+from epochzero.run.replay.model import Replayed, ReplayFailure, Row
 from epochzero.run.replay.verdict import CLOSE
-
-__all__ = ["replayed_lines"]
 
 _WAYS = {"start": "from its start", "snapshot": "from the last snapshot"}
 _MOST_ROWS = 40
@@ -50,7 +48,7 @@ def _verdict(replayed: Replayed, step: int | None) -> str:
     return click.style(said, bold=True, fg="red") + layout.plain(why)
 
 
-def _failure(label: str, failure: Failure) -> Iterator[str]:
+def _failure(label: str, failure: ReplayFailure) -> Iterator[str]:
     yield layout.wrapped(label, failure.text)
     if failure.path:
         within = f" in {failure.function}" if failure.function else ""

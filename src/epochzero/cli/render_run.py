@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from epochzero.cli import layout
 from epochzero.run.hang import HUNG
 from epochzero.run.job import Failed, Job
-from epochzero.run.model import Decision, Ended, Event
+from epochzero.run.model import Decision, Ended, JobEvent
 from epochzero.run.watch.live import WHY
 
 if TYPE_CHECKING:
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from epochzero.locate import Ranking
     from epochzero.run.simulate.model import Aspect
 
-__all__ = ["closing", "decided", "explained", "failed", "hung", "simulated"]
 
 _MOST_PLACES = 3
 _MOST_FINDINGS = 3
@@ -110,7 +109,7 @@ def decided(decision: Decision, job: Job, ended: Ended) -> Iterator[str]:
     yield layout.wrapped("Retry", f"{what}{only}. {decision.reason}{avoid}{saved}")
 
 
-def hung(event: Event) -> Iterator[str]:
+def hung(event: JobEvent) -> Iterator[str]:
     """A hang while it lasts: what is known of it, and each group of equal stacks once."""
     yield f"{event.text[:1].upper()}{event.text[1:]}"
     for ranks, stack in event.details.items():

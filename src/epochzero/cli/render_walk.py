@@ -9,10 +9,8 @@ from pathlib import Path
 import click
 
 from epochzero.cli import layout
-from epochzero.run.replay.program import Program
-from epochzero.run.replay.walked import Operator, Range, Walked
-
-__all__ = ["program_lines", "walked_lines"]
+from epochzero.run.replay.program import Reproducer
+from epochzero.run.replay.walk_result import Operator, Range, Walked
 
 _DATA = {
     "inline": "its numbers, which are of your data, stand in it",
@@ -109,11 +107,11 @@ def _cells(one: Operator) -> tuple[str, ...]:
     return f"{one.number:,}", name, layout.shorten(one.module, 30), gives, place
 
 
-def program_lines(program: Program) -> Iterator[str]:
+def program_lines(program: Reproducer) -> Iterator[str]:
     """Where the program is, what is in it, and that it was run."""
     told = _DATA[program.data] + (f" {program.file}" if program.file else "")
     yield layout.wrapped(
-        "Program", f"{program.path}: {told}. It was run, and ended with {program.said}"
+        "Reproducer", f"{program.path}: {told}. It was run, and ended with {program.said}"
     )
 
 

@@ -11,9 +11,8 @@ from epochzero.cli import layout
 
 if TYPE_CHECKING:
     from epochzero.run.watch.live import News
-    from epochzero.run.watch.model import Finding, Place, Watched
+    from epochzero.run.watch.model import SourceLine, TrainingFinding, WatchResult
 
-__all__ = ["found", "nothing", "verdict"]
 
 _MOST_SYMPTOMS = 4
 _MOST_OTHERS = 3
@@ -34,7 +33,7 @@ def found(news: News) -> Iterator[str]:
             yield f"and {layout.counted(len(news.symptoms), 'symptom')} of it: {titles}"
 
 
-def verdict(watched: Watched) -> Iterator[str]:
+def verdict(watched: WatchResult) -> Iterator[str]:
     """The root, its symptoms under it, and what it does not explain."""
     root = watched.root
     if root is None and not watched.others:
@@ -60,7 +59,7 @@ def nothing(why: str) -> str:
     return layout.wrapped("Training", f"nothing was watched: {why}")
 
 
-def _places(finding: Finding) -> Iterator[str]:
+def _places(finding: TrainingFinding) -> Iterator[str]:
     if finding.layer:
         yield layout.field("Layer", finding.layer)
     if finding.place is not None:
@@ -71,17 +70,17 @@ def _places(finding: Finding) -> Iterator[str]:
         yield layout.field("Option", finding.option)
 
 
-def _brief(finding: Finding) -> str:
+def _brief(finding: TrainingFinding) -> str:
     where = _where(finding)
     return f"{finding.title} ({', '.join(filter(None, (finding.state, where)))}): {finding.text}"
 
 
-def _where(finding: Finding) -> str:
+def _where(finding: TrainingFinding) -> str:
     place = _line(finding.place) if finding.place else ""
     return ", ".join(filter(None, (finding.layer, place, finding.option)))
 
 
-def _line(place: Place) -> str:
+def _line(place: SourceLine) -> str:
     """A file in the current folder by its name there."""
     path = Path(place.path)
     with suppress(ValueError, OSError):

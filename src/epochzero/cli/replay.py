@@ -17,8 +17,6 @@ from epochzero.errors import InputError
 if TYPE_CHECKING:
     from epochzero.run.replay.model import Replayed
 
-__all__ = ["command"]
-
 
 @click.command(name="replay", no_args_is_help=True)
 @click.argument("job", metavar="JOB|FOLDER")
@@ -134,10 +132,10 @@ def _tell(differences: Sequence[str]) -> None:
 
 
 def _replay(folder: Path, **how: object) -> Replayed:
-    from epochzero.cli.progress import Progress
+    from epochzero.cli.progress import DryRunProgress
     from epochzero.run.replay import replay
 
-    with Progress("the job runs again"):
+    with DryRunProgress("the job runs again"):
         return replay(folder, **how)  # type: ignore[arg-type]
 
 

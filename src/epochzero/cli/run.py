@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 import click
 
 from epochzero.cli import layout
+from epochzero.cli.destination import send_option
 from epochzero.cli.home import homes
-from epochzero.cli.sending import send_option
 from epochzero.cli.storing import store_address, store_option
 from epochzero.errors import InputError
-from epochzero.run.init import stand_behind_init
+from epochzero.run.container_init import stand_behind_init
 from epochzero.run.job import Failed, Job, Listener
 from epochzero.run.journal import Journal
-from epochzero.run.model import Event
+from epochzero.run.model import JobEvent
 from epochzero.run.notes import TOOLS
 from epochzero.run.notify import Webhook
 from epochzero.run.replay.capture import has_capture
@@ -30,18 +30,17 @@ from epochzero.run.supervise import Options
 from epochzero.run.terminal import closed_streams
 from epochzero.run.watch.live import News, TrainingWatcher, WatchOptions, check_words
 from epochzero.run.watcher import Watcher
-from epochzero.store.recording import Recording
+from epochzero.store.journal_import import Recording
 
 if TYPE_CHECKING:
     from epochzero.check import CheckResult
     from epochzero.locate import Ranking
     from epochzero.run.hang import OnHang
-    from epochzero.run.inject.grammar import Fault
+    from epochzero.run.inject.grammar import InjectedFault
     from epochzero.run.inject.outcome import Outcome
-    from epochzero.run.sending import Destination, Sending
     from epochzero.run.simulate.model import Aspect
+    from epochzero.run.upload import Destination, Sending
 
-__all__ = ["command"]
 
 _SHORT_S = 5.0
 _POLICY = "auto"
@@ -81,7 +80,9 @@ def _faults(_: click.Context, __: click.Parameter, words: tuple[str, ...]) -> fr
     return frozenset(words)
 
 
-def _injected(_: click.Context, __: click.Parameter, texts: tuple[str, ...]) -> tuple[Fault, ...]:
+def _injected(
+    _: click.Context, __: click.Parameter, texts: tuple[str, ...]
+) -> tuple[InjectedFault, ...]:
     if not texts:
         return ()
     from epochzero.run.inject.grammar import parsed_all
@@ -282,7 +283,7 @@ def command(
     fail_on: frozenset[str],
     method: str,
     values: str,
-    faults: tuple[Fault, ...],
+    faults: tuple[InjectedFault, ...],
     capture: bool,
     quiet: bool,
 ) -> None:
@@ -384,7 +385,7 @@ class _Screen(Listener):
         self._recording = Recording(store_address(self._store, home), journal.path)
         if self._send is None:
             return (self._recording,)
-        from epochzero.run.sending import Sending
+        from epochzero.run.upload import Sending
 
         self._sending = Sending(self._send, journal.path.parent)
         return (self._recording, self._sending)
@@ -421,7 +422,7 @@ class _Screen(Listener):
 
             _tell(render_run.explained(ranking, checked))
 
-    def noted(self, event: Event) -> None:
+    def noted(self, event: JobEvent) -> None:
         """Who asked for a note is told when there is none."""
         if event.what == "note_failed" and not self._quiet:
             _say(event.text)
@@ -434,7 +435,7 @@ class _Screen(Listener):
 
         _interject(render_watch.found(news))
 
-    def hung(self, event: Event) -> None:
+    def hung(self, event: JobEvent) -> None:
         """What the ranks wait for, or that they work again."""
         self._has_to_be_kept = True
         if not self._quiet:

@@ -18,8 +18,6 @@ from urllib.parse import quote
 from epochzero import __version__
 from epochzero.cli.output import echo_json
 
-__all__ = ["Identities", "location", "message", "write"]
-
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _ROOT = "%SRCROOT%"
 _FINGERPRINT = "epochzero/v1"

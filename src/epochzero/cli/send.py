@@ -6,11 +6,9 @@ import os
 
 import click
 
+from epochzero.cli.destination import destination, send_all
 from epochzero.cli.home import homes
-from epochzero.cli.sending import destination, send_all
-from epochzero.run.sending import Destination
-
-__all__ = ["command"]
+from epochzero.run.upload import Destination
 
 
 @click.command(name="send")

@@ -17,8 +17,6 @@ from epochzero.cli.layout import counted
 from epochzero.cli.storing import store_address, store_option
 from epochzero.errors import InputError
 
-__all__ = ["command"]
-
 _NEEDED = ("fastapi", "jinja2", "prometheus_client", "python_multipart", "uvicorn")
 _file = click.Path(path_type=Path, dir_okay=False)
 
@@ -94,7 +92,7 @@ def command(
         raise InputError(f"the service needs more packages ({', '.join(missing)}): {told}")
     from epochzero.store.database import open_database
     from epochzero.store.teams import teams
-    from epochzero.web.running import run
+    from epochzero.web.server import run
     from epochzero.web.settings import LOOPBACK, Settings
 
     database = open_database(address)

@@ -13,8 +13,6 @@ from epochzero.cli.render_job import describe
 from epochzero.cli.storing import opened, store_option
 from epochzero.store.queries import find_job, job_details, read_log, usage
 
-__all__ = ["command"]
-
 _LOG = "output"
 
 

@@ -9,8 +9,6 @@ import click
 
 from epochzero.cli.group import Group
 
-__all__ = ["command"]
-
 
 @click.group(cls=Group, name="signatures")
 def command() -> None:

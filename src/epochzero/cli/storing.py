@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from epochzero.check import PastPeak
     from epochzero.store.database import Database
 
-__all__ = ["Moment", "filter_options", "opened", "past_peaks", "store_address", "store_option"]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 _UNITS = {"m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
@@ -86,7 +85,7 @@ def past_peaks() -> Sequence[PastPeak]:
     if not address and file is None:
         return ()
     from epochzero.store.database import open_to_read
-    from epochzero.store.past import past_peaks as peaks_in
+    from epochzero.store.gpu_history import past_peaks as peaks_in
 
     try:
         database = open_to_read(address or str(file))

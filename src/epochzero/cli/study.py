@@ -22,7 +22,6 @@ from epochzero.errors import InputError
 if TYPE_CHECKING:
     from epochzero.study import Corpus, FailuresStudied
 
-__all__ = ["command"]
 
 _LAST = re.compile(r"last (\d+) (minute|hour|day|week)s?")
 _SQLITE = b"SQLite format 3\0"

@@ -15,8 +15,6 @@ from epochzero.cli.output import OutputFile, format_option
 if TYPE_CHECKING:
     from epochzero.study.importing import Imported
 
-__all__ = ["command"]
-
 
 @click.command(name="import")
 @click.option(
@@ -81,7 +79,7 @@ def _summary(imported: Imported) -> dict[str, object]:
 
 
 def _print(imported: Imported, output: Path) -> None:
-    from epochzero.study.importing.linking import CERTAINTIES
+    from epochzero.study.importing.links import CERTAINTIES
 
     click.echo(
         field("Reports", f"{counted(len(imported.records), 'bug report')} with a fix -> {output}")

@@ -19,10 +19,9 @@ from epochzero.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from epochzero.cli.line import Line
-    from epochzero.study.localization import LocalizationStudied, Progress
+    from epochzero.cli.line import StatusLine
+    from epochzero.study.localization import LocalizationStudied, StudyProgress
 
-__all__ = ["command"]
 
 _PATH = click.Path(path_type=Path)
 
@@ -159,12 +158,12 @@ def _work() -> Path:
     return folder / "study"
 
 
-def _teller(shown: Line) -> Callable[[Progress], None]:
+def _teller(shown: StatusLine) -> Callable[[StudyProgress], None]:
     """Tells how far it is, and how long the rest takes if it goes on like this."""
     began = time.monotonic()
     kept = 0
 
-    def hear(now: Progress) -> None:
+    def hear(now: StudyProgress) -> None:
         nonlocal kept
         passed = time.monotonic() - began
         if passed < 1:  # what was kept from an earlier run comes at once

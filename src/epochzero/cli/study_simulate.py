@@ -16,7 +16,6 @@ from epochzero.cli.output import OutputFolder
 if TYPE_CHECKING:
     from epochzero.study.fleet import FleetStudied
 
-__all__ = ["command"]
 
 _MOST_JOBS = 10_000_000
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from epochzero.check.target import Comparison, Interpreter
     from epochzero.check.target.model import Target
 
-__all__ = ["command"]
 
 SHOW_PROGRESS_S = 1.0
 MOST_SHOWN = 12

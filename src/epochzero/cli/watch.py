@@ -16,9 +16,7 @@ from epochzero.cli.watch_spectrum import make_spectrum
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
-    from epochzero.run.watch.history import History
-
-__all__ = ["command"]
+    from epochzero.run.watch.history import TrainingHistory
 
 
 @click.group(cls=Group, name="watch")
@@ -123,8 +121,8 @@ def _records(training: str, store: str | None) -> tuple[Path, str]:
     return there[0], name
 
 
-def _history(path: Path) -> History:
-    from epochzero.run.watch.following import Following
+def _history(path: Path) -> TrainingHistory:
+    from epochzero.run.watch.record_reader import Following
 
     following = Following(path)
     if not path.is_file():

@@ -14,7 +14,6 @@ from epochzero.cli.output import format_option
 if TYPE_CHECKING:
     from epochzero.run.watch.spectrum import Spectrum
 
-__all__ = ["make_spectrum"]
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
 

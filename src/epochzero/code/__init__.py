@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from epochzero.late import load_late
+from epochzero.lazy_exports import load_late
 
 if TYPE_CHECKING:
     from epochzero.code.cache import Cache, Key, parse_snapshot

@@ -21,7 +21,6 @@ from epochzero.code.workers import parse_all
 if TYPE_CHECKING:
     from epochzero.code.snapshot import File, Snapshot
 
-__all__ = ["Cache", "Key", "parse_snapshot"]
 
 LIMIT_BYTES = 512 << 20
 FILE_NAME = "code.sqlite"

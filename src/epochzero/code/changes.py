@@ -16,7 +16,6 @@ from epochzero.code.words import BagList, ranges
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Change", "Changes"]
 
 FORMAT_VERSION = 3
 _COMPRESSION = 3

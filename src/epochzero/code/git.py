@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["MISSING_ADVICE", "Git", "MissingObjectError", "complaint"]
 
 CHUNK_BYTES = 1 << 20
 _NOWHERE = os.devnull

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     Edges: TypeAlias = NDArray[np.int32]
 
-__all__ = ["MOST_NODES", "CodeGraph", "GraphNode", "graph_of"]
 
 MOST_NODES = 400
 """So many nodes of a file are kept, those nested least: every signature before any inner line."""

@@ -10,7 +10,6 @@ from epochzero.code.parsed import Import
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["imports_of"]
 
 _COMMENT = re.compile(r"#[^\n]*")
 _FROM = re.compile(r"from\s*(\.*)\s*([\w.]*)\s+import\s+(.*)", re.DOTALL)

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["HEAD_BYTES", "LANGUAGES", "is_test", "language_of", "refined"]
-
 HEAD_BYTES = 8000
 """So many first bytes decide; git looks for a NUL byte in as many."""
 

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
     Span = tuple[int, int]
 
-__all__ = ["Syntax", "parse", "parse_as_text", "syntax_of"]
 
 CARD_CHARACTERS = 300
 LARGE_BYTES, CHUNK_BYTES = 1 << 17, 1 << 16

@@ -16,7 +16,6 @@ from epochzero.code.words import HIGHEST_COUNT, Bag, frozen
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["FIELDS", "PARSER_VERSION", "BagTable", "Call", "Import", "Parsed", "Unit"]
 
 PARSER_VERSION = 1
 """Goes up with every change of what a parse yields or how it is stored."""

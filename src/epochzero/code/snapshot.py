@@ -24,7 +24,6 @@ from epochzero.file_access import current, open_file
 if TYPE_CHECKING:
     import subprocess
 
-__all__ = ["LARGEST_BYTES", "Commit", "File", "Repository", "Snapshot"]
 
 LARGEST_BYTES = 2_000_000
 """Larger files are data, not code; they are listed but never read."""

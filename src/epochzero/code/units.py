@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from tree_sitter import Node
 
-__all__ = ["Found", "find_units"]
 
 _TEMPLATE = re.compile(r"<[^<>]*>")
 _RECEIVER = re.compile(r"([A-Za-z_]\w*)\s*(?:\[[^\]]*\])?\s*\)$")

@@ -22,20 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = [
-    "IDENTIFIER",
-    "KEYWORDS",
-    "Bag",
-    "BagList",
-    "frozen",
-    "hashes",
-    "name_hashes",
-    "phrases",
-    "ranges",
-    "trigrams",
-    "word_stream",
-    "words",
-]
 
 IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
 _PART = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")

@@ -17,8 +17,6 @@ from typing import IO, cast
 
 from epochzero.code.parse import parse, parse_as_text
 
-__all__ = ["Job", "parse_all", "serve"]
-
 CHUNK_FILES = 24
 CHUNK_BYTES = 1 << 18
 QUEUED_CHUNKS = 2

@@ -12,15 +12,15 @@ from epochzero.data.model import Column, Fault, Numbers, Profile, Table, read_pr
 from epochzero.data.profiling import profile
 from epochzero.data.sampling import Sampled, sample
 from epochzero.data.synthesis import CORNERS, REGULAR, synthesize
-from epochzero.data.validation import Finding, Validated, validate
+from epochzero.data.validation import DataFinding, Validated, validate
 
 __all__ = [
     "CORNERS",
     "REGULAR",
     "Array",
     "Column",
+    "DataFinding",
     "Fault",
-    "Finding",
     "Numbers",
     "Profile",
     "Sampled",

@@ -27,8 +27,6 @@ from epochzero.data.formats import formats
 from epochzero.data.model import FAULTS, LEVELS, Column, Numbers, Table
 from epochzero.data.summary import kind_of, seconds_of, written
 
-__all__ = ["Bad", "Finding", "compare"]
-
 Severity = Literal["error", "warning"]
 
 # A test with a smaller probability than this is taken as a difference.
@@ -55,7 +53,7 @@ SERIOUS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class DataFinding:
     """A way in which data differ from those of the profile.
 
     Attributes:
@@ -82,7 +80,7 @@ class Finding:
 
 # Whether a value of a column is one that a finding is about.
 Bad = Callable[[Any], bool]
-Compared = Iterator[tuple[Finding, Bad | None]]
+Compared = Iterator[tuple[DataFinding, Bad | None]]
 
 # Kinds that differ only in how many different values there are.
 _SAME = {"category": "text"}
@@ -99,20 +97,20 @@ def compare(known: Table, found: Table, *, whole: bool = True) -> Compared:
     yield from _files(known, found)
     if not found.records:
         message = f"it has no records; {known.records:,} were known"
-        yield Finding("error", "empty", found.name, "", message), None
+        yield DataFinding("error", "empty", found.name, "", message), None
         return
     if whole and found.records < FEW_RECORDS * known.records:
         message = f"it has {found.records:,} records; {known.records:,} were known"
-        yield Finding("warning", "few_records", found.name, "", message), None
+        yield DataFinding("warning", "few_records", found.name, "", message), None
     for column in found.columns:
         if known.column(column.name) is None:
             message = f"column {column.name!r} is not known"
-            yield Finding("warning", "extra_column", found.name, column.name, message), None
+            yield DataFinding("warning", "extra_column", found.name, column.name, message), None
     for expected in known.columns:
         now = found.column(expected.name)
         if now is None:
             message = f"column {expected.name!r} is not there"
-            yield Finding("error", "missing_column", found.name, expected.name, message), None
+            yield DataFinding("error", "missing_column", found.name, expected.name, message), None
         elif expected.kind != "empty":
             yield from _column(_Pair(known, found, expected, now, whole))
 
@@ -125,7 +123,7 @@ def _files(known: Table, found: Table) -> Compared:
             severity: Severity = "error" if fault.kind in SERIOUS else "warning"
             message = ": ".join(filter(None, (FAULTS[fault.kind], fault.message)))
             yield (
-                Finding(
+                DataFinding(
                     severity,
                     fault.kind,
                     found.name,
@@ -142,7 +140,7 @@ def _files(known: Table, found: Table) -> Compared:
         if name in details and details[name] != value and found.records:
             message = f"the {name} is {details[name]!r}; {value!r} was known"
             kind = "encoding" if name == "encoding" else "layout"
-            yield Finding("error", kind, found.name, "", message), None
+            yield DataFinding("error", kind, found.name, "", message), None
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,9 +155,9 @@ class _Pair:
 
     def finding(
         self, kind: str, message: str, severity: Severity = "warning", count: int = 1
-    ) -> Finding:
+    ) -> DataFinding:
         """A finding about the column."""
-        return Finding(severity, kind, self.table.name, self.known.name, message, count=count)
+        return DataFinding(severity, kind, self.table.name, self.known.name, message, count=count)
 
     @property
     def texts(self) -> bool:

@@ -17,8 +17,6 @@ from epochzero.data.summary import ColumnSummary, Measure
 from epochzero.data.validation import Validated, order
 from epochzero.errors import InputError
 
-__all__ = ["Array", "profile_items", "validate_items"]
-
 FORMAT = "dataset"
 
 

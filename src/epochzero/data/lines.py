@@ -16,8 +16,6 @@ from typing import BinaryIO, Literal, TextIO, cast
 
 from epochzero.data.formats import Faults
 
-__all__ = ["DAMAGED", "encoding_of", "lines", "open_bytes", "writing"]
-
 LONGEST_LINE = 1 << 24
 CHUNK = 1 << 20
 

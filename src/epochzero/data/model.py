@@ -15,19 +15,6 @@ from typing import Any, Literal, get_args
 
 from epochzero.errors import InputError
 
-__all__ = [
-    "FAULTS",
-    "LEVELS",
-    "SCHEMA",
-    "Column",
-    "Fault",
-    "Kind",
-    "Numbers",
-    "Profile",
-    "Table",
-    "read_profile",
-]
-
 SCHEMA = "epochzero.data-profile/1"
 
 # The shares of the values below each of the quantiles of `Numbers`.

@@ -15,9 +15,7 @@ from itertools import combinations
 from pathlib import Path
 
 from epochzero.data.formats import Batch, Faults, relative
-from epochzero.data.source import Source, read, split_of
-
-__all__ = ["Overlap", "overlaps"]
+from epochzero.data.source import TableSource, read, split_of
 
 KEPT = 100_000
 # Splits in which a larger share of the records repeat are not compared.
@@ -46,7 +44,7 @@ class Overlap:
     second_record: int
 
 
-def overlaps(sources: Sequence[Source], root: Path) -> Iterator[Overlap]:
+def overlaps(sources: Sequence[TableSource], root: Path) -> Iterator[Overlap]:
     """What tables of different splits, in the same format, have in common."""
     splits = sorted((source for source in sources if split_of(source.name)), key=_training_first)
     pairs = [
@@ -63,11 +61,11 @@ def overlaps(sources: Sequence[Source], root: Path) -> Iterator[Overlap]:
             yield Overlap(first.name, second.name, count, *places)
 
 
-def _training_first(source: Source) -> tuple[bool, str]:
+def _training_first(source: TableSource) -> tuple[bool, str]:
     return split_of(source.name) != "train", source.name
 
 
-def _smallest(source: Source, root: Path) -> dict[bytes, Place]:
+def _smallest(source: TableSource, root: Path) -> dict[bytes, Place]:
     """The places of the records with the smallest hashes; none where records often repeat."""
     kept: dict[bytes, Place] = {}
     seen = repeated = 0
@@ -86,7 +84,7 @@ def _smallest(source: Source, root: Path) -> dict[bytes, Place]:
     return {key: kept[key] for key in sorted(kept)[:KEPT]}
 
 
-def _hashes(batch: Batch, source: Source) -> Iterator[bytes]:
+def _hashes(batch: Batch, source: TableSource) -> Iterator[bytes]:
     """8 bytes for each record: of a file its content, of a row its values."""
     if source.format.record_is_file:
         for file in batch.files:

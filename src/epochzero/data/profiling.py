@@ -8,11 +8,9 @@ from pathlib import Path
 from epochzero.data.formats import Batch, Faults
 from epochzero.data.lines import DAMAGED
 from epochzero.data.model import Profile, Table
-from epochzero.data.source import CLASS, Source, find_sources, read
+from epochzero.data.source import CLASS, TableSource, find_sources, read
 from epochzero.data.summary import ColumnSummary, classes_of
 from epochzero.errors import InputError
-
-__all__ = ["LABELS", "Tell", "learn", "left_out", "profile", "silent"]
 
 # Told the name of a table and how many of its records were read.
 Tell = Callable[[str, int], None]
@@ -56,7 +54,7 @@ def profile(
     return Profile(tables, complete=not notes, notes=notes)
 
 
-def left_out(sources: Sequence[Source]) -> tuple[str, ...]:
+def left_out(sources: Sequence[TableSource]) -> tuple[str, ...]:
     """What was not read of the tables, for people."""
     return tuple(
         f"{source.name}: {source.left_out:,} of {source.left_out + len(source.files):,} files"
@@ -67,7 +65,7 @@ def left_out(sources: Sequence[Source]) -> tuple[str, ...]:
 
 
 def learn(
-    source: Source,
+    source: TableSource,
     root: Path,
     labels: Sequence[str],
     tell: Tell = silent,
@@ -114,13 +112,13 @@ def learn(
     )
 
 
-def _label_of(batch: Batch, source: Source, labels: Sequence[str]) -> str:
+def _label_of(batch: Batch, source: TableSource, labels: Sequence[str]) -> str:
     if source.format.record_is_file:
         return CLASS if CLASS in batch.columns else ""
     return next((name for name in labels if name in batch.columns), "")
 
 
-def _add(batch: Batch, columns: dict[str, ColumnSummary], target: str, source: Source) -> None:
+def _add(batch: Batch, columns: dict[str, ColumnSummary], target: str, source: TableSource) -> None:
     before = max((summary.count for summary in columns.values()), default=0)
     classes = classes_of(batch.columns[target]) if target in batch.columns else None
     for name, values in batch.columns.items():
@@ -130,7 +128,7 @@ def _add(batch: Batch, columns: dict[str, ColumnSummary], target: str, source: S
         column.add(values, classes if name != target else None)
 
 
-def _details(source: Source) -> tuple[tuple[str, str], ...]:
+def _details(source: TableSource) -> tuple[tuple[str, str], ...]:
     """What the first file that can be read says of how it is written."""
     for file in source.files:
         try:

@@ -17,11 +17,9 @@ import numpy as np
 
 from epochzero.data.formats import Batch, Faults, relative
 from epochzero.data.profiling import LABELS, Tell, silent
-from epochzero.data.source import CLASS, Source, find_sources, read
+from epochzero.data.source import CLASS, TableSource, find_sources, read
 from epochzero.data.summary import LONGEST_CATEGORY, as_numbers, kind_of, kind_of_text
 from epochzero.errors import InputError
-
-__all__ = ["Sampled", "sample"]
 
 # A column with more different texts than this is free text, not a category; a label has classes.
 MOST_CATEGORIES = 100
@@ -193,7 +191,7 @@ def _firsts(values: Sequence[str]) -> Iterator[tuple[int, str]]:
     yield from ((index, value) for value, index in reversed(found.items()))
 
 
-def _copy(source: Source, chosen: Sequence[int], root: Path, target: Path) -> None:
+def _copy(source: TableSource, chosen: Sequence[int], root: Path, target: Path) -> None:
     """Copies records of a table, file by file; the chosen ones are in order."""
     by_file: dict[Path, list[int]] = {}
     before = 0

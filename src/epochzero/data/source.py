@@ -13,8 +13,6 @@ import numpy as np
 from epochzero.data.formats import Batch, Faults, Format, format_of, formats
 from epochzero.errors import InputError
 
-__all__ = ["CLASS", "Source", "find_sources", "read", "split_of"]
-
 # The column of a file's class, where a record is a file.
 CLASS = "class"
 # What a part of a data set is called, in the words of its file or folder.
@@ -26,7 +24,7 @@ _SPLITS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TableSource:
     """The files of a table.
 
     Attributes:
@@ -44,7 +42,7 @@ class Source:
 
 def find_sources(
     path: str | Path, most_files: int | None = None, *, may_be_empty: bool = False
-) -> tuple[Source, ...]:
+) -> tuple[TableSource, ...]:
     """The tables of a file or folder, by name.
 
     Args:
@@ -100,14 +98,14 @@ def _table_of(file: Path, root: Path, form: Format) -> str:
     return (relative.parent / re.sub(r"\d+", "*", relative.stem)).as_posix() + relative.suffix
 
 
-def _drawn(name: str, form: Format, files: list[Path], most: int | None) -> Source:
+def _drawn(name: str, form: Format, files: list[Path], most: int | None) -> TableSource:
     if most is None or len(files) <= most:
-        return Source(name, form, tuple(files))
+        return TableSource(name, form, tuple(files))
     chosen = np.random.default_rng(0).choice(len(files), most, replace=False)
-    return Source(name, form, tuple(files[n] for n in sorted(chosen)), len(files) - most)
+    return TableSource(name, form, tuple(files[n] for n in sorted(chosen)), len(files) - most)
 
 
-def read(source: Source, root: Path, faults: Faults) -> Iterator[Batch]:
+def read(source: TableSource, root: Path, faults: Faults) -> Iterator[Batch]:
     """The records of a table; of files that are records also their class.
 
     A class is the name of the file's folder. Files in the data set's own folder have none.

@@ -18,17 +18,6 @@ import numpy as np
 
 from epochzero.data.model import LEVELS, Column, Kind, Numbers
 
-__all__ = [
-    "ColumnSummary",
-    "Measure",
-    "as_numbers",
-    "classes_of",
-    "kind_of",
-    "kind_of_text",
-    "seconds_of",
-    "written",
-]
-
 SAMPLE = 10_000
 # Values that are counted one by one; a column with more different ones is no category.
 MOST_DIFFERENT = 10_000

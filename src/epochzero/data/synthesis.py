@@ -20,8 +20,6 @@ from epochzero.data.lines import open_bytes
 from epochzero.data.model import LEVELS, Column, Numbers, Profile, Table
 from epochzero.errors import InputError
 
-__all__ = ["CORNERS", "REGULAR", "synthesize"]
-
 # The folder of the data that are no corner case.
 REGULAR = "regular"
 # What is drawn for a list or text is cut here: corner cases must not fill the disk.

@@ -11,14 +11,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from epochzero.data.comparison import Bad, Finding, compare
+from epochzero.data.comparison import Bad, DataFinding, compare
 from epochzero.data.formats import Faults, relative
 from epochzero.data.model import Profile, Table
 from epochzero.data.overlap import Overlap, overlaps
 from epochzero.data.profiling import LABELS, Tell, learn, left_out, silent
-from epochzero.data.source import Source, find_sources, read
+from epochzero.data.source import TableSource, find_sources, read
 
-__all__ = ["SCHEMA", "Finding", "Validated", "order", "validate"]
+__all__ = ["SCHEMA", "DataFinding", "Validated", "order", "validate"]
 
 SCHEMA = "epochzero.data-findings/1"
 
@@ -33,7 +33,7 @@ class Validated:
         notes: what was left out.
     """
 
-    findings: tuple[Finding, ...]
+    findings: tuple[DataFinding, ...]
     records: int
     notes: tuple[str, ...] = ()
 
@@ -91,7 +91,7 @@ def validate(
     return Validated(tuple(sorted(findings, key=order)), records, tuple(notes))
 
 
-def order(finding: Finding) -> tuple[bool, int, str, str, str]:
+def order(finding: DataFinding) -> tuple[bool, int, str, str, str]:
     """Errors first, then by the number of records."""
     mild = finding.severity != "error"
     return mild, -finding.count, finding.table, finding.column, finding.kind
@@ -116,30 +116,30 @@ def _names(table: Table) -> set[str]:
 
 
 def _pairs(
-    known: Profile, seen: Sequence[Table], sources: Sequence[Source]
-) -> Iterator[tuple[Table, Table, Source]]:
+    known: Profile, seen: Sequence[Table], sources: Sequence[TableSource]
+) -> Iterator[tuple[Table, Table, TableSource]]:
     for found, source in zip(seen, sources, strict=True):
         if (expected := _match(found, known)) is not None:
             yield expected, found, source
 
 
-def _unpaired(known: Profile, seen: Sequence[Table]) -> Iterator[Finding]:
+def _unpaired(known: Profile, seen: Sequence[Table]) -> Iterator[DataFinding]:
     """Tables that only the profile or only the data have; one table alone may be a part."""
     for found in seen:
         if _match(found, known) is None:
             message = f"the profile knows no {found.format} data"
-            yield Finding("warning", "extra_table", found.name, "", message)
+            yield DataFinding("warning", "extra_table", found.name, "", message)
     if len(seen) == 1:
         return
     matched = {match.name for found in seen if (match := _match(found, known))}
     for table in known.tables:
         if table.name not in matched:
-            yield Finding("error", "missing_table", table.name, "", "it is not there")
+            yield DataFinding("error", "missing_table", table.name, "", "it is not there")
 
 
 def _placed(
-    compared: Sequence[tuple[Finding, Bad | None]], source: Source, root: Path
-) -> list[Finding]:
+    compared: Sequence[tuple[DataFinding, Bad | None]], source: TableSource, root: Path
+) -> list[DataFinding]:
     """The findings, each with the first record that it is true of; reads until all are found."""
     done = [finding for finding, bad in compared if bad is None]
     open_ = {finding: bad for finding, bad in compared if bad is not None}
@@ -157,11 +157,11 @@ def _placed(
     return done + list(open_)
 
 
-def _duplicates(shared: Overlap) -> Finding:
+def _duplicates(shared: Overlap) -> DataFinding:
     records = f"{shared.count:,} records are" if shared.count > 1 else "a record is"
     where = f"record {shared.first_record:,} of {shared.first_file}"
     message = f"{records} also in {shared.first}, such as {where}"
-    return Finding(
+    return DataFinding(
         "warning", "duplicates", shared.second, "", message,
         shared.second_file, shared.second_record, shared.count,
     )  # fmt: skip

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from epochzero.late import load_late
+from epochzero.lazy_exports import load_late
 
 if TYPE_CHECKING:
     from epochzero.diagnose.catalog import Catalog, Signature, builtin, load_folder

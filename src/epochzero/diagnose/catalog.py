@@ -22,8 +22,6 @@ from typing import Any, Literal, get_args
 from epochzero import compiled, taxonomy
 from epochzero.errors import CatalogError
 
-__all__ = ["Catalog", "Match", "Role", "Signature", "builtin", "load_file", "load_folder"]
-
 Role = Literal["cause", "cascade", "wrapper", "teardown", "advice", "benign"]
 """What part a matching text plays in a failure.
 
@@ -35,7 +33,7 @@ looks like an error and harms nothing.
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class SignatureExample:
     """A log that a signature must match, with the fields that its pattern must capture."""
 
     log: str
@@ -81,7 +79,7 @@ class Signature:
     fixes: tuple[str, ...] = ()
     status: int = 0
     priority: int = 50
-    examples: tuple[Example, ...] = ()
+    examples: tuple[SignatureExample, ...] = ()
     counter_examples: tuple[str, ...] = ()
 
     @property
@@ -383,12 +381,12 @@ def _check_words(raw: dict[str, Any]) -> None:
         raise CatalogError("a cause needs a category")
 
 
-def _example(raw: object) -> Example:
+def _example(raw: object) -> SignatureExample:
     match raw:
         case {"log": str(log), **rest} if rest.keys() <= {"fields"}:
             captured = rest.get("fields", {})
             if isinstance(captured, dict):
-                return Example(log, captured)
+                return SignatureExample(log, captured)
     raise CatalogError("an example is a table with 'log' (a text) and, optionally, 'fields'")
 
 

@@ -12,8 +12,6 @@ from epochzero.logs.events import events_of
 from epochzero.logs.scan import Scanner
 from epochzero.logs.source import Log
 
-__all__ = ["check_folder", "check_signature"]
-
 
 def check_folder(folder: Path) -> tuple[list[str], int]:
     """Every problem of the signatures in a folder, and how many signatures it holds."""

@@ -15,8 +15,6 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-__all__ = ["Model", "classify", "words"]
-
 _WORD = re.compile(r"[A-Za-z_]{3,30}")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z][a-z]+|[a-z]+")
 MESSAGE_CHARS = 600

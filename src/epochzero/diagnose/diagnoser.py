@@ -10,23 +10,20 @@ from typing import Any, BinaryIO, TypeVar
 
 from epochzero.diagnose.catalog import Catalog, Signature, builtin
 from epochzero.diagnose.facts import Facts, find_facts
-from epochzero.diagnose.model import Consequence, Diagnosis, ExceptionInfo, Place, Root
-from epochzero.diagnose.nearest import nearest_path
+from epochzero.diagnose.model import CodeFrame, Consequence, Diagnosis, ExceptionInfo, Root
 from epochzero.diagnose.reading import prepare
+from epochzero.diagnose.similar_paths import nearest_path
 from epochzero.diagnose.timeline import order
-from epochzero.diagnose.verdict import Job, verdict
+from epochzero.diagnose.verdict import JobContext, verdict
 from epochzero.errors import InputError
-from epochzero.logs.events import Event, events_of
+from epochzero.logs.events import LogEvent, events_of
 from epochzero.logs.parts import PartScan, join_parts, scan_part
 from epochzero.logs.scan import Scan, Scanner
 from epochzero.logs.source import Log, find_logs, looks_binary
 from epochzero.redact import redact_all
 
-__all__ = ["Diagnoser", "LogRead", "diagnose"]
-
-
 NO_FACTS = Facts()
-_Result = TypeVar("_Result", Diagnosis, Root, ExceptionInfo, Place, Consequence)
+_Result = TypeVar("_Result", Diagnosis, Root, ExceptionInfo, CodeFrame, Consequence)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +42,7 @@ class LogRead:
     """
 
     name: str
-    events: tuple[Event, ...]
+    events: tuple[LogEvent, ...]
     blank: bool
     trained: bool
     restarts: int
@@ -144,7 +141,7 @@ class Diagnoser:
     def conclude(self, reads: Sequence[LogRead], facts: Facts = NO_FACTS) -> Diagnosis:
         """The diagnosis of one job, of which all logs were read."""
         events = [event for read in reads for event in read.events]
-        job = Job(
+        job = JobContext(
             source=tuple(read.name for read in reads),
             facts=facts,
             trained=any(read.trained for read in reads),

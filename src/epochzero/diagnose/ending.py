@@ -6,8 +6,6 @@ from epochzero.diagnose.facts import Facts
 from epochzero.diagnose.model import End
 from epochzero.diagnose.timeline import Judged, Timeline, ends_process, reports_death
 
-__all__ = ["death", "survival"]
-
 
 def death(root: Judged | None, timeline: Timeline, facts: Facts, *, state_known: bool) -> End:
     """What shows that a job died: the strongest evidence there is.

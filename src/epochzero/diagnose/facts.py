@@ -21,8 +21,6 @@ from epochzero.errors import InputError
 from epochzero.file_access import open_file
 from epochzero.logs.source import FACTS_NAMES
 
-__all__ = ["Facts", "facts_of_sacct", "find_facts", "read_facts", "signal_name"]
-
 OWN = FACTS_NAMES[0]
 MOST_SHOWN = 60
 

@@ -15,8 +15,6 @@ from functools import lru_cache
 
 from epochzero.logs.traceback import Frame
 
-__all__ = ["fingerprint", "is_user_frame", "is_weak", "normalize", "weak_fingerprint"]
-
 VERSION = "2"
 WEAK = "w"
 """Behind the version of a fingerprint that does not identify a failure."""

@@ -6,19 +6,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-__all__ = [
-    "FAILURES",
-    "SCHEMA",
-    "Consequence",
-    "Cost",
-    "Diagnosis",
-    "End",
-    "ExceptionInfo",
-    "Outcome",
-    "Place",
-    "Root",
-]
-
 SCHEMA = "epochzero.diagnosis/1"
 MOST_FRAMES = 50
 
@@ -58,7 +45,7 @@ class ExceptionInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CodeFrame:
     """A frame of a traceback; ``code`` is its source line, where the log shows it."""
 
     file: str
@@ -160,8 +147,8 @@ class Diagnosis:
     meaning: str = ""
     root: Root | None = None
     exception: ExceptionInfo | None = None
-    user_frame: Place | None = None
-    stack: tuple[Place, ...] = ()
+    user_frame: CodeFrame | None = None
+    stack: tuple[CodeFrame, ...] = ()
     evidence: tuple[str, ...] = ()
     cascade: tuple[Consequence, ...] = ()
     fixes: tuple[str, ...] = ()

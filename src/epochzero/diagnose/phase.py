@@ -11,8 +11,6 @@ from importlib.resources import files
 from epochzero.diagnose.fingerprint import is_user_frame
 from epochzero.logs.traceback import Frame
 
-__all__ = ["phase_of"]
-
 # What a failure is about, where its stack says nothing of the phase.
 _AT_START = frozenset({"library_not_found", "syntax_error"})
 _OF_DATA = frozenset({"corrupt_data", "unexpected_encoding"})

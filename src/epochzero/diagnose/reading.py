@@ -17,8 +17,6 @@ from typing import Any
 
 from epochzero.logs.patterns import PatternSet
 
-__all__ = ["Messages", "prepare", "read"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Rule:

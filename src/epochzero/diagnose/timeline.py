@@ -15,13 +15,11 @@ from dataclasses import dataclass, replace
 
 from epochzero.diagnose.catalog import Catalog, Match
 from epochzero.diagnose.reading import read
-from epochzero.logs.events import QUIET, Event
+from epochzero.logs.events import QUIET, LogEvent
 from epochzero.logs.progress import LOOKED_AT, LOSS_NAN
 from epochzero.logs.scan import PROGRESS_LINES
 from epochzero.logs.source import ERROR_FILE
 from epochzero.logs.traceback import is_header
-
-__all__ = ["Judged", "Timeline", "match_event", "order"]
 
 SIGNALS = 128
 """Exit statuses above this are those of signals."""
@@ -44,7 +42,7 @@ class Judged:
         order: position in the order of reading.
     """
 
-    event: Event
+    event: LogEvent
     match: Match | None
     role: str
     category: str
@@ -91,7 +89,7 @@ _ERROR_LINE = re.compile(
 
 
 def order(
-    events: Iterable[Event], catalog: Catalog, *, failed: bool = False, restarts: int = 0
+    events: Iterable[LogEvent], catalog: Catalog, *, failed: bool = False, restarts: int = 0
 ) -> Timeline:
     """Finds the first cause among the events of all logs.
 
@@ -164,7 +162,7 @@ def _as_recorded(root: Judged, candidates: Sequence[Judged]) -> Judged:
     return replace(root, event=replace(event, rank=first.rank, time=event.time or first.time))
 
 
-def _judge(event: Event, catalog: Catalog, number: int) -> Judged:
+def _judge(event: LogEvent, catalog: Catalog, number: int) -> Judged:
     match = match_event(event, catalog)
     if match is None and event.kind == "line" and LOSS_NAN.search(event.message[:LOOKED_AT]):
         return Judged(event, None, "cause", "loss_nan", WEAK, number)
@@ -180,7 +178,7 @@ def _judge(event: Event, catalog: Catalog, number: int) -> Judged:
     return Judged(event, match, role, category, claim, number)
 
 
-def match_event(event: Event, catalog: Catalog) -> Match | None:
+def match_event(event: LogEvent, catalog: Catalog) -> Match | None:
     """The best signature of an event.
 
     A line is matched by what it begins: lines below it are events of their own. What an exception
@@ -197,7 +195,7 @@ def match_event(event: Event, catalog: Catalog) -> Match | None:
     return None
 
 
-def _texts(event: Event) -> tuple[str, ...]:
+def _texts(event: LogEvent) -> tuple[str, ...]:
     """What signatures are matched against: the message; else the line with its level, and of a
     native stack the whole.
     """
@@ -308,7 +306,7 @@ def _without_set_aside(judged: tuple[Judged, ...], *, dead: bool) -> tuple[Judge
     )
 
 
-def _claim(event: Event, match: Match | None) -> int:
+def _claim(event: LogEvent, match: Match | None) -> int:
     if event.handled:
         return 0
     if event.cut_off and not event.frames:
@@ -400,7 +398,7 @@ _PROBES = frozenset({"KeyError", "FileNotFoundError", "StopIteration", "Empty", 
 """Exceptions by which programs learn that something is missing, to make it in the handler."""
 
 
-def _is_probe(event: Event, later: Event) -> bool:
+def _is_probe(event: LogEvent, later: LogEvent) -> bool:
     """Whether an exception was an expected answer: its handler did other work, which failed.
 
     A handler that raises gives the same failure another name; one that calls something continued.

@@ -23,20 +23,18 @@ from epochzero.diagnose.fingerprint import (
 from epochzero.diagnose.model import (
     MOST_FRAMES,
     Basis,
+    CodeFrame,
     Consequence,
     Cost,
     Diagnosis,
     ExceptionInfo,
-    Place,
     Root,
 )
 from epochzero.diagnose.phase import phase_of
 from epochzero.diagnose.timeline import BURST_LINES, EXCEPTION, Judged, Timeline
-from epochzero.logs.events import Event
+from epochzero.logs.events import LogEvent
 from epochzero.logs.progress import last_form
 from epochzero.logs.traceback import Frame
-
-__all__ = ["verdict"]
 
 MOST_EVIDENCE = 8
 MOST_CONSEQUENCES = 50
@@ -68,7 +66,7 @@ class _Exit:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class JobContext:
     """What a verdict needs to know of a job beside its events.
 
     Attributes:
@@ -88,7 +86,7 @@ class Job:
     tails: tuple[bytes, ...] = ()
 
 
-def verdict(timeline: Timeline, job: Job) -> Diagnosis:
+def verdict(timeline: Timeline, job: JobContext) -> Diagnosis:
     """The diagnosis of one job.
 
     Args:
@@ -117,7 +115,7 @@ def _tells_of_deaths(timeline: Timeline) -> bool:
     return died and any(j.claim >= EXCEPTION for j in timeline.candidates)
 
 
-def _no_failure(timeline: Timeline, job: Job, meaning: str) -> Diagnosis:
+def _no_failure(timeline: Timeline, job: JobContext, meaning: str) -> Diagnosis:
     return Diagnosis(
         source=job.source,
         outcome="no_failure",
@@ -131,7 +129,7 @@ def _no_failure(timeline: Timeline, job: Job, meaning: str) -> Diagnosis:
     )
 
 
-def _unknown(job: Job) -> Diagnosis:
+def _unknown(job: JobContext) -> Diagnosis:
     """Neither the logs nor facts say how the job ended."""
     return Diagnosis(
         source=job.source,
@@ -145,7 +143,9 @@ def _unknown(job: Job) -> Diagnosis:
     )
 
 
-def _missing(root: Judged | None, timeline: Timeline, job: Job, status: int | None) -> Diagnosis:
+def _missing(
+    root: Judged | None, timeline: Timeline, job: JobContext, status: int | None
+) -> Diagnosis:
     """It failed, and the logs do not say why: what the scheduler says, else what the exit status
     means and where to look.
     """
@@ -184,7 +184,7 @@ def _missing(root: Judged | None, timeline: Timeline, job: Job, status: int | No
     )
 
 
-def _weak_identity(root: Judged | None, job: Job, status: int | None, phase: str) -> str:
+def _weak_identity(root: Judged | None, job: JobContext, status: int | None, phase: str) -> str:
     """What little tells apart processes that ended without a message."""
     reporter = root.match.signature.name if root and root.match else ""
     places = " ".join(frame.function for frame in root.event.frames[-1:]) if root else ""
@@ -214,7 +214,7 @@ _BELOW = ("the lines below this traceback, in the complete standard error of its
 _NOTHING_SAID = "The job failed and its logs do not say why."
 
 
-def _failed(root: Judged, timeline: Timeline, job: Job) -> Diagnosis:
+def _failed(root: Judged, timeline: Timeline, job: JobContext) -> Diagnosis:
     event = root.event
     signature = root.match.signature if root.match else None
     category, basis, confidence = _category(root, timeline)
@@ -263,7 +263,7 @@ _SLIPS = frozenset(
 )
 
 
-def _cause(event: Event, category: str, default: _Default) -> str:
+def _cause(event: LogEvent, category: str, default: _Default) -> str:
     """The category's usual root cause; the library's defect where its own code slipped."""
     in_library = event.frames and re.search(r"(?:site|dist)-packages", event.frames[-1].file)
     return "library_defect" if in_library and category in _SLIPS else default.root_cause
@@ -288,18 +288,18 @@ def _stack(root: Judged, timeline: Timeline) -> tuple[Frame, ...]:
     return near[0].frames if near else event.frames
 
 
-def _user_frame(stack: tuple[Frame, ...]) -> Place | None:
+def _user_frame(stack: tuple[Frame, ...]) -> CodeFrame | None:
     """The innermost frame of the user's own code."""
     own = next((frame for frame in reversed(stack) if is_user_frame(frame)), None)
     return _place(own) if own else None
 
 
-def _places(stack: tuple[Frame, ...]) -> tuple[Place, ...]:
+def _places(stack: tuple[Frame, ...]) -> tuple[CodeFrame, ...]:
     return tuple(map(_place, stack[-MOST_FRAMES:]))
 
 
-def _place(frame: Frame) -> Place:
-    return Place(frame.file, frame.line, frame.function, frame.code)
+def _place(frame: Frame) -> CodeFrame:
+    return CodeFrame(frame.file, frame.line, frame.function, frame.code)
 
 
 def _dimension(category: str) -> str:
@@ -337,7 +337,7 @@ def _retry(root: Judged, default: _Default) -> tuple[str, str]:
     return default.retry, default.retry_reason
 
 
-def _fixes(root: Judged, default: _Default, own: Place | None) -> tuple[str, ...]:
+def _fixes(root: Judged, default: _Default, own: CodeFrame | None) -> tuple[str, ...]:
     """The signature's fixes; else the category's, completed with what the message tells."""
     values = {"code": own.code} if own and own.code else {}
     if root.match and (fixes := root.match.fixes(values)):

@@ -17,9 +17,9 @@ from epochzero.github.events import (
     read_pull_request,
     read_run,
 )
-from epochzero.github.handed import Handed, handed_json, read_handed
 from epochzero.github.publish import ACCOUNT, Published, publish
 from epochzero.github.review import NotChecked, Review, review
+from epochzero.github.review_file import Handed, handed_json, read_handed
 
 __all__ = [
     "ACCOUNT",

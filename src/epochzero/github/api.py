@@ -17,8 +17,6 @@ import httpx
 
 from epochzero.errors import InputError
 
-__all__ = ["Comment", "GitHub", "Head", "RefusedError", "UnsureError"]
-
 PUBLIC_API = "https://api.github.com"
 _TIMEOUT_S = 30.0
 _PAUSES_S = (1.0, 2.0, 4.0)

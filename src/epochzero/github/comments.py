@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from epochzero import taxonomy
-from epochzero.check import Finding, Place
+from epochzero.check import Finding, SourceLocation
 from epochzero.github.review import Review
 from epochzero.locate import Item, Ranking
 from epochzero.markdown import code, escaped
+from epochzero.number_formats import counted, shorten
 from epochzero.redact import redact
-from epochzero.wording import counted, shorten
-
-__all__ = ["Links", "ranking_comment", "review_comment"]
 
 _LONGEST_COMMENT = 60_000
 """GitHub takes 65,536 characters."""
@@ -122,7 +120,7 @@ def _finding(finding: Finding, links: Links) -> Iterator[str]:
         yield f"  - Via: {', '.join(_at(via, links) for via in finding.via[:_MOST_VIA])}"
 
 
-def _at(place: Place, links: Links) -> str:
+def _at(place: SourceLocation, links: Links) -> str:
     return links.to(place.path, place.line)
 
 

@@ -14,15 +14,6 @@ from typing import Any
 from epochzero.errors import InputError
 from epochzero.locate import Report, read_report
 
-__all__ = [
-    "IssueEvent",
-    "PullRequestEvent",
-    "RunEvent",
-    "read_issue",
-    "read_pull_request",
-    "read_run",
-]
-
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 

@@ -7,8 +7,6 @@ from typing import Literal
 
 from epochzero.github.api import Comment, GitHub, UnsureError
 
-__all__ = ["ACCOUNT", "Kind", "Published", "publish"]
-
 ACCOUNT = "github-actions[bot]"
 """Who comments with the token of a workflow."""
 _MOST_TRIES = 3

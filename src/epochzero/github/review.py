@@ -9,14 +9,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from epochzero.check import CheckResult, Finding, Place, Target, check
+from epochzero.check import CheckResult, Finding, SourceLocation, Target, check
 from epochzero.check.job import read_job
 from epochzero.check.settings import FILE, read_section, read_settings
 from epochzero.check.target import read_target
 from epochzero.errors import InputError
 from epochzero.file_access import FileAccess, confined
-
-__all__ = ["NotChecked", "Review", "review"]
 
 _LAUNCH_SCRIPTS = frozenset(
     {".sh", ".bash", ".sbatch", ".slurm", ".pbs", ".lsf", ".bsub", ".job", ".yaml", ".yml"}
@@ -195,7 +193,7 @@ def _told(finding: Finding, folder: Path) -> Finding | None:
     return None if place is None else replace(finding, place=place, via=via)
 
 
-def _place(place: Place, folder: Path) -> Place | None:
+def _place(place: SourceLocation, folder: Path) -> SourceLocation | None:
     if place.path.startswith("<"):
         return place
     if not _is_inside(folder / place.path, folder):

@@ -13,8 +13,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["AT_START", "Companion", "Noted", "noted", "with_companions"]
-
 AT_START = "python"
 """Before the first line of the job."""
 _COMPANIONS_VARIABLE = "EPOCHZERO_COMPANIONS"

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-__all__ = ["WITHOUT_STEP", "Iterations"]
-
 WITHOUT_STEP = 64
 """So many backward passes in a row without a step are an iteration, where gradients are not cleared."""
 

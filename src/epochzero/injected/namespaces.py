@@ -12,8 +12,6 @@ from contextlib import suppress
 
 from epochzero.injected import system
 
-__all__ = ["enter", "leave", "let_in", "step_in"]
-
 _ALL = (
     system.CLONE_NEWNS
     | system.CLONE_NEWPID

@@ -11,19 +11,6 @@ import os
 import socket
 import struct
 
-__all__ = [
-    "adopt_orphans",
-    "attach",
-    "detach",
-    "end_with_parent",
-    "give_up_privileges",
-    "invoke",
-    "loopback_up",
-    "pivot",
-    "read_only",
-    "unshare",
-]
-
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUTS = 0x04000000
 CLONE_NEWIPC = 0x08000000

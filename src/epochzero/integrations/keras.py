@@ -14,8 +14,6 @@ from keras.callbacks import Callback
 from epochzero.integrations.reporting import never_raises, reporter
 from epochzero.integrations.watch_callback import WatchCallback
 
-__all__ = ["KerasCallback", "KerasWatch"]
-
 
 class KerasCallback(Callback):
     """``model.fit(..., callbacks=[KerasCallback()])``. Keras does not say where checkpoints are."""

@@ -22,8 +22,6 @@ try:
 except ModuleNotFoundError:
     from pytorch_lightning import Callback, LightningModule
 
-__all__ = ["LightningCallback", "LightningFitMemory", "LightningWatch"]
-
 
 class LightningCallback(Callback):
     """``Trainer(callbacks=[LightningCallback()])``."""

@@ -20,11 +20,11 @@ from torch.optim import Optimizer
 from epochzero.integrations.reporting import reporter
 from epochzero.run.home import homes
 from epochzero.run.memory.limit import simulated_limit
-from epochzero.run.memory.moving import offload
-from epochzero.run.memory.plan import Plan
-from epochzero.run.memory.surviving import Surviving
+from epochzero.run.memory.offload import offload
+from epochzero.run.memory.oom_recovery import Surviving
+from epochzero.run.memory.plan import StepPlan
 
-__all__ = ["Plan", "Surviving", "fit", "offload", "simulated_limit"]
+__all__ = ["StepPlan", "Surviving", "fit", "offload", "simulated_limit"]
 
 FILE = "survive.json"
 """In EPOCHZERO_HOME: what jobs came to."""

@@ -17,8 +17,6 @@ from epochzero.integrations.memory import Surviving, fit
 from epochzero.integrations.reporting import never_raises, reporter
 from epochzero.integrations.watch_callback import WatchCallback
 
-__all__ = ["TransformersCallback", "TransformersFitMemory", "TransformersWatch"]
-
 
 class TransformersCallback(TrainerCallback):
     """``Trainer(..., callbacks=[TransformersCallback()])``."""

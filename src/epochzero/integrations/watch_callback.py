@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from epochzero.integrations.watching import Watch
 
-__all__ = ["WatchCallback"]
-
 
 class WatchCallback:
     """Begins a `Watch`, and ends it with its page; to be mixed into a framework's callback.

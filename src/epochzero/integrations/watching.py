@@ -21,14 +21,12 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 from epochzero.errors import TrainingFault
 from epochzero.run.watch.child.begin import active, is_first, watch_here
 from epochzero.run.watch.child.places import user_frame
-from epochzero.run.watch.following import Followed
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.live import TOLD, fails
 from epochzero.run.watch.methods import by_name
-from epochzero.run.watch.model import CONFIRMED, Finding, Watched
+from epochzero.run.watch.model import CONFIRMED, TrainingFinding, WatchResult
+from epochzero.run.watch.record_reader import Followed
 from epochzero.run.watch.sources import call_of, layer_places
-
-__all__ = ["Watch", "watch", "watch_tensor"]
 
 _FREE_S, _SHARE = 1.0, 0.01
 """Seconds that conclusions may take, and the share of the job's time beyond; looking has its own."""
@@ -97,12 +95,12 @@ class Watch:
         raises: bool = True,
     ) -> None:
         """Begins to watch; ``raises`` is whether ``fail_on`` does, or only sets `fault`."""
-        self.fault: Finding | None = None
+        self.fault: TrainingFinding | None = None
         self._fail_on = frozenset((fail_on,) if isinstance(fail_on, str) else fail_on)
         self._method = by_name(method)
         self._raises = raises
         self._followed = Followed()
-        self._watched: Watched | None = None
+        self._watched: WatchResult | None = None
         self._reported: set[tuple[str, str]] = set()
         self._began, self._spent = time.perf_counter(), 0.0
         self._new = False
@@ -113,19 +111,19 @@ class Watch:
             self._introduce(model, optimizer)
 
     @property
-    def history(self) -> History:
+    def history(self) -> TrainingHistory:
         """What was seen, as series."""
         return self._followed.history()
 
     @property
-    def watched(self) -> Watched:
+    def watched(self) -> WatchResult:
         """The verdict on all that was seen so far."""
         if self._new or self._watched is None:
             self._conclude()
-        return self._watched or Watched(0)
+        return self._watched or WatchResult(0)
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[TrainingFinding, ...]:
         """All findings, the root first."""
         return self.watched.findings
 
@@ -220,6 +218,6 @@ class Watch:
                 self.fault = finding
 
 
-def _told(finding: Finding) -> str:
+def _told(finding: TrainingFinding) -> str:
     place = f" ({finding.place.path}:{finding.place.line})" if finding.place else ""
     return f"{finding.state}: {finding.title}{place}: {finding.text} {finding.fix}".strip()

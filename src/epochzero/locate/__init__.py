@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, TypeAlias, Union, get_args
 
 from epochzero.code import LARGEST_BYTES, MOST_CHANGES, Cache, History, Repository, Snapshot
 from epochzero.errors import InputError
+from epochzero.locate.bug_kind import read_kind
 from epochzero.locate.corpus import CODE_LANGUAGES, Corpus
 from epochzero.locate.histories import read_history
-from epochzero.locate.kind import read_kind
 from epochzero.locate.model import Extrinsic, Item, Level, Ranking, Reason
-from epochzero.locate.past import read_past
+from epochzero.locate.past_reports import read_past
 from epochzero.locate.query import Query, query_of, query_of_diagnosis
 from epochzero.locate.ranker import LEARNED, shipped
 from epochzero.locate.report import PastReport, Report, read_report

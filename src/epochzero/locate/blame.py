@@ -17,8 +17,6 @@ from dataclasses import dataclass
 from epochzero.locate.environment import Environment, is_library, library_name
 from epochzero.locate.query import Query
 
-__all__ = ["RULES", "SUSPECTS", "Blame", "blames", "prime_suspect"]
-
 SUSPECTS = ("library", "driver", "gpu", "operating_system", "data", "configuration")
 MOST_LINES = 1000
 LONGEST_LINE = 300

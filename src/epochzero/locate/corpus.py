@@ -29,11 +29,9 @@ from epochzero.code import (
 )
 from epochzero.code.words import BagList, ranges, words
 from epochzero.errors import InputError
-from epochzero.locate.index import Floats, Found, Index, Sets, matches
+from epochzero.locate.index import Floats, Index, SearchResult, Sets, matches
 from epochzero.locate.query import PARTS, Query
 from epochzero.locate.report import PastReport
-
-__all__ = ["CODE_LANGUAGES", "Corpus", "searched"]
 
 CODE_LANGUAGES = frozenset(
     {"python", "c", "cpp", "cuda", "java", "go", "javascript", "typescript", "tsx"}
@@ -93,7 +91,7 @@ class Corpus:
         self.reported = tuple(past)
         self.snapshot = snapshot
         self.index = Index(self.parsed)
-        self._found: tuple[Query | None, Found | None] = (None, None)
+        self._found: tuple[Query | None, SearchResult | None] = (None, None)
 
     @classmethod
     def of(
@@ -176,7 +174,7 @@ class Corpus:
         best = np.argsort(-told, kind="stable")[:most]
         return replace(query, only=frozenset(query.terms[n] for n in best.tolist()))
 
-    def find(self, query: Query) -> Found:
+    def find(self, query: Query) -> SearchResult:
         """Where the words of a query occur; the answer to the last query is kept."""
         if self._found[0] is not query or self._found[1] is None:
             self._found = (query, self.index.find(query.hashes))

@@ -15,8 +15,6 @@ from typing import Literal
 
 from epochzero.locate.report import Report
 
-__all__ = ["Environment", "Kind", "Mention", "is_library", "library_name", "read_environment"]
-
 Kind = Literal[
     "library", "python", "cuda", "cudnn", "driver", "gpu", "operating_system", "container"
 ]

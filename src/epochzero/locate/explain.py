@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from epochzero.code import Unit
 
-__all__ = ["Explainer"]
 
 _Lines: TypeAlias = Sequence[tuple[str, "NDArray[np.uint32]"]]
 

@@ -10,8 +10,6 @@ from tempfile import NamedTemporaryFile
 
 from epochzero.code import History, Repository
 
-__all__ = ["read_history"]
-
 FOLDER = "history"
 KEPT = 64
 """So many repositories are remembered, each with a megabyte or so."""

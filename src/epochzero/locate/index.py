@@ -15,18 +15,6 @@ from numpy.typing import NDArray
 
 from epochzero.code import FIELDS, Parsed
 
-__all__ = [
-    "K1",
-    "B",
-    "Floats",
-    "Found",
-    "Index",
-    "Sets",
-    "bm25",
-    "inverse_document_frequency",
-    "matches",
-]
-
 Floats: TypeAlias = NDArray[np.float32]
 Ints: TypeAlias = NDArray[np.int64]
 
@@ -36,7 +24,7 @@ _BUCKETS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Found:
+class SearchResult:
     """Where the words of a query occur.
 
     Attributes:
@@ -99,7 +87,7 @@ class Index:
         self.unit_lengths = totals[is_unit]
         self.unit_first = _starts([len(t.totals) - len(FIELDS) for t in tables])
 
-    def find(self, hashes: NDArray[np.uint32]) -> Found:
+    def find(self, hashes: NDArray[np.uint32]) -> SearchResult:
         """Where words occur.
 
         Args:
@@ -118,7 +106,7 @@ class Index:
             counts[self._row_document[row[here]], word[here]] = count[here]
             fields[name] = counts
         units = field < 0
-        return Found(
+        return SearchResult(
             fields, dict(self._lengths), self._row_unit[row[units]], word[units], count[units]
         )
 

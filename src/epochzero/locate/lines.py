@@ -20,7 +20,6 @@ from epochzero.locate.query import PARTS, Query
 if TYPE_CHECKING:
     from epochzero.code import Unit
 
-__all__ = ["Line", "LineScorer"]
 
 SHOWN, COUNTED = 1.0, 0.5
 """What a line gains when the report shows it, and when a frame has its number, which may be of
@@ -32,7 +31,7 @@ _LONG_STRING = re.compile(r"\"{3}|'{3}")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FunctionLine:
     """A line of a function.
 
     Attributes:
@@ -64,7 +63,7 @@ class LineScorer:
 
     def lines(
         self, document: int, unit: Unit, content: Sequence[str], score: float
-    ) -> Iterator[Line]:
+    ) -> Iterator[FunctionLine]:
         """The lines of a function that have anything to do with the report.
 
         Args:
@@ -82,7 +81,7 @@ class LineScorer:
             counted = (document, number) in self._counted
             if value or shown or counted:
                 gain = SHOWN * shown + COUNTED * counted
-                yield Line(number, bare, score + value / best + gain, shown or counted)
+                yield FunctionLine(number, bare, score + value / best + gain, shown or counted)
 
     def _words(self, text: str) -> float:
         return sum(self._weight.get(word, 0.0) for word in set(words(text)))

@@ -10,8 +10,6 @@ from typing import Literal
 from epochzero.locate.corpus import Corpus
 from epochzero.locate.query import CalledFrame, Query
 
-__all__ = ["Mention", "agreeing", "longest", "meant", "mentions"]
-
 MODULE_STRENGTH = 0.6
 """A module is named more often in passing than a path."""
 _EVERYWHERE = frozenset({"__init__", "setup", "train", "main"})

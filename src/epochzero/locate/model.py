@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-__all__ = ["SCHEMA", "Extrinsic", "Item", "Level", "Ranking", "Reason"]
-
 SCHEMA = "epochzero.ranking/1"
 
 Level = Literal["file", "function", "line"]

@@ -23,9 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from epochzero.diagnose import Diagnosis
-    from epochzero.diagnose.model import Place
+    from epochzero.diagnose.model import CodeFrame
 
-__all__ = ["PARTS", "CalledFrame", "Query", "query_of", "query_of_diagnosis"]
 
 PARTS = ("summary", "all", "prose", "code", "traceback", "error")
 """The parts of a report whose words are told apart."""
@@ -177,7 +176,7 @@ def query_of_diagnosis(found: Diagnosis) -> Query:
     return query_of(Report(title, "\n".join([*beside, *traceback, error])))
 
 
-def _printed(frame: Place) -> str:
+def _printed(frame: CodeFrame) -> str:
     """A frame as Python prints it; one without a line only names its file."""
     if frame.line is None:
         return f"  {frame.file} {frame.function}"

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from epochzero.locate.corpus import Corpus
     from epochzero.locate.query import Query
 
-__all__ = ["LEARNED", "Learned", "Trees", "shipped"]
 
 LEARNED = "learned"
 CANDIDATES = 200

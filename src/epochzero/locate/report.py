@@ -11,8 +11,6 @@ from typing import Any
 
 from epochzero.errors import InputError
 
-__all__ = ["PastReport", "Report", "read_report", "seconds"]
-
 MOST_CHARACTERS = 200_000
 """More of a report is a pasted log, whose head and end tell enough."""
 

@@ -14,7 +14,7 @@ from epochzero.locate.corpus import Corpus
 from epochzero.locate.explain import Explainer
 from epochzero.locate.functions import Functions
 from epochzero.locate.index import Floats
-from epochzero.locate.lines import Line, LineScorer
+from epochzero.locate.lines import FunctionLine, LineScorer
 from epochzero.locate.mentions import Mention, mentions
 from epochzero.locate.model import Item, Level, Reason
 from epochzero.locate.query import Query
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from epochzero.code import History, Snapshot
 
-__all__ = ["Search", "Tree", "shares_of"]
 
 FUNCTIONS_WITH_LINES = 20
 """Of so many of the best functions lines are ranked."""
@@ -177,7 +176,7 @@ class Search:
                 name = self.tree.functions.units[number].qualified
                 yield Item(path, line.score, name, line.number, line.number, reasons, line.text)
 
-    def _scored_lines(self) -> Sequence[tuple[Line, int]]:
+    def _scored_lines(self) -> Sequence[tuple[FunctionLine, int]]:
         """The lines of the best functions, with the function's number."""
         functions = self.tree.functions
         best = list(islice(self._best_functions(), FUNCTIONS_WITH_LINES))

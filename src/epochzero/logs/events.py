@@ -26,8 +26,6 @@ from epochzero.logs.scan import Region, Scan
 from epochzero.logs.source import HOLE, Log
 from epochzero.logs.traceback import Frame, Link, Traceback, is_header, parse
 
-__all__ = ["Event", "events_of"]
-
 BLOCK_CHARS = 20_000
 LONGEST_STATEMENT = 12
 NEAR_LINES = 4
@@ -49,7 +47,7 @@ _CHILD = re.compile(r"\s*-- Process (\d+) terminated with the following error")
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class LogEvent:
     """Something that a log says went wrong.
 
     Attributes:
@@ -125,7 +123,7 @@ class _Line:
     cues: tuple[int, ...]
 
 
-def events_of(log: Log, scan: Scan, anchors: Mapping[int, str]) -> Iterator[Event]:
+def events_of(log: Log, scan: Scan, anchors: Mapping[int, str]) -> Iterator[LogEvent]:
     """The events of one log, in the order of its lines.
 
     Args:
@@ -248,7 +246,7 @@ class _StreamReader:
         if stamped > 0.8 * len(lines):
             self.breaks = [False] * len(lines)
 
-    def events(self) -> Iterator[Event]:
+    def events(self) -> Iterator[LogEvent]:
         at = 0
         while at < len(self.lines):
             found = self._stack(at)
@@ -273,7 +271,7 @@ class _StreamReader:
             ('File "', "at ", "---->", "Traceback (most recent")
         )
 
-    def _exceptions(self, found: Traceback) -> Iterator[Event]:
+    def _exceptions(self, found: Traceback) -> Iterator[LogEvent]:
         self.trace += 1
         block = "\n".join(self.texts[found.start : found.end])[:BLOCK_CHARS]
         handled = self._handled(found)
@@ -299,7 +297,7 @@ class _StreamReader:
                 anchors=self._anchors(begin, max(stop, raised.at + 1)),
             )
 
-    def _line_event(self, at: int) -> Event:
+    def _line_event(self, at: int) -> LogEvent:
         near = self.texts[max(0, at - 3) : at + 4]
         text = self.texts[at].strip()
         bare = _BARE_EXCEPTION.match(text) or _CUT_OFF.match(text)
@@ -401,13 +399,13 @@ class _StreamReader:
                 return int(found[1])
         return None
 
-    def _event(self, at: int, end: int, child: int | None = None, **fields: object) -> Event:
+    def _event(self, at: int, end: int, child: int | None = None, **fields: object) -> LogEvent:
         line = self.lines[at]
         prefix = line.prefix
         time = prefix.time if prefix.time is not None else self.log.time
         # The last line that belongs to the event.
         offset = self.lines[min(end, len(self.lines)) - 1].offset
-        return Event(
+        return LogEvent(
             log=self.log.name,
             line=line.number,
             shown=line.shown.rstrip(),

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 
 from epochzero.logs.traceback import Frame
 
-__all__ = ["is_finished", "is_quoted", "is_set_aside", "is_uncaught", "runs_in_helper_thread"]
-
 _TOP = frozenset({"<module>", "_run_module_as_main", ""})
 """Web pages drop ``<module>``, which looks like a tag to them."""
 _INTERACTIVE = re.compile(r"^(?:<ipython|<stdin>|<console>|Cell In|Input In|In ?\[)|ipykernel_\d+")

@@ -14,10 +14,8 @@ from typing import BinaryIO
 
 from epochzero.logs import scan as scanning
 from epochzero.logs import source
-from epochzero.logs.scan import Kept, Region, Scan, Scanner, Window, cost, newlines
+from epochzero.logs.scan import Region, RetainedRegions, Scan, Scanner, Window, cost, newlines
 from epochzero.logs.source import Block, blocks_from
-
-__all__ = ["PartScan", "join_parts", "scan_part", "starts_of"]
 
 SEARCHED_BLOCKS = 8
 """In so many blocks a place to begin is looked for."""
@@ -97,7 +95,7 @@ def join_parts(scanner: Scanner, parts: Sequence[PartScan], size: int) -> Scan |
     Returns:
         None where the log has too many kinds of regions for that to be known.
     """
-    whole, kept = Scan(), Kept(size)
+    whole, kept = Scan(), RetainedRegions(size)
     lines = 0
     for part in parts:
         scan = part.scan
@@ -146,7 +144,7 @@ def _blocks_around(stream: BinaryIO, start: int) -> Iterator[Block]:
     return blocks_from(stream, max(0, start - lead))
 
 
-class _All(Kept):
+class _All(RetainedRegions):
     """All regions of a part that the whole log may want."""
 
     def __init__(self, size: int) -> None:

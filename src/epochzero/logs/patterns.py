@@ -12,8 +12,6 @@ import hyperscan
 
 from epochzero import compiled
 
-__all__ = ["PatternSet", "literal"]
-
 OnMatch = Callable[[int, int], bool | None]
 """Called with the number of a pattern and where its match ends; true ends the scan."""
 

@@ -13,8 +13,6 @@ import string
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-__all__ = ["Prefix", "split", "split_json", "strip_ansi", "uses_bare_ranks"]
-
 
 class Prefix(NamedTuple):
     """What the front of a line tells; None where it does not.

@@ -14,16 +14,6 @@ from typing import NamedTuple
 
 from epochzero.logs.prefix import split, strip_ansi
 
-__all__ = [
-    "LOOKED_AT",
-    "LOSS_NAN",
-    "Progress",
-    "ProgressLine",
-    "last_form",
-    "progress_lines",
-    "template",
-]
-
 LOOKED_AT = 400
 """So many characters of a line tell whether it shows progress."""
 BARS = 3

@@ -20,8 +20,6 @@ from epochzero.logs.patterns import PatternSet, literal
 from epochzero.logs.prefix import strip_ansi
 from epochzero.logs.source import Block, Log
 
-__all__ = ["Hit", "Kept", "Region", "Scan", "Scanner", "Window", "cost", "newlines"]
-
 BEFORE_LINES = 3
 AFTER_LINES = 12
 GAP_BYTES = 4096
@@ -157,11 +155,11 @@ class Scanner:
         """
         damage: list[str] = []
         # Of a compressed log the tail begins too early, so that a little more is kept.
-        result = self.scan_blocks(log.blocks(damage.append), Window(), Kept(log.size))
+        result = self.scan_blocks(log.blocks(damage.append), Window(), RetainedRegions(log.size))
         result.damage = tuple(damage)
         return result
 
-    def scan_blocks(self, blocks: Iterable[Block], window: Window, kept: Kept) -> Scan:
+    def scan_blocks(self, blocks: Iterable[Block], window: Window, kept: RetainedRegions) -> Scan:
         """One pass over blocks that follow on what is in the window."""
         result = Scan()
         for block in blocks:
@@ -209,7 +207,7 @@ class Scanner:
             if not chatters or max(cues) < first_chatter
         ]
 
-    def _keep(self, window: Window, run: list[Hit], result: Scan, kept: Kept) -> None:
+    def _keep(self, window: Window, run: list[Hit], result: Scan, kept: RetainedRegions) -> None:
         kinds = self._kinds(window.text, run)
         key = hash(kinds)
         if kept.wants(key, run[-1].end):
@@ -382,7 +380,7 @@ class Window:
         return lines > BEFORE_LINES + AFTER_LINES
 
 
-class Kept:
+class RetainedRegions:
     """The regions that are kept: of those that look alike, the first and the last.
 
     Args:

@@ -27,23 +27,6 @@ from epochzero.file_access import open_file
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-__all__ = [
-    "ERROR_FILE",
-    "FACTS_NAMES",
-    "HEAD_BYTES",
-    "STDIN",
-    "Block",
-    "Log",
-    "blocks_from",
-    "blocks_of",
-    "find_logs",
-    "is_encoded",
-    "is_facts_name",
-    "is_log_name",
-    "last_attempts",
-    "looks_binary",
-    "rank_of",
-]
 
 STDIN = Path("-")
 ERROR_FILE = "error.json"

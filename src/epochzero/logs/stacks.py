@@ -11,8 +11,6 @@ from collections.abc import Callable, Sequence
 
 from epochzero.logs.traceback import Frame, Raised, Traceback
 
-__all__ = ["parse"]
-
 _PYTEST_ERROR = re.compile(r"^E {3,}(?P<text>\S.*)$")
 _PYTEST_FRAME = re.compile(r"^(?P<file>[^\s:]+(?::\\[^\s:]+)?\.py):(?P<line>\d+): ?(?P<rest>.*)$")
 _PYTEST_DEF = re.compile(r"^\s*(?:async )?def (?P<function>\w+)\(")

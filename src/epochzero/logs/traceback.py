@@ -13,8 +13,6 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Literal
 
-__all__ = ["Frame", "Link", "Raised", "Traceback", "is_header", "parse"]
-
 Link = Literal["", "context", "cause", "inner", "group"]
 """How an exception relates to the one printed before it: ``context`` was raised while that one was
 handled, ``cause`` was raised from it, ``inner`` is what that one wraps, ``group`` is one of several

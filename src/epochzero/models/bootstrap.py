@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 
 from epochzero.reports.statistics import RESAMPLES, Estimate
 
-__all__ = ["Counts", "Floats", "estimate", "mean"]
-
 Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 

@@ -12,20 +12,10 @@ from torch import Tensor, nn
 
 from epochzero.errors import InputError
 from epochzero.models.examples import Examples
-from epochzero.models.layers import Call, Layers
+from epochzero.models.layers import LayerCall, Layers
 from epochzero.models.layers.keras import KerasLayers
 from epochzero.models.layers.modules import ModuleLayers
 from epochzero.models.layers.scripted import ScriptedLayers
-
-__all__ = [
-    "BATCH_SIZE",
-    "Classifier",
-    "Tell",
-    "as_classifier",
-    "batches",
-    "check_labels",
-    "logits_of",
-]
 
 BATCH_SIZE = 256
 BATCH_BYTES = 64 << 20
@@ -67,7 +57,7 @@ class Classifier:
             raw = self.forward(inputs.to(self.device))
         return _as_logits(raw, len(inputs), self.name)
 
-    def seen(self, inputs: Tensor, wanted: Collection[str]) -> tuple[Tensor, list[Call]]:
+    def seen(self, inputs: Tensor, wanted: Collection[str]) -> tuple[Tensor, list[LayerCall]]:
         """Logits, and what the wanted layers give on the way to them.
 
         Raises:

@@ -10,8 +10,6 @@ from torch import Tensor
 
 from epochzero.errors import InputError
 
-__all__ = ["Examples"]
-
 
 @dataclass(frozen=True, eq=False)
 class Examples:

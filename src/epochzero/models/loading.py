@@ -26,10 +26,8 @@ from torch import Tensor, nn
 from epochzero.errors import InputError
 from epochzero.models.classifier import Classifier, as_classifier
 from epochzero.models.layers.onnx import OnnxLayers, run_onnx
-from epochzero.models.own_code import is_own_code, made_by
 from epochzero.models.seeds import seeded
-
-__all__ = ["load_model"]
+from epochzero.models.user_code import is_own_code, made_by
 
 _OWN_CODE = "name the code that builds it: file.py:function, with --weights for its state dict"
 _PICKLED = (

@@ -19,14 +19,12 @@ import torch
 from torch import Tensor
 
 from epochzero.data.formats import Faults, needed
-from epochzero.data.source import Source, find_sources, read
+from epochzero.data.source import TableSource, find_sources, read
 from epochzero.errors import InputError
 from epochzero.models.classifier import Tell
 from epochzero.models.examples import Examples
-from epochzero.models.own_code import is_own_code, made_by, told_as_input_error
 from epochzero.models.seeds import seeded
-
-__all__ = ["label_column", "load_examples", "read_columns"]
+from epochzero.models.user_code import is_own_code, made_by, told_as_input_error
 
 LABEL_NAMES = ("y", "label", "labels", "target", "targets", "class")
 INPUT_NAMES = ("x", "X", "inputs", "images", "data", "features")
@@ -307,7 +305,7 @@ def _as_inputs(values: Tensor) -> Tensor:
 
 
 def _from_images(
-    source: str, found: Sequence[Source], most: int | None, seed: int, tell: Tell | None
+    source: str, found: Sequence[TableSource], most: int | None, seed: int, tell: Tell | None
 ) -> Examples:
     """Pixels from 0 to 1, channels first; classes in the order of their folders' names."""
     if len(found) > 1:

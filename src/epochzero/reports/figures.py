@@ -18,19 +18,6 @@ from typing import Any
 
 from epochzero.errors import InputError
 
-__all__ = [
-    "Figure",
-    "bars",
-    "cumulative",
-    "curves",
-    "forest",
-    "heat",
-    "inline_svg",
-    "panels",
-    "ranges",
-    "require_matplotlib",
-]
-
 WIDTH_INCHES = 5.6
 PNG_DPI = 200
 INK = "#000000"

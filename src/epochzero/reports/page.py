@@ -31,8 +31,6 @@ from epochzero.reports.tables import (
     write_parquet,
 )
 
-__all__ = ["Report", "Section", "body_html", "to_html", "to_markdown", "write_report"]
-
 _HIDDEN = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
 Part = str | Table | Figure
 """A paragraph, a table or a figure."""

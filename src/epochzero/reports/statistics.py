@@ -13,21 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "RESAMPLES",
-    "Agreement",
-    "ClassScores",
-    "Estimate",
-    "accuracy",
-    "agreement",
-    "class_scores",
-    "confusion",
-    "fleiss_kappa",
-    "kappa",
-    "macro_f1",
-    "wilson",
-]
-
 RESAMPLES = 1000
 _Z = 1.959963984540054
 """Of the normal distribution, for 95 %."""

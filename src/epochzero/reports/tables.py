@@ -16,8 +16,6 @@ from typing import Any, Literal
 
 from epochzero.errors import InputError
 
-__all__ = ["FEW", "FEW_MARK", "Cell", "Column", "Row", "Table", "shown", "to_csv", "write_parquet"]
-
 FEW = 10
 FEW_MARK = "†"
 UNKNOWN = "–"

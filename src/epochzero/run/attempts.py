@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from epochzero.errors import InputError
-from epochzero.run.after import After, Preparation
 from epochzero.run.beside import Beside
+from epochzero.run.failure_report import After, Preparation
 from epochzero.run.hang import HangWatcher
 from epochzero.run.job import Failed, Job, Listener
 from epochzero.run.journal import Journal, read_journal
@@ -22,16 +22,16 @@ from epochzero.run.model import (
     Concluded,
     Decision,
     Ended,
-    Event,
+    JobEvent,
+    JobProgress,
     Output,
-    Progress,
     Sample,
     Started,
 )
 from epochzero.run.notes import leave_note
 from epochzero.run.progress import ProgressWatcher, progressed
+from epochzero.run.progress_reports import Reported
 from epochzero.run.ranks import RankWatcher
-from epochzero.run.reported import Reported
 from epochzero.run.samples import SampleWatcher
 from epochzero.run.snapshot import SnapshotWatcher
 from epochzero.run.supervise import run_attempt
@@ -41,10 +41,8 @@ from epochzero.run.watcher import Clock, Watcher
 if TYPE_CHECKING:
     from epochzero.diagnose import Diagnosis
     from epochzero.run.inject.outcome import Outcome
-    from epochzero.run.retry import Attempt
-    from epochzero.run.watch.model import Watched
-
-__all__ = ["Attempts"]
+    from epochzero.run.retry import PastAttempt
+    from epochzero.run.watch.model import WatchResult
 
 
 class Attempts:
@@ -59,11 +57,11 @@ class Attempts:
     def __init__(self, job: Job, listener: Listener) -> None:
         self._job = job
         self._listener = listener
-        self._history: list[Attempt] = []
-        self._farthest: Progress | None = None
+        self._history: list[PastAttempt] = []
+        self._farthest: JobProgress | None = None
         self._faults = job.request.faults
         self.failed: Failed | None = None
-        self.watched: Watched | None = None
+        self.watched: WatchResult | None = None
         self.outcomes: list[Outcome] = []
 
     def run(
@@ -166,7 +164,7 @@ class Attempts:
 
     def _noted(
         self, after: After, diagnosis: Diagnosis, decision: Decision | None
-    ) -> Iterator[Event]:
+    ) -> Iterator[JobEvent]:
         """Puts the diagnosis where the experiment is; takes seconds. One rank's is enough."""
         for tool in self._job.request.notes if not after.started.rank else ():
             yield leave_note(
@@ -182,16 +180,16 @@ class Attempts:
         self,
         after: After,
         diagnosis: Diagnosis,
-        progress: Progress | None,
+        progress: JobProgress | None,
         *,
         there_now: bool,
         unseeded: bool,
     ) -> Decision:
-        from epochzero.run.retry import Attempt, decide
+        from epochzero.run.retry import PastAttempt, decide
 
         farther = progressed(self._farthest, progress)
         self._history.append(
-            Attempt.of(
+            PastAttempt.of(
                 diagnosis,
                 ended_by=after.ended.why,
                 progressed=farther and bool(self._history),
@@ -214,7 +212,7 @@ class _Left:
     """What an attempt has left: its logs, how far it came, and what it used."""
 
     outputs: list[Output] = field(default_factory=list)
-    progress: Progress | None = None
+    progress: JobProgress | None = None
     samples: list[Sample] = field(default_factory=list)
 
 
@@ -226,7 +224,7 @@ def _left(journal: Journal) -> _Left:
             match record:
                 case Output():
                     left.outputs.append(record)
-                case Progress():
+                case JobProgress():
                     left.progress = record
                 case Sample():
                     left.samples.append(record)

@@ -19,15 +19,13 @@ from epochzero.run.watch.live import WATCH_COMPANIONS, WHY, TrainingWatcher, wat
 from epochzero.run.watcher import Clock, Watcher
 
 if TYPE_CHECKING:
-    from epochzero.run.inject.grammar import Fault
+    from epochzero.run.inject.grammar import InjectedFault
     from epochzero.run.inject.injector import Injector
     from epochzero.run.inject.outcome import Outcome
     from epochzero.run.job import Job, Listener
     from epochzero.run.simulate.limits import LimitWatcher
     from epochzero.run.simulate.model import Options as Simulation
-    from epochzero.run.watch.model import Finding, Watched
-
-__all__ = ["Beside"]
+    from epochzero.run.watch.model import TrainingFinding, WatchResult
 
 
 class Beside:
@@ -45,7 +43,7 @@ class Beside:
         job: Job,
         started: Started,
         folder: Path | None,
-        faults: Sequence[Fault],
+        faults: Sequence[InjectedFault],
         listener: Listener,
     ) -> None:
         """Sets it up.
@@ -68,7 +66,7 @@ class Beside:
         self._limits: LimitWatcher | None = None
         self._training: TrainingWatcher | None = None
         self._injector: Injector | None = None
-        self.verdict: Watched | None = None
+        self.verdict: WatchResult | None = None
         self.outcomes: Sequence[Outcome] = ()
         if job.simulation is not None:
             self._simulate(job.simulation)
@@ -114,13 +112,13 @@ class Beside:
         if self._job.request.capture and self._folder is not None:
             write_job(self._folder, self._started, self.environment)
 
-    def fault(self, ended: Ended) -> Finding | None:
+    def fault(self, ended: Ended) -> TrainingFinding | None:
         """The fault of its training for which the job was ended."""
         return self._training.fault if self._training is not None and ended.why == WHY else None
 
     def tell(
         self, ended: Ended, decision: Decision | None, clock: Clock, journal: Journal | None
-    ) -> tuple[Fault, ...]:
+    ) -> tuple[InjectedFault, ...]:
         """Tells and keeps what came of it; answers with the faults that are left."""
         if self._training is not None and ended.why != "not_started":
             self.verdict = self._training.watched

@@ -10,8 +10,6 @@ import socket
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["Channel"]
-
 
 class Channel:
     """One end."""

@@ -11,8 +11,6 @@ from typing import Any
 
 from epochzero.run.model import GpuSample
 
-__all__ = ["Gpus"]
-
 _MILLI = 1000
 
 

@@ -33,8 +33,6 @@ from typing import Any, NoReturn
 from epochzero.run.channel import Channel
 from epochzero.run.tree import adopt_orphans, descendants, name_of, send
 
-__all__ = ["main"]
-
 LINGER_S = 1.0
 """What a job leaves behind may run so long after it, and again after SIGTERM."""
 PATIENCE_S = 30.0

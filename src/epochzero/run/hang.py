@@ -19,15 +19,13 @@ from pathlib import Path
 from typing import Literal
 
 from epochzero.run.gpus import Gpus
-from epochzero.run.model import Event, Record
+from epochzero.run.model import JobEvent, Record
+from epochzero.run.progress_reports import PROGRESS_FILE
 from epochzero.run.ranks import rank_of
-from epochzero.run.reported import PROGRESS_FILE
 from epochzero.run.stacks import Stack, StackReader
 from epochzero.run.tree import below, name_of
 from epochzero.run.usage import Process, Tree, is_python, switches_of
 from epochzero.run.watcher import Clock, EndJob, load
-
-__all__ = ["HANG_CODE", "HANG_FILE", "HUNG", "HangWatcher", "OnHang"]
 
 OnHang = Literal["report", "dump", "kill", "restart"]
 
@@ -144,7 +142,7 @@ class HangWatcher:
         *,
         rank: int | None = None,
         on_hang: OnHang = "report",
-        on_event: Callable[[Event], object] = lambda _: None,
+        on_event: Callable[[JobEvent], object] = lambda _: None,
     ) -> None:
         """Nothing is inspected yet.
 
@@ -326,8 +324,8 @@ class HangWatcher:
         text: str,
         rank: int | None = None,
         details: Mapping[str, str] | None = None,
-    ) -> Event:
-        event = Event(*self._clock.now(), what, text, rank=rank, details=details or {})
+    ) -> JobEvent:
+        event = JobEvent(*self._clock.now(), what, text, rank=rank, details=details or {})
         self._on_event(event)
         return event
 

@@ -6,8 +6,6 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["homes"]
-
 
 def homes(environment: Mapping[str, str]) -> tuple[Path, ...]:
     """The folder where jobs are kept, then what takes its place where it cannot be written.

@@ -13,17 +13,6 @@ import time
 from collections.abc import Sequence
 from pathlib import Path, PurePath
 
-__all__ = [
-    "ATTEMPT_VARIABLE",
-    "JOB_VARIABLE",
-    "attempt_folder",
-    "derived_job",
-    "is_job",
-    "name_of",
-    "new_job",
-    "rank_of",
-]
-
 JOB_VARIABLE = "EPOCHZERO_JOB"
 ATTEMPT_VARIABLE = "EPOCHZERO_ATTEMPT"
 _LENGTH = 14

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from epochzero.run.hang import HUNG
 from epochzero.run.journal import Journal
 from epochzero.run.launchers import Launch
-from epochzero.run.model import Decision, Ended, Event, Started
+from epochzero.run.model import Decision, Ended, JobEvent, Started
 from epochzero.run.request import RunRequest
 from epochzero.run.watcher import Watcher
 
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from epochzero.run.simulate.model import Aspect
     from epochzero.run.simulate.model import Options as Simulation
     from epochzero.run.watch.live import News, TrainingWatcher
-    from epochzero.run.watch.model import Finding
+    from epochzero.run.watch.model import TrainingFinding
 
-__all__ = ["Failed", "Job", "Kept", "Listener", "first_record"]
 
 Kept = tuple[Path | None, Journal | None, int]
 """The folder and journal of an attempt, None where nothing can be kept, and its number."""
@@ -87,7 +86,7 @@ class Failed:
     decision: Decision | None = None
     there_now: str = ""
     unseeded: str = ""
-    fault: Finding | None = None
+    fault: TrainingFinding | None = None
 
 
 class Listener:
@@ -103,13 +102,13 @@ class Listener:
     def explained(self, ranking: Ranking | None, checked: CheckResult | None) -> None:
         """Where in the code the bug may be, and what a check would have said before the start."""
 
-    def noted(self, event: Event) -> None:
+    def noted(self, event: JobEvent) -> None:
         """The diagnosis was noted in a tool, or could not be."""
 
     def found(self, news: News) -> None:
         """Something is wrong with the training; called from a watcher's thread while the job runs."""
 
-    def hung(self, event: Event) -> None:
+    def hung(self, event: JobEvent) -> None:
         """The job hangs, or works again; called from a watcher's thread while the job runs."""
 
     def watched(self, training: TrainingWatcher) -> None:

@@ -22,8 +22,6 @@ from epochzero.errors import InputError
 from epochzero.redact import redact_command
 from epochzero.run.model import Record, Started, record_of, to_dict
 
-__all__ = ["NAME", "Journal", "read_journal"]
-
 NAME = "journal.jsonl"
 SYNC_S = 1.0
 

@@ -14,9 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
 from epochzero.run.identity import ATTEMPT_VARIABLE, JOB_VARIABLE, derived_job, is_job, new_job
-from epochzero.run.reported import PROGRESS_FILE, PROGRESS_VARIABLE
-
-__all__ = ["ELASTIC_FOLDER", "ERROR_VARIABLE", "Launch", "gpus_of", "job_environment", "launch_of"]
+from epochzero.run.progress_reports import PROGRESS_FILE, PROGRESS_VARIABLE
 
 ELASTIC_FOLDER = "elastic"
 """Where in an attempt's folder torchelastic's error files are."""

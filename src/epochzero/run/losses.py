@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 
-from epochzero.run.model import Event
+from epochzero.run.model import JobEvent
 from epochzero.run.watcher import Clock
-
-__all__ = ["LossWatch"]
 
 
 class LossWatch:
@@ -17,10 +15,10 @@ class LossWatch:
     def __init__(self) -> None:
         self._finite = True
 
-    def look(self, loss: float | None, clock: Clock) -> Iterator[Event]:
+    def look(self, loss: float | None, clock: Clock) -> Iterator[JobEvent]:
         """The event, where there is one to tell; None is no news."""
         if loss is None:
             return
         was_finite, self._finite = self._finite, math.isfinite(loss)
         if was_finite and not self._finite:
-            yield Event(*clock.now(), "loss_not_finite", f"the loss is {loss}")
+            yield JobEvent(*clock.now(), "loss_not_finite", f"the loss is {loss}")

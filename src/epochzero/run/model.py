@@ -15,23 +15,6 @@ from typing import Any, ClassVar, Literal
 
 from epochzero.errors import InputError
 
-__all__ = [
-    "SCHEMA",
-    "Concluded",
-    "Decision",
-    "Ended",
-    "Event",
-    "GpuSample",
-    "Note",
-    "Output",
-    "Progress",
-    "Record",
-    "Sample",
-    "Snapshot",
-    "Started",
-    "record_of",
-]
-
 SCHEMA = "epochzero.run/1"
 
 Action = Literal["retry", "retry_elsewhere", "stop"]
@@ -145,7 +128,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class JobProgress:
     """How far the job is, as its log tells: None where it does not.
 
     Attributes:
@@ -167,7 +150,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class JobEvent:
     """Something that happened to the job or to its supervision.
 
     Attributes:
@@ -278,13 +261,22 @@ class Note:
 
 
 Record = (
-    Started | Snapshot | Sample | Progress | Event | Output | Ended | Concluded | Decision | Note
+    Started
+    | Snapshot
+    | Sample
+    | JobProgress
+    | JobEvent
+    | Output
+    | Ended
+    | Concluded
+    | Decision
+    | Note
 )
 
 _KINDS: dict[str, type[Record]] = {
     cls.kind: cls
     for cls in (
-        Started, Snapshot, Sample, Progress, Event, Output, Ended, Concluded, Decision, Note,
+        Started, Snapshot, Sample, JobProgress, JobEvent, Output, Ended, Concluded, Decision, Note,
     )
 }  # fmt: skip
 

@@ -16,9 +16,8 @@ from urllib.parse import urlsplit
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
-    from epochzero.run.notice import Notice
+    from epochzero.run.end_summary import Notice
 
-__all__ = ["Webhook"]
 
 _NO_ADDRESS = "a webhook is an address such as https://hooks.example.org/x"
 _DEADLINE_S = 12.0
@@ -109,7 +108,7 @@ class Webhook:
         Raises:
             InputError: the host has an address to which nothing may be sent.
         """
-        from epochzero.run.post import refusal
+        from epochzero.run.webhook_client import refusal
 
         parts = urlsplit(self._url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
@@ -127,7 +126,7 @@ class Webhook:
             InputError: the host could not be reached, or does not accept it.
         """
         # It takes 20 ms to import.
-        from epochzero.run.post import post
+        from epochzero.run.webhook_client import post
 
         answers: list[str] = []
         data = json.dumps(self._form(notice)).encode()

@@ -18,8 +18,6 @@ from pathlib import Path
 from epochzero.run.model import Output
 from epochzero.run.watcher import Clock
 
-__all__ = ["Logs", "logs_in"]
-
 _PARTS = 4
 """The tail is kept in this many parts, of which the oldest is dropped for a new one."""
 _MOST_RANKS = 64

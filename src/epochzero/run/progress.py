@@ -15,11 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from epochzero.run.losses import LossWatch
-from epochzero.run.model import Progress, Record
-from epochzero.run.reported import PROGRESS_FILE
+from epochzero.run.model import JobProgress, Record
+from epochzero.run.progress_reports import PROGRESS_FILE
 from epochzero.run.watcher import Clock
-
-__all__ = ["Format", "ProgressWatcher", "formats", "progressed", "told"]
 
 _MOST_LINES = 200
 _MOST_BYTES = 1 << 15
@@ -41,7 +39,7 @@ class Format:
 
     Attributes:
         name: of the program that prints it so.
-        pattern: its groups are fields of `Progress`.
+        pattern: its groups are fields of `JobProgress`.
         unless: a line that this matches, too, tells nothing.
         needs: one of these stands in each line that it matches, in lower case.
         examples: lines with what they tell.
@@ -85,7 +83,7 @@ def formats() -> tuple[Format, ...]:
 
 
 def told(line: str) -> dict[str, Any]:
-    """What a line tells of progress: fields of `Progress`; of a long line its beginning is read."""
+    """What a line tells of progress: fields of `JobProgress`; of a long line its beginning is read."""
     # Loaded with the first line that is read: a job's start does not wait for it.
     from epochzero.logs.prefix import strip_ansi
 
@@ -97,7 +95,7 @@ def told(line: str) -> dict[str, Any]:
     return found
 
 
-def progressed(before: Progress | None, after: Progress | None) -> bool:
+def progressed(before: JobProgress | None, after: JobProgress | None) -> bool:
     """Whether an attempt came further than the one before it.
 
     Epochs are compared, then steps, as far as both tell them; where they share no count, whether
@@ -116,7 +114,7 @@ def progressed(before: Progress | None, after: Progress | None) -> bool:
 
 
 class ProgressWatcher:
-    """A watcher that leaves a `Progress` when the job has come further, once a second at most."""
+    """A watcher that leaves a `JobProgress` when the job has come further, once a second at most."""
 
     def __init__(self) -> None:
         self._begun: dict[str, bytes] = {}
@@ -151,7 +149,7 @@ class ProgressWatcher:
         if self._now == self._kept or self._reported.exists():
             return ()
         self._kept = dict(self._now)
-        told = Progress(*self._clock.now(), **self._kept)
+        told = JobProgress(*self._clock.now(), **self._kept)
         return (*self._loss.look(told.loss, self._clock), told)
 
     def ended(self) -> Iterable[Record]:

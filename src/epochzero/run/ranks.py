@@ -12,12 +12,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from epochzero.run.model import Event, Record
+from epochzero.run.model import JobEvent, Record
 from epochzero.run.tree import below, send
 from epochzero.run.usage import Process, Tree, environment_of, read_process
 from epochzero.run.watcher import Clock
-
-__all__ = ["Rank", "RankWatcher", "rank_of"]
 
 _RANKS = (
     ("RANK", "WORLD_SIZE"),
@@ -159,7 +157,7 @@ class RankWatcher:
     def _lost(self, rank: Rank, now: float) -> Iterable[Record]:
         self._loss = _Loss(rank.number, dict(self._ranks), now)
         text = f"rank {rank.number} has failed while {_numbers(self._loss)} went on"
-        return (Event(*self._clock.now(), "rank_lost", text, rank=rank.number),)
+        return (JobEvent(*self._clock.now(), "rank_lost", text, rank=rank.number),)
 
     def _patience(self, loss: _Loss) -> float:
         return self._grace + _ELASTIC_S * any(rank.elastic for rank in loss.others.values())
@@ -172,7 +170,7 @@ class RankWatcher:
             f"rank {loss.rank} had failed, and {_numbers(loss)} showed no sign of life for"
             f" {silent:.0f} s and had to be ended"
         )
-        return (Event(*self._clock.now(), "ended_hung_ranks", text, rank=loss.rank),)
+        return (JobEvent(*self._clock.now(), "ended_hung_ranks", text, rank=loss.rank),)
 
     def _send(self, number: int, loss: _Loss, processes: Sequence[Process]) -> None:
         """Sends a signal to the other ranks and to all that they have started."""

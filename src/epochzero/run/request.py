@@ -13,10 +13,9 @@ from epochzero.run.supervise import Options
 if TYPE_CHECKING:
     from epochzero.check import Target
     from epochzero.code import Cache
-    from epochzero.run.inject.grammar import Fault
+    from epochzero.run.inject.grammar import InjectedFault
     from epochzero.run.watch.live import WatchOptions
 
-__all__ = ["DEFAULT_POLICY", "Retries", "RunRequest"]
 
 DEFAULT_POLICY = "auto"
 
@@ -70,6 +69,6 @@ class RunRequest:
     simulate: Target | str | Path | None = None
     ranks: int | None = None
     build_packages: bool = False
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[InjectedFault, ...] = ()
     capture: bool = False
     cache: Cache | None = None

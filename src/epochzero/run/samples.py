@@ -12,8 +12,6 @@ from epochzero.run.model import Record, Sample
 from epochzero.run.usage import Process, Tree
 from epochzero.run.watcher import Clock, load
 
-__all__ = ["SampleWatcher", "memory_left"]
-
 _LOOPBACK = "lo"
 
 

@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from epochzero.run.inject.outcome import Outcome
     from epochzero.run.retry import Policy
     from epochzero.run.simulate.model import Options as Simulation
-    from epochzero.run.watch.model import Watched
-
-__all__ = ["RunResult", "run_session"]
+    from epochzero.run.watch.model import WatchResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +46,7 @@ class RunResult:
     decision: Decision | None
     failed: Failed | None
     folders: tuple[Path, ...]
-    watched: Watched | None = None
+    watched: WatchResult | None = None
     injected: tuple[Outcome, ...] = ()
 
 

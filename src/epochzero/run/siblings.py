@@ -10,8 +10,6 @@ from epochzero.run.identity import rank_of
 from epochzero.run.journal import NAME, read_journal
 from epochzero.run.model import Ended
 
-__all__ = ["failed_sibling"]
-
 _MOST = 64
 """Ranks that are looked at: those of a node have numbers near each other."""
 _TAIL = 1 << 20

@@ -7,8 +7,6 @@ import signal
 from collections.abc import Callable
 from types import FrameType, TracebackType
 
-__all__ = ["FORWARDED", "Signals"]
-
 FORWARDED = (
     signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2,
     signal.SIGCONT, signal.SIGTSTP, signal.SIGWINCH,

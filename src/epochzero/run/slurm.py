@@ -28,12 +28,10 @@ from epochzero.errors import EpochZeroError, InputError
 from epochzero.logs.source import find_logs
 from epochzero.run.identity import attempt_folder, derived_job
 from epochzero.run.journal import NAME, Journal, read_journal
-from epochzero.run.model import Concluded, Ended, Event, Started
+from epochzero.run.model import Concluded, Ended, JobEvent, Started
 from epochzero.run.output import Logs
 from epochzero.run.scheduler.slurm import end_of_job
 from epochzero.run.watcher import Clock
-
-__all__ = ["SlurmJob", "record_job", "slurm_jobs"]
 
 _SACCT_S = 60.0
 _KEEP = 64 << 20
@@ -283,7 +281,7 @@ def _write(job: SlurmJob, folder: Path, logs: Sequence[Path]) -> None:
         journal.write(output)
     text = f"Slurm says {facts.state or 'nothing of its state'}"
     details = {} if any(found) else {"no_log": ", ".join(map(str, job.logs))}
-    journal.write(Event(end, elapsed, "slurm", text, details=details))
+    journal.write(JobEvent(end, elapsed, "slurm", text, details=details))
     journal.write(_ended(facts, end, elapsed))
     if not facts.ended_well:
         diagnosis = _diagnosis([folder / path for path in outputs[0].paths], facts)

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from epochzero.check.target import Interpreter
     from epochzero.code.git import Git
 
-__all__ = ["SnapshotWatcher", "repository_of", "take", "variables"]
 
 MOST_CHANGES = 1 << 20
 _MOST_VARIABLE = 10_000

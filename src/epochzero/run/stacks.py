@@ -23,7 +23,6 @@ from epochzero.run.usage import is_python
 if TYPE_CHECKING:
     from epochzero.logs.traceback import Frame
 
-__all__ = ["Stack", "StackReader", "find_py_spy", "kernel_stack"]
 
 _SECONDS = 10.0
 _MOST = 1 << 20

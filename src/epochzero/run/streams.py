@@ -18,8 +18,6 @@ from contextlib import suppress
 
 from epochzero.run.terminal import Terminal, terminals
 
-__all__ = ["Pump", "Streams"]
-
 Hear = Callable[[str, bytes], None]
 
 _NAMES = {1: "stdout", 2: "stderr"}

@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from epochzero.errors import InputError
-from epochzero.run.guarding import Guarding
+from epochzero.run.guard_process import Guarding
 from epochzero.run.journal import Journal
-from epochzero.run.model import Ended, Event, Record, Started
+from epochzero.run.model import Ended, JobEvent, Record, Started
 from epochzero.run.output import Logs
 from epochzero.run.scheduler import allocation_of
 from epochzero.run.siblings import failed_sibling
@@ -37,8 +37,6 @@ from epochzero.run.streams import Streams
 from epochzero.run.terminal import Keys
 from epochzero.run.tree import adopt_orphans
 from epochzero.run.watcher import Clock, EndJob, Watcher, Watching
-
-__all__ = ["Options", "run_attempt"]
 
 _DRAIN_S = 2.0
 """Output that a process outside the tree holds open is waited for so long."""
@@ -230,7 +228,7 @@ class _Attempt:
 
     def event(self, what: str, text: str, **details: str) -> None:
         """Writes what happened."""
-        self.keep(Event(*self.clock.now(), what, text, details=details))
+        self.keep(JobEvent(*self.clock.now(), what, text, details=details))
 
     def heard(self, stream: str, data: bytes) -> None:
         """The job wrote; called from the streams' threads."""

@@ -17,8 +17,6 @@ import tty
 from collections.abc import Callable
 from contextlib import suppress
 
-__all__ = ["Keys", "Terminal", "closed_streams", "terminals"]
-
 _MOST_KEYS = 256
 """The job's terminal takes as many at once without waiting."""
 

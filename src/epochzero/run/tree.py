@@ -15,16 +15,6 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
-__all__ = [
-    "adopt_orphans",
-    "below",
-    "descendants",
-    "end_descendants",
-    "name_of",
-    "send",
-    "started_at",
-]
-
 _PR_SET_CHILD_SUBREAPER = 36
 _PAUSE_S = 0.02
 

@@ -13,8 +13,6 @@ from pathlib import Path
 
 from epochzero.run.tree import below, started_at
 
-__all__ = ["Process", "Tree", "environment_of", "is_python", "read_process", "switches_of"]
-
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 

@@ -1,7 +1,7 @@
 """What looks at a job while it runs: samples, progress, hangs. The supervisor knows no more of them.
 
 A watcher lives in a thread of its own. However slow it is, and whatever it raises, the job and its
-output go on: a watcher that raises is left alone from then on, and an `Event` says so.
+output go on: a watcher that raises is left alone from then on, and an `JobEvent` says so.
 """
 
 from __future__ import annotations
@@ -14,9 +14,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Protocol
 
-from epochzero.run.model import Event, Record
-
-__all__ = ["Clock", "EndJob", "Watcher", "Watching", "load"]
+from epochzero.run.model import JobEvent, Record
 
 TICK_S = 1.0
 _OUTPUT_S = 0.1
@@ -183,7 +181,7 @@ class Watching:
             self._end(wish)
 
     def _tell(self, what: str, text: str) -> None:
-        self._keep(Event(*self._clock.now(), what, text))
+        self._keep(JobEvent(*self._clock.now(), what, text))
 
 
 class _Newest:

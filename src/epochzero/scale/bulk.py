@@ -22,8 +22,6 @@ from epochzero.scale.results import SCHEMA, Result, Run, not_diagnosed
 from epochzero.scale.sources import Part, jobs_of, parts_of
 from epochzero.scale.storage import Storage
 
-__all__ = ["Diagnosed", "diagnose_all"]
-
 ATTEMPTS = 2
 LOST = "its diagnosis ended the worker twice, such as by taking more memory than there is"
 

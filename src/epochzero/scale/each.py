@@ -8,8 +8,6 @@ from typing import Any, TypeVar
 
 from epochzero.scale.engines import Engine, WorkerLostError
 
-__all__ = ["ATTEMPTS", "each"]
-
 ATTEMPTS = 2
 Item = TypeVar("Item")
 Given = TypeVar("Given")

@@ -21,8 +21,6 @@ from typing import Any, Protocol
 
 from epochzero.errors import InputError
 
-__all__ = ["ENGINES", "Engine", "LocalEngine", "RayEngine", "WorkerLostError", "opened"]
-
 ENGINES = ("local", "ray")
 ATTEMPTS_TO_START = 6
 _NOT_STARTED = (BrokenProcessPool, EOFError, OSError)

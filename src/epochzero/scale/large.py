@@ -22,11 +22,9 @@ from epochzero.logs.source import (
 )
 from epochzero.scale import sources
 from epochzero.scale.results import Row, Run, diagnosed, not_diagnosed
-from epochzero.scale.sources import File, Job
+from epochzero.scale.sources import File, SourceJob
 from epochzero.scale.storage import Storage
 from epochzero.scale.work import diagnoser, placed
-
-__all__ = ["Piece", "Read", "conclude", "pieces_of", "read_piece"]
 
 READ_AT_ONCE = 8 << 20
 
@@ -52,7 +50,7 @@ Read = LogRead | PartScan | str | None
 """What reading a piece gave; a text where that cannot be read, None where the log must be read in one go."""
 
 
-def pieces_of(run: Run, job: Job) -> list[Piece]:
+def pieces_of(run: Run, job: SourceJob) -> list[Piece]:
     """The pieces in which a job is read: one where it is small."""
     if job.problem or job.size <= sources.BYTES_PER_PART:
         return []
@@ -66,7 +64,7 @@ def pieces_of(run: Run, job: Job) -> list[Piece]:
     ]
 
 
-def _name(job: Job, file: File) -> str:
+def _name(job: SourceJob, file: File) -> str:
     return file.name if job.folder else job.id
 
 
@@ -88,7 +86,7 @@ def _opened(run: Run, file: File) -> Iterator[BinaryIO]:
         yield cast("BinaryIO", io.BufferedReader(raw, READ_AT_ONCE))
 
 
-def read_piece(run: Run, job: Job, piece: Piece) -> Read:
+def read_piece(run: Run, job: SourceJob, piece: Piece) -> Read:
     """Reads one piece of a job."""
     try:
         if len(piece.starts) == 1:
@@ -102,7 +100,7 @@ def read_piece(run: Run, job: Job, piece: Piece) -> Read:
         return f"{type(error).__name__}: {error}"
 
 
-def _read_log(run: Run, job: Job, piece: Piece) -> LogRead:
+def _read_log(run: Run, job: SourceJob, piece: Piece) -> LogRead:
     log, file = piece.log, piece.file
     with placed(run, job.only(file.name)) as folder:
         (found,) = find_logs([folder / file.name])
@@ -110,7 +108,7 @@ def _read_log(run: Run, job: Job, piece: Piece) -> LogRead:
         return diagnoser(run.signatures, run.redact).read(named)
 
 
-def conclude(run: Run, job: Job, pieces: Sequence[Piece], reads: Sequence[Read]) -> Row:
+def conclude(run: Run, job: SourceJob, pieces: Sequence[Piece], reads: Sequence[Read]) -> Row:
     """The row of a job of which all pieces were read.
 
     Args:
@@ -134,7 +132,7 @@ def conclude(run: Run, job: Job, pieces: Sequence[Piece], reads: Sequence[Read])
         return not_diagnosed(job.id, str(error))
 
 
-def _joined(run: Run, job: Job, pieces: Sequence[Piece], reads: Sequence[Read]) -> LogRead:
+def _joined(run: Run, job: SourceJob, pieces: Sequence[Piece], reads: Sequence[Read]) -> LogRead:
     """One log, of which all pieces were read."""
     (first, *_) = reads
     if isinstance(first, LogRead):
@@ -147,7 +145,7 @@ def _joined(run: Run, job: Job, pieces: Sequence[Piece], reads: Sequence[Read]) 
     return _read_log(run, job, pieces[0])
 
 
-def _facts(run: Run, job: Job) -> Facts:
+def _facts(run: Run, job: SourceJob) -> Facts:
     """What lies beside the logs of a job in its folder."""
     logs = {one.name for one in job.logs}
     beside = [one.name for one in job.files if one.name not in logs]

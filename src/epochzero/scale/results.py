@@ -23,21 +23,6 @@ from epochzero.diagnose.model import SCHEMA as DIAGNOSIS
 from epochzero.errors import InputError
 from epochzero.scale.storage import Storage, arrow
 
-__all__ = [
-    "MANIFEST",
-    "NOT_DIAGNOSED",
-    "RUN",
-    "SCHEMA",
-    "Result",
-    "Row",
-    "Run",
-    "Summary",
-    "diagnosed",
-    "is_result",
-    "not_diagnosed",
-    "read_rows",
-]
-
 SCHEMA = "epochzero.diagnoses/1"
 RUN, MANIFEST = "run.json", "manifest.json"
 NOT_DIAGNOSED = "not_diagnosed"

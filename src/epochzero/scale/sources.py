@@ -24,8 +24,6 @@ from epochzero.logs.source import is_facts_name, is_log_name
 from epochzero.parquet import STREAMED
 from epochzero.scale.storage import Storage, Stored, arrow
 
-__all__ = ["File", "Job", "Part", "jobs_of", "parts_of"]
-
 LOGS_PER_PART = 250
 BYTES_PER_PART = 64 << 20
 LARGEST_MEMBER = 1 << 30
@@ -55,7 +53,7 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class SourceJob:
     """A job of which logs are there.
 
     Attributes:
@@ -83,7 +81,7 @@ class Job:
         named = tuple(one for one in self.files if is_log_name(PurePosixPath(one.name).name))
         return named or self.files
 
-    def only(self, *names: str) -> Job:
+    def only(self, *names: str) -> SourceJob:
         """The job with these of its files."""
         return replace(self, files=tuple(one for one in self.files if one.name in names))
 
@@ -98,17 +96,17 @@ class Part:
     """
 
     name: str
-    jobs: tuple[Job, ...]
+    jobs: tuple[SourceJob, ...]
 
 
-def parts_of(jobs: Iterable[Job], key: str) -> Iterator[Part]:
+def parts_of(jobs: Iterable[SourceJob], key: str) -> Iterator[Part]:
     """The jobs in portions, always the same for the same jobs in the same order.
 
     Args:
         jobs: in an order that is always the same.
         key: of the run, so that parts of another one have other names.
     """
-    waiting: list[Job] = []
+    waiting: list[SourceJob] = []
     size = 0
     for job in jobs:
         if waiting and (len(waiting) == LOGS_PER_PART or size + job.size > BYTES_PER_PART):
@@ -120,7 +118,7 @@ def parts_of(jobs: Iterable[Job], key: str) -> Iterator[Part]:
         yield _part(waiting, key)
 
 
-def _part(jobs: list[Job], key: str) -> Part:
+def _part(jobs: list[SourceJob], key: str) -> Part:
     digest = blake2b(key.encode(), digest_size=12)
     for job in jobs:
         for text in (job.id, *(f"{one.place}\0{one.size}\0{one.stamp}" for one in job.files)):
@@ -128,7 +126,7 @@ def _part(jobs: list[Job], key: str) -> Part:
     return Part(f"part-{digest.hexdigest()}.parquet", tuple(jobs))
 
 
-def jobs_of(source: Storage) -> Iterator[Job]:
+def jobs_of(source: Storage) -> Iterator[SourceJob]:
     """The jobs of SOURCE, in an order that is always the same.
 
     Raises:
@@ -148,15 +146,15 @@ def jobs_of(source: Storage) -> Iterator[Job]:
         )
 
 
-def _of_file(source: Storage) -> Iterator[Job]:
+def _of_file(source: Storage) -> Iterator[SourceJob]:
     (stored,) = source.listed()
     if reader := _reader(stored.name):
         yield from reader(source, stored, "", "")
     else:
-        yield Job(stored.name, (File(stored.name, "", stored.size, stored.stamp),))
+        yield SourceJob(stored.name, (File(stored.name, "", stored.size, stored.stamp),))
 
 
-def _of_folder(source: Storage) -> Iterator[Job]:
+def _of_folder(source: Storage) -> Iterator[SourceJob]:
     for top, group in groupby(sorted(source.listed(), key=_top), key=_top):
         files = list(group)
         logs: list[File] = []
@@ -166,7 +164,7 @@ def _of_folder(source: Storage) -> Iterator[Job]:
                 yield from reader(source, stored, stored.name, f"{stored.name}/")
             elif stored.name == top:
                 if is_log_name(top):
-                    yield Job(top, (File(top, top, stored.size, stored.stamp),))
+                    yield SourceJob(top, (File(top, top, stored.size, stored.stamp),))
             elif _belongs_to_job(name):
                 logs.append(File(name, stored.name, stored.size, stored.stamp))
         if logs:
@@ -182,11 +180,11 @@ def _belongs_to_job(name: str) -> bool:
     return is_log_name(PurePosixPath(name).name) or ("/" not in name and is_facts_name(name))
 
 
-def _folder_job(name: str, files: list[File]) -> Job:
-    return Job(name, tuple(files), folder=True)
+def _folder_job(name: str, files: list[File]) -> SourceJob:
+    return SourceJob(name, tuple(files), folder=True)
 
 
-Reader = Callable[[Storage, Stored, str, str], Iterator[Job]]
+Reader = Callable[[Storage, Stored, str, str], Iterator[SourceJob]]
 """Jobs of a file: where SOURCE is, the file, its name there, what goes before the jobs' names."""
 
 
@@ -200,7 +198,7 @@ def _reader(name: str) -> Reader | None:
 # Parquet
 
 
-def _of_table(source: Storage, stored: Stored, name: str, front: str) -> Iterator[Job]:
+def _of_table(source: Storage, stored: Stored, name: str, front: str) -> Iterator[SourceJob]:
     """Each row with its text in the column ``log``, and its name in ``id`` where there is one."""
     row = 0
     with source.open(name) as raw:
@@ -219,13 +217,13 @@ def _of_table(source: Storage, stored: Stored, name: str, front: str) -> Iterato
             raise InputError(f"{source.path(name)}: is no Parquet file that can be read") from error
 
 
-def _row(record: dict[str, Any], place: str, stored: Stored) -> Job:
+def _row(record: dict[str, Any], place: str, stored: Stored) -> SourceJob:
     log, given = record["log"], record.get("id")
     name = place if given is None else str(given)
     if not isinstance(log, str | bytes):
-        return Job(name, (), problem="its column log holds no text")
+        return SourceJob(name, (), problem="its column log holds no text")
     data = log.encode("utf-8", "replace") if isinstance(log, str) else log
-    return Job(name, (File("log", place, len(data), stored.stamp, data),))
+    return SourceJob(name, (File("log", place, len(data), stored.stamp, data),))
 
 
 # Archives
@@ -244,7 +242,7 @@ class _Member:
         return data
 
 
-def _of_archive(source: Storage, stored: Stored, name: str, front: str) -> Iterator[Job]:
+def _of_archive(source: Storage, stored: Stored, name: str, front: str) -> Iterator[SourceJob]:
     """The folder that the archive holds; one that all its members share is left out."""
     place = source.path(name)
     with _unpackable(place), source.open(name) as raw, _archive(raw, stored.name) as archive:
@@ -261,7 +259,7 @@ def _of_archive(source: Storage, stored: Stored, name: str, front: str) -> Itera
             problem = (
                 f"the archive is damaged ({damage}); only the jobs before the damage were read"
             )
-            yield Job(stored.name, (), problem=problem)
+            yield SourceJob(stored.name, (), problem=problem)
 
 
 _DAMAGE = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError)
@@ -320,7 +318,7 @@ def _shared_folder(names: list[str]) -> str:
 
 def _of_members(
     top: str, group: list[tuple[str, _Member]], stored: Stored, front: str
-) -> Iterator[Job]:
+) -> Iterator[SourceJob]:
     alone = len(group) == 1 and group[0][0] == top
     wanted = [
         (name if alone else name.removeprefix(f"{top}/"), one)
@@ -331,7 +329,7 @@ def _of_members(
         return
     if sum(one.size for _, one in wanted) > LARGEST_MEMBER:
         problem = f"larger than {LARGEST_MEMBER >> 30} GiB in an archive: unpack it"
-        yield Job(front + top, (), not alone, problem)
+        yield SourceJob(front + top, (), not alone, problem)
         return
     try:
         files = [
@@ -340,6 +338,6 @@ def _of_members(
         ]
     except _DAMAGE as error:
         problem = f"the archive is damaged within it: {_reason(error)}"
-        yield Job(front + top, (), not alone, problem)
+        yield SourceJob(front + top, (), not alone, problem)
         return
-    yield Job(front + top, tuple(files)) if alone else _folder_job(front + top, files)
+    yield SourceJob(front + top, tuple(files)) if alone else _folder_job(front + top, files)

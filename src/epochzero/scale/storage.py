@@ -15,8 +15,6 @@ from typing import Any
 
 from epochzero.errors import InputError
 
-__all__ = ["Storage", "Stored", "arrow"]
-
 
 def arrow(module: str = "pyarrow") -> ModuleType:
     """A module of pyarrow.

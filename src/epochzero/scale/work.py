@@ -14,10 +14,8 @@ from epochzero.diagnose import Catalog, Diagnoser, Facts, Signature, builtin, fi
 from epochzero.errors import InputError
 from epochzero.logs.source import Log, find_logs, rank_of
 from epochzero.scale.results import Result, Row, Run, diagnosed, not_diagnosed
-from epochzero.scale.sources import Job, Part
+from epochzero.scale.sources import Part, SourceJob
 from epochzero.scale.storage import Storage
-
-__all__ = ["diagnose_job", "diagnose_part", "diagnoser", "placed"]
 
 FETCHED_AT_ONCE = 16
 
@@ -32,13 +30,13 @@ def diagnose_part(run: Run, part: Part) -> None:
     Result(run).write(part.name, [diagnose_job(run, job) for job in jobs])
 
 
-def _fetched(run: Run, jobs: Sequence[Job]) -> list[Job]:
+def _fetched(run: Run, jobs: Sequence[SourceJob]) -> list[SourceJob]:
     """The jobs with the bytes of their files, several at a time: an answer of a bucket takes long."""
     with ThreadPoolExecutor(FETCHED_AT_ONCE) as pool:
         return list(pool.map(lambda job: _fetched_job(run, job), jobs))
 
 
-def _fetched_job(run: Run, job: Job) -> Job:
+def _fetched_job(run: Run, job: SourceJob) -> SourceJob:
     source = Storage.at(run.source)
     try:
         files = [
@@ -50,7 +48,7 @@ def _fetched_job(run: Run, job: Job) -> Job:
     return replace(job, files=tuple(files))
 
 
-def diagnose_job(run: Run, job: Job) -> Row:
+def diagnose_job(run: Run, job: SourceJob) -> Row:
     """The row of one job; one that cannot be diagnosed has a row that says why."""
     if job.problem:
         return not_diagnosed(job.id, job.problem)
@@ -71,7 +69,7 @@ def diagnoser(signatures: tuple[Signature, ...], redact: bool) -> Diagnoser:
 
 
 @contextmanager
-def _logs(run: Run, job: Job) -> Iterator[tuple[Sequence[Log], Facts]]:
+def _logs(run: Run, job: SourceJob) -> Iterator[tuple[Sequence[Log], Facts]]:
     """Logs and facts of a job, as long as its files are there."""
     (first, *_) = job.files
     if first.data is not None and not job.folder and first.name == "log":
@@ -87,7 +85,7 @@ def _logs(run: Run, job: Job) -> Iterator[tuple[Sequence[Log], Facts]]:
 
 
 @contextmanager
-def placed(run: Run, job: Job) -> Iterator[Path]:
+def placed(run: Run, job: SourceJob) -> Iterator[Path]:
     """The folder of a job's files on this machine: where they lie, or copies that are taken away in the end."""
     source = Storage.at(run.source)
     if source.local and job.files and all(file.data is None for file in job.files):

@@ -12,8 +12,6 @@ from sqlalchemy.orm import Session
 from epochzero.store.database import Database
 from epochzero.store.schema import AuditEntry
 
-__all__ = ["REFUSED", "Act", "acts", "note", "note_in"]
-
 REFUSED = "sign in refused"
 """An unknown token shows no team, so the admins of all teams see that somebody tries."""
 

@@ -22,8 +22,6 @@ from epochzero.errors import InputError
 from epochzero.store.database import Database
 from epochzero.store.schema import REVISION, Base
 
-__all__ = ["SCHEMA", "back_up", "restore"]
-
 SCHEMA = "epochzero.backup/1"
 _AT_ONCE = 2000
 

@@ -31,15 +31,6 @@ from sqlalchemy.pool import NullPool, QueuePool
 from epochzero.errors import InputError
 from epochzero.store.schema import REVISION
 
-__all__ = [
-    "Database",
-    "StoreAwayError",
-    "StoreError",
-    "StoreFullError",
-    "open_database",
-    "open_to_read",
-]
-
 _BUSY_S = 30
 _CONNECT_S = 5
 _UNANSWERED_MS = 15_000

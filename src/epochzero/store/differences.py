@@ -13,20 +13,11 @@ from typing import Any
 from sqlalchemy import BigInteger, cast, func, select
 
 from epochzero.errors import InputError
-from epochzero.store.counting import Period, jobs_of
+from epochzero.store.daily_counts import Period, jobs_of
 from epochzero.store.database import Database
 from epochzero.store.overview import FAILED
 from epochzero.store.queries import of_team
-from epochzero.store.schema import Attempt, Job, Rank
-
-__all__ = [
-    "Environment",
-    "EnvironmentDifference",
-    "TargetCount",
-    "differing",
-    "environment",
-    "target_counts",
-]
+from epochzero.store.schema import AttemptRow, JobRow, Rank
 
 _SINGLE = ("python", "cuda", "driver", "system", "commit")
 _MOST_VALUE = 300
@@ -105,15 +96,15 @@ def environment(database: Database, team: str, word: str) -> Environment:
         StoreError: the database does not answer.
     """
     kind, _, name = word.partition(":")
-    columns = {"job": Job.id, "target": Job.target, "host": Job.host}
+    columns = {"job": JobRow.id, "target": JobRow.target, "host": JobRow.host}
     if kind not in columns:
         raise InputError(f"{word!r}: write job:ID, target:NAME or host:NAME")
     query = (
-        select(Job.id, Job.name, Rank.snapshot)
-        .join(Attempt, Attempt.job_id == Job.id)
-        .join(Rank, Rank.attempt_id == Attempt.id)
+        select(JobRow.id, JobRow.name, Rank.snapshot)
+        .join(AttemptRow, AttemptRow.job_id == JobRow.id)
+        .join(Rank, Rank.attempt_id == AttemptRow.id)
         .where(of_team(team), columns[kind] == name)
-        .order_by(Job.started.desc(), Job.id.desc(), Attempt.number.desc(), Rank.id)
+        .order_by(JobRow.started.desc(), JobRow.id.desc(), AttemptRow.number.desc(), Rank.id)
         .limit(1)
     )
     with database.read() as session:

@@ -20,18 +20,16 @@ from epochzero.store import schema
 from epochzero.store.database import Database
 from epochzero.store.queries import EVERY_JOB, JobFilter, filtered
 
-__all__ = ["FORMATS", "export"]
-
 FORMATS = ("jsonl", "csv", "parquet")
 
 _OF_RANK = (
-    schema.Failure,
-    schema.Finding,
+    schema.FailureRow,
+    schema.FindingRow,
     schema.RankedPlace,
     schema.Sample,
-    schema.Progress,
-    schema.Event,
-    schema.Decision,
+    schema.ProgressRow,
+    schema.EventRow,
+    schema.DecisionRow,
     schema.Note,
 )
 _AT_ONCE = 20_000
@@ -71,7 +69,7 @@ def export(
 
 
 def _tables(wanted: JobFilter) -> Iterator[tuple[str, Select[Any]]]:
-    jobs, attempts, ranks = schema.Job, schema.Attempt, schema.Rank
+    jobs, attempts, ranks = schema.JobRow, schema.AttemptRow, schema.Rank
     identities = filtered(wanted).with_only_columns(jobs.id)
     oldest_first = (jobs.started, jobs.id)
     yield "jobs", select(*_columns(jobs)).where(jobs.id.in_(identities)).order_by(*oldest_first)

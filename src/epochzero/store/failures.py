@@ -10,17 +10,15 @@ from sqlalchemy.orm import Session
 
 from epochzero.errors import InputError
 from epochzero.store.database import Database
-from epochzero.store.known import Remark, known
+from epochzero.store.failure_notes import Remark, known
 from epochzero.store.queries import of_team
 from epochzero.store.schema import (
-    Attempt,
-    Failure,
-    Job,
+    AttemptRow,
+    FailureRow,
+    JobRow,
     KnownFailure,
     Rank,
 )
-
-__all__ = ["FailureDetails", "failure_details", "resolutions"]
 
 _MOST_SHOWN = 20
 
@@ -69,18 +67,21 @@ def failure_details(database: Database, team: str, fingerprint: str) -> FailureD
     every = (fingerprint, *said.also)
     remarks = (remark for one in every for remark in known(database, team, one).notes)
     with database.read() as session:
-        ours = (of_team(team), Job.fingerprint.in_(every))
+        ours = (of_team(team), JobRow.fingerprint.in_(every))
         jobs, hours, first, last = session.execute(
             select(
-                func.count(), func.sum(Job.gpu_hours), func.min(Job.started), func.max(Job.started)
+                func.count(),
+                func.sum(JobRow.gpu_hours),
+                func.min(JobRow.started),
+                func.max(JobRow.started),
             ).where(*ours)
         ).one()
         newest = session.scalars(
-            select(Job).where(*ours, Job.started == last).limit(1)
+            select(JobRow).where(*ours, JobRow.started == last).limit(1)
         ).one_or_none()
         if newest is None:
             raise InputError(f"no job failed with the fingerprint {fingerprint!r}")
-        since = (*ours, Job.started > said.resolved) if said.resolved is not None else None
+        since = (*ours, JobRow.started > said.resolved) if said.resolved is not None else None
         return FailureDetails(
             fingerprint=fingerprint,
             fingerprints=every,
@@ -91,8 +92,8 @@ def failure_details(database: Database, team: str, fingerprint: str) -> FailureD
             gpu_hours=hours,
             first=first,
             last=last,
-            users=_who(session, ours, Job.user),
-            hosts=_who(session, ours, Job.host),
+            users=_who(session, ours, JobRow.user),
+            hosts=_who(session, ours, JobRow.host),
             diagnosis=_diagnosis(session, newest.id),
             resolution=said.resolution,
             resolved_by=said.resolved_by,
@@ -113,7 +114,7 @@ def resolutions(database: Database, team: str) -> dict[str, float]:
 
 def _who(session: Session, ours: Any, column: Any) -> tuple[tuple[str, int], ...]:
     """The most frequent of the last thousand jobs, with their numbers."""
-    last = select(column.label("who")).where(*ours).order_by(Job.started.desc()).limit(1000)
+    last = select(column.label("who")).where(*ours).order_by(JobRow.started.desc()).limit(1000)
     who = last.subquery().c.who
     query = select(who, func.count()).group_by(who).order_by(func.count().desc(), who)
     return tuple((name, count) for name, count in session.execute(query.limit(_MOST_SHOWN)))
@@ -121,10 +122,10 @@ def _who(session: Session, ours: Any, column: Any) -> tuple[tuple[str, int], ...
 
 def _diagnosis(session: Session, job: str) -> dict[str, Any]:
     query = (
-        select(Failure.diagnosis)
-        .join(Rank, Rank.id == Failure.rank_id)
-        .join(Attempt, Attempt.id == Rank.attempt_id)
-        .where(Attempt.job_id == job)
-        .order_by(Attempt.number.desc(), Rank.ended, Failure.id)
+        select(FailureRow.diagnosis)
+        .join(Rank, Rank.id == FailureRow.rank_id)
+        .join(AttemptRow, AttemptRow.id == Rank.attempt_id)
+        .where(AttemptRow.job_id == job)
+        .order_by(AttemptRow.number.desc(), Rank.ended, FailureRow.id)
     )
     return session.scalars(query.limit(1)).first() or {}

@@ -19,21 +19,8 @@ import zstandard
 from sqlalchemy import Select, delete, select, update
 from sqlalchemy.orm import Session
 
-from epochzero.store.inserting import insert_each_once, insert_rows
+from epochzero.store.bulk_insert import insert_each_once, insert_rows
 from epochzero.store.schema import Chunk, Output, OutputChunk
-
-__all__ = [
-    "Lines",
-    "Parts",
-    "chunks_of",
-    "cut_lines",
-    "forget_outputs",
-    "lines_of",
-    "parts_in",
-    "parts_of",
-    "read_output",
-    "store_outputs",
-]
 
 _LEAST = 64 << 10
 _MOST = 1 << 20

@@ -14,11 +14,9 @@ from sqlalchemy import ColumnElement, Select, and_, exists, func, or_, select, t
 from sqlalchemy.orm import Session, aliased
 
 from epochzero.store.audit import note_in
+from epochzero.store.bulk_insert import insert_each_once
 from epochzero.store.database import Database
-from epochzero.store.inserting import insert_each_once
-from epochzero.store.schema import Attempt, Delivery, Failure, Job, Rank, WebhookRule
-
-__all__ = ["Owed", "begin", "due", "owe", "settle"]
+from epochzero.store.schema import AttemptRow, Delivery, FailureRow, JobRow, Rank, WebhookRule
 
 _MOST_WAITING = 200
 """Of one team."""
@@ -103,30 +101,32 @@ def _owe_team(session: Session, team: str, ranks: Collection[str]) -> None:
 
 def _failed(team: str, ranks: Collection[str]) -> Select[str, int, int, str]:
     """The last attempts, of those that the ranks are of, that have failed, each with the rules that it is due by."""
-    other, later, of_same = aliased(Job), aliased(Attempt), aliased(Rank)
+    other, later, of_same = aliased(JobRow), aliased(AttemptRow), aliased(Rank)
     # Of many jobs that come in at once it is new in the one that ended first.
-    together = select(Attempt.job_id).join(Rank).where(Rank.journal.in_(ranks))
+    together = select(AttemptRow.job_id).join(Rank).where(Rank.journal.in_(ranks))
     known = exists().where(
         other.team == team,
-        other.fingerprint == Job.fingerprint,
-        other.id != Job.id,
+        other.fingerprint == JobRow.fingerprint,
+        other.id != JobRow.id,
         or_(
             other.id.not_in(together),
-            tuple_(other.ended, other.id) < tuple_(Job.ended, Job.id),
+            tuple_(other.ended, other.id) < tuple_(JobRow.ended, JobRow.id),
         ),
     )
-    is_new = and_(WebhookRule.what == "new_fingerprint", Job.fingerprint != "", ~known)
-    is_dear = and_(WebhookRule.what == "gpu_hours", Job.gpu_hours > WebhookRule.hours)
-    diagnosed = exists().where(Failure.rank_id == of_same.id, of_same.attempt_id == Attempt.id)
-    superseded = exists().where(later.job_id == Job.id, later.number > Attempt.number)
+    is_new = and_(WebhookRule.what == "new_fingerprint", JobRow.fingerprint != "", ~known)
+    is_dear = and_(WebhookRule.what == "gpu_hours", JobRow.gpu_hours > WebhookRule.hours)
+    diagnosed = exists().where(
+        FailureRow.rank_id == of_same.id, of_same.attempt_id == AttemptRow.id
+    )
+    superseded = exists().where(later.job_id == JobRow.id, later.number > AttemptRow.number)
     return (
-        select(Job.id, Attempt.number, WebhookRule.id, WebhookRule.url)
-        .join(Attempt, Attempt.job_id == Job.id)
-        .join(Rank, Rank.attempt_id == Attempt.id)
-        .join(WebhookRule, WebhookRule.team == Job.team)
-        .where(Rank.journal.in_(ranks), Job.team == team, Job.state == "failed")
+        select(JobRow.id, AttemptRow.number, WebhookRule.id, WebhookRule.url)
+        .join(AttemptRow, AttemptRow.job_id == JobRow.id)
+        .join(Rank, Rank.attempt_id == AttemptRow.id)
+        .join(WebhookRule, WebhookRule.team == JobRow.team)
+        .where(Rank.journal.in_(ranks), JobRow.team == team, JobRow.state == "failed")
         .where(diagnosed, ~superseded, or_(is_new, is_dear))
-        .order_by(Job.id, WebhookRule.id)
+        .order_by(JobRow.id, WebhookRule.id)
     )
 
 

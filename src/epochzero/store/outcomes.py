@@ -11,10 +11,8 @@ from sqlalchemy.orm import Session
 
 from epochzero.diagnose.fingerprint import is_weak
 from epochzero.run.watch.live import ENDED_EVENT
-from epochzero.store.schema import Attempt, Event, Failure, Finding, Job, Rank
+from epochzero.store.schema import AttemptRow, EventRow, FailureRow, FindingRow, JobRow, Rank
 from epochzero.store.states import FINAL
-
-__all__ = ["sum_up"]
 
 _NO_FAILURE = ("", "", "")
 
@@ -31,11 +29,11 @@ def sum_up(session: Session, changed: Collection[int]) -> None:
     session.flush()
     jobs = _locked_jobs(session, changed)
     ranks = _ranks(session, changed)
-    attempts: dict[str, list[Attempt]] = defaultdict(list)
+    attempts: dict[str, list[AttemptRow]] = defaultdict(list)
     for attempt in session.scalars(
-        select(Attempt)
-        .where(Attempt.job_id.in_([job.id for job in jobs]))
-        .order_by(Attempt.number)
+        select(AttemptRow)
+        .where(AttemptRow.job_id.in_([job.id for job in jobs]))
+        .order_by(AttemptRow.number)
         .execution_options(populate_existing=True)
     ):
         attempts[attempt.job_id].append(attempt)
@@ -51,13 +49,13 @@ def sum_up(session: Session, changed: Collection[int]) -> None:
         job.caught = int(bool(job.category) and (attempt_id, job.category) in caught)
 
 
-def _locked_jobs(session: Session, changed: Collection[int]) -> Sequence[Job]:
+def _locked_jobs(session: Session, changed: Collection[int]) -> Sequence[JobRow]:
     """The jobs of attempts. Whoever has them sees what others who had them before have written."""
-    of_attempts = select(Attempt.job_id).where(Attempt.id.in_(changed))
+    of_attempts = select(AttemptRow.job_id).where(AttemptRow.id.in_(changed))
     return session.scalars(
-        select(Job)
-        .where(Job.id.in_(of_attempts))
-        .order_by(Job.id)
+        select(JobRow)
+        .where(JobRow.id.in_(of_attempts))
+        .order_by(JobRow.id)
         # The weaker lock lets others begin more attempts meanwhile.
         .with_for_update(key_share=True)
         .execution_options(populate_existing=True)
@@ -74,7 +72,7 @@ def _ranks(session: Session, attempts: Collection[int]) -> dict[int, list[Any]]:
     return found
 
 
-def _sum_up_attempt(attempt: Attempt, ranks: Sequence[Any], gpus: int) -> None:
+def _sum_up_attempt(attempt: AttemptRow, ranks: Sequence[Any], gpus: int) -> None:
     attempt.state = _state_of_all([rank.state for rank in ranks])
     attempt.started = min(rank.started for rank in ranks)
     over = attempt.state in FINAL
@@ -95,7 +93,7 @@ def _state_of_all(states: list[str]) -> str:
     return "failed" if first == "ended" else first
 
 
-def _sum_up_job(job: Job, attempts: Sequence[Attempt]) -> None:
+def _sum_up_job(job: JobRow, attempts: Sequence[AttemptRow]) -> None:
     last = attempts[-1]
     job.attempts, job.state, job.ended = len(attempts), last.state, last.ended
     job.started = min(one.started for one in attempts)
@@ -111,18 +109,18 @@ def _failures(session: Session, attempts: Collection[int]) -> dict[int, tuple[st
     """
     found: dict[int, tuple[str, str, str]] = {}
     for attempt, category, fingerprint, title in session.execute(
-        select(Rank.attempt_id, Failure.category, Failure.fingerprint, Failure.title)
-        .join(Failure, Failure.rank_id == Rank.id)
+        select(Rank.attempt_id, FailureRow.category, FailureRow.fingerprint, FailureRow.title)
+        .join(FailureRow, FailureRow.rank_id == Rank.id)
         .where(Rank.attempt_id.in_(attempts))
-        .order_by(Rank.ended, Failure.id)
+        .order_by(Rank.ended, FailureRow.id)
     ):
         identity = "" if is_weak(fingerprint) else fingerprint
         found.setdefault(attempt, (category, identity, title))
     for attempt, details, text in session.execute(
-        select(Rank.attempt_id, Event.details, Event.text)
-        .join(Event, Event.rank_id == Rank.id)
-        .where(Rank.attempt_id.in_(attempts), Event.what == ENDED_EVENT)
-        .order_by(Event.time)
+        select(Rank.attempt_id, EventRow.details, EventRow.text)
+        .join(EventRow, EventRow.rank_id == Rank.id)
+        .where(Rank.attempt_id.in_(attempts), EventRow.what == ENDED_EVENT)
+        .order_by(EventRow.time)
     ):
         found.setdefault(attempt, (str(details.get("word", "")), "", text))
     return found
@@ -131,9 +129,9 @@ def _failures(session: Session, attempts: Collection[int]) -> dict[int, tuple[st
 def _caught(session: Session, attempts: Collection[int]) -> frozenset[tuple[int, str]]:
     """The attempts with each category of which a check of the job, as it was, tells a failure."""
     wanted = (
-        select(Rank.attempt_id, Finding.category)
-        .join(Finding, Finding.rank_id == Rank.id)
-        .where(Rank.attempt_id.in_(attempts), Finding.severity == "error")
+        select(Rank.attempt_id, FindingRow.category)
+        .join(FindingRow, FindingRow.rank_id == Rank.id)
+        .where(Rank.attempt_id.in_(attempts), FindingRow.severity == "error")
         .distinct()
     )
     return frozenset((attempt, category) for attempt, category in session.execute(wanted))

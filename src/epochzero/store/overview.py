@@ -1,6 +1,6 @@
 """What a team's jobs cost over time, and why they failed: numbers of many jobs, made in the database.
 
-A period is of the times at which jobs started. What is over is read from sums (`epochzero.store.counting`).
+A period is of the times at which jobs started. What is over is read from sums (`epochzero.store.daily_counts`).
 """
 
 from __future__ import annotations
@@ -29,21 +29,10 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session, aliased
 
-from epochzero.store.counting import DAY_S, END, Period, failures_of, jobs_of
+from epochzero.store.daily_counts import DAY_S, END, Period, failures_of, jobs_of
 from epochzero.store.database import Database
 from epochzero.store.queries import of_team
-from epochzero.store.schema import Job, KnownFailure
-
-__all__ = [
-    "FAILED",
-    "Count",
-    "FingerprintCount",
-    "Overview",
-    "counts",
-    "fingerprints",
-    "leading",
-    "overview",
-]
+from epochzero.store.schema import JobRow, KnownFailure
 
 _ALL = 1 << 62
 FAILED = ("failed", "lost")
@@ -184,7 +173,7 @@ def fingerprints(
 ) -> list[FingerprintCount]:
     """The failures of a period, the most frequent or the costliest first.
 
-    Those that are merged are one failure (`epochzero.store.known.merge`).
+    Those that are merged are one failure (`epochzero.store.failure_notes.merge`).
 
     Args:
         database: the store.
@@ -298,7 +287,7 @@ def _shown(
 
 
 def _title(team: str, fingerprint: ColumnElement[str]) -> ColumnElement[str]:
-    newest = aliased(Job)
+    newest = aliased(JobRow)
     title = (
         select(newest.title)
         .where(of_team(team, newest), newest.fingerprint == fingerprint)
@@ -332,7 +321,7 @@ def _is_met(team: str, period: Period, fingerprint: ColumnElement[str]) -> Colum
     merged = aliased(KnownFailure)
 
     def met(one: SQLColumnExpression[str]) -> Exists:
-        job = aliased(Job)
+        job = aliased(JobRow)
         within = job.started >= period.since, job.started < period.until
         return exists().where(of_team(team, job), job.fingerprint == one, *within)
 
@@ -343,7 +332,7 @@ def _is_met(team: str, period: Period, fingerprint: ColumnElement[str]) -> Colum
 
 
 def _first(team: str, fingerprint: SQLColumnExpression[str]) -> ColumnElement[float]:
-    job = aliased(Job)
+    job = aliased(JobRow)
     return (
         select(func.min(job.started))
         .where(of_team(team, job), job.fingerprint == fingerprint)

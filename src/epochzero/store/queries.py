@@ -23,30 +23,6 @@ from epochzero.store.logs import chunks_of, read_output
 from epochzero.store.recorder import journal_of
 from epochzero.store.states import FINAL
 
-__all__ = [
-    "EVERY_JOB",
-    "MOST_SEARCHED",
-    "SCHEMA",
-    "SORTS",
-    "AttemptDetails",
-    "JobDetails",
-    "JobFilter",
-    "JobPage",
-    "JobSummary",
-    "Log",
-    "RankDetails",
-    "Usage",
-    "filtered",
-    "find_job",
-    "find_jobs",
-    "folders",
-    "job_details",
-    "job_page",
-    "of_team",
-    "read_log",
-    "usage",
-]
-
 SCHEMA = "epochzero.job/1"
 
 
@@ -60,7 +36,7 @@ class JobFilter:
         target: exactly; empty for this machine.
         name: may hold ``*`` and ``?``.
         same_name: exactly, whatever it holds.
-        same_failure: one of these fingerprints, exactly (`epochzero.store.known.merged_with`).
+        same_failure: one of these fingerprints, exactly (`epochzero.store.failure_notes.merged_with`).
         search: a part of the name, or the beginning of the identity or the fingerprint.
         team: exactly; empty for this machine's.
         since, until: when the job started, in seconds since the epoch.
@@ -125,8 +101,8 @@ class JobPage:
     after: str
 
 
-SORTS = {"newest": (schema.Job.started, True), "oldest": (schema.Job.started, False),
-         "costliest": (schema.Job.gpu_hours, True)}  # fmt: skip
+SORTS = {"newest": (schema.JobRow.started, True), "oldest": (schema.JobRow.started, False),
+         "costliest": (schema.JobRow.gpu_hours, True)}  # fmt: skip
 """Orders of a listing: the column, and whether the highest comes first."""
 MOST_SEARCHED = 50_000
 """Jobs that one page of a search looks at."""
@@ -245,7 +221,7 @@ def job_page(
         raise InputError(f"{sort!r} is no order of jobs: there are {', '.join(SORTS)}")
     limit = wanted.limit or 50
     column, falls = SORTS[sort]
-    key = (column, schema.Job.id)
+    key = (column, schema.JobRow.id)
     order = tuple(one.desc() if falls else one.asc() for one in key)
     query = filtered(replace(wanted, limit=None)).order_by(None).order_by(*order).limit(limit + 1)
     if after:
@@ -257,8 +233,8 @@ def job_page(
         # Found in an index alone, then read: a row is much larger than its words that are searched.
         found = session.execute(query.with_only_columns(*key)).all()
         rows = session.scalars(
-            select(schema.Job)
-            .where(schema.Job.id.in_([one.id for one in found[:limit]]))
+            select(schema.JobRow)
+            .where(schema.JobRow.id.in_([one.id for one in found[:limit]]))
             .order_by(*order)
         ).all()
         simulated = _simulated(session, [job.id for job in rows])
@@ -277,7 +253,7 @@ def _end_of_search(
     if wanted.search is None and wanted.name is None and wanted.fingerprint is None:
         return None
     column, falls = SORTS[sort]
-    key = (column, schema.Job.id)
+    key = (column, schema.JobRow.id)
     there = JobFilter(team=wanted.team, since=wanted.since, until=wanted.until)
     query = filtered(there).with_only_columns(*key).order_by(None)
     if after:
@@ -308,7 +284,7 @@ def find_job(database: Database, word: str) -> str:
         InputError: no job is called so, or several are.
         StoreError: the database does not answer.
     """
-    jobs = schema.Job
+    jobs = schema.JobRow
     newest = select(jobs.id).order_by(jobs.started.desc(), jobs.id.desc())
     with database.read() as session:
         if word == "last":
@@ -337,13 +313,13 @@ def job_details(database: Database, identity: str, *, team: str | None = None) -
         StoreError: the database does not answer.
     """
     with database.read() as session:
-        job = session.get(schema.Job, identity)
+        job = session.get(schema.JobRow, identity)
         if job is None or team not in (None, job.team):
             raise InputError(f"no job {identity!r} is known")
         attempts = session.scalars(
-            select(schema.Attempt)
-            .where(schema.Attempt.job_id == identity)
-            .order_by(schema.Attempt.number)
+            select(schema.AttemptRow)
+            .where(schema.AttemptRow.job_id == identity)
+            .order_by(schema.AttemptRow.number)
         ).all()
         return JobDetails(
             summary=_summary(job, _simulated(session, [identity])),
@@ -447,7 +423,7 @@ def read_log(
 
 def _ranks(session: Session, identity: str, attempt: int | None) -> Sequence[schema.Rank]:
     """The ranks of an attempt; None for the last."""
-    attempts = schema.Attempt
+    attempts = schema.AttemptRow
     numbers = select(func.max(attempts.number)).where(attempts.job_id == identity)
     wanted = numbers.scalar_subquery() if attempt is None else attempt
     return session.scalars(
@@ -467,7 +443,7 @@ def _read_parts(parts: Iterable[Path]) -> Iterator[bytes]:
 
 def filtered(wanted: JobFilter) -> Select[Any]:
     """The query for the jobs that a filter lets through, the newest first."""
-    jobs = schema.Job
+    jobs = schema.JobRow
     query = select(jobs).order_by(jobs.started.desc(), jobs.id.desc())
     for name in ("team", "state", "category", "user", "host", "target"):
         if (value := getattr(wanted, name)) is not None:
@@ -497,14 +473,14 @@ def filtered(wanted: JobFilter) -> Select[Any]:
     return query if wanted.limit is None else query.limit(wanted.limit)
 
 
-def of_team(team: str, jobs: type[schema.Job] = schema.Job) -> ColumnElement[bool]:
+def of_team(team: str, jobs: type[schema.JobRow] = schema.JobRow) -> ColumnElement[bool]:
     """Whether a job is a team's."""
     return jobs.team == team
 
 
 def _simulated(session: Session, jobs: Sequence[str]) -> frozenset[str]:
     """Those of the jobs that ran on a simulated platform."""
-    attempts, ranks, events = schema.Attempt, schema.Rank, schema.Event
+    attempts, ranks, events = schema.AttemptRow, schema.Rank, schema.EventRow
     return frozenset(
         session.scalars(
             select(attempts.job_id)
@@ -515,14 +491,14 @@ def _simulated(session: Session, jobs: Sequence[str]) -> frozenset[str]:
     )
 
 
-def _summary(job: schema.Job, simulated: frozenset[str]) -> JobSummary:
+def _summary(job: schema.JobRow, simulated: frozenset[str]) -> JobSummary:
     columns = [f.name for f in fields(JobSummary) if f.name != "simulated"]
     return JobSummary(
         **{name: getattr(job, name) for name in columns}, simulated=job.id in simulated
     )
 
 
-def _attempt(session: Session, attempt: schema.Attempt) -> AttemptDetails:
+def _attempt(session: Session, attempt: schema.AttemptRow) -> AttemptDetails:
     ranks = session.scalars(
         select(schema.Rank)
         .where(schema.Rank.attempt_id == attempt.id)
@@ -540,9 +516,11 @@ def _attempt(session: Session, attempt: schema.Attempt) -> AttemptDetails:
 
 
 def _rank(session: Session, rank: schema.Rank) -> RankDetails:
-    progress = _dicts(session, schema.Progress, rank, last=True)
+    progress = _dicts(session, schema.ProgressRow, rank, last=True)
     failures = session.scalars(
-        select(schema.Failure).where(schema.Failure.rank_id == rank.id).order_by(schema.Failure.id)
+        select(schema.FailureRow)
+        .where(schema.FailureRow.rank_id == rank.id)
+        .order_by(schema.FailureRow.id)
     ).all()
     return RankDetails(
         id=rank.id,
@@ -560,9 +538,9 @@ def _rank(session: Session, rank: schema.Rank) -> RankDetails:
         findings=tuple(
             row.finding
             for row in session.scalars(
-                select(schema.Finding)
-                .where(schema.Finding.rank_id == rank.id)
-                .order_by(schema.Finding.id)
+                select(schema.FindingRow)
+                .where(schema.FindingRow.rank_id == rank.id)
+                .order_by(schema.FindingRow.id)
             )
         ),
         ranking=tuple(
@@ -573,8 +551,8 @@ def _rank(session: Session, rank: schema.Rank) -> RankDetails:
                 .order_by(schema.RankedPlace.position)
             )
         ),
-        events=_dicts(session, schema.Event, rank),
-        decisions=_dicts(session, schema.Decision, rank),
+        events=_dicts(session, schema.EventRow, rank),
+        decisions=_dicts(session, schema.DecisionRow, rank),
         notes=_dicts(session, schema.Note, rank),
         logs=tuple(
             Log(output.name, output.size, output.dropped, output.stored)
@@ -587,7 +565,9 @@ def _rank(session: Session, rank: schema.Rank) -> RankDetails:
     )
 
 
-_Sequenced = type[schema.Progress] | type[schema.Event] | type[schema.Decision] | type[schema.Note]
+_Sequenced = (
+    type[schema.ProgressRow] | type[schema.EventRow] | type[schema.DecisionRow] | type[schema.Note]
+)
 
 
 def _dicts(

@@ -29,23 +29,8 @@ from epochzero.store.logs import Parts, parts_in, parts_of, store_outputs
 from epochzero.store.outbox import owe
 from epochzero.store.outcomes import sum_up
 from epochzero.store.rows import Row, rows_of
-from epochzero.store.schema import Attempt, Job, Rank
-from epochzero.store.writing import New, known_ranks, write, write_rows
-
-__all__ = [
-    "LOST_AFTER_S",
-    "THIS_MACHINE",
-    "Ending",
-    "Origin",
-    "add_endings",
-    "identity_of",
-    "job_of",
-    "journal_of",
-    "mark_lost",
-    "sweep",
-    "take_in",
-    "take_in_all",
-]
+from epochzero.store.sample_writer import New, known_ranks, write, write_rows
+from epochzero.store.schema import AttemptRow, JobRow, Rank
 
 LOST_AFTER_S = 60.0
 """A supervisor writes every second. One of this machine that is gone and silent so long is lost."""
@@ -287,9 +272,9 @@ def mark_lost(
     now = time.time() if now is None else now
     silent = (
         select(Rank)
-        .join(Attempt, Attempt.id == Rank.attempt_id)
-        .join(Job, Job.id == Attempt.job_id)
-        .where(Rank.state == "running", Job.team == origin.team)
+        .join(AttemptRow, AttemptRow.id == Rank.attempt_id)
+        .join(JobRow, JobRow.id == AttemptRow.job_id)
+        .where(Rank.state == "running", JobRow.team == origin.team)
         .order_by(Rank.id)
     )
     with database.read() as session:
@@ -351,8 +336,8 @@ def job_of(database: Database, identity: str) -> str | None:
     """The job of a journal that was taken in."""
     with database.read() as session:
         return session.scalar(
-            select(Attempt.job_id)
-            .join(Rank, Rank.attempt_id == Attempt.id)
+            select(AttemptRow.job_id)
+            .join(Rank, Rank.attempt_id == AttemptRow.id)
             .where(Rank.journal == identity)
         )
 

@@ -16,10 +16,8 @@ from epochzero.run.journal import NAME
 from epochzero.store.database import Database
 from epochzero.store.logs import forget_outputs
 from epochzero.store.recorder import THIS_MACHINE, Origin, identity_of
-from epochzero.store.schema import Attempt, Chunk, Job, Output, OutputChunk, Rank, Sample
+from epochzero.store.schema import AttemptRow, Chunk, JobRow, Output, OutputChunk, Rank, Sample
 from epochzero.store.states import FINAL
-
-__all__ = ["Pruned", "RunningError", "delete_job", "prune", "prune_folders", "stored"]
 
 
 class RunningError(InputError):
@@ -56,8 +54,8 @@ def prune(
         StoreError: the store cannot be written.
     """
     states = ("succeeded",) if keep_failed else tuple(FINAL)
-    old = select(Job.id).where(Job.ended < before, Job.state.in_(states))
-    ranks = select(Rank.id).join(Attempt).where(Attempt.job_id.in_(old))
+    old = select(JobRow.id).where(JobRow.ended < before, JobRow.state.in_(states))
+    ranks = select(Rank.id).join(AttemptRow).where(AttemptRow.job_id.in_(old))
     with database.write() as session:
         jobs = session.scalar(select(func.count()).select_from(old.subquery())) or 0
         forget_outputs(session, ranks)
@@ -66,7 +64,7 @@ def prune(
         size = session.scalar(select(func.sum(func.length(Chunk.data))).where(orphans)) or 0
         session.execute(delete(Chunk).where(orphans))
         if whole:
-            session.execute(delete(Job).where(Job.id.in_(old)))
+            session.execute(delete(JobRow).where(JobRow.id.in_(old)))
         if pretend:
             session.rollback()
     return Pruned(jobs, size)
@@ -146,9 +144,9 @@ def delete_job(database: Database, identity: str, origin: Origin = THIS_MACHINE)
         InputError: there is no such job, or a folder of it cannot be removed.
         StoreError: the store cannot be written.
     """
-    ranks = select(Rank.id).join(Attempt).where(Attempt.job_id == identity)
+    ranks = select(Rank.id).join(AttemptRow).where(AttemptRow.job_id == identity)
     with database.read() as session:
-        state = session.scalar(select(Job.state).where(Job.id == identity))
+        state = session.scalar(select(JobRow.state).where(JobRow.id == identity))
         journals = session.scalars(select(Rank.journal).where(Rank.id.in_(ranks))).all()
     if state is None:
         raise InputError(f"{identity}: there is no such job")
@@ -159,7 +157,7 @@ def delete_job(database: Database, identity: str, origin: Origin = THIS_MACHINE)
         outputs = select(Output.id).where(Output.rank_id.in_(ranks))
         parts = select(OutputChunk.digest).where(OutputChunk.output_id.in_(outputs)).distinct()
         digests = session.scalars(parts).all()
-        session.execute(delete(Job).where(Job.id == identity))
+        session.execute(delete(JobRow).where(JobRow.id == identity))
         others = select(OutputChunk.digest).where(OutputChunk.digest == Chunk.digest)
         for digest in digests:
             session.execute(delete(Chunk).where(Chunk.digest == digest, ~others.exists()))

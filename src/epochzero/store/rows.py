@@ -10,18 +10,16 @@ from typing import Any
 from epochzero.run import model
 from epochzero.store.schema import (
     Base,
-    Decision,
-    Event,
-    Failure,
-    Finding,
+    DecisionRow,
+    EventRow,
+    FailureRow,
+    FindingRow,
     Note,
     Output,
-    Progress,
+    ProgressRow,
     RankedPlace,
     Sample,
 )
-
-__all__ = ["Row", "attempt_row", "job_row", "rank_row", "rows_of"]
 
 Row = tuple[type[Base], dict[str, Any]]
 """A table, and the values of its columns."""
@@ -52,13 +50,13 @@ def _(record: model.Sample, rank_id: int, sequence: int) -> Iterator[Row]:
 
 
 @rows_of.register
-def _(record: model.Progress, rank_id: int, sequence: int) -> Iterator[Row]:
-    yield _sequenced(Progress, asdict(record), rank_id, sequence)
+def _(record: model.JobProgress, rank_id: int, sequence: int) -> Iterator[Row]:
+    yield _sequenced(ProgressRow, asdict(record), rank_id, sequence)
 
 
 @rows_of.register
-def _(record: model.Event, rank_id: int, sequence: int) -> Iterator[Row]:
-    yield _sequenced(Event, asdict(record), rank_id, sequence)
+def _(record: model.JobEvent, rank_id: int, sequence: int) -> Iterator[Row]:
+    yield _sequenced(EventRow, asdict(record), rank_id, sequence)
 
 
 @rows_of.register
@@ -71,7 +69,7 @@ def _(record: model.Output, rank_id: int, sequence: int) -> Iterator[Row]:
 def _(record: model.Decision, rank_id: int, sequence: int) -> Iterator[Row]:
     values = asdict(record) | {"avoid": list(record.avoid)}
     del values["elapsed"]
-    yield _sequenced(Decision, values, rank_id, sequence)
+    yield _sequenced(DecisionRow, values, rank_id, sequence)
 
 
 @rows_of.register
@@ -83,9 +81,9 @@ def _(record: model.Note, rank_id: int, sequence: int) -> Iterator[Row]:
 @rows_of.register
 def _(record: model.Concluded, rank_id: int, sequence: int) -> Iterator[Row]:
     if record.diagnosis:
-        yield Failure, {"rank_id": rank_id, **_failure(record, record.diagnosis)}
+        yield FailureRow, {"rank_id": rank_id, **_failure(record, record.diagnosis)}
     for finding in (record.checked or {}).get("findings", ()):
-        yield Finding, {"rank_id": rank_id, **_finding(finding)}
+        yield FindingRow, {"rank_id": rank_id, **_finding(finding)}
     for position, item in enumerate((record.ranking or {}).get("items", ()), 1):
         values = {"path": str(item.get("path", "")), "score": float(item.get("score", 0.0))}
         yield (

@@ -13,37 +13,6 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import BigInteger, Float, Integer, String, Text
 
-__all__ = [
-    "REVISION",
-    "Attempt",
-    "AuditEntry",
-    "Base",
-    "Chunk",
-    "Counted",
-    "DayCount",
-    "Decision",
-    "Delivery",
-    "Event",
-    "Failure",
-    "FailureCount",
-    "Finding",
-    "Job",
-    "KnownFailure",
-    "KnownFailureNote",
-    "Note",
-    "Output",
-    "OutputChunk",
-    "Progress",
-    "Rank",
-    "RankedPlace",
-    "Sample",
-    "SignIn",
-    "StaleDay",
-    "Team",
-    "Token",
-    "WebhookRule",
-]
-
 REVISION = "0005"
 """The newest migration; the store must be at this one."""
 
@@ -72,7 +41,7 @@ class Base(DeclarativeBase):
     }
 
 
-class Job(Base):
+class JobRow(Base):
     """A job; how its last attempt is or was, so that a listing reads one table.
 
     Attributes:
@@ -124,7 +93,7 @@ class Job(Base):
     caught: Mapped[int] = mapped_column(default=0)
 
 
-class Attempt(Base):
+class AttemptRow(Base):
     """One start of a job's command, on all its ranks."""
 
     __tablename__ = "attempts"
@@ -172,7 +141,7 @@ class Rank(Base):
     snapshot: Mapped[dict[str, Any]]
 
 
-class Failure(Base):
+class FailureRow(Base):
     """The diagnosis of a rank's end."""
 
     __tablename__ = "failures"
@@ -194,7 +163,7 @@ class Failure(Base):
     diagnosis: Mapped[dict[str, Any]]
 
 
-class Finding(Base):
+class FindingRow(Base):
     """What a check says, or would have said, of a job."""
 
     __tablename__ = "findings"
@@ -248,7 +217,7 @@ class Sample(Base):
     gpus: Mapped[dict[str, Any] | None] = mapped_column(_JSON)
 
 
-class Progress(Base):
+class ProgressRow(Base):
     """How far a rank was (`epochzero.run.model.Progress`)."""
 
     __tablename__ = "progress"
@@ -267,7 +236,7 @@ class Progress(Base):
     loss: Mapped[float | None]
 
 
-class Event(Base):
+class EventRow(Base):
     """Something that happened (`epochzero.run.model.Event`)."""
 
     __tablename__ = "events"
@@ -284,7 +253,7 @@ class Event(Base):
     details: Mapped[dict[str, Any]]
 
 
-class Decision(Base):
+class DecisionRow(Base):
     """Whether a job was started again (`epochzero.run.model.Decision`)."""
 
     __tablename__ = "decisions"
@@ -498,7 +467,7 @@ class KnownFailureNote(Base):
     text: Mapped[str]
 
 
-# What can be counted again at any time (`epochzero.store.counting`); a backup does without it.
+# What can be counted again at any time (`epochzero.store.daily_counts`); a backup does without it.
 _COUNTED: dict[str, Any] = {"sqlite_with_rowid": False, "info": {"derived": True}}
 
 
@@ -506,7 +475,7 @@ class Counted(Base):
     """So many days of a team, from a day on, are summed up.
 
     Attributes:
-        days: 1, or `epochzero.store.counting.BLOCK`.
+        days: 1, or `epochzero.store.daily_counts.BLOCK`.
         day: the first, its number since the epoch.
     """
 

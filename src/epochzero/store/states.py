@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["FINAL", "JOB_STATES", "STATES"]
-
 STATES = ("running", "succeeded", "failed", "cancelled", "ended", "lost")
 """``cancelled``: a person ended it; ``ended``: a rank that its launcher ended since another had failed;
 ``lost``: its supervisor died without a word."""

@@ -18,27 +18,9 @@ from sqlalchemy import delete, select, update
 
 from epochzero.errors import InputError
 from epochzero.run.identity import derived_job
+from epochzero.store.bulk_insert import insert_once
 from epochzero.store.database import Database
-from epochzero.store.inserting import insert_once
-from epochzero.store.schema import Job, SignIn, Team, Token
-
-__all__ = [
-    "ROLES",
-    "Role",
-    "TokenDetails",
-    "Viewer",
-    "add_team",
-    "add_token",
-    "is_own",
-    "job_key",
-    "revoke_token",
-    "sign_in",
-    "sign_out",
-    "signed_in",
-    "teams",
-    "tokens",
-    "viewer_of",
-]
+from epochzero.store.schema import JobRow, SignIn, Team, Token
 
 Role = Literal["reader", "writer", "admin"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -92,7 +74,7 @@ def is_own(database: Database, team: str, key: str) -> bool:
         StoreError: the database does not answer.
     """
     with database.read() as session:
-        return session.scalar(select(Job.team).where(Job.id == key)) == team
+        return session.scalar(select(JobRow.team).where(JobRow.id == key)) == team
 
 
 def add_team(database: Database, name: str) -> None:

@@ -14,13 +14,11 @@ from epochzero.run.notify import Webhook
 from epochzero.store.database import Database
 from epochzero.store.schema import WebhookRule
 
-__all__ = ["Rule", "add_rule", "remove_rule", "rules"]
-
 What = Literal["new_fingerprint", "gpu_hours"]
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class WebhookFilter:
     """A rule.
 
     Attributes:
@@ -37,7 +35,7 @@ class Rule:
 
 def add_rule(
     database: Database, team: str, url: str, what: What, hours: float | None = None
-) -> Rule:
+) -> WebhookFilter:
     """Makes a rule.
 
     Raises:
@@ -51,15 +49,15 @@ def add_rule(
         row = WebhookRule(team=team, url=url, what=what, hours=hours, created=time.time())
         session.add(row)
         session.flush()
-        return Rule(row.id, host, what, hours)
+        return WebhookFilter(row.id, host, what, hours)
 
 
-def rules(database: Database, team: str) -> Sequence[Rule]:
+def rules(database: Database, team: str) -> Sequence[WebhookFilter]:
     """The rules of a team."""
     query = select(WebhookRule).where(WebhookRule.team == team).order_by(WebhookRule.id)
     with database.read() as session:
         return [
-            Rule(row.id, Webhook(row.url).host, row.what, row.hours)
+            WebhookFilter(row.id, Webhook(row.url).host, row.what, row.hours)
             for row in session.scalars(query)
         ]
 

@@ -21,22 +21,6 @@ from epochzero.reports.tables import Column, Row, Table
 from epochzero.study.corpora import Corpus
 from epochzero.study.published import zhang2020
 
-__all__ = [
-    "MOST_ROWS",
-    "Parts",
-    "categories",
-    "caught",
-    "causes",
-    "cost",
-    "dimensions",
-    "fingerprints",
-    "phases",
-    "repeated",
-    "retried",
-    "time_to_failure",
-    "weeks",
-]
-
 Parts = list[str | Table | Figure]
 """Of a section of a report."""
 

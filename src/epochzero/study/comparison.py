@@ -20,19 +20,6 @@ from numpy.typing import NDArray
 from epochzero.errors import InputError
 from epochzero.reports.statistics import RESAMPLES, Estimate
 
-__all__ = [
-    "ALPHA",
-    "ChiSquare",
-    "Difference",
-    "chi_square",
-    "cliffs_delta",
-    "cohens_d",
-    "compare",
-    "mean",
-    "require_scipy",
-    "word_of_size",
-]
-
 ALPHA = 0.05
 FEWEST = 3
 """Values that Shapiro-Wilk needs."""

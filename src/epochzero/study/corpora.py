@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from epochzero.diagnose.fingerprint import is_weak
 
-__all__ = ["NOT_A_FAILURE", "NUMBERS", "WORDS", "Case", "Corpus", "CorpusBuilder", "Example"]
-
 NOT_A_FAILURE = "not_a_failure"
 WORDS = (
     "category", "root_cause", "phase", "retry", "fingerprint", "user", "project", "name", "job",
@@ -34,7 +32,7 @@ LONGEST_LINE = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class FailureCase:
     """A failure as a source tells of it; what the source does not hold is empty or None.
 
     Attributes:
@@ -75,7 +73,7 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class FailureExample:
     """How a failure of a fingerprint looks."""
 
     title: str
@@ -104,7 +102,7 @@ class Corpus:
     codes: Mapping[str, NDArray[np.int32]] = field(repr=False)
     words: Mapping[str, tuple[str, ...]] = field(repr=False)
     numbers: Mapping[str, NDArray[np.float64]] = field(repr=False)
-    examples: Mapping[str, Example] = field(repr=False)
+    examples: Mapping[str, FailureExample] = field(repr=False)
     read: int
     left_out: Mapping[str, int]
     notes: Mapping[str, int]
@@ -187,12 +185,12 @@ class CorpusBuilder:
         self._words: dict[str, dict[str, int]] = {name: {"": 0} for name in WORDS}
         self._seen: set[bytes] = set()
         self._times_seen: Counter[int] = Counter()
-        self._examples: dict[str, Example] = {}
+        self._examples: dict[str, FailureExample] = {}
         self._left_out: Counter[str] = Counter()
         self._notes: Counter[str] = Counter()
         self.read = 0
 
-    def add(self, case: Case) -> None:
+    def add(self, case: FailureCase) -> None:
         """A failure; one whose identity was read before is left out, and counted.
 
         A weak fingerprint is dropped: it would count unrelated failures as one.
@@ -240,7 +238,7 @@ class CorpusBuilder:
             notes=dict(self._notes),
         )
 
-    def _keep_example(self, case: Case) -> None:
+    def _keep_example(self, case: FailureCase) -> None:
         """Of the first fingerprints, later of those that come again: the frequent ones are shown."""
         if not case.fingerprint or case.fingerprint in self._examples:
             return
@@ -248,4 +246,4 @@ class CorpusBuilder:
         self._times_seen[code] += 1
         if len(self._examples) < MOST_EXAMPLES or self._times_seen[code] > 1:
             line = case.line if len(case.line) <= LONGEST_LINE else f"{case.line[:LONGEST_LINE]}…"
-            self._examples[case.fingerprint] = Example(case.title, line, case.fix)
+            self._examples[case.fingerprint] = FailureExample(case.title, line, case.fix)

@@ -23,8 +23,6 @@ from epochzero.study.corpora import NOT_A_FAILURE, Corpus
 from epochzero.study.labels import agreement_by_word, labels
 from epochzero.study.published import zhang2020
 
-__all__ = ["SCHEMA", "FailuresStudied", "study_failures"]
-
 SCHEMA = "epochzero.study.failures/1"
 
 _SECTIONS: tuple[tuple[str, Callable[[Corpus], analyses.Parts], str], ...] = (

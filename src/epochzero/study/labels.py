@@ -9,8 +9,6 @@ from epochzero.reports.tables import FEW, Column, Row, Table
 from epochzero.study.analyses import MOST_ROWS, Parts
 from epochzero.study.corpora import Corpus
 
-__all__ = ["WORDS", "agreement_by_word", "labels"]
-
 WORDS = ("category", "root_cause", "phase", "retry")
 
 

@@ -10,8 +10,6 @@ from typing import Any
 from epochzero.errors import InputError
 from epochzero.parquet import STREAMED
 
-__all__ = ["is_parquet", "parquet_rows"]
-
 _MAGIC = b"PAR1"
 _AT_ONCE = 500
 """Rows, each of which may hold a log."""

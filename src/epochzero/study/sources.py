@@ -22,23 +22,14 @@ from epochzero import taxonomy
 from epochzero.diagnose import Diagnoser, Diagnosis, Facts, find_facts
 from epochzero.errors import InputError
 from epochzero.logs.source import GZIP, Log, find_logs
+from epochzero.number_formats import counted
 from epochzero.redact import redact
 from epochzero.scale import read_rows
 from epochzero.store import schema
 from epochzero.store.database import Database
 from epochzero.store.queries import EVERY_JOB, JobFilter, filtered
-from epochzero.study.corpora import NOT_A_FAILURE, Case, Corpus, CorpusBuilder
+from epochzero.study.corpora import NOT_A_FAILURE, Corpus, CorpusBuilder, FailureCase
 from epochzero.study.parquet import is_parquet, parquet_rows
-from epochzero.wording import counted
-
-__all__ = [
-    "jobs_in",
-    "read_database",
-    "read_diagnoses",
-    "read_file",
-    "read_folder",
-    "record_lines",
-]
 
 LONGEST_RECORD = 1 << 26
 _AT_ONCE = 5000
@@ -166,7 +157,7 @@ def _add_record(record: Record, number: str, builder: CorpusBuilder) -> None:
     identity = fields.text("id") or number
     job, attempt = fields.text("job_id", "job"), fields.number("attempt")
     builder.add(
-        Case(
+        FailureCase(
             id=identity,
             category=category,
             root_cause=fields.word("root_cause"),
@@ -367,9 +358,9 @@ def _without_path(error: InputError) -> str:
     return f"a log that cannot be used: {str(error).split(': ', 1)[-1].split(';', 1)[0]}"
 
 
-def _case_of(found: Diagnosis, facts: Facts, name: str) -> Case:
+def _case_of(found: Diagnosis, facts: Facts, name: str) -> FailureCase:
     ran = facts.start is not None and facts.end is not None and facts.end >= facts.start
-    return Case(
+    return FailureCase(
         id=name,
         category=NOT_A_FAILURE if found.outcome == "no_failure" else found.category,
         root_cause=found.root_cause,
@@ -419,7 +410,12 @@ def read_database(
 
 
 def _failed_attempts(wanted: JobFilter) -> Executable:
-    jobs, attempts, ranks, failures = schema.Job, schema.Attempt, schema.Rank, schema.Failure
+    jobs, attempts, ranks, failures = (
+        schema.JobRow,
+        schema.AttemptRow,
+        schema.Rank,
+        schema.FailureRow,
+    )
     return (
         select(jobs, attempts, failures)
         .join(attempts, attempts.job_id == jobs.id)
@@ -432,7 +428,12 @@ def _failed_attempts(wanted: JobFilter) -> Executable:
 
 
 def _findings(wanted: JobFilter) -> Executable:
-    jobs, attempts, ranks, findings = schema.Job, schema.Attempt, schema.Rank, schema.Finding
+    jobs, attempts, ranks, findings = (
+        schema.JobRow,
+        schema.AttemptRow,
+        schema.Rank,
+        schema.FindingRow,
+    )
     return (
         select(attempts.job_id, findings.category, findings.rule)
         .join(ranks, ranks.attempt_id == attempts.id)
@@ -451,14 +452,14 @@ def _caught(rows: Any) -> dict[tuple[str, str], str]:
 
 
 def _stored_case(
-    job: schema.Job,
-    attempt: schema.Attempt,
-    failure: schema.Failure,
+    job: schema.JobRow,
+    attempt: schema.AttemptRow,
+    failure: schema.FailureRow,
     caught: Mapping[tuple[str, str], str],
-) -> Case:
+) -> FailureCase:
     fixes = failure.diagnosis.get("fixes") or ("",)
     ended = attempt.ended
-    return Case(
+    return FailureCase(
         id=f"{job.id}/{attempt.number}",
         category=failure.category,
         root_cause=failure.root_cause,

@@ -18,9 +18,9 @@ from pydantic import BaseModel, Field
 
 from epochzero.errors import InputError
 from epochzero.redact import redact, redact_log
-from epochzero.store.counting import END, Period
+from epochzero.store.daily_counts import END, Period
 from epochzero.store.database import Database, StoreError
-from epochzero.store.known import (
+from epochzero.store.failure_notes import (
     Known,
     add_note,
     known,
@@ -41,8 +41,6 @@ from epochzero.store.queries import (
 from epochzero.store.teams import is_own, job_key
 from epochzero.web.access import Reads, Viewer, Writes, audit
 from epochzero.web.state import ServiceState, Store
-
-__all__ = ["OwnJob", "cells", "own_job", "router"]
 
 router = APIRouter(prefix="/api/v1", tags=["asking"])
 

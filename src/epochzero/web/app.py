@@ -18,16 +18,14 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from epochzero import __version__
 from epochzero.errors import InputError
 from epochzero.store.database import StoreError, StoreFullError
-from epochzero.web import api, health, ingest, manage, pages, signin
-from epochzero.web.away import away
+from epochzero.web import administration, api, health, ingest, pages, signin
+from epochzero.web.daily_sums import Summing
 from epochzero.web.guard import LOGGER, Guard
 from epochzero.web.metrics import Metrics
 from epochzero.web.settings import Settings
 from epochzero.web.spool import FULL
 from epochzero.web.state import prepare, watched_folder
-from epochzero.web.summing import Summing
-
-__all__ = ["create_app"]
+from epochzero.web.unavailable import away
 
 _STATIC = Path(__file__).with_name("static")
 
@@ -58,7 +56,7 @@ def create_app(settings: Settings) -> FastAPI:
         signin.router,
         ingest.router,
         api.router,
-        manage.router,
+        administration.router,
         pages.router,
     ):
         app.include_router(router)

@@ -12,8 +12,6 @@ from typing import Protocol
 import zstandard
 from fastapi import HTTPException, Request
 
-__all__ = ["pieces"]
-
 _PIECE = 256 << 10
 _STEP = 1 << 10
 """A block of zstd takes four bytes and makes 128 KiB at most, so that this makes 32 MiB at most."""

@@ -3,7 +3,7 @@
 >>> client = Client("https://epochzero.example.org", token)          # doctest: +SKIP
 >>> for job in client.jobs(state="failed"): print(job.id, job.category)  # doctest: +SKIP
 
-Jobs are sent by `epochzero.run.sending`, which needs no more than Python itself.
+Jobs are sent by `epochzero.run.upload`, which needs no more than Python itself.
 """
 
 from __future__ import annotations
@@ -17,18 +17,16 @@ import httpx
 from pydantic import TypeAdapter
 
 from epochzero.errors import InputError
-from epochzero.store.known import Known
+from epochzero.store.failure_notes import Known
 from epochzero.store.overview import FingerprintCount, Overview
 from epochzero.store.queries import JobPage, JobSummary
-
-__all__ = ["Client", "Kept"]
 
 _TIMEOUT_S = 60.0
 _Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class UploadedLog:
     """A log that was diagnosed and kept; ``new`` where the service did not have it."""
 
     job: str
@@ -116,19 +114,19 @@ class Client:
         """The team's jobs in numbers."""
         return self._ask("GET", "/overview", Overview, params={"since": since})
 
-    def diagnose_and_store(self, log: bytes, **about: str | float) -> Kept:
+    def diagnose_and_store(self, log: bytes, **about: str | float) -> UploadedLog:
         """Has a log diagnosed and kept.
 
         Args:
             log: its bytes.
-            about: fields of `epochzero.web.diagnosing.About`, such as ``name`` and ``exit_code``.
+            about: fields of `epochzero.web.log_diagnosis.About`, such as ``name`` and ``exit_code``.
         """
-        return self._ask("POST", "/diagnose-and-store", Kept, params=about, content=log)
+        return self._ask("POST", "/diagnose-and-store", UploadedLog, params=about, content=log)
 
-    def diagnose_and_store_many(self, lines: Iterable[str]) -> list[Kept]:
+    def diagnose_and_store_many(self, lines: Iterable[str]) -> list[UploadedLog]:
         """Has many small logs diagnosed and kept: JSON lines with ``log`` and what is known beside it."""
         path = "/diagnose-and-store/bulk"
-        return self._ask("POST", path, list[Kept], content="\n".join(lines))
+        return self._ask("POST", path, list[UploadedLog], content="\n".join(lines))
 
     def _ask(self, method: str, path: str, kind: type[_Answer], **values: Any) -> _Answer:
         return TypeAdapter(kind).validate_json(self._asked(method, path, **values).content)

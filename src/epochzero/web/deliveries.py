@@ -16,8 +16,6 @@ from epochzero.store.database import Database, StoreError
 from epochzero.store.outbox import Owed, begin, due, settle
 from epochzero.web.notices import failure_notice
 
-__all__ = ["Deliveries"]
-
 _LOGGER = logging.getLogger("epochzero.web")
 _AT_ONCE = 4
 _EVERY_S = 1.0

@@ -24,12 +24,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from epochzero.store.database import StoreError
 from epochzero.web.access import viewer
-from epochzero.web.away import away
 from epochzero.web.metrics import Metrics
 from epochzero.web.room import Room
 from epochzero.web.settings import Settings
-
-__all__ = ["LOGGER", "Guard"]
+from epochzero.web.unavailable import away
 
 LOGGER = logging.getLogger("epochzero.web")
 _SAFE = frozenset(("GET", "HEAD", "OPTIONS"))

@@ -9,8 +9,6 @@ from sqlalchemy import text
 from epochzero.web.access import Reads
 from epochzero.web.state import ServiceState, Store
 
-__all__ = ["router"]
-
 router = APIRouter(include_in_schema=False)
 
 

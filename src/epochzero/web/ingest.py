@@ -22,12 +22,10 @@ from epochzero.run.journal import NAME
 from epochzero.store.recorder import Ending
 from epochzero.web.access import Writes
 from epochzero.web.bodies import pieces
-from epochzero.web.diagnosing import About
 from epochzero.web.limits import too_many
+from epochzero.web.log_diagnosis import About
 from epochzero.web.spool import Full, Gap, appending
 from epochzero.web.state import Service, ServiceState
-
-__all__ = ["router"]
 
 router = APIRouter(prefix="/api/v1", tags=["sending"])
 
@@ -52,7 +50,7 @@ class Received(BaseModel):
     logs: dict[str, int]
 
 
-class Kept(BaseModel):
+class StoredDiagnosis(BaseModel):
     """A job that was diagnosed.
 
     Attributes:
@@ -68,14 +66,14 @@ class Kept(BaseModel):
     title: str
 
 
-class KeptWhole(Kept):
+class KeptWhole(StoredDiagnosis):
     """A job that was diagnosed, with the whole diagnosis."""
 
     diagnosis: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SpooledAttempt:
     """An attempt in the spool: whose, and its folder."""
 
     team: str
@@ -91,12 +89,14 @@ async def _place(
     ],
     attempt: Annotated[int, InPath(ge=1, le=100_000)],
     rank: Annotated[str, InPath(pattern=r"^(all|\d{1,6})$", description="A number, or all")],
-) -> Place:
+) -> SpooledAttempt:
     number = None if rank == "all" else int(rank)
-    return Place(viewer.team, job, service.spool.attempt(viewer.team, job, attempt, number))
+    return SpooledAttempt(
+        viewer.team, job, service.spool.attempt(viewer.team, job, attempt, number)
+    )
 
 
-Attempt = Annotated[Place, Depends(_place)]
+Attempt = Annotated[SpooledAttempt, Depends(_place)]
 Offset = Annotated[int, Query(ge=0, le=1 << 50, description="Where in the file the piece begins")]
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     401: {"description": "No valid token"},
@@ -137,7 +137,7 @@ async def log(
 
 
 async def _append(
-    request: Request, service: Service, attempt: Place, name: str, offset: int
+    request: Request, service: Service, attempt: SpooledAttempt, name: str, offset: int
 ) -> Acknowledged:
     _check_room(service, attempt.team)
     limits = service.settings.limits
@@ -170,7 +170,7 @@ async def diagnose_and_store(
         return await run_in_threadpool(_keep, service, viewer.team, about, text)
 
 
-class Line(About):
+class BulkRecord(About):
     """One job of many: its log, and what else is known of it."""
 
     log: str
@@ -188,7 +188,7 @@ class Line(About):
 )
 async def diagnose_and_store_many(
     request: Request, viewer: Writes, service: ServiceState
-) -> list[Kept]:
+) -> list[StoredDiagnosis]:
     """Diagnoses and keeps many small logs, one a line: `{"log": "...", "name": "..."}`; all or none."""
     async with _received(
         request, service, viewer.team, service.settings.limits.bulk_bytes
@@ -231,7 +231,7 @@ def _keep(service: Service, team: str, about: About, log: IO[bytes]) -> KeptWhol
     return KeptWhole(**told, new=ending.identity in new, diagnosis=dict(found.to_dict()))
 
 
-def _keep_many(service: Service, team: str, lines: IO[bytes]) -> list[Kept]:
+def _keep_many(service: Service, team: str, lines: IO[bytes]) -> list[StoredDiagnosis]:
     endings, told = [], []
     for about, log in _jobs(lines):
         job, found, ending = service.diagnosing.ending(team, about, log)
@@ -239,7 +239,7 @@ def _keep_many(service: Service, team: str, lines: IO[bytes]) -> list[Kept]:
         told.append(_told(job, found))
     new = _store(service, team, endings)
     return [
-        Kept(**words, new=ending.identity in new)
+        StoredDiagnosis(**words, new=ending.identity in new)
         for words, ending in zip(told, endings, strict=True)
     ]
 
@@ -259,7 +259,7 @@ def _jobs(lines: IO[bytes]) -> Iterator[tuple[About, IO[bytes]]]:
         if number > _MOST_IN_BULK:
             raise HTTPException(413, f"a request has at most {_MOST_IN_BULK} jobs")
         try:
-            one = Line.model_validate_json(line)
+            one = BulkRecord.model_validate_json(line)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(map(str, first["loc"]))

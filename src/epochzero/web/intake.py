@@ -18,10 +18,8 @@ from epochzero.store.database import Database, StoreError
 from epochzero.store.recorder import mark_lost, take_in_all
 from epochzero.store.retention import prune_folders, stored
 from epochzero.web.metrics import Metrics
-from epochzero.web.received import origin_of
 from epochzero.web.spool import Spool
-
-__all__ = ["Intake"]
+from epochzero.web.validation import origin_of
 
 _LOGGER = logging.getLogger("epochzero.web")
 _EVERY_S = 0.2

@@ -11,8 +11,6 @@ import time
 
 from fastapi import HTTPException
 
-__all__ = ["Buckets", "too_many"]
-
 _MOST = 10_000
 """Of so many names none is kept longer than it takes to fill its bucket."""
 

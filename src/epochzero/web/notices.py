@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+from epochzero.run.end_summary import Notice, notice_of
 from epochzero.run.model import Ended, Started
-from epochzero.run.notice import Notice, notice_of
 from epochzero.store.database import Database
 from epochzero.store.queries import job_details
-
-__all__ = ["failure_notice"]
 
 
 def failure_notice(database: Database, identity: str, number: int) -> Notice:

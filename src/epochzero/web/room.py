@@ -9,8 +9,6 @@ from dataclasses import dataclass, field
 
 from epochzero.web.limits import too_many
 
-__all__ = ["Room"]
-
 _MOST_WAITING = 256
 """Under one name."""
 _AGAIN_S = 5.0

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["LOOPBACK", "Limits", "Settings"]
-
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class ServerLimits:
     """How much a request, a job and a team may take.
 
     Attributes:
@@ -76,7 +74,7 @@ class Settings:
     store: str
     folder: Path
     authentication: bool = True
-    limits: Limits = field(default_factory=Limits)
+    limits: ServerLimits = field(default_factory=ServerLimits)
     secure: bool = False
     hosts: tuple[str, ...] = LOOPBACK
     private_webhooks: bool = False

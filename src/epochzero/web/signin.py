@@ -12,8 +12,6 @@ from epochzero.store.teams import SESSION_S, sign_in, sign_out, viewer_of
 from epochzero.web.access import COOKIE, CheckedForm, Reads, audit, refused
 from epochzero.web.state import ServiceState
 
-__all__ = ["router"]
-
 router = APIRouter(include_in_schema=False)
 
 _PAGE = """<!doctype html>

@@ -27,8 +27,6 @@ from epochzero.errors import InputError
 from epochzero.run.identity import attempt_folder
 from epochzero.run.journal import NAME
 
-__all__ = ["FULL", "Appending", "Full", "Gap", "Spool", "appending"]
-
 _NOBODY = "_"
 """The folder of this machine's jobs; no team is called so."""
 _IN_MEMORY = 256 << 10

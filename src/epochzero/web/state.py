@@ -10,19 +10,16 @@ from fastapi import Depends, FastAPI, Request
 
 from epochzero.store.database import Database, open_database
 from epochzero.web.deliveries import Deliveries
-from epochzero.web.diagnosing import Diagnosing
 from epochzero.web.intake import Intake
-from epochzero.web.keeping import Keeping
+from epochzero.web.job_writer import Keeping
 from epochzero.web.limits import Buckets
+from epochzero.web.log_diagnosis import Diagnosing
 from epochzero.web.metrics import Metrics
-from epochzero.web.reporting import Reporting
+from epochzero.web.report_jobs import Reporting
 from epochzero.web.room import Room
 from epochzero.web.settings import Settings
 from epochzero.web.spool import Spool
-from epochzero.web.watched import Watched
-
-__all__ = ["Service", "ServiceState", "Store", "prepare", "service", "store", "watched_folder"]
-
+from epochzero.web.watched_folder import WatchedFolder
 
 _REFUSALS_PER_MINUTE = 1.0
 
@@ -94,13 +91,15 @@ def prepare(app: FastAPI, settings: Settings, metrics: Metrics) -> Service:
     return prepared
 
 
-def watched_folder(service: Service) -> Watched | None:
+def watched_folder(service: Service) -> WatchedFolder | None:
     """What looks into the watched folder, where there is one."""
     settings = service.settings
     if settings.watched is None:
         return None
     most = settings.limits.text_bytes
-    return Watched(settings.watched, service.keeping, service.diagnosing, service.spool, most=most)
+    return WatchedFolder(
+        settings.watched, service.keeping, service.diagnosing, service.spool, most=most
+    )
 
 
 # Not to be asked in threads: to change into one and back takes longer than these do.

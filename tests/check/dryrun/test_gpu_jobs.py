@@ -10,7 +10,7 @@ from textwrap import dedent
 import pytest
 
 from epochzero.check import CheckResult, Limits, Target, check
-from epochzero.check.dryrun.attempt import Plan, attempt
+from epochzero.check.dryrun.attempt import DryRunPlan, attempt
 from epochzero.check.dryrun.effects import effects_of
 from epochzero.check.job import read_job
 from epochzero.check.target.model import GPU
@@ -199,7 +199,7 @@ def test_a_checkpoint_is_as_large_as_its_tensors_would_be(tmp_path: Path) -> Non
         "    torch.save({'model': model.state_dict(), 'again': model.weight}, f=file)\n"
     )
     (job,) = read_job((sys.executable, "train.py"), tmp_path, {}).jobs
-    plan = Plan("fake", (A100,))
+    plan = DryRunPlan("fake", (A100,))
     run = attempt(job, plan, Limits(seconds=60), dict(os.environ), lambda _: None)
     assert sum(change.size for change in run.ended.changes) < 1 << 20
     (written,) = effects_of([run.ended], run.records, job, [plan]).written

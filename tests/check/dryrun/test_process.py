@@ -433,7 +433,7 @@ import signal, sys, threading, time
 from pathlib import Path
 from epochzero.check.dryrun import process
 from epochzero.check.dryrun.contain.model import Limits
-from epochzero.check.dryrun.together import together
+from epochzero.check.dryrun.parallel_runs import together
 
 def run(number):
     command = [sys.executable, "-c", "import time; time.sleep(1000)"]

@@ -11,9 +11,9 @@ from textwrap import dedent
 
 import pytest
 
-from epochzero.check import CheckResult, DataSet, Limits, Place, Target, check
+from epochzero.check import CheckResult, DataSet, Limits, SourceLocation, Target, check
 from epochzero.check.dryrun.findings import OUT_OF_TIME
-from epochzero.check.dryrun.model import DryRun, Made
+from epochzero.check.dryrun.model import DryRun, ProvidedFiles
 from epochzero.check.dryrun.run import dry_run
 from epochzero.check.dryrun.synthesize import over_made_data
 from epochzero.check.job import read_job
@@ -36,7 +36,7 @@ SCRIPT = """\
     print(len(train), recall)
 """
 DATA = tuple(
-    DataSet(f"data/{name}.csv", f"{name}.profile.json", Place("pyproject.toml"))
+    DataSet(f"data/{name}.csv", f"{name}.profile.json", SourceLocation("pyproject.toml"))
     for name in ("train", "validation")
 )
 
@@ -136,7 +136,7 @@ def test_a_value_that_fits_is_looked_for_over_regular_data_only(tmp_path: Path) 
     (job,) = read_job((sys.executable, "train.py"), tmp_path, {}).jobs
     regular: list[bool] = []
 
-    def run(made: Sequence[Made], is_regular: bool) -> DryRun:
+    def run(made: Sequence[ProvidedFiles], is_regular: bool) -> DryRun:
         regular.append(is_regular)
         return dry_run(job, HERE, Limits(seconds=60), environment=dict(os.environ), made=made)
 

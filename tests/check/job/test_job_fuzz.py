@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochzero.check.findings import Place
+from epochzero.check.findings import SourceLocation
 from epochzero.check.job import read_job
 from epochzero.check.job.catalogue import launchers
 from epochzero.check.job.meanings import MEANINGS, bytes_of, seconds_of, slurm_seconds
@@ -100,7 +100,7 @@ def test_any_value_of_an_option_is_understood_or_not_known(
     meaning: str, text: str, known: bool
 ) -> None:
     job = Job((), None, "", Path("/job"))
-    MEANINGS[meaning](job, Word(text, Place("a.sh"), known))
+    MEANINGS[meaning](job, Word(text, SourceLocation("a.sh"), known))
 
 
 @given(st.text(alphabet="0123456789:-.kKmMgGtTiIbBsdh ", max_size=20))

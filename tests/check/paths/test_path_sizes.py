@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from epochzero.check.findings import Place
+from epochzero.check.findings import SourceLocation
 from epochzero.check.job.model import Job
 from epochzero.check.paths.sizes import parameters, times_saved
 from epochzero.check.program.model import Module, Program
@@ -85,9 +85,12 @@ def test_layers_of_a_container_add_up_and_unknown_ones_count_nothing() -> None:
     ],
 )
 def test_how_often_a_line_is_reached(text: str, line: int, times: int) -> None:
-    assert times_saved(program(text), Place("train.py", line), ()) == times
+    assert times_saved(program(text), SourceLocation("train.py", line), ()) == times
 
 
 def test_loops_around_the_callers_count() -> None:
     text = "def f():\n    save()\n\nfor e in range(6):\n    f()\n"
-    assert times_saved(program(text), Place("train.py", 2), (Place("train.py", 5),)) == 6
+    assert (
+        times_saved(program(text), SourceLocation("train.py", 2), (SourceLocation("train.py", 5),))
+        == 6
+    )

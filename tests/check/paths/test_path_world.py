@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from epochzero.check.findings import Place
-from epochzero.check.job.model import Job, Source
+from epochzero.check.findings import SourceLocation
+from epochzero.check.job.model import CommandSource, Job
 from epochzero.check.paths.world import World, world_of
 from epochzero.check.program.events import Called, Situation
 from epochzero.check.program.model import Program
@@ -17,7 +17,7 @@ from epochzero.check.program.values import ANYTHING, Constant, Instance, Text, V
 from epochzero.check.target.model import Mount, Target, User
 
 NOWHERE = Target("cluster")
-AT = Situation(Place("train.py", 1))
+AT = Situation(SourceLocation("train.py", 1))
 
 
 def call(name: str, *arguments: Value | str, at: Situation = AT, **keywords: Value | str) -> Called:
@@ -142,7 +142,7 @@ def test_fields_that_a_library_fills_in_may_be_anything(tmp_path: Path) -> None:
 
 def test_what_the_script_makes_before_is_there(tmp_path: Path) -> None:
     save = call("torch.save", ANYTHING, "out/best.pt")
-    makes = (Source(Place("launch.sh", 2), "out"),)
+    makes = (CommandSource(SourceLocation("launch.sh", 2), "out"),)
     assert told(world(tmp_path, save, makes=makes)) == []
 
 
@@ -211,7 +211,7 @@ def test_a_place_that_the_target_knows_is_no_laptop(tmp_path: Path) -> None:
 def test_links_that_go_round_are_survived(tmp_path: Path) -> None:
     os.symlink("loop", tmp_path / "loop")
     os.symlink("/nowhere/data", tmp_path / "data")
-    loops = call("builtins.open", "loop/x", at=replace(AT, place=Place("train.py", 2)))
+    loops = call("builtins.open", "loop/x", at=replace(AT, place=SourceLocation("train.py", 2)))
     # Where the link to another machine leads is not known, and nothing can be below the loop.
     found = world(tmp_path, READ, loops)
     assert [one.access.call.at.place.line for one in found.problems] == [2]

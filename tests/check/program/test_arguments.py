@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from epochzero.check.findings import Place
+from epochzero.check.findings import SourceLocation
 from epochzero.check.program.arguments import OptionSpec, ParserSpec, parse
 from epochzero.check.program.values import (
     Anything,
@@ -24,8 +24,8 @@ from epochzero.check.program.values import (
 INT, FLOAT, STR, BOOL = (External(f"builtins.{n}") for n in ("int", "float", "str", "bool"))
 
 
-def at(line: int) -> Place:
-    return Place("train.py", line, 1)
+def at(line: int) -> SourceLocation:
+    return SourceLocation("train.py", line, 1)
 
 
 def value(said: object, line: int = 0) -> Value:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from epochzero.check.findings import Place
+from epochzero.check.findings import SourceLocation
 from epochzero.check.program.arguments import Parsed, ParserSpec, parse
 from epochzero.check.program.values import Anything, Constant, Items, Value
 
@@ -22,7 +22,7 @@ FILES = {
 SPEC = ParserSpec(
     "hydra",
     defaults={"config_path": Constant("../conf"), "config_name": Constant("config")},
-    place=Place("src/train.py", 3, 1),
+    place=SourceLocation("src/train.py", 3, 1),
 )
 
 

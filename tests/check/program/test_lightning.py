@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochzero.check.findings import Place
+from epochzero.check.findings import SourceLocation
 from epochzero.check.program.arguments import OptionSpec, Parsed, ParserSpec, parse
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant
@@ -92,7 +92,7 @@ def test_of_classes_that_are_named_on_the_command_line_nothing_is_known(read: Re
 WORDS = ["fit", "--", "--model.width", "--model.width=3", "--config", "-c", "--model", "--data.x=", "=",
          "--lr", "-h", "a.yaml", "--model.a.b+=1", "--=", "nan", "1e999"]  # fmt: skip
 SPEC = ParserSpec(
-    "lightning", (OptionSpec(("model.width",), {"annotation": Constant("int")}, Place("train.py")),),
+    "lightning", (OptionSpec(("model.width",), {"annotation": Constant("int")}, SourceLocation("train.py")),),
     subcommand_required=True,
 )  # fmt: skip
 

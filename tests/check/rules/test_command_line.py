@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from epochzero.check.findings import Finding, Place
+from epochzero.check.findings import Finding, SourceLocation
 from epochzero.check.job.model import Job
 from epochzero.check.program.arguments import OptionSpec, ParserSpec, parse
 from epochzero.check.program.model import Program
@@ -27,13 +27,19 @@ RULES = tuple(
 SPEC = ParserSpec(
     "argparse",
     (
-        OptionSpec(("--lr",), {"type": External("builtins.float")}, Place("train.py", 3, 1)),
-        OptionSpec(("--data",), {"required": Constant(True)}, Place("train.py", 4, 1)),
-        OptionSpec(("--amp",), {"action": Constant("store_true")}, Place("train.py", 5, 1)),
-        OptionSpec(("--fp32",), {"action": Constant("store_true")}, Place("train.py", 6, 1)),
+        OptionSpec(
+            ("--lr",), {"type": External("builtins.float")}, SourceLocation("train.py", 3, 1)
+        ),
+        OptionSpec(("--data",), {"required": Constant(True)}, SourceLocation("train.py", 4, 1)),
+        OptionSpec(
+            ("--amp",), {"action": Constant("store_true")}, SourceLocation("train.py", 5, 1)
+        ),
+        OptionSpec(
+            ("--fp32",), {"action": Constant("store_true")}, SourceLocation("train.py", 6, 1)
+        ),
     ),
     exclusive=((2, 3),),
-    place=Place("train.py", 2, 1),
+    place=SourceLocation("train.py", 2, 1),
 )
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochzero.check.api import Change, changes, reached, version
-from epochzero.check.target.history import History, api_of, history_of, libraries, written
+from epochzero.check.api import ApiChange, changes, reached, version
+from epochzero.check.target.history import ApiHistory, api_of, history_of, libraries, written
 from epochzero.check.target.model import Signature
 from epochzero.check.target.signature import Signatures, signature_of
 from tests.catalogs import every
@@ -28,7 +28,7 @@ APIS = st.dictionaries(
 def test_what_is_written_is_read_again(apis: list[dict[str, dict[str, Signature | None]]]) -> None:
     versions = [f"1.{number}.3" for number in range(len(apis))]
     data = written(versions, apis)
-    history = History.of("lib", data)
+    history = ApiHistory.of("lib", data)
     for index, api in enumerate(apis):
         assert history.index(versions[index]) == index
         assert {name: history.names(name, index) for name in history.modules(index)} == api
@@ -44,7 +44,7 @@ def test_a_signature_is_read_when_it_is_asked_for() -> None:
 
 
 def test_a_patch_release_has_the_api_of_its_minor_release() -> None:
-    history = History.of("lib", written(["1.9.1", "1.10.2"], [{"lib": {}}, {"lib": {}}]))
+    history = ApiHistory.of("lib", written(["1.9.1", "1.10.2"], [{"lib": {}}, {"lib": {}}]))
     assert history.index("1.10.0+cu121") == 1
     assert history.index("1.9") == 0
     assert history.index("1.11.0") is None
@@ -80,7 +80,7 @@ STILL_NAMED = {
 
 
 @every("change", KNOWN, lambda one: f"{one.name} {one.keyword}".strip())
-def test_what_the_table_says_is_gone_is_gone_in_the_packages(change: Change) -> None:
+def test_what_the_table_says_is_gone_is_gone_in_the_packages(change: ApiChange) -> None:
     history = history_of(change.distribution)
     assert history is not None
     module, _, last = change.name.rpartition(".")

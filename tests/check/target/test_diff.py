@@ -7,7 +7,7 @@ from dataclasses import replace
 from epochzero import taxonomy
 from epochzero.check.target import differences
 from epochzero.check.target.gpus import cuda, gpus_of, oldest_driver, presets, version
-from epochzero.check.target.model import Distribution, Mount, Network, Target, User
+from epochzero.check.target.model import Distribution, Mount, NetworkAccess, Target, User
 
 LAPTOP = Target(
     "laptop",
@@ -26,7 +26,7 @@ LAPTOP = Target(
     environment={"DATA_ROOT": "/data"},
     memory_bytes=64 << 30,
     shared_memory_bytes=8 << 30,
-    network=Network(True),
+    network=NetworkAccess(True),
 )
 CLUSTER = Target(
     "cluster",
@@ -42,7 +42,7 @@ CLUSTER = Target(
     environment={},
     memory_bytes=16 << 30,
     shared_memory_bytes=64 << 20,
-    network=Network(False),
+    network=NetworkAccess(False),
 )
 
 

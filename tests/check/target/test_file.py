@@ -17,7 +17,7 @@ from epochzero.check.target.model import (
     GPU,
     Distribution,
     Mount,
-    Network,
+    NetworkAccess,
     Signature,
     Target,
     User,
@@ -260,7 +260,7 @@ targets = st.builds(
     processes=maybe,
     open_files=maybe,
     time_limit_s=st.none() | st.floats(1e-6, 1e12, allow_nan=False).map(float),
-    network=st.builds(Network, st.none() | st.booleans(), some),
+    network=st.builds(NetworkAccess, st.none() | st.booleans(), some),
     working_folder=wild,
     notes=some,
 )

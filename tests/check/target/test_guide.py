@@ -7,7 +7,7 @@ from dataclasses import fields
 from pathlib import Path
 
 from epochzero.check.target import parse_target, read_target, write_target
-from epochzero.check.target.model import GPU, Distribution, Mount, Network, Target, User
+from epochzero.check.target.model import GPU, Distribution, Mount, NetworkAccess, Target, User
 
 OF_THIS_MACHINE = ("here", "ports")
 """What no file says: it is asked when a job is checked on the machine on which it would run."""
@@ -31,7 +31,7 @@ def test_the_example_is_read(repository: Path, tmp_path: Path) -> None:
 
 def test_every_key_is_named(repository: Path) -> None:
     text = guide(repository)
-    for described in (Target, GPU, Mount, Network, User, Distribution):
+    for described in (Target, GPU, Mount, NetworkAccess, User, Distribution):
         for field in fields(described):
             if described is Target and field.name in OF_THIS_MACHINE:
                 continue

@@ -29,7 +29,7 @@ pytest.importorskip("torch")
 
 import torch
 
-from epochzero.locate.techniques.bjxnet_network import Example, Network, Size, fit
+from epochzero.locate.techniques.bjxnet_network import BjxNet, Size, TrainingBug, fit
 
 # What is said of each part, and how its code calls it: no word is in both.
 PARTS = {
@@ -50,10 +50,10 @@ def code(called: Sequence[str], extra: str = "x") -> FileGraph:
     return numbered(graph_of(text.encode(), "a.py"))
 
 
-def example(part: str, extra: str) -> Example:
+def example(part: str, extra: str) -> TrainingBug:
     said, _ = PARTS[part]
     graphs = [code(called, extra) for _, called in PARTS.values()]
-    return Example(report([extra, *said]), graphs, np.array([name == part for name in PARTS]))
+    return TrainingBug(report([extra, *said]), graphs, np.array([name == part for name in PARTS]))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -66,16 +66,16 @@ def _one_thread() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def learned(_one_thread: None) -> Network:
+def learned(_one_thread: None) -> BjxNet:
     examples = [example(part, f"name{n}") for part in PARTS for n in range(12)]
     return fit(examples, epochs=12, seed=1, size=SMALL)
 
 
-def first(network: Network, asked: Example) -> int:
+def first(network: BjxNet, asked: TrainingBug) -> int:
     return int(network.ranked(asked.report, asked.graphs).argmax())
 
 
-def test_training_tells_the_right_file_from_the_wrong_ones(learned: Network) -> None:
+def test_training_tells_the_right_file_from_the_wrong_ones(learned: BjxNet) -> None:
     for number, part in enumerate(PARTS):
         assert first(learned, example(part, "unseen")) == number
 
@@ -86,14 +86,14 @@ def test_training_is_the_same_each_time() -> None:
     assert all((one[name] == other[name]).all() for name in one)
 
 
-def test_weights_survive_being_stored_in_half_precision(learned: Network) -> None:
-    again = Network.of(learned.arrays())
+def test_weights_survive_being_stored_in_half_precision(learned: BjxNet) -> None:
+    again = BjxNet.of(learned.arrays())
     assert again.size.width == SMALL.width
     for number, part in enumerate(PARTS):
         assert first(again, example(part, "unseen")) == number
 
 
-def test_the_score_of_a_file_does_not_depend_on_the_others(learned: Network) -> None:
+def test_the_score_of_a_file_does_not_depend_on_the_others(learned: BjxNet) -> None:
     graphs = [code(called) for _, called in PARTS.values()]
     asked = report(PARTS["loader"][0])
     together = learned.ranked(asked, graphs)
@@ -101,14 +101,14 @@ def test_the_score_of_a_file_does_not_depend_on_the_others(learned: Network) -> 
     np.testing.assert_allclose(together, alone, atol=1e-5)
 
 
-def test_edges_matter(learned: Network) -> None:
+def test_edges_matter(learned: BjxNet) -> None:
     graph = code(PARTS["saver"][1])
     cut = graph._replace(edges=graph.edges[:0])
     scores = learned.ranked(report(["restart"]), [graph, cut])
     assert scores[0] != pytest.approx(scores[1], abs=1e-4)
 
 
-def test_files_without_code_come_last(learned: Network) -> None:
+def test_files_without_code_come_last(learned: BjxNet) -> None:
     empty = numbered(graph_of(b"", "a.py"))
     for graphs in ([empty], [empty, code(PARTS["saver"][1]), empty]):
         scores = learned.ranked(report(["restart"]), graphs)

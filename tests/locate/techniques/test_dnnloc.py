@@ -24,9 +24,9 @@ from epochzero.locate.techniques import TECHNIQUES
 from epochzero.locate.techniques.dnnloc import (
     COLUMNS,
     SPACES,
+    DenseLayer,
     Dnnloc,
-    Layer,
-    Network,
+    DnnLocModel,
     columns,
     file_weights,
     report_counts,
@@ -183,14 +183,14 @@ def test_words_of_title_and_text_are_counted_together() -> None:
 WORDS = ("loss", "shape", "epoch", "layer", "hidden")
 
 
-def random_network(seed: int = 0, dimensions: int = 3) -> Network:
+def random_network(seed: int = 0, dimensions: int = 3) -> DnnLocModel:
     draw = np.random.default_rng(seed)
 
-    def layer(inputs: int, outputs: int) -> Layer:
+    def layer(inputs: int, outputs: int) -> DenseLayer:
         size = (inputs, outputs)
-        return Layer(draw.normal(size=size).astype(np.float32), np.zeros(outputs, np.float32))
+        return DenseLayer(draw.normal(size=size).astype(np.float32), np.zeros(outputs, np.float32))
 
-    return Network(
+    return DnnLocModel(
         vocabulary(*WORDS),
         np.ones(len(WORDS), np.float32),
         {space: layer(len(WORDS), dimensions) for space in ("report", *SPACES)},
@@ -204,7 +204,7 @@ def test_the_score_is_a_network_of_the_relevancy_and_the_features(corpus_of: Mak
     query = query_of(Report("the loss of an epoch", "and a hidden layer"))
     network = random_network()
 
-    def forward(layers: tuple[Layer, Layer], inputs: Floats) -> Floats:
+    def forward(layers: tuple[DenseLayer, DenseLayer], inputs: Floats) -> Floats:
         hidden = np.tanh(inputs @ layers[0].weights + layers[0].bias)
         return np.asarray(1 / (1 + np.exp(-(hidden @ layers[1].weights + layers[1].bias))))[:, 0]
 
@@ -225,12 +225,12 @@ def test_the_score_is_a_network_of_the_relevancy_and_the_features(corpus_of: Mak
 
 def test_a_network_survives_its_file() -> None:
     network = random_network()
-    again = Network.of(json.loads(json.dumps(network.as_json())))
+    again = DnnLocModel.of(json.loads(json.dumps(network.as_json())))
     assert again.words.tolist() == network.words.tolist()
     for before, after in zip(network.relevancy, again.relevancy, strict=True):
         step = float(np.abs(before.weights).max()) / 127
         assert after.weights == pytest.approx(before.weights, abs=step)
-    assert Network.of(again.as_json()).as_json() == again.as_json()
+    assert DnnLocModel.of(again.as_json()).as_json() == again.as_json()
 
 
 def test_one_corpus_can_be_asked_twice(corpus_of: MakeCorpus) -> None:

@@ -8,29 +8,35 @@ from hypothesis import strategies as st
 
 from epochzero.errors import InputError
 from epochzero.run.inject.catalog import KINDS
-from epochzero.run.inject.grammar import Fault, parsed, parsed_all
+from epochzero.run.inject.grammar import InjectedFault, parsed, parsed_all
 
 
 @pytest.mark.parametrize(
     ("text", "fault"),
     [
-        ("kill-rank@step:3", Fault("kill-rank@step:3", "kill-rank", step=3)),
-        ("kill-rank=2@1.5s", Fault("kill-rank=2@1.5s", "kill-rank", after=1.5, rank=2)),
+        ("kill-rank@step:3", InjectedFault("kill-rank@step:3", "kill-rank", step=3)),
+        ("kill-rank=2@1.5s", InjectedFault("kill-rank=2@1.5s", "kill-rank", after=1.5, rank=2)),
         (
             "disk-full@step:7:for=2m",
-            Fault("disk-full@step:7:for=2m", "disk-full", step=7, lasts=120.0),
+            InjectedFault("disk-full@step:7:for=2m", "disk-full", step=7, lasts=120.0),
         ),
-        ("network-drop@0s", Fault("network-drop@0s", "network-drop", after=0.0, word="fail")),
+        (
+            "network-drop@0s",
+            InjectedFault("network-drop@0s", "network-drop", after=0.0, word="fail"),
+        ),
         (
             "slow-storage=200ms@1h",
-            Fault("slow-storage=200ms@1h", "slow-storage", after=3600.0, delay=0.2),
+            InjectedFault("slow-storage=200ms@1h", "slow-storage", after=3600.0, delay=0.2),
         ),
-        ("preempt@60s", Fault("preempt@60s", "preempt", after=60.0, notice=30.0)),
-        ("preempt@1m:notice=5s", Fault("preempt@1m:notice=5s", "preempt", after=60.0, notice=5.0)),
-        ("oom@step:1", Fault("oom@step:1", "oom", step=1)),
+        ("preempt@60s", InjectedFault("preempt@60s", "preempt", after=60.0, notice=30.0)),
+        (
+            "preempt@1m:notice=5s",
+            InjectedFault("preempt@1m:notice=5s", "preempt", after=60.0, notice=5.0),
+        ),
+        ("oom@step:1", InjectedFault("oom@step:1", "oom", step=1)),
     ],
 )
-def test_a_fault_is_what_it_says(text: str, fault: Fault) -> None:
+def test_a_fault_is_what_it_says(text: str, fault: InjectedFault) -> None:
     assert parsed(text) == fault
 
 

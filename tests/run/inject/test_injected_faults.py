@@ -12,7 +12,7 @@ import pytest
 
 import epochzero
 from epochzero.run.inject.outcome import EVENT
-from epochzero.run.model import Concluded, Event
+from epochzero.run.model import Concluded, JobEvent
 from tests.run.conftest import Kept
 
 Run = Callable[..., CompletedProcess[bytes]]
@@ -48,7 +48,7 @@ def outcomes(kept: Kept) -> dict[str, tuple[str, str]]:
     return {
         event.details["fault"]: (event.details["verdict"], event.text)
         for event in kept.records
-        if isinstance(event, Event) and event.what == EVENT
+        if isinstance(event, JobEvent) and event.what == EVENT
     }
 
 

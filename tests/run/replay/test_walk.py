@@ -19,7 +19,7 @@ from epochzero.cli.replay import command
 from epochzero.errors import InputError
 from epochzero.run.replay import replay
 from epochzero.run.replay.program import write_program
-from epochzero.run.replay.walked import Walked, walked_of
+from epochzero.run.replay.walk_result import Walked, walked_of
 
 torch = pytest.importorskip("torch")
 nn = torch.nn

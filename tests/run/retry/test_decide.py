@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochzero import taxonomy
-from epochzero.run.retry import Attempt, decide, load_policy
+from epochzero.run.retry import PastAttempt, decide, load_policy
 from epochzero.run.retry.policy import built_in
 
 AUTO = load_policy("auto")
-TRANSIENT = Attempt(
+TRANSIENT = PastAttempt(
     "1:net", "may_succeed", "communication_failure", "infrastructure", confidence=0.9,
     seconds=1800, gpus=8, host="node1",
 )  # fmt: skip
@@ -23,7 +23,7 @@ DETERMINISTIC = replace(
 
 attempts = st.lists(
     st.builds(
-        Attempt,
+        PastAttempt,
         fingerprint=st.sampled_from(("a", "b", "")),
         retry=st.sampled_from(list(taxonomy.retries())),
         category=st.sampled_from(list(taxonomy.categories())),
@@ -109,29 +109,32 @@ def test_progress_alone_does_not_retry_for_ever() -> None:
 @pytest.mark.parametrize(
     ("attempt", "action"),
     [
-        (Attempt("x", "may_succeed", ended_by="user"), "stop"),
-        (Attempt("x", "unknown", "interrupted", ended_by="scheduler", checkpoint=True), "retry"),
-        (Attempt("x", "unknown", "timeout", ended_by="scheduler"), "stop"),
-        (Attempt("x", "unknown", "gpu_fault"), "retry_elsewhere"),
-        (Attempt("x", "fails_again", "gpu_out_of_memory"), "stop"),
-        (Attempt("x", "unknown", "internal_error"), "retry"),
-        (Attempt("x", "fails_again", "timeout"), "stop"),
-        (Attempt("x", "fails_again", "timeout", checkpoint=True), "retry"),
-        (Attempt("x", "unknown", "cpu_out_of_memory", basis="signature"), "retry_elsewhere"),
+        (PastAttempt("x", "may_succeed", ended_by="user"), "stop"),
+        (
+            PastAttempt("x", "unknown", "interrupted", ended_by="scheduler", checkpoint=True),
+            "retry",
+        ),
+        (PastAttempt("x", "unknown", "timeout", ended_by="scheduler"), "stop"),
+        (PastAttempt("x", "unknown", "gpu_fault"), "retry_elsewhere"),
+        (PastAttempt("x", "fails_again", "gpu_out_of_memory"), "stop"),
+        (PastAttempt("x", "unknown", "internal_error"), "retry"),
+        (PastAttempt("x", "fails_again", "timeout"), "stop"),
+        (PastAttempt("x", "fails_again", "timeout", checkpoint=True), "retry"),
+        (PastAttempt("x", "unknown", "cpu_out_of_memory", basis="signature"), "retry_elsewhere"),
     ],
 )
-def test_what_ours_does_first(attempt: Attempt, action: str) -> None:
+def test_what_ours_does_first(attempt: PastAttempt, action: str) -> None:
     assert decide(AUTO, [attempt]).action == action
 
 
 def test_a_limit_that_a_checkpoint_did_not_help_against_is_not_met_for_ever() -> None:
-    limit = Attempt("x", "fails_again", "timeout", checkpoint=True)
+    limit = PastAttempt("x", "fails_again", "timeout", checkpoint=True)
     assert decide(AUTO, [limit] * 4).action == "stop"
     assert decide(AUTO, [*[limit] * 9, replace(limit, progressed=True)]).action == "retry"
 
 
 def test_a_kill_that_says_nothing_of_memory_is_tried_as_often_as_what_is_not_known() -> None:
-    guessed = Attempt("x", "unknown", "cpu_out_of_memory", basis="exit")
+    guessed = PastAttempt("x", "unknown", "cpu_out_of_memory", basis="exit")
     assert decide(AUTO, [guessed] * 3).action == "retry"
     assert decide(AUTO, [replace(guessed, basis="signature")] * 3).action == "stop"
 
@@ -144,7 +147,7 @@ def test_always_three_retries_whatever_failed() -> None:
 
 
 @given(st.sampled_from(built_in()), attempts)
-def test_every_decision_is_bounded_and_says_why(name: str, history: list[Attempt]) -> None:
+def test_every_decision_is_bounded_and_says_why(name: str, history: list[PastAttempt]) -> None:
     policy = load_policy(name)
     decision = decide(policy, history)
     assert decision.reason
@@ -158,5 +161,5 @@ def test_every_decision_is_bounded_and_says_why(name: str, history: list[Attempt
 
 
 @given(attempts)
-def test_the_same_history_gives_the_same_decision(history: list[Attempt]) -> None:
+def test_the_same_history_gives_the_same_decision(history: list[PastAttempt]) -> None:
     assert decide(AUTO, history) == decide(AUTO, history)

@@ -18,7 +18,7 @@ from epochzero.errors import InputError
 from epochzero.injected.companions import with_companions
 from epochzero.run.model import Concluded
 from epochzero.run.simulate.companions import SIMULATE_COMPANIONS
-from epochzero.run.simulate.model import Options, Plan
+from epochzero.run.simulate.model import Options, SimulationPlan
 from epochzero.run.simulate.places import job_python
 from epochzero.run.simulate.plan import options_of, plan
 from tests.waiting import PATIENCE_S
@@ -125,7 +125,7 @@ def namespaces_are_had(tmp_path: Path) -> bool:
     return planned(tmp_path, "").request.namespaces
 
 
-def planned(top: Path, text: str, *command: str, namespaces: bool = True) -> Plan:
+def planned(top: Path, text: str, *command: str, namespaces: bool = True) -> SimulationPlan:
     kept = top / "runs" / "job" / "1"
     kept.mkdir(parents=True, exist_ok=True)
     options = Options(parse_target("format = 1\n" + text, "there"), namespaces=namespaces)
@@ -177,7 +177,7 @@ def test_without_namespaces_python_is_held_to_it(place: Place) -> None:
     } == {aspect.what: aspect.how for aspect in made.aspects}
 
 
-def job_of(made: Plan, top: Path) -> subprocess.CompletedProcess[bytes]:
+def job_of(made: SimulationPlan, top: Path) -> subprocess.CompletedProcess[bytes]:
     environment = with_companions(made.environment, SIMULATE_COMPANIONS, top)
     return subprocess.run(made.command, env=environment, capture_output=True)
 

@@ -11,19 +11,19 @@ import pytest
 from epochzero import taxonomy
 from epochzero.run.watch.confirmation import Silence, confirm, lasting, silence
 from epochzero.run.watch.faults import catalogue
-from epochzero.run.watch.history import History, read_records
+from epochzero.run.watch.history import TrainingHistory, read_records
 from epochzero.run.watch.live import fails
-from epochzero.run.watch.model import CONFIRMED, SUSPECTED, Finding
+from epochzero.run.watch.model import CONFIRMED, SUSPECTED, TrainingFinding
 
 FALLING = np.linspace(2.0, 0.2, 200)
 
 
-def losses(values: Iterable[float]) -> History:
+def losses(values: Iterable[float]) -> TrainingHistory:
     told = [[number, "train.py:1", float(value)] for number, value in enumerate(values)]
     return read_records([{"kind": "losses", "losses": told}])
 
 
-def found(history: History, word: str) -> set[str]:
+def found(history: TrainingHistory, word: str) -> set[str]:
     return lasting(history, {word}, catalogue())
 
 
@@ -44,9 +44,9 @@ def test_a_training_that_has_not_begun_to_learn_is_left_alone(level: float) -> N
 def test_what_was_not_found_earlier_does_not_last() -> None:
     calls = []
 
-    def late(history: History) -> list[Finding]:
+    def late(history: TrainingHistory) -> list[TrainingFinding]:
         calls.append(history.count)
-        return [Finding("weight_init_wrong", 0, "")] if history.count >= 150 else []
+        return [TrainingFinding("weight_init_wrong", 0, "")] if history.count >= 150 else []
 
     values = [*FALLING[:100], *[math.nan] * 100]
     assert lasting(losses(values), {"weight_init_wrong"}, {"weight_init_wrong": late}) == set()
@@ -55,14 +55,14 @@ def test_what_was_not_found_earlier_does_not_last() -> None:
 
 def test_what_was_found_all_along_lasts_where_the_loss_is_no_number() -> None:
     values = [2.0, *[math.nan] * 199]
-    one = [Finding("weight_init_wrong", 0, "")]
+    one = [TrainingFinding("weight_init_wrong", 0, "")]
     searches = {"weight_init_wrong": lambda _: one}
     assert lasting(losses(values), {"weight_init_wrong"}, searches) == {"weight_init_wrong"}
     assert lasting(losses(FALLING), {"weight_init_wrong"}, searches) == set()
 
 
 def test_a_search_that_fails_on_less_finds_nothing() -> None:
-    def breaks(_: History) -> list[Finding]:
+    def breaks(_: TrainingHistory) -> list[TrainingFinding]:
         raise ZeroDivisionError
 
     values = [2.0, *[math.nan] * 199]
@@ -84,8 +84,8 @@ def test_facts_need_no_confidence_and_no_false_one() -> None:
 
 
 def test_only_what_is_confirmed_terminates_a_job() -> None:
-    suspected = Finding("step_missing", 0, "", confidence=1.0)
-    confirmed = Finding("step_missing", 0, "", confidence=0.3, state=CONFIRMED)
+    suspected = TrainingFinding("step_missing", 0, "", confidence=1.0)
+    confirmed = TrainingFinding("step_missing", 0, "", confidence=0.3, state=CONFIRMED)
     assert suspected.state == SUSPECTED
     for words in ({"any"}, {"step_missing"}):
         assert not fails(suspected, words)
@@ -99,7 +99,7 @@ def test_the_lab_has_counted() -> None:
     assert counted.lasting.keys() <= words
     assert all(count > 0 for count in counted.lasting.values())
     history = losses([*FALLING, *[math.nan] * 20])
-    one = Finding("loss_not_a_number", 200, "")
+    one = TrainingFinding("loss_not_a_number", 200, "")
     (stated,) = confirm(history, [one], catalogue())
     assert stated.state == CONFIRMED
 

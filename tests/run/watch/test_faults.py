@@ -13,7 +13,7 @@ import pytest
 from epochzero import taxonomy
 from epochzero.run.watch.faults import catalogue
 from epochzero.run.watch.faults._signals import chance_loss
-from epochzero.run.watch.history import History, read_records
+from epochzero.run.watch.history import TrainingHistory, read_records
 from epochzero.run.watch.verdict import conclude
 
 torch = pytest.importorskip("torch")
@@ -60,7 +60,7 @@ class Training:
     schedule: Callable[[Any], Any] | None = None
     clip: float | None = None
 
-    def run(self) -> History:
+    def run(self) -> TrainingHistory:
         """What the watcher has seen of it."""
         from epochzero.run.watch.child.hooks import Hooks
         from epochzero.run.watch.child.observer import Observer

@@ -14,9 +14,9 @@ import pytest
 
 from epochzero.cli import render_watch
 from epochzero.run.watch.child.records import Records
-from epochzero.run.watch.following import MOST_BYTES, Followed, Following
 from epochzero.run.watch.live import EVENT, EXIT_CODE, FOUND_EVENT, News
-from epochzero.run.watch.model import Finding, of_dict, to_dict
+from epochzero.run.watch.model import TrainingFinding, of_dict, to_dict
+from epochzero.run.watch.record_reader import MOST_BYTES, Followed, Following
 from tests.run.conftest import Kept
 from tests.waiting import PATIENCE_S
 
@@ -123,7 +123,7 @@ def test_an_option_that_set_a_value_is_named_and_symptoms_are_counted(
 
 def test_a_root_is_told_with_its_symptoms_in_one_more_line() -> None:
     root, first, second = (
-        Finding(word, 1, "", causes=("loss_rising", "loss_oscillating"))
+        TrainingFinding(word, 1, "", causes=("loss_rising", "loss_oscillating"))
         for word in ("learning_rate_too_high", "loss_rising", "loss_oscillating")
     )
     assert list(render_watch.found(News(root, (first, second)))) == [

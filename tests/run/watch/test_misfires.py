@@ -12,14 +12,14 @@ import pytest
 from epochzero.run.watch.faults import catalogue
 from epochzero.run.watch.faults._signals import classes, course
 from epochzero.run.watch.faults._text import percent
-from epochzero.run.watch.history import History, read_records
+from epochzero.run.watch.history import TrainingHistory, read_records
 from epochzero.run.watch.live import TOLD
 
 torch = pytest.importorskip("torch")
 nn, functional = torch.nn, torch.nn.functional
 
 
-def seen(train: Callable[[], object]) -> History:
+def seen(train: Callable[[], object]) -> TrainingHistory:
     """What the watcher has seen of a training in this process."""
     from epochzero.run.watch.child.hooks import Hooks
     from epochzero.run.watch.child.observer import Observer
@@ -40,13 +40,13 @@ def seen(train: Callable[[], object]) -> History:
     return read_records(records)
 
 
-def losses(values: Iterable[float]) -> History:
+def losses(values: Iterable[float]) -> TrainingHistory:
     """A training of which the loss alone is known."""
     told = [[number, "train.py:1", float(value)] for number, value in enumerate(values)]
     return read_records([{"kind": "losses", "losses": told}])
 
 
-def reported(history: History, word: str) -> list[str]:
+def reported(history: TrainingHistory, word: str) -> list[str]:
     return [one.text for one in catalogue()[word](history) if one.confidence >= TOLD]
 
 

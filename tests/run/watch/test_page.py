@@ -16,8 +16,8 @@ import numpy as np
 import pytest
 
 from epochzero.run.watch.export import curves
-from epochzero.run.watch.history import History, read_records
-from epochzero.run.watch.model import Finding, Place, Watched
+from epochzero.run.watch.history import TrainingHistory, read_records
+from epochzero.run.watch.model import SourceLine, TrainingFinding, WatchResult
 from epochzero.run.watch.page import page
 from epochzero.run.watch.plot import bars, chart, number, spark
 
@@ -61,18 +61,20 @@ def records() -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def history() -> History:
+def history() -> TrainingHistory:
     return read_records(records())
 
 
-def watched(path: Path) -> Watched:
+def watched(path: Path) -> WatchResult:
     path.write_text("import torch\n" + "\n".join(f"line_{n} = {n}" for n in range(2, 9)) + "\n")
-    root = Finding(
-        "learning_rate_too_high", 3, HOSTILE, HOSTILE, Place(str(path), 5, "line_5 = 5"), 0.9,
+    root = TrainingFinding(
+        "learning_rate_too_high", 3, HOSTILE, HOSTILE, SourceLine(str(path), 5, "line_5 = 5"), 0.9,
         f"Try 0.01 {HOSTILE}", {"lr": 0.1, "word": HOSTILE}, "loss", ("loss_rising",),
     )  # fmt: skip
-    symptom = Finding("loss_rising", 4, "It rises.", place=Place("gone.py", 2, HOSTILE))
-    return Watched(40, root, (symptom,), (Finding("dead_units", 5, "They are dead."),))
+    symptom = TrainingFinding(
+        "loss_rising", 4, "It rises.", place=SourceLine("gone.py", 2, HOSTILE)
+    )
+    return WatchResult(40, root, (symptom,), (TrainingFinding("dead_units", 5, "They are dead."),))
 
 
 class Elements(HTMLParser):
@@ -96,7 +98,7 @@ class Elements(HTMLParser):
 
 
 def test_the_page_is_whole_needs_no_network_and_obeys_nobody(
-    history: History, tmp_path: Path
+    history: TrainingHistory, tmp_path: Path
 ) -> None:
     text = page(history, watched(tmp_path / "train.py"), HOSTILE)
     elements = Elements()
@@ -108,7 +110,7 @@ def test_the_page_is_whole_needs_no_network_and_obeys_nobody(
     assert not re.search(r'[ "MHVL](nan|inf)', text.partition("<main>")[2].replace(", 1 not", ""))
 
 
-def test_the_verdict_stands_first_with_its_source(history: History, tmp_path: Path) -> None:
+def test_the_verdict_stands_first_with_its_source(history: TrainingHistory, tmp_path: Path) -> None:
     text = page(history, watched(tmp_path / "train.py"))
     order = ["Learning rate too high", "Try 0.01", "What it brings about", "Also found", "Curves"]
     found = [text.find(word) for word in order]
@@ -118,16 +120,18 @@ def test_the_verdict_stands_first_with_its_source(history: History, tmp_path: Pa
     assert "line_3 = 3" in text
 
 
-def test_a_line_that_has_changed_is_shown_as_it_was(history: History, tmp_path: Path) -> None:
+def test_a_line_that_has_changed_is_shown_as_it_was(
+    history: TrainingHistory, tmp_path: Path
+) -> None:
     told = watched(tmp_path / "train.py")
     (tmp_path / "train.py").write_text("other\n" * 9)
     text = page(history, told)
     assert "<b>    5  line_5 = 5</b>" in text
 
 
-def test_a_training_without_fault_and_one_without_anything(history: History) -> None:
-    assert "No fault was found" in page(history, Watched(40))
-    assert "Nothing was watched" in page(read_records([]), Watched(0))
+def test_a_training_without_fault_and_one_without_anything(history: TrainingHistory) -> None:
+    assert "No fault was found" in page(history, WatchResult(40))
+    assert "Nothing was watched" in page(read_records([]), WatchResult(0))
 
 
 def test_a_chart_keeps_its_peaks_and_breaks_where_nothing_is() -> None:
@@ -165,7 +169,7 @@ def test_numbers_are_short(value: float, text: str) -> None:
     assert number(value) == text
 
 
-def test_curves_have_names_and_points(history: History) -> None:
+def test_curves_have_names_and_points(history: TrainingHistory) -> None:
     found = {name: len(series) for name, series in curves(history)}
     assert found["loss/training"] == 40
     assert found["loss/evaluation"] == 2
@@ -182,7 +186,7 @@ def test_curves_have_names_and_points(history: History) -> None:
         ("parameters/a/b", 0),
     ],
 )  # fmt: skip
-def test_a_finding_names_its_series(history: History, name: str, count: int) -> None:
+def test_a_finding_names_its_series(history: TrainingHistory, name: str, count: int) -> None:
     assert len(history.series(name)) == count
 
 
@@ -204,7 +208,7 @@ def test_the_command_says_it_and_writes_the_page(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium")
-def test_a_browser_shows_it(history: History, tmp_path: Path) -> None:
+def test_a_browser_shows_it(history: TrainingHistory, tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text(page(history, watched(tmp_path / "train.py")))
     done = subprocess.run(
         [

@@ -12,16 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from epochzero.run.watch import lines
-from epochzero.run.watch.history import History, Parameter, read_records
+from epochzero.run.watch.history import Parameter, TrainingHistory, read_records
 from epochzero.run.watch.lines import place_of, setting_place
-from epochzero.run.watch.model import Place
+from epochzero.run.watch.model import SourceLine
 
-Find = Callable[[History], Place | None]
+Find = Callable[[TrainingHistory], SourceLine | None]
 _IMPORTS = "import torch, numpy as np, torch.nn.functional as F; from torch import nn, optim\n"
 _RECORDED = re.compile(r"# (.*)$")
 
 
-def _history(path: Path, text: str) -> History:
+def _history(path: Path, text: str) -> TrainingHistory:
     """What would have been recorded of the program: records of the lines that say so."""
     path.write_text(text)
     layers, records = [], []
@@ -51,7 +51,7 @@ def _parameter(name: str, *, trainable: bool = True) -> Parameter:
     return Parameter(name, name.rpartition(".")[0], (4, 4), trainable, True, {})
 
 
-def _width(history: History) -> Place | None:
+def _width(history: TrainingHistory) -> SourceLine | None:
     return setting_place(history.layers[0].place, "out_features", 1, "Linear")
 
 
@@ -1016,7 +1016,7 @@ def test_a_file_that_tells_nothing_leaves_what_was_recorded(
     recorded = [str(path), 7, "optimizer = SGD(model.parameters(), lr=rate)"]
     history = read_records([{"kind": kind, "place": recorded, "class": "SGD", "sampler": "X"}
                             for kind in ("optimizer", "loader", "loss", "backward", "step")])  # fmt: skip
-    place = Place(*recorded)
+    place = SourceLine(*recorded)
     assert _optimizer("lr", 1)(history) == place
     assert lines.loss_place(history) == lines.epochs_place(history) == place
     assert lines.order_place(history) in (None, place)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from epochzero.run.watch.lines.options import option_given, with_options
-from epochzero.run.watch.model import Finding, Place, Watched
+from epochzero.run.watch.model import SourceLine, TrainingFinding, WatchResult
 
 PROGRAM = """\
 parser.add_argument("--lr", "-l", type=float,
@@ -38,17 +38,17 @@ def test_the_option_of_a_line_as_it_was_given(
 ) -> None:
     path = tmp_path / "train.py"
     path.write_text(PROGRAM)
-    assert option_given(Place(str(path), line), words.split()) == told
+    assert option_given(SourceLine(str(path), line), words.split()) == told
 
 
 def test_a_file_that_is_gone_makes_no_option() -> None:
-    assert option_given(Place("/nowhere/train.py", 1), ["--lr", "10"]) == ""
+    assert option_given(SourceLine("/nowhere/train.py", 1), ["--lr", "10"]) == ""
 
 
 def test_all_findings_of_a_verdict_get_theirs(tmp_path: Path) -> None:
     path = tmp_path / "train.py"
     path.write_text(PROGRAM)
-    rate = Finding("learning_rate_too_high", 0, "", place=Place(str(path), 1))
-    rises = Finding("loss_rising", 0, "")
-    watched = with_options(Watched(3, rate, (rises,), (rate,)), ["--lr", "10"])
+    rate = TrainingFinding("learning_rate_too_high", 0, "", place=SourceLine(str(path), 1))
+    rises = TrainingFinding("loss_rising", 0, "")
+    watched = with_options(WatchResult(3, rate, (rises,), (rate,)), ["--lr", "10"])
     assert [one.option for one in watched.findings] == ["--lr 10", "", "--lr 10"]

@@ -11,7 +11,14 @@ import pytest
 
 from epochzero.code import Repository
 from epochzero.errors import InputError
-from epochzero.study.localization import Measured, Progress, bugs_of, clones, measure, measuring
+from epochzero.study.localization import (
+    Measured,
+    StudyProgress,
+    bugs_of,
+    clones,
+    measure,
+    measuring,
+)
 from epochzero.study.localization.bugs import releases_of
 from epochzero.study.localization.ranks import Ranked, ranked, ranked_paths
 from epochzero.study.localization.size import size_of
@@ -26,7 +33,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return Project(tmp_path_factory.mktemp("clones"))
 
 
-def measured(project: Project, work: Path, heard: list[Progress] | None = None) -> list[Measured]:
+def measured(
+    project: Project, work: Path, heard: list[StudyProgress] | None = None
+) -> list[Measured]:
     bugs = bugs_of(project.records)
     asked = {bug.report.id for bug in bugs}
     hear = [] if heard is None else heard
@@ -45,9 +54,9 @@ def test_releases_are_tags_whatever_their_names_hold(tmp_path: Path) -> None:
 def test_every_technique_ranks_every_bug_and_what_is_kept_is_used(
     project: Project, tmp_path: Path
 ) -> None:
-    heard: list[Progress] = []
+    heard: list[StudyProgress] = []
     first = measured(project, tmp_path, heard)
-    assert heard[-1] == Progress(1, 1, 5, 5)
+    assert heard[-1] == StudyProgress(1, 1, 5, 5)
     assert [one.bug.report.id for one in first] == [f"owner+tool#{n}" for n in range(1, 6)]
     assert all(one.ranks["bm25"] == Ranked(1, 1, 1.0) for one in first)
     assert first[0].facts.files == 5
@@ -68,7 +77,7 @@ def test_portions_of_a_project_are_the_project(
 ) -> None:
     whole = measured(project, tmp_path / "whole")
     monkeypatch.setattr(measuring, "PORTION", 2)
-    heard: list[Progress] = []
+    heard: list[StudyProgress] = []
     portions = measured(project, tmp_path / "portions", heard)
     assert portions == whole
     assert [(now.projects, now.bugs) for now in heard][-1] == (1, 5)

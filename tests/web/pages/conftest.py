@@ -10,7 +10,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from epochzero.store.database import open_database
-from epochzero.store.schema import Job
+from epochzero.store.schema import JobRow
 from epochzero.store.teams import add_team, add_token
 from epochzero.web.app import create_app
 from epochzero.web.settings import Settings
@@ -58,8 +58,8 @@ def teams(tmp_path: Path, made: Path) -> Iterator[tuple[TestClient, dict[str, st
         tokens[team] = add_token(database, team, "ann", "writer")
     tokens["reader"] = add_token(database, "vision", "bob", "reader")
     with database.write() as session:
-        session.query(Job).update({"team": "vision"})
-        session.query(Job).filter(Job.id == "ranks").update({"team": "speech"})
+        session.query(JobRow).update({"team": "vision"})
+        session.query(JobRow).filter(JobRow.id == "ranks").update({"team": "speech"})
     database.close()
     with TestClient(
         create_app(Settings(store=str(store), folder=tmp_path / "spool")),

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from epochzero.run.model import Concluded, Decision, Ended, Event, Output, Snapshot
+from epochzero.run.model import Concluded, Decision, Ended, JobEvent, Output, Snapshot
 from epochzero.store.database import Database
 from epochzero.store.recorder import take_in
 from tests.store.jobs import DIAGNOSIS, FINDING, Runs, started, whole
@@ -72,7 +72,7 @@ def _ranks(database: Database, runs: Runs, begin: float) -> None:
             Ended(begin + took, took, 1, why="" if rank == 2 else "another_rank"),
         ]  # fmt: skip
         if rank == 2:
-            records.insert(2, Event(begin + 800, 800.0, "memory", "GPU memory is 97 % full."))
+            records.insert(2, JobEvent(begin + 800, 800.0, "memory", "GPU memory is 97 % full."))
             records.append(Concluded(begin + took, took, diagnosis=memory, gpu_hours=2.0))
         take_in(database, runs.write(records, name=f"rank{rank}", log=b"one\nOutOfMemoryError\n"))
 
@@ -87,7 +87,7 @@ def _hostile(database: Database, runs: Runs, begin: float) -> None:
     records = [
         started("hostile", time=begin, command=(HOSTILE,), **words),
         Snapshot(begin, 0.1, python=HOSTILE, packages={HOSTILE: HOSTILE}),
-        Event(begin + 5, 5.0, "stall", HOSTILE),
+        JobEvent(begin + 5, 5.0, "stall", HOSTILE),
         Output(begin + 60, 60.0, "output", ("output.log",), 12),
         Ended(begin + 60, 60.0, 1),
         Concluded(begin + 61, 61.0, diagnosis=diagnosis, checked={"findings": [

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from epochzero.store.queries import RankDetails
 from epochzero.store.schema import KnownFailure
-from epochzero.web.pages import marked
+from epochzero.web.pages import escaped_text
 from epochzero.web.pages.charts import span, stacks
 from epochzero.web.pages.job import _ending
 from tests.web.pages.made import HOSTILE
@@ -271,19 +271,22 @@ def test_a_table_has_no_formula(client: TestClient, path: str) -> None:
 
 @given(st.text())
 def test_any_text_is_shown_and_does_nothing(text: str) -> None:
-    for shown in (str(marked.visible(text)), str(marked.line(text))):
+    for shown in (str(escaped_text.visible(text)), str(escaped_text.line(text))):
         inside = re.sub(r'<span class="[a-z -]*"( title="[^"<>]*")?>|</span>', "", shown)
         assert not re.search("[<>\"'\x1b\u202a-\u202e\u2066-\u2069\x00]", inside)
 
 
 def test_colors_of_a_terminal_are_kept_and_all_else_of_it_taken_out() -> None:
-    assert str(marked.line("\x1b[1;31mbad\x1b[0m ok")) == '<span class="t-red t-bold">bad</span> ok'
-    assert str(marked.line("\x1b]8;;http://evil\x07link\x1b]8;;\x07")) == "link"
-    assert str(marked.line("\x1b[2J\x1b[Hx\x1b[38;5;9my")) == "xy"
-    assert str(marked.line("10 %\r50 %\r100 %")) == "100 %"
-    assert "8,000 more characters" in str(marked.line("x" * 10_000))
-    assert marked.cell("=1+1") == "'=1+1"
-    assert marked.cell(-1.5) == -1.5
+    assert (
+        str(escaped_text.line("\x1b[1;31mbad\x1b[0m ok"))
+        == '<span class="t-red t-bold">bad</span> ok'
+    )
+    assert str(escaped_text.line("\x1b]8;;http://evil\x07link\x1b]8;;\x07")) == "link"
+    assert str(escaped_text.line("\x1b[2J\x1b[Hx\x1b[38;5;9my")) == "xy"
+    assert str(escaped_text.line("10 %\r50 %\r100 %")) == "100 %"
+    assert "8,000 more characters" in str(escaped_text.line("x" * 10_000))
+    assert escaped_text.cell("=1+1") == "'=1+1"
+    assert escaped_text.cell(-1.5) == -1.5
 
 
 def test_a_chart_survives_names_of_any_kind() -> None:

@@ -14,8 +14,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from epochzero.errors import InputError
-from epochzero.web import reporting
-from epochzero.web.reporting import Made, Reporting, Wanted
+from epochzero.web import report_jobs
+from epochzero.web.report_jobs import Made, Reporting, Wanted
 from tests.waiting import PATIENCE_S
 from tests.web.pages.conftest import opened
 from tests.web.pages.made import HOSTILE
@@ -115,7 +115,7 @@ def test_a_team_has_one_in_the_making(tmp_path: Path) -> None:
 def test_one_that_takes_too_long_is_ended_and_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reporting, "_PATIENCE_S", 0.05)
+    monkeypatch.setattr(report_jobs, "_PATIENCE_S", 0.05)
     made = Reporting()
     wanted = Wanted(str(tmp_path / "store.db"), "", "jobs", 0.0, 1.0)
     assert made.report(wanted) is None

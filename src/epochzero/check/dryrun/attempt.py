@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import TypeAlias, TypeVar
 
 from epochzero.check.dryrun.contain.model import Ended, Limits
-from epochzero.check.dryrun.model import Ending, Made, Mode
+from epochzero.check.dryrun.model import Ending, Mode, ProvidedFiles
 from epochzero.check.dryrun.process import RECORDS_DESCRIPTOR, SPEC_DESCRIPTOR, run_contained
 from epochzero.check.dryrun.records import Ended as Finished
 from epochzero.check.dryrun.records import Raised, Record, Resumed, Unfit, read
 from epochzero.check.job.model import Job
 from epochzero.check.target.model import GPU
-
-__all__ = ["Attempt", "Plan", "attempt"]
 
 CHILD = Path(__file__).parent / "child" / "__main__.py"
 _LAUNCHED = {
@@ -44,7 +42,7 @@ _Kind = TypeVar("_Kind", bound=Record)
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class DryRunPlan:
     """How the child runs a job.
 
     Attributes:
@@ -65,14 +63,14 @@ class Plan:
     often: int = 1
     batch: int = 0
     resume: bool = True
-    made: Sequence[Made] = ()
+    made: Sequence[ProvidedFiles] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class DryRunAttempt:
     """One run of the child, with what it told."""
 
-    plan: Plan
+    plan: DryRunPlan
     ended: Ended
     records: tuple[Record, ...]
 
@@ -123,12 +121,12 @@ _ENDS = (Finished, Raised, Resumed)
 
 def attempt(
     job: Job,
-    plan: Plan,
+    plan: DryRunPlan,
     limits: Limits,
     environment: Mapping[str, str],
     hear: Hear,
     keep: Path | None = None,
-) -> Attempt:
+) -> DryRunAttempt:
     """Run the child once.
 
     Args:
@@ -172,7 +170,7 @@ def attempt(
         keep=keep,
         hear=lambda line: list(map(hear, read([line]))),
     )
-    return Attempt(plan, ended, tuple(read(ended.records)))
+    return DryRunAttempt(plan, ended, tuple(read(ended.records)))
 
 
 def _own_seconds(seconds: float) -> float:

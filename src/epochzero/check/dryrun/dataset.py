@@ -14,8 +14,6 @@ from epochzero.check.dryrun.process import RECORDS_DESCRIPTOR, SPEC_DESCRIPTOR, 
 from epochzero.data import Array
 from epochzero.errors import InputError
 
-__all__ = ["draw_items"]
-
 CHILD = Path(__file__).parent / "child" / "dataset.py"
 ITEMS = 1000
 STARTING_S = 60.0

@@ -8,20 +8,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from epochzero.check.dryrun.attempt import Plan
-from epochzero.check.dryrun.contain.model import Change, Ended
-from epochzero.check.dryrun.model import Effects, Made, Written
+from epochzero.check.dryrun.attempt import DryRunPlan
+from epochzero.check.dryrun.contain.model import Ended, FileChange
+from epochzero.check.dryrun.model import Effects, ProvidedFiles, Written
 from epochzero.check.dryrun.records import Network, Record, Saved, Spawned
 from epochzero.check.job.model import Job
-
-__all__ = ["effects_of"]
 
 MOST = 5
 """Places, addresses and programs that are named of each."""
 
 
 def effects_of(
-    ended: Sequence[Ended], records: Iterable[Record], job: Job, plans: Iterable[Plan] = ()
+    ended: Sequence[Ended], records: Iterable[Record], job: Job, plans: Iterable[DryRunPlan] = ()
 ) -> Effects:
     """Of several attempts, what the one that wrote most would have written.
 
@@ -53,7 +51,7 @@ def effects_of(
     )
 
 
-def _is_own(change: Change, made: Iterable[Made]) -> bool:
+def _is_own(change: FileChange, made: Iterable[ProvidedFiles]) -> bool:
     """Whether the job wrote it; what was put into its view is still as large as that was."""
     for one in made:
         if change.path.is_relative_to(one.path):
@@ -63,12 +61,12 @@ def _is_own(change: Change, made: Iterable[Made]) -> bool:
     return change.how != "deleted"
 
 
-def _in_full(change: Change, saved: Mapping[Path, int]) -> Change:
+def _in_full(change: FileChange, saved: Mapping[Path, int]) -> FileChange:
     """With the size that it would have had on the platform."""
     return replace(change, size=max(change.size, saved.get(change.path, 0)))
 
 
-def _by_folder(changes: Iterable[Change], job: Job) -> Iterable[Written]:
+def _by_folder(changes: Iterable[FileChange], job: Job) -> Iterable[Written]:
     """By the first folder below that of the job, or by the folder elsewhere; the largest first."""
     files: Counter[str] = Counter()
     sizes: Counter[str] = Counter()

@@ -11,24 +11,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from epochzero.check.dryrun.attempt import Plan
+from epochzero.check.dryrun.attempt import DryRunPlan
 from epochzero.check.dryrun.contain.model import Ended
 from epochzero.check.dryrun.records import Frame, NaN, Raised, Resumed
-from epochzero.check.findings import Finding, Place, Severity, Unknown
+from epochzero.check.findings import Finding, Severity, SourceLocation, Unknown
 from epochzero.check.job.model import COMMAND, Job
 from epochzero.check.target.model import Target
 from epochzero.diagnose import Diagnoser, Diagnosis, Facts
 from epochzero.logs.source import Log
-
-__all__ = [
-    "FAILURES",
-    "OUT_OF_TIME",
-    "Failure",
-    "code_deleted",
-    "failure",
-    "nan_loss",
-    "place_of",
-]
 
 FAILURES = ("dry-run-failed", "dry-run-crashed")
 """What a run that ended badly is told as."""
@@ -50,7 +40,7 @@ _NO_NETWORK = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class DryRunFailure:
     """A run that did not end well.
 
     Attributes:
@@ -65,14 +55,14 @@ class Failure:
 
     raised: Raised | None
     ended: Ended
-    plan: Plan
+    plan: DryRunPlan
     certain: bool
     ran_out: bool
     first: bool
     resumed: Resumed | None = None
 
 
-def failure(failed: Failure, job: Job, target: Target) -> Finding | Unknown:
+def failure(failed: DryRunFailure, job: Job, target: Target) -> Finding | Unknown:
     """What the end of a run says of the job on its platform."""
     place = _place(failed, job)
     if reason := _not_the_platform(failed, job, target):
@@ -131,14 +121,14 @@ def code_deleted(ended: Ended, job: Job) -> Finding | None:
     )
 
 
-def place_of(path: str, line: int, job: Job, code: str = "") -> Place:
+def place_of(path: str, line: int, job: Job, code: str = "") -> SourceLocation:
     """A place as findings tell it: relative to the job's folder where it lies there."""
     if not path:
         return job.at
     file = Path(path)
     if file.is_relative_to(job.base):
         path = file.relative_to(job.base).as_posix()
-    return Place(path, line, 1 if line else 0, code or _line(file, line))
+    return SourceLocation(path, line, 1 if line else 0, code or _line(file, line))
 
 
 def _line(file: Path, line: int) -> str:
@@ -152,7 +142,7 @@ def _line(file: Path, line: int) -> str:
 # -- Where -------------------------------------------------------------------------------------
 
 
-def _place(failed: Failure, job: Job) -> Place:
+def _place(failed: DryRunFailure, job: Job) -> SourceLocation:
     frames = failed.raised.frames if failed.raised else ()
     if failed.raised and failed.raised.type == "SystemExit" and _of_parser(frames):
         return _said(failed, job)
@@ -160,10 +150,10 @@ def _place(failed: Failure, job: Job) -> Place:
     return place_of(own[-1].path, own[-1].line, job, own[-1].code) if own else job.at
 
 
-def _said(failed: Failure, job: Job) -> Place:
+def _said(failed: DryRunFailure, job: Job) -> SourceLocation:
     """Where the argument that a parser refuses is given: in the script that starts the job, if one does."""
     if job.at.path == COMMAND:
-        return Place(COMMAND, 0, 1, job.command)
+        return SourceLocation(COMMAND, 0, 1, job.command)
     complaint = failed.ended.output.rstrip().rpartition("\n")[2].split()
     refused = {word.rstrip(":,").partition("=")[0] for word in complaint}
     given = zip(job.argv, job.argv_at, strict=False)
@@ -185,7 +175,7 @@ def _own(frames: Sequence[Frame], job: Job) -> list[Frame]:
     ]
 
 
-def _via(failed: Failure, job: Job, place: Place) -> tuple[Place, ...]:
+def _via(failed: DryRunFailure, job: Job, place: SourceLocation) -> tuple[SourceLocation, ...]:
     """The calls on the way, and where the layer that failed was made."""
     frames = failed.raised.frames if failed.raised else ()
     places = [place_of(one.path, one.line, job, one.code) for one in _own(frames, job)]
@@ -198,7 +188,7 @@ def _via(failed: Failure, job: Job, place: Place) -> tuple[Place, ...]:
 # -- What --------------------------------------------------------------------------------------
 
 
-def _message(failed: Failure, found: Diagnosis) -> str:
+def _message(failed: DryRunFailure, found: Diagnosis) -> str:
     ended = "The dry run ended here."
     if failed.resumed:
         ended = f"The job ends here when it goes on from what it saved: {' '.join(failed.resumed.argv)}."
@@ -211,11 +201,11 @@ def _message(failed: Failure, found: Diagnosis) -> str:
 _SILENT = "The process ended itself without any error, as os._exit and some compiled code do."
 
 
-def _is_silent(failed: Failure, found: Diagnosis) -> bool:
+def _is_silent(failed: DryRunFailure, found: Diagnosis) -> bool:
     return failed.raised is None and not failed.ended.signal and found.root is None
 
 
-def _doubt(failed: Failure) -> str:
+def _doubt(failed: DryRunFailure) -> str:
     if failed.certain:
         return ""
     if failed.plan.batch:
@@ -236,7 +226,7 @@ class _Layer:
     code: str = ""
 
 
-def _layer(failed: Failure) -> _Layer:
+def _layer(failed: DryRunFailure) -> _Layer:
     said = (failed.raised.layer if failed.raised else None) or {}
     made = said.get("defined")
     made = made if isinstance(made, dict) else {}
@@ -258,7 +248,7 @@ def _shape(sizes: list[object]) -> str:
     return f"[{', '.join(str(size) for size in sizes[:8])}]"
 
 
-def _consequence(failed: Failure, found: Diagnosis) -> str:
+def _consequence(failed: DryRunFailure, found: Diagnosis) -> str:
     raised = failed.raised
     if failed.ended.signal:
         return failed.ended.why
@@ -267,7 +257,7 @@ def _consequence(failed: Failure, found: Diagnosis) -> str:
     return found.root.text if found.root else failed.ended.why
 
 
-def _fix(failed: Failure, found: Diagnosis, job: Job) -> str:
+def _fix(failed: DryRunFailure, found: Diagnosis, job: Job) -> str:
     layer = failed.raised.layer if failed.raised else None
     if _is_silent(failed, found):
         return "Look for os._exit in the job's code and in what it calls."
@@ -288,7 +278,7 @@ _ARGUMENT = re.compile(r"\w+=")
 # -- What the dry run cannot have --------------------------------------------------------------
 
 
-def _not_the_platform(failed: Failure, job: Job, target: Target) -> str:
+def _not_the_platform(failed: DryRunFailure, job: Job, target: Target) -> str:
     """Why the failure may not be one on the platform; empty where it is one."""
     ended, raised = failed.ended, failed.raised
     if ended.limit:
@@ -333,7 +323,7 @@ _OF_PATHS = ("FileNotFoundError", "NotADirectoryError", "PermissionError")
 _NO_FOLDER = re.compile(r"non-existent directory|No such file or directory")
 
 
-def _counts_gpus(failed: Failure, job: Job) -> bool:
+def _counts_gpus(failed: DryRunFailure, job: Job) -> bool:
     """Whether the job asks a library for which none is pretended for a GPU, and stops without one."""
     raised = failed.raised
     own = _own(raised.frames, job) if raised else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from epochzero.check.dryrun.attempt import Attempt
+from epochzero.check.dryrun.attempt import DryRunAttempt
 from epochzero.check.dryrun.findings import place_of
 from epochzero.check.dryrun.memory.advice import advise
 from epochzero.check.dryrun.memory.estimate import Memory, estimate
@@ -21,11 +21,9 @@ from epochzero.check.job.model import Job
 from epochzero.check.target.model import GPU, Target
 from epochzero.errors import InputError
 
-__all__ = ["corrected_by", "memory_of", "trace_of_run", "variables_of"]
-
 
 def memory_of(
-    runs: Iterable[Attempt],
+    runs: Iterable[DryRunAttempt],
     job: Job,
     target: Target,
     environment: Mapping[str, str],
@@ -71,7 +69,7 @@ def variables_of(job: Job, target: Target, environment: Mapping[str, str]) -> Ma
     return {**environment, **(target.environment or {}), **set_for_job}
 
 
-def trace_of_run(run: Attempt, job: Job) -> Trace | str:
+def trace_of_run(run: DryRunAttempt, job: Job) -> Trace | str:
     """What the job allocates on its GPU; why it is not known."""
     try:
         trace = trace_of(line for one in run.of(Allocated) for line in one.lines)

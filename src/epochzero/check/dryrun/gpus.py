@@ -10,8 +10,6 @@ from epochzero.check.program.model import Program
 from epochzero.check.target.gpus import presets
 from epochzero.check.target.model import GPU, Target
 
-__all__ = ["DEFAULT", "not_pretended", "pretended_gpus"]
-
 DEFAULT = "A100 80GB"
 _ASKS = re.compile(r"\bcuda\b")
 _TORCH = frozenset(["accelerate", "lightning", "pytorch_lightning", "torch", "transformers"])

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from epochzero.check.dryrun.attempt import Attempt, Hear, Plan, attempt
+from epochzero.check.dryrun.attempt import DryRunAttempt, DryRunPlan, Hear, attempt
 from epochzero.check.dryrun.contain.model import Limits
 from epochzero.check.dryrun.gpu_memory import corrected_by, trace_of_run, variables_of
 from epochzero.check.dryrun.memory.fit import Largest, largest, smallest_gpu
@@ -21,8 +21,6 @@ from epochzero.check.program.model import Program
 from epochzero.check.program.parsers.model import OptionSpec, Parsed
 from epochzero.check.program.values import Constant
 from epochzero.check.target.model import GPU, Target
-
-__all__ = ["Option", "largest_of", "option_of", "smallest_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +78,7 @@ def _told(parsed: Parsed, option: OptionSpec) -> Option | None:
 
 
 def smallest_of(
-    runs: Sequence[Attempt], job: Job, gpu: GPU, history: Sequence[PastPeak] = ()
+    runs: Sequence[DryRunAttempt], job: Job, gpu: GPU, history: Sequence[PastPeak] = ()
 ) -> GPU | None:
     """The preset with the least memory that is enough for a job that was run as on a GPU."""
     trace = _trace(runs, job)
@@ -93,8 +91,8 @@ def smallest_of(
 def largest_of(
     job: Job,
     option: Option,
-    known: Sequence[Attempt],
-    plan: Plan,
+    known: Sequence[DryRunAttempt],
+    plan: DryRunPlan,
     target: Target,
     limits: Limits,
     environment: Mapping[str, str],
@@ -135,7 +133,7 @@ def largest_of(
     )
 
 
-def _trace(runs: Sequence[Attempt], job: Job) -> Trace | None:
+def _trace(runs: Sequence[DryRunAttempt], job: Job) -> Trace | None:
     """What a job allocates in the first of its runs on a pretended GPU; None where that is not known."""
     found = next((trace_of_run(run, job) for run in runs if run.plan.mode == "fake"), None)
     return found if isinstance(found, Trace) else None

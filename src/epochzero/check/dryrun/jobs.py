@@ -10,17 +10,15 @@ from functools import partial
 from epochzero.check.data import DataSet
 from epochzero.check.dryrun.contain.model import Limits
 from epochzero.check.dryrun.gpus import not_pretended, pretended_gpus
-from epochzero.check.dryrun.handed import Handed
+from epochzero.check.dryrun.inherited_files import Handed
 from epochzero.check.dryrun.inverse import Option, option_of
-from epochzero.check.dryrun.model import DryRun, Made
+from epochzero.check.dryrun.model import DryRun, ProvidedFiles
 from epochzero.check.dryrun.run import dry_run
 from epochzero.check.dryrun.synthesize import over_made_data
 from epochzero.check.findings import Unknown
 from epochzero.check.program.model import Program
 from epochzero.check.request import CheckRequest
 from epochzero.check.target.model import Target
-
-__all__ = ["dry_run_all"]
 
 
 def dry_run_all(
@@ -62,7 +60,7 @@ def _dry_run(
     handed: Handed | None,
     program: Program,
     platform: Target,
-    made: Sequence[Made],
+    made: Sequence[ProvidedFiles],
     regular: bool,
 ) -> DryRun:
     """One dry run; an irregular one, over corner cases of the data, shares nothing with other jobs."""

@@ -5,24 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
-from epochzero.check.findings import Finding, Place, Unknown
+from epochzero.check.findings import Finding, SourceLocation, Unknown
 
 if TYPE_CHECKING:
     from epochzero.check.dryrun.memory.estimate import Memory
     from epochzero.check.dryrun.memory.fit import Largest
     from epochzero.check.target.model import GPU
 
-__all__ = [
-    "PARTS",
-    "Assumption",
-    "DryRun",
-    "Effects",
-    "Ending",
-    "Made",
-    "Mode",
-    "Part",
-    "Written",
-]
 
 Mode: TypeAlias = Literal["real", "fake"]
 """With true values, on the CPU; or with shapes, as the platform's GPUs would see them."""
@@ -57,7 +46,7 @@ class Part:
 
     name: str
     phase: str
-    place: Place
+    place: SourceLocation
     reached: bool
     condition: str = ""
 
@@ -73,11 +62,11 @@ class Assumption:
     """
 
     what: str
-    place: Place
+    place: SourceLocation
     count: int = 1
 
 
-class Made(NamedTuple):
+class ProvidedFiles(NamedTuple):
     """What is put where a dry run looks for it: data that are made, files of the jobs before.
 
     Attributes:

@@ -23,9 +23,7 @@ from typing import IO, Any
 from epochzero.check.dryrun.child.guard import SCRATCH_VARIABLE
 from epochzero.check.dryrun.contain import best_containment, launcher
 from epochzero.check.dryrun.contain.environment import contained_environment
-from epochzero.check.dryrun.contain.model import Change, Containment, Ended, Limits, Means
-
-__all__ = ["RECORDS_DESCRIPTOR", "SPEC_DESCRIPTOR", "end_all", "run_contained"]
+from epochzero.check.dryrun.contain.model import Containment, Ended, FileChange, Limits, Means
 
 SPEC_DESCRIPTOR = 3
 RECORDS_DESCRIPTOR = 4
@@ -273,7 +271,9 @@ def _ended(
     limit = str(account.get("limit", ""))
     code, name = _decoded(status)
     changes = [
-        Change(Path(c["path"]), c["how"], c["bytes"], keep / str(n) if keep and c["kept"] else None)
+        FileChange(
+            Path(c["path"]), c["how"], c["bytes"], keep / str(n) if keep and c["kept"] else None
+        )
         for n, c in enumerate(account.get("changes", []))
     ]
     return Ended(

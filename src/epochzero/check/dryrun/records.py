@@ -7,27 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-__all__ = [
-    "Allocated",
-    "Assumed",
-    "Configured",
-    "Ended",
-    "Frame",
-    "NaN",
-    "Network",
-    "Raised",
-    "Reached",
-    "Record",
-    "Resumed",
-    "Saved",
-    "Shortened",
-    "Site",
-    "Spawned",
-    "Started",
-    "Unfit",
-    "read",
-]
-
 MOST_RECORDS = 10_000
 LONGEST_TEXT = 8000
 

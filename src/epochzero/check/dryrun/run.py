@@ -12,24 +12,33 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from epochzero.check.dryrun.agree import Outcome, agreed
-from epochzero.check.dryrun.attempt import Attempt, Hear, Plan, attempt
+from epochzero.check.dryrun.attempt import DryRunAttempt, DryRunPlan, Hear, attempt
 from epochzero.check.dryrun.contain.model import Ended, Limits
 from epochzero.check.dryrun.effects import effects_of
 from epochzero.check.dryrun.findings import (
     FAILURES,
     OUT_OF_TIME,
-    Failure,
+    DryRunFailure,
     code_deleted,
     failure,
     nan_loss,
     place_of,
 )
 from epochzero.check.dryrun.gpu_memory import memory_of
-from epochzero.check.dryrun.handed import Handed
+from epochzero.check.dryrun.inherited_files import Handed
 from epochzero.check.dryrun.inverse import Option, largest_of, smallest_of
 from epochzero.check.dryrun.memory.history import PastPeak
-from epochzero.check.dryrun.model import PARTS, Assumption, DryRun, Ending, Made, Mode, Part
+from epochzero.check.dryrun.model import (
+    PARTS,
+    Assumption,
+    DryRun,
+    Ending,
+    Mode,
+    Part,
+    ProvidedFiles,
+)
+from epochzero.check.dryrun.parallel_runs import together
+from epochzero.check.dryrun.reconciliation import Outcome, agreed
 from epochzero.check.dryrun.records import (
     Allocated,
     Assumed,
@@ -42,12 +51,9 @@ from epochzero.check.dryrun.records import (
     Site,
 )
 from epochzero.check.dryrun.records import Ended as Finished
-from epochzero.check.dryrun.together import together
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.job.model import Job
 from epochzero.check.target.model import GPU, Target
-
-__all__ = ["dry_run"]
 
 SECOND_SHARE = 1 / 3
 """Of the time, where a smaller batch may have to be tried besides."""
@@ -69,7 +75,7 @@ class _Tried:
         ran_out: whether the time was over before another attempt could make it certain.
     """
 
-    last: Attempt
+    last: DryRunAttempt
     records: tuple[Record, ...]
     certain: bool
     ended: tuple[Ended, ...]
@@ -89,7 +95,7 @@ def dry_run(
     environment: Mapping[str, str],
     gpus: Sequence[GPU] = (),
     first: bool = True,
-    made: Sequence[Made] = (),
+    made: Sequence[ProvidedFiles] = (),
     handed: Handed | None = None,
     fit: Option | None = None,
     history: Sequence[PastPeak] = (),
@@ -114,7 +120,7 @@ def dry_run(
     modes: tuple[Mode, ...] = ("real", "fake") if gpus else ("real",)
     devices = len(target.gpus or ()) or 1
     plans = [
-        Plan(mode, gpus, devices, made=(*made, *(handed.so_far(mode) if handed else ())))
+        DryRunPlan(mode, gpus, devices, made=(*made, *(handed.so_far(mode) if handed else ())))
         for mode in modes
     ]
     tried = together(
@@ -155,7 +161,7 @@ def dry_run(
 
 def _tried(
     job: Job,
-    plan: Plan,
+    plan: DryRunPlan,
     limits: Limits,
     environment: Mapping[str, str],
     handed: Handed | None,
@@ -163,7 +169,7 @@ def _tried(
 ) -> _Tried:
     end = time.monotonic() + limits.seconds
 
-    def within(seconds: float, plan: Plan) -> Attempt:
+    def within(seconds: float, plan: DryRunPlan) -> DryRunAttempt:
         keep = handed.folder() if handed else None
         return attempt(job, plan, replace(limits, seconds=seconds), environment, hear, keep)
 
@@ -188,7 +194,7 @@ def _tried(
     return _Tried(again, _both(once, again), not next_plan.batch, ended)
 
 
-def _may_be_too_much(plan: Plan) -> bool:
+def _may_be_too_much(plan: DryRunPlan) -> bool:
     """Whether the CPU runs what is meant for a GPU, and may need smaller batches."""
     return plan.mode == "real" and bool(plan.gpus)
 
@@ -202,7 +208,7 @@ def _alike(one: Raised, other: Raised | None) -> bool:
     )
 
 
-def _next(once: Attempt, certain: bool) -> Plan | None:
+def _next(once: DryRunAttempt, certain: bool) -> DryRunPlan | None:
     """What is tried besides.
 
     Whole loops, where an error may come of shortened ones; a small batch, where the CPU is too slow or has
@@ -217,7 +223,7 @@ def _next(once: Attempt, certain: bool) -> Plan | None:
     return None
 
 
-def _both(first: Attempt, again: Attempt) -> tuple[Record, ...]:
+def _both(first: DryRunAttempt, again: DryRunAttempt) -> tuple[Record, ...]:
     """What was learned in two runs; how it ended is told by the second alone."""
     shortened = (Shortened,) if again.plan.whole else ()
     told_again = (Allocated, Raised, Finished, Resumed, *shortened)
@@ -240,7 +246,7 @@ def _answer(tried: _Tried, job: Job, target: Target, first: bool) -> Finding | U
         over = run.of(Finished)[-1]
         place = place_of(over.path, over.line, job)
         return Unknown("what comes after this line", OUT_OF_TIME, place)
-    failed = Failure(
+    failed = DryRunFailure(
         run.raised, run.ended, run.plan, tried.certain, tried.ran_out, first, run.resumed
     )
     return failure(failed, job, target)

@@ -15,20 +15,18 @@ from pathlib import Path
 
 from epochzero.check.data import DataSet
 from epochzero.check.dryrun.findings import OUT_OF_TIME
-from epochzero.check.dryrun.model import Assumption, DryRun, Made
-from epochzero.check.dryrun.together import together
+from epochzero.check.dryrun.model import Assumption, DryRun, ProvidedFiles
+from epochzero.check.dryrun.parallel_runs import together
 from epochzero.check.findings import Finding, Unknown
 from epochzero.data import CORNERS, REGULAR, Profile, read_profile, synthesize
 from epochzero.data.formats import format_of
-
-__all__ = ["over_made_data"]
 
 RECORDS = 300
 WORKERS = 2
 _OF_CODE = ("library_not_found", "not_implemented", "syntax_error", "undefined_variable")
 """Categories of failures that no other data would prevent."""
 
-Run = Callable[[Sequence[Made], bool], DryRun]
+Run = Callable[[Sequence[ProvidedFiles], bool], DryRun]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,14 +90,14 @@ def _written(known: Profile, folder: Path) -> Sequence[Path]:
 
 def _placed(
     made: Mapping[DataSet, Path], folder: Path, trial: _Trial | None = None
-) -> Sequence[Made]:
+) -> Sequence[ProvidedFiles]:
     """All data sets where the job looks for them; one of them as in the trial."""
     placed = []
     for data, cases in made.items():
         source = cases / (trial.case if trial and trial.data == data else REGULAR)
         if format_of(Path(data.path)) is not None:
             source = next(file for file in sorted(source.rglob("*")) if file.is_file())
-        placed.append(Made(str(source), os.path.abspath(folder / data.path)))
+        placed.append(ProvidedFiles(str(source), os.path.abspath(folder / data.path)))
     return placed
 
 

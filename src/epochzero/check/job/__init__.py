@@ -12,14 +12,14 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from epochzero.check.findings import Place
+from epochzero.check.findings import SourceLocation
 from epochzero.check.job.command import follow
-from epochzero.check.job.model import COMMAND, Job, Source, Submission, Word
+from epochzero.check.job.model import COMMAND, CommandSource, Job, Submission, Word
 from epochzero.check.job.setting import Record, Script, Setting
 from epochzero.errors import InputError
 from epochzero.file_access import is_folder
 
-__all__ = ["Job", "Source", "Submission", "read_job"]
+__all__ = ["CommandSource", "Job", "Submission", "read_job"]
 
 
 def read_job(
@@ -58,7 +58,7 @@ def read_job(
 def _words(arguments: Sequence[str], command: str) -> list[Word]:
     words, column = [], 1
     for text in arguments:
-        words.append(Word(text, Place(COMMAND, 0, column, command)))
+        words.append(Word(text, SourceLocation(COMMAND, 0, column, command)))
         column += len(shlex.quote(text)) + 1
     return words
 

@@ -10,13 +10,11 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 
-from epochzero.check.findings import Place
+from epochzero.check.findings import SourceLocation
 from epochzero.check.job.catalogue import Launcher, Option, launchers, take
 from epochzero.check.job.meanings import slurm_seconds
 from epochzero.check.job.model import Job, Word
 from epochzero.check.job.setting import Script, Setting
-
-__all__ = ["launcher_of", "note_directives", "options_of", "variables_of"]
 
 _BEHIND_A_BLANK = re.compile(r"#[ \t]+SBATCH[ \t]+-\S")
 _MEMORY = re.compile(r"\d+[KMGT]?B?", re.IGNORECASE)
@@ -81,7 +79,7 @@ def _refused(launcher: Launcher, line: str) -> Iterator[tuple[str, bool]]:
     except ValueError:
         yield "A quote is not closed.", False
         return
-    taken = take(launcher, [Word(text, Place("")) for text in texts])
+    taken = take(launcher, [Word(text, SourceLocation("")) for text in texts])
     for option, value in taken.options:
         if option.name not in {known.name for known in launcher.options.values()}:
             yield from _unknown(launcher, option.name)

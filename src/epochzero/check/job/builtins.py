@@ -11,11 +11,9 @@ from pathlib import Path
 
 from epochzero.check.job.condition import Outcome, compared, outcome_of
 from epochzero.check.job.environments import activate
-from epochzero.check.job.model import Source, Word
+from epochzero.check.job.model import CommandSource, Word
 from epochzero.check.job.setting import Script, Setting, read_text
 from epochzero.errors import InputError
-
-__all__ = ["BUILTINS", "COMMANDS", "Builtins", "Follow", "readable", "switch", "write"]
 
 Follow = Callable[[Sequence[Word], Setting], None]
 """What is done with a command that is not the shell's own."""
@@ -97,7 +95,7 @@ class Builtins(ABC):
     def activate(self, words: Sequence[Word]) -> Outcome:
         """``module load``, ``conda activate``, ``source venv/bin/activate``."""
         draft = self.setting.draft
-        found = Source(words[0].place, " ".join(word.text for word in words))
+        found = CommandSource(words[0].place, " ".join(word.text for word in words))
         self.setting.draft = replace(draft, activated=(*draft.activated, found))
         activate(words, self.setting)
         self.setting.blind = True
@@ -233,7 +231,7 @@ def write(setting: Setting, word: Word) -> None:
         setting.fetched = f"> {word.text}"
 
 
-def _note(setting: Setting, into: list[Source], word: Word) -> None:
+def _note(setting: Setting, into: list[CommandSource], word: Word) -> None:
     if setting.sure and not setting.lost:
         into.append(setting.written(word))
 

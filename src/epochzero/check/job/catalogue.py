@@ -16,8 +16,6 @@ from importlib.resources import files
 
 from epochzero.check.job.model import Word
 
-__all__ = ["Launcher", "Option", "Taken", "launchers", "modules", "take"]
-
 
 @dataclass(frozen=True, slots=True)
 class Option:

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from epochzero.check.findings import Place
+from epochzero.check.findings import SourceLocation
 from epochzero.check.job import batch, compose, kubernetes
 from epochzero.check.job.builtins import BUILTINS, readable, switch
 from epochzero.check.job.catalogue import Launcher, Option, Taken, launchers, modules, take
@@ -25,7 +25,7 @@ from epochzero.check.job.environments import (
 )
 from epochzero.check.job.make import recipes
 from epochzero.check.job.meanings import MEANINGS, totals, with_said
-from epochzero.check.job.model import COMMAND, Source, Word
+from epochzero.check.job.model import COMMAND, CommandSource, Word
 from epochzero.check.job.nodes import entry, scalars
 from epochzero.check.job.python import (
     is_python,
@@ -42,8 +42,6 @@ from epochzero.check.job.setting import AT_HOME, MOST_DEPTH, Record, Script, Set
 from epochzero.check.job.shell import run_script
 from epochzero.errors import InputError
 from epochzero.file_access import is_file, is_folder, open_file
-
-__all__ = ["follow"]
 
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
 _SHELL_VALUES = frozenset({"-o", "+o", "-O", "+O", "--rcfile", "--init-file"})
@@ -211,7 +209,7 @@ def _inner(setting: Setting) -> Setting:
 def _program(word: Word, setting: Setting) -> None:
     """Notes a program that the script calls."""
     if setting.sure and word.known:
-        setting.record.programs.append(Source(word.place, word.text))
+        setting.record.programs.append(CommandSource(word.place, word.text))
 
 
 def _other(words: Sequence[Word], setting: Setting) -> None:
@@ -538,9 +536,9 @@ def _make(named: Word | None, words: Sequence[Word], setting: Setting) -> None:
         text = read_text(path)
     except InputError as error:
         reason = str(error).removeprefix(f"{path}: ")
-        setting.record.unknown(setting.label(path), reason, Place(COMMAND))
+        setting.record.unknown(setting.label(path), reason, SourceLocation(COMMAND))
         return
-    for asked in targets or [Word("", Place(COMMAND))]:
+    for asked in targets or [Word("", SourceLocation(COMMAND))]:
         try:
             lines = list(recipes(text, asked.text, given))
         except KeyError:

@@ -25,8 +25,6 @@ from epochzero.check.job.setting import Script, read_text
 from epochzero.errors import InputError
 from epochzero.file_access import is_file
 
-__all__ = ["NAMES", "is_compose", "services_of"]
-
 NAMES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
 """Of the file when none is named, in the order in which they are looked for."""
 MOST_EXTENDED, MOST_MERGED = 3, 10

@@ -14,7 +14,6 @@ from epochzero.check.job.setting import Setting
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["Outcome", "compared", "opposite", "outcome_of", "tested"]
 
 Outcome = Enum("Outcome", ["TRUE", "FALSE", "MAYBE", "DONE"])
 """Of a command: known, not known, or that of a command that is taken to succeed."""

@@ -4,18 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from epochzero.check.findings import Place
-from epochzero.check.job.model import Job, Source, Word
-
-__all__ = [
-    "ENGINES",
-    "SHARED_MEMORY_BYTES",
-    "Container",
-    "has_no_gpus",
-    "is_offline",
-    "option",
-    "user_of",
-]
+from epochzero.check.findings import SourceLocation
+from epochzero.check.job.model import CommandSource, Job, Word
 
 ENGINES = ("docker", "podman", "nerdctl", "compose")
 """What gives a container nothing of the machine that is not asked for."""
@@ -37,13 +27,13 @@ class Container:
     """
 
     draft: Job
-    place: Place
+    place: SourceLocation
     words: tuple[Word, ...]
     text: Word | None = None
     folder: Word | None = None
 
 
-def option(job: Job, name: str) -> Source | None:
+def option(job: Job, name: str) -> CommandSource | None:
     """What the container is started with by this name of docker's options; None for nothing."""
     found = (job.said.get(f"{engine} {name}") for engine in ENGINES)
     return next((one for one in found if one is not None), None)

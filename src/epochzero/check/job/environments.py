@@ -17,14 +17,6 @@ from epochzero.check.job.model import Word
 from epochzero.check.job.setting import Setting
 from epochzero.file_access import open_file
 
-__all__ = [
-    "activate",
-    "conda_environment",
-    "interpreter_of",
-    "interpreter_of_script",
-    "project_environment",
-]
-
 LARGEST_TEXT_BYTES = 1 << 20
 
 _BRINGS_PYTHON = re.compile(r"python|conda|mamba|torch|tensorflow|jax|miniforge", re.IGNORECASE)

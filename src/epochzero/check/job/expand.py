@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from epochzero.check.findings import Place
+from epochzero.check.findings import SourceLocation
 from epochzero.check.job.model import Word
 from epochzero.check.job.setting import Setting, Value
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["arithmetic", "between", "one", "text_of", "words_of"]
 
 MOST_BRACES = 100
 _EXPANSIONS = frozenset(
@@ -61,7 +60,7 @@ def words_of(node: Node, setting: Setting) -> list[Word]:
     return list(_joined(_pieces(node, setting, quoted=False), place))
 
 
-def one(node: Node | None, setting: Setting, place: Place) -> Word:
+def one(node: Node | None, setting: Setting, place: SourceLocation) -> Word:
     """The one word that a value becomes, as on the right of ``=``, where nothing is split."""
     if node is None:
         return Word("", place)
@@ -72,13 +71,13 @@ def one(node: Node | None, setting: Setting, place: Place) -> Word:
     return Word(text, place, known=False, parts=tuple((p.text, p.known) for p in pieces))
 
 
-def between(node: Node, setting: Setting, place: Place) -> Word:
+def between(node: Node, setting: Setting, place: SourceLocation) -> Word:
     """The text of a here-document, with its expansions."""
     pieces = _mixed(node, node.start_byte, node.end_byte, setting)
     return next(_word(pieces, place), Word("", place))
 
 
-def _joined(pieces: Sequence[_Piece], place: Place) -> Iterator[Word]:
+def _joined(pieces: Sequence[_Piece], place: SourceLocation) -> Iterator[Word]:
     """Pieces as words: known ones are split at blanks where the shell does."""
     parts: list[_Piece] = []
     for piece in pieces:
@@ -95,7 +94,7 @@ def _joined(pieces: Sequence[_Piece], place: Place) -> Iterator[Word]:
     yield from _word(parts, place)
 
 
-def _word(parts: Sequence[_Piece], place: Place) -> Iterator[Word]:
+def _word(parts: Sequence[_Piece], place: SourceLocation) -> Iterator[Word]:
     """The word of some pieces; none of none."""
     text = "".join(part.text for part in parts)
     if all(part.known for part in parts):
@@ -294,7 +293,11 @@ def _expansion(node: Node, setting: Setting, quoted: bool) -> list[_Piece]:
         return _or_default(operator.type, name, value, argument, source, quoted, every, setting)
     if operator.type == ":" and every:
         # The parameters of a script count from 1.
-        items = (Word("", Place("")), *value) if name == "@" and isinstance(value, tuple) else value
+        items = (
+            (Word("", SourceLocation("")), *value)
+            if name == "@" and isinstance(value, tuple)
+            else value
+        )
         return _sliced(items, argument, quoted) or unknown
     changed = _changed(operator.type, value, argument)
     return unknown if changed is None else [_Piece(changed, split=not quoted)]
@@ -365,7 +368,7 @@ def _or_default(
         return unknown
     if operator in (":+", "+"):
         missing = not missing
-        value = Word("", Place(""))
+        value = Word("", SourceLocation(""))
     if not missing:
         return _of_value(name, value, source, quoted, every=every)
     return unknown if argument is None else [_Piece(argument, split=not quoted)]
@@ -541,7 +544,7 @@ def _whole(node: Node, setting: Setting) -> int | None:
     if node.type in ("word", "variable_name") and not _WHOLE.fullmatch(text):
         value = _look_up(text, setting)
         return int(value.text) if isinstance(value, Word) and _is_whole(value) else None
-    word = one(node, setting, Place(""))
+    word = one(node, setting, SourceLocation(""))
     return int(word.text) if _is_whole(word) else None
 
 

@@ -17,8 +17,6 @@ from epochzero.check.job.model import Job, Word
 from epochzero.check.job.nodes import entries, entry, listed, place_of, scalars, written
 from epochzero.check.job.setting import Script
 
-__all__ = ["containers_of"]
-
 MOST_NODES = 20_000
 _REFERENCE = re.compile(r"\$\(([A-Za-z_]\w*)\)")
 _SETS = {

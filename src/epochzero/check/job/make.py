@@ -10,8 +10,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["Line", "recipes"]
-
 _MOST_NESTED = 20
 _VARIABLE = re.compile(r"(?:export\s+)?([\w.-]+)\s*(::?=|\?=|\+=|=)\s*(.*)")
 _RULE = re.compile(r"([^\s:=#][^:=#]*?)\s*::?(?!=)\s*([^;=]*)$")
@@ -19,7 +17,7 @@ _REFERENCE = re.compile(r"\$(?:\((\w[\w.-]*)\)|\{(\w[\w.-]*)\}|(@)|(\$))")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class RecipeLine:
     """A line of a recipe, with its variables replaced.
 
     Attributes:
@@ -84,7 +82,7 @@ def _assign(made: _Makefile, name: str, sign: str, value: str) -> None:
         made.variables[name] = value
 
 
-def recipes(text: str, target: str, given: Mapping[str, str]) -> Iterator[Line]:
+def recipes(text: str, target: str, given: Mapping[str, str]) -> Iterator[RecipeLine]:
     """The lines that make runs for a target, those of what it needs first.
 
     Args:
@@ -103,14 +101,14 @@ def recipes(text: str, target: str, given: Mapping[str, str]) -> Iterator[Line]:
     yield from _of_target(made, target, set(), 0)
 
 
-def _of_target(made: _Makefile, target: str, done: set[str], depth: int) -> Iterator[Line]:
+def _of_target(made: _Makefile, target: str, done: set[str], depth: int) -> Iterator[RecipeLine]:
     if target in done or depth > _MOST_NESTED:
         return
     done.add(target)
     for need in made.needs.get(target, ()):
         yield from _of_target(made, need, done, depth + 1)
     for row, line in made.lines.get(target, ()):
-        yield Line(target, row, _expanded(line.lstrip("@-+ "), made, target, 0))
+        yield RecipeLine(target, row, _expanded(line.lstrip("@-+ "), made, target, 0))
 
 
 def _expanded(text: str, made: _Makefile, target: str, depth: int) -> str:

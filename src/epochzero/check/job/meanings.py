@@ -6,9 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from epochzero.check.job.model import Job, Source, Word
-
-__all__ = ["MEANINGS", "bytes_of", "count_of", "seconds_of", "slurm_seconds", "totals", "with_said"]
+from epochzero.check.job.model import CommandSource, Job, Word
 
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 _QUANTITY = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)\s*([kmgtp]?)(i?)b?", re.IGNORECASE)
@@ -62,7 +60,7 @@ def _is_count(text: str) -> bool:
 
 def with_said(job: Job, launcher: str, name: str, value: Word) -> Job:
     """The job, with where an argument of a launcher stands."""
-    source = Source(value.place, value.text)
+    source = CommandSource(value.place, value.text)
     return replace(job, said={**job.said, name: source, f"{launcher} {name}": source})
 
 
@@ -181,7 +179,7 @@ def _output(job: Job, value: Word) -> Job:
     # Patterns such as %j stand for what only the run knows; the folder is known all the same.
     if not value.known or not value.text:
         return job
-    return replace(job, writes=(*job.writes, Source(value.place, value.text)))
+    return replace(job, writes=(*job.writes, CommandSource(value.place, value.text)))
 
 
 def _environment(job: Job, value: Word) -> Job:

@@ -6,22 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from epochzero.check.findings import Place, Unknown
-
-__all__ = ["COMMAND", "Job", "ScriptProblem", "Source", "Submission", "Word"]
+from epochzero.check.findings import SourceLocation, Unknown
 
 COMMAND = "<command>"
 """The path of places on the command line itself."""
 
 
-_AT = Place(COMMAND)
+_AT = SourceLocation(COMMAND)
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class CommandSource:
     """Where a part of the job was said: a file of it or the command line itself."""
 
-    place: Place
+    place: SourceLocation
     text: str
 
     @property
@@ -44,7 +42,7 @@ class Word:
     """
 
     text: str
-    place: Place
+    place: SourceLocation
     known: bool = True
     many: bool = False
     parts: tuple[tuple[str, bool], ...] = ()
@@ -65,7 +63,7 @@ class ScriptProblem:
     """
 
     kind: str
-    place: Place
+    place: SourceLocation
     text: str
     certain: bool
 
@@ -153,29 +151,29 @@ class Job:
     mounts: Mapping[str, str] = field(default_factory=dict)
     read_only: frozenset[str] = frozenset()
     working_folder: str = ""
-    installs: tuple[Source, ...] = ()
+    installs: tuple[CommandSource, ...] = ()
     requires: tuple[str, ...] = ()
-    activated: tuple[Source, ...] = ()
+    activated: tuple[CommandSource, ...] = ()
     prefix: str | None = ""
     interpreter: Path | None = None
-    entered: tuple[Source, ...] = ()
-    programs: tuple[Source, ...] = ()
-    writes: tuple[Source, ...] = ()
-    makes: tuple[Source, ...] = ()
+    entered: tuple[CommandSource, ...] = ()
+    programs: tuple[CommandSource, ...] = ()
+    writes: tuple[CommandSource, ...] = ()
+    makes: tuple[CommandSource, ...] = ()
     problems: tuple[ScriptProblem, ...] = ()
     in_background: bool = False
     waits: int = 0
     stops_at_error: bool = False
-    said: Mapping[str, Source] = field(default_factory=dict)
+    said: Mapping[str, CommandSource] = field(default_factory=dict)
     command: str = ""
-    at: Place = _AT
-    argv_at: tuple[Place, ...] = ()
+    at: SourceLocation = _AT
+    argv_at: tuple[SourceLocation, ...] = ()
     unsure: frozenset[int] = frozenset()
     complete: bool = True
     certain: bool = True
     fault: str = ""
     root: Path | None = None
-    code: Source | None = None
+    code: CommandSource | None = None
 
     @property
     def base(self) -> Path:
@@ -192,7 +190,7 @@ class Job:
         """Whether it is a program that can be read; else there are only the scripts around it."""
         return bool(self.script or self.module or self.code) and not self.fault
 
-    def says(self, place: Place | None) -> bool:
+    def says(self, place: SourceLocation | None) -> bool:
         """Whether a place is one of its command line, wherever that is written."""
         return place is not None and (
             place.path == COMMAND or place == self.at or place in self.argv_at

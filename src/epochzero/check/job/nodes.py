@@ -6,10 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import yaml
 
-from epochzero.check.findings import Place
+from epochzero.check.findings import SourceLocation
 from epochzero.check.job.setting import Script
-
-__all__ = ["entries", "entry", "listed", "place_of", "scalars", "written"]
 
 
 def entries(node: yaml.Node | None) -> Iterator[tuple[str, yaml.Node]]:
@@ -44,7 +42,7 @@ def scalars(node: yaml.Node | None) -> Iterator[tuple[str, str, int]]:
             yield key, value.value, value.start_mark.line
 
 
-def place_of(script: Script, node: yaml.Node) -> Place:
+def place_of(script: Script, node: yaml.Node) -> SourceLocation:
     """Where a node stands; a block of text begins on the line after its sign."""
     block = isinstance(node, yaml.ScalarNode) and node.style in ("|", ">")
     return script.place(node.start_mark.line + block, 0 if block else node.start_mark.column)

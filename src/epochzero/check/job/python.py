@@ -10,24 +10,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from epochzero.check.findings import Place
+from epochzero.check.findings import SourceLocation
 from epochzero.check.job.environments import interpreter_of
 from epochzero.check.job.meanings import totals
-from epochzero.check.job.model import COMMAND, Job, Source, Word
+from epochzero.check.job.model import COMMAND, CommandSource, Job, Word
 from epochzero.check.job.setting import AT_HOME, Setting, read_text
 from epochzero.errors import InputError
 from epochzero.file_access import current, is_file, is_folder
-
-__all__ = [
-    "is_python",
-    "nearest",
-    "note_requirements",
-    "pip_install",
-    "run_code",
-    "run_module",
-    "run_script_file",
-    "split",
-]
 
 MOST_LOOKED_AT = 5000
 _PYTHON = re.compile(r"(python|pythonw|pypy)[0-9.]*(\.exe)?")
@@ -168,7 +157,7 @@ def run_code(code: Word, words: Sequence[Word], setting: Setting, program: str) 
         setting.record.unknown(f"`{program}`", "what its program is depends on the run", code.place)
         return
     job = _job(words, setting, program)
-    _emit(replace(job, code=Source(code.place, code.text)), setting)
+    _emit(replace(job, code=CommandSource(code.place, code.text)), setting)
 
 
 def _import_folders(setting: Setting) -> list[Path]:
@@ -329,7 +318,7 @@ def pip_install(words: Sequence[Word], setting: Setting) -> bool:
     """
     if not words or words[0].text != "install":
         return False
-    place: Place = words[0].place
-    source = Source(place, " ".join(word.text for word in words[1:]))
+    place: SourceLocation = words[0].place
+    source = CommandSource(place, " ".join(word.text for word in words[1:]))
     setting.draft = replace(setting.draft, installs=(*setting.draft.installs, source))
     return True

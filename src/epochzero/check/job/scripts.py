@@ -13,8 +13,6 @@ from epochzero.check.job.model import COMMAND, Word
 from epochzero.check.job.setting import Script, Setting
 from epochzero.file_access import open_file
 
-__all__ = ["fault_of", "note_line_ends", "note_not_executable"]
-
 PROGRAM_SECONDS = 4.0
 _PLACES = "/bin:/usr/bin:/usr/local/bin"
 _FAULT = re.compile(r"^\S*bash: line (\d+): (.*)", re.MULTILINE)

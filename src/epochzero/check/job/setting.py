@@ -8,23 +8,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from epochzero.check.findings import Place, Unknown
-from epochzero.check.job.model import COMMAND, Job, ScriptProblem, Source, Word
+from epochzero.check.findings import SourceLocation, Unknown
+from epochzero.check.job.model import COMMAND, CommandSource, Job, ScriptProblem, Word
 from epochzero.errors import InputError
 from epochzero.file_access import is_folder, open_file
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = [
-    "AT_HOME",
-    "Function",
-    "Record",
-    "Script",
-    "Setting",
-    "Value",
-    "read_text",
-]
 
 LARGEST_BYTES = 4 << 20
 MOST_JOBS = 100
@@ -77,17 +68,17 @@ class Script:
     line: int = 1
     path: str = ""
 
-    def place(self, row: int, column: int = 0) -> Place:
+    def place(self, row: int, column: int = 0) -> SourceLocation:
         """The place of a row and column of the text, both from 0."""
         lines = self.text.split("\n")
         code = lines[row].strip()[:200] if row < len(lines) else ""
         if not self.line:
-            return Place(self.label, code=code)
-        return Place(self.label, self.line + row, column + 1, code)
+            return SourceLocation(self.label, code=code)
+        return SourceLocation(self.label, self.line + row, column + 1, code)
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class ShellFunction:
     """A function of the shell."""
 
     body: Node
@@ -112,22 +103,22 @@ class Record:
     command: str
     jobs: list[Job] = field(default_factory=list)
     unknowns: list[Unknown] = field(default_factory=list)
-    programs: list[Source] = field(default_factory=list)
-    writes: list[Source] = field(default_factory=list)
-    makes: list[Source] = field(default_factory=list)
+    programs: list[CommandSource] = field(default_factory=list)
+    writes: list[CommandSource] = field(default_factory=list)
+    makes: list[CommandSource] = field(default_factory=list)
     problems: list[ScriptProblem] = field(default_factory=list)
-    background: list[tuple[Source, int]] = field(default_factory=list)
+    background: list[tuple[CommandSource, int]] = field(default_factory=list)
     waits: int = 0
     steps: int = 0
     full: bool = False
 
-    def unknown(self, what: str, reason: str, place: Place) -> None:
+    def unknown(self, what: str, reason: str, place: SourceLocation) -> None:
         """Notes what could not be followed."""
         found = Unknown(what, reason, place)
         if found not in self.unknowns:
             self.unknowns.append(found)
 
-    def problem(self, kind: str, place: Place, text: str, *, certain: bool) -> None:
+    def problem(self, kind: str, place: SourceLocation, text: str, *, certain: bool) -> None:
         """Notes what goes wrong in a script, once."""
         found = ScriptProblem(kind, place, text, certain)
         if found not in self.problems:
@@ -150,7 +141,7 @@ class Record:
             for job in self.jobs
         ]
 
-    def step(self, place: Place) -> bool:
+    def step(self, place: SourceLocation) -> bool:
         """Counts a command; False when there were too many to follow any more."""
         self.steps += 1
         if not self.full and (self.steps > MOST_STEPS or len(self.jobs) >= MOST_JOBS):
@@ -188,7 +179,7 @@ class Setting:
     variables: dict[str, Value] = field(default_factory=dict)
     exported: set[str] = field(default_factory=set)
     arguments: tuple[Word, ...] = ()
-    functions: dict[str, Function] = field(default_factory=dict)
+    functions: dict[str, ShellFunction] = field(default_factory=dict)
     left: str = ""
     sure: bool = True
     lost: str = ""
@@ -236,20 +227,20 @@ class Setting:
         if name in self.variables:
             return self.variables[name]
         if self.draft.environment.get(name) is not None:
-            return Word(self.draft.environment[name] or "", Place(COMMAND))
+            return Word(self.draft.environment[name] or "", SourceLocation(COMMAND))
         if name in self.draft.environment:
-            return Word("$" + name, Place(COMMAND), known=False)
+            return Word("$" + name, SourceLocation(COMMAND), known=False)
         if name == "PWD" and not self.lost:
-            return Word(str(self.draft.folder), Place(COMMAND))
+            return Word(str(self.draft.folder), SourceLocation(COMMAND))
         if self.record.given is not None and name in self.record.given:
-            return Word(self.record.given[name], Place(COMMAND))
+            return Word(self.record.given[name], SourceLocation(COMMAND))
         return None
 
     def assign(self, name: str, value: Value, *, export: bool = False) -> None:
         """Sets a variable; what has grown too large is not known any more."""
         grown = len(value) > MOST_ITEMS if isinstance(value, tuple) else False
         if grown or (isinstance(value, Word) and len(value.text) > LONGEST_VALUE):
-            value = Word("$" + name, Place(COMMAND), known=False, many=True)
+            value = Word("$" + name, SourceLocation(COMMAND), known=False, many=True)
         self.variables[name] = value
         if export or name in self.draft.environment:
             self.exported.add(name)
@@ -263,11 +254,11 @@ class Setting:
                 found[name] = value.text if value.known else None
         return found
 
-    def told(self) -> dict[str, Source]:
+    def told(self) -> dict[str, CommandSource]:
         """Where what programs see of the variables was set."""
         values = {name: self.variables.get(name) for name in self.exported}
         return {
-            name: Source(value.place, value.text)
+            name: CommandSource(value.place, value.text)
             for name, value in values.items()
             if isinstance(value, Word)
         }
@@ -275,7 +266,7 @@ class Setting:
     def enter(self, word: Word) -> None:
         """Changes the current folder, as ``cd`` does."""
         self.draft = replace(
-            self.draft, entered=(*self.draft.entered, Source(word.place, word.text))
+            self.draft, entered=(*self.draft.entered, CommandSource(word.place, word.text))
         )
         if not word.known or word.text == "-":
             self.lost = f"`cd {word.text}` is not known"
@@ -313,11 +304,11 @@ class Setting:
         except ValueError:
             return str(path)
 
-    def written(self, word: Word) -> Source:
+    def written(self, word: Word) -> CommandSource:
         """Where a file of the shell lies, so that it can be told after the folder has changed."""
         moved = self.draft.folder != self.record.root and not os.path.isabs(word.text)
         text = os.path.normpath(self.draft.folder / word.text) if moved else word.text
-        return Source(word.place, text)
+        return CommandSource(word.place, text)
 
 
 def _blur(into: dict[str, Value], other: Mapping[str, Value]) -> None:
@@ -326,7 +317,7 @@ def _blur(into: dict[str, Value], other: Mapping[str, Value]) -> None:
         ours, theirs = into.get(name), other.get(name)
         if _texts(ours) != _texts(theirs):
             value = ours or theirs
-            place = value.place if isinstance(value, Word) else Place(COMMAND)
+            place = value.place if isinstance(value, Word) else SourceLocation(COMMAND)
             into[name] = Word("$" + name, place, known=False, many=True)
 
 

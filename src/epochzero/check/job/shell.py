@@ -19,14 +19,13 @@ from tree_sitter import Language, Parser
 from epochzero.check.job.builtins import BUILTINS, COMMANDS, Builtins, Follow, write
 from epochzero.check.job.condition import Outcome, opposite, tested
 from epochzero.check.job.expand import between, one, text_of, words_of
-from epochzero.check.job.model import Source, Word
+from epochzero.check.job.model import CommandSource, Word
 from epochzero.check.job.scripts import fault_of, note_line_ends
-from epochzero.check.job.setting import MOST_DEPTH, MOST_ITEMS, Function, Script, Setting
+from epochzero.check.job.setting import MOST_DEPTH, MOST_ITEMS, Script, Setting, ShellFunction
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["run_script"]
 
 MOST_ROUNDS = 1000
 _WRITING = frozenset({">", ">>", "&>", "&>>", ">|"})
@@ -106,7 +105,7 @@ class _Walk(Builtins):
             beside = [replace(job, in_background=True) for job in record.jobs[started:]]
             record.jobs[started:] = beside
             place = self.setting.script.place(*node.start_point)
-            record.background.append((Source(place, text_of(node)), record.started()))
+            record.background.append((CommandSource(place, text_of(node)), record.started()))
 
     def program(self, nodes: Sequence[Node]) -> None:
         """A whole script; from what is not understood on, nothing is certain."""
@@ -309,7 +308,7 @@ class _Walk(Builtins):
         """``f() { ... }``."""
         name, body = node.child_by_field_name("name"), node.child_by_field_name("body")
         if name is not None and body is not None:
-            self.setting.functions[text_of(name)] = Function(body, self.setting.script)
+            self.setting.functions[text_of(name)] = ShellFunction(body, self.setting.script)
         return Outcome.DONE
 
     def asked(self, condition: Sequence[Node]) -> Outcome:
@@ -465,7 +464,7 @@ class _Walk(Builtins):
             self.setting.left = "exit"
         return Outcome.DONE
 
-    def call(self, function: Function, arguments: Sequence[Word]) -> Outcome:
+    def call(self, function: ShellFunction, arguments: Sequence[Word]) -> Outcome:
         """A function of the script."""
         setting = self.setting
         if setting.depth > MOST_DEPTH:

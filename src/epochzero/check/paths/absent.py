@@ -5,10 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
-from epochzero.check.findings import Place
+from epochzero.check.findings import SourceLocation
 from epochzero.check.program.model import Program
-
-__all__ = ["is_reached_if_absent"]
 
 _BRANCHES = (ast.If, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.Match)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -16,7 +14,7 @@ _ASKS = re.compile(r"(\.|\b)(exists|is_file|is_dir|isfile|isdir)$")
 _LEAVES = re.compile(r"\b(return|raise|break|continue|exit|_exit)\b")
 
 
-def is_reached_if_absent(program: Program, place: Place) -> bool:
+def is_reached_if_absent(program: Program, place: SourceLocation) -> bool:
     """Whether all that keeps a function from reaching one of its lines is that something is there."""
     module = next((one for one in program.modules.values() if one.path == place.path), None)
     nodes = ast.walk(module.tree) if module and module.tree else ()

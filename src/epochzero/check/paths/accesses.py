@@ -7,14 +7,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from epochzero.check.findings import Place
+from epochzero.check.findings import SourceLocation
 from epochzero.check.paths.catalogue import PathUse, uses
 from epochzero.check.paths.text import PathText, is_remote, path_text
 from epochzero.check.program.events import Called
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Instance, Items, Value
-
-__all__ = ["Access", "Parsers", "accesses_of", "argument", "is_true", "parsers_of"]
 
 _OF_FILES = frozenset(
     [
@@ -91,14 +89,14 @@ def is_true(value: Value | None, default: bool | None = False) -> bool | None:
 _READS = re.compile(r"open\(\)\.read(line|lines)?$")
 _STRIPS = re.compile(r"\(\)\.__next__\(\)\.r?strip$")
 _FIELDS = re.compile(r"\{[^{}]*\}|%0?\d*d")
-Parsers: TypeAlias = dict[Place, tuple[str, Called]]
+Parsers: TypeAlias = dict[SourceLocation, tuple[str, Called]]
 """What reads an open file, by where it is opened: the format that it expects, and the call."""
 
 
 def parsers_of(program: Program) -> Parsers:
     """Which formats the program reads through open files."""
     found: Parsers = {}
-    lines: dict[Place | None, Place] = {}
+    lines: dict[SourceLocation | None, SourceLocation] = {}
     for call in program.calls:
         for use in uses(call.name) or ():
             opened = argument(call, use.at, use.path) if use.does.startswith("parses") else None

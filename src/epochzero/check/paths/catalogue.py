@@ -10,8 +10,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["DOES", "PathUse", "canonical", "load", "uses"]
-
 DOES = (
     "reads",
     "lists",

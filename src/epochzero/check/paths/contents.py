@@ -26,8 +26,6 @@ import yaml
 
 from epochzero.file_access import open_file
 
-__all__ = ["Fault", "Reading", "columns", "format_of", "inspect"]
-
 SAMPLE_BYTES = 1 << 16
 WHOLE_BYTES = 2 << 20
 """The largest file that is read whole."""
@@ -50,7 +48,7 @@ _PAGE = re.compile(rb"\s*<(!doctype html|html|\?xml[^>]*>\s*<(html|Error))", re.
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class FileFault:
     """What is wrong with a file.
 
     Attributes:
@@ -102,7 +100,7 @@ def format_of(name: str, said: str) -> str:
     return {"npz": "zip", "excel": "zip"}.get(said, said)
 
 
-def inspect(path: str, reading: Reading) -> Fault | None:
+def inspect(path: str, reading: Reading) -> FileFault | None:
     """What is wrong with the file, as far as a look at parts of it tells; None for nothing.
 
     Args:
@@ -116,21 +114,27 @@ def inspect(path: str, reading: Reading) -> Fault | None:
         return None
 
 
-def _inspect(file: BinaryIO, size: int, reading: Reading) -> Fault | None:
+def _inspect(file: BinaryIO, size: int, reading: Reading) -> FileFault | None:
     kind = reading.format
     look = _LOOKS.get(kind)
     head = file.read(SAMPLE_BYTES)
     if head.startswith(_LFS):
         what = "is a pointer of Git LFS, not the file itself"
         if kind in ("", "text"):
-            return Fault("not-parsable", what, "three lines of text are read as data", sure=False)
-        return Fault("not-parsable", what, _ERRORS.get(kind, "an error of the reader"))
+            return FileFault(
+                "not-parsable", what, "three lines of text are read as data", sure=False
+            )
+        return FileFault("not-parsable", what, _ERRORS.get(kind, "an error of the reader"))
     if look is None:
         return None
     if size == 0:
-        return None if kind == "text" else Fault("empty", "is empty", _EMPTY.get(kind, "EOFError"))
+        return (
+            None if kind == "text" else FileFault("empty", "is empty", _EMPTY.get(kind, "EOFError"))
+        )
     if kind not in ("text", "csv", "tsv", "yaml") and _PAGE.match(head):
-        return Fault("not-parsable", "is a web page", _ERRORS.get(kind, "an error of the reader"))
+        return FileFault(
+            "not-parsable", "is a web page", _ERRORS.get(kind, "an error of the reader")
+        )
     return look(file, size, head, reading)
 
 
@@ -161,12 +165,12 @@ _ERRORS = {
 }
 
 
-def _bad(kind: str, what: str) -> Fault:
-    return Fault("not-parsable", what, _ERRORS[kind])
+def _bad(kind: str, what: str) -> FileFault:
+    return FileFault("not-parsable", what, _ERRORS[kind])
 
 
-def _cut(what: str, error: str, *, sure: bool = True) -> Fault:
-    return Fault("truncated", what, error, sure)
+def _cut(what: str, error: str, *, sure: bool = True) -> FileFault:
+    return FileFault("truncated", what, error, sure)
 
 
 # -- Text --------------------------------------------------------------------------------------
@@ -185,7 +189,7 @@ def _samples(file: BinaryIO, size: int, head: bytes) -> list[tuple[int, bytes]]:
     return samples
 
 
-def _text(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | None:
+def _text(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
     if not reading.strict:
         return None
     file.seek(0)
@@ -198,7 +202,7 @@ def _text(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | N
                 return None
             line = f" (line {data[: error.start].count(10) + 1})" if offset == 0 else ""
             byte = data[error.start]
-            return Fault(
+            return FileFault(
                 "encoding",
                 f"is not {reading.encoding}: byte 0x{byte:02x} at {offset + error.start}{line}",
                 f"UnicodeDecodeError: '{reading.encoding}' codec can't decode byte 0x{byte:02x}",
@@ -208,12 +212,12 @@ def _text(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | N
     return None
 
 
-def _table(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | None:
+def _table(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
     fault = _text(file, size, head, reading)
     if fault or not reading.plain:
         return fault
     if not head.strip():
-        return Fault("empty", "has only blank lines", _EMPTY["csv"])
+        return FileFault("empty", "has only blank lines", _EMPTY["csv"])
     samples = _samples(file, size, head)
     if any(b'"' in data for _, data in samples):
         return None
@@ -222,7 +226,7 @@ def _table(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | 
     if not rows[0]:
         return None
     if len(rows[0]) == 1 and len(samples) == 1:
-        return Fault("empty", "has a header and no rows", "0 rows are read", sure=False)
+        return FileFault("empty", "has a header and no rows", "0 rows are read", sure=False)
     return _ragged(rows) or _last_row(rows, samples)
 
 
@@ -231,13 +235,13 @@ def _rows(data: bytes, encoding: str, comma: str) -> list[list[str]]:
     return [row for row in csv.reader(io.StringIO(text), delimiter=comma) if row]
 
 
-def _ragged(rows: list[list[list[str]]]) -> Fault | None:
+def _ragged(rows: list[list[list[str]]]) -> FileFault | None:
     expected = max(len(row) for row in rows[0][:2])
     for sample in rows:
         for number, row in enumerate(sample, 1):
             if len(row) > expected:
                 where = f"line {number}" if sample is rows[0] else "a line"
-                return Fault(
+                return FileFault(
                     "not-parsable",
                     f"has {len(row)} fields in {where}, and {expected} in its header",
                     f"pandas.errors.ParserError: Expected {expected} fields, saw {len(row)}",
@@ -245,7 +249,7 @@ def _ragged(rows: list[list[list[str]]]) -> Fault | None:
     return None
 
 
-def _last_row(rows: list[list[list[str]]], samples: list[tuple[int, bytes]]) -> Fault | None:
+def _last_row(rows: list[list[list[str]]], samples: list[tuple[int, bytes]]) -> FileFault | None:
     ends = samples[-1][1].endswith((b"\n", b"\r"))
     if not ends and rows[-1] and len(rows[-1][-1]) < len(rows[0][0]):
         found = f"{len(rows[-1][-1])} of {len(rows[0][0])} fields"
@@ -263,7 +267,7 @@ def columns(path: str, encoding: str, comma: str) -> list[str] | None:
         return None
 
 
-def _json(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | None:
+def _json(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
     if size > WHOLE_BYTES:
         file.seek(size - 4096)
         end = file.read().rstrip()[-1:]
@@ -278,28 +282,28 @@ def _json(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | N
     return _json_text(text)
 
 
-def _json_text(text: str) -> Fault | None:
+def _json_text(text: str) -> FileFault | None:
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
         name = f"json.decoder.JSONDecodeError: {error}"
         if not text.strip():
-            return Fault("empty", "is empty", name)
+            return FileFault("empty", "is empty", name)
         if error.msg.startswith("Extra data"):
-            return Fault(
+            return FileFault(
                 "not-parsable",
                 f"has more than one value: JSON lines, from line {error.lineno} on",
                 name,
             )
         if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
             return _cut(f"ends in the middle: {error}", name)
-        return Fault("not-parsable", f"is no JSON: {error}", name)
+        return FileFault("not-parsable", f"is no JSON: {error}", name)
     except RecursionError:
         return None
     return None
 
 
-def _jsonl(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | None:
+def _jsonl(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
     samples = _samples(file, size, head)
     for position, (_, data) in enumerate(samples):
         lines = [line for line in data.split(b"\n") if line.strip()]
@@ -312,11 +316,11 @@ def _jsonl(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | 
                 if at_end and not data.endswith(b"\n"):
                     return _cut("ends within its last line", name)
                 where = f"line {number + 1}" if position == 0 else "a line"
-                return Fault("not-parsable", f"has no JSON in {where}: {error}", name)
+                return FileFault("not-parsable", f"has no JSON in {where}: {error}", name)
     return None
 
 
-def _yaml(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | None:
+def _yaml(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
     if size > SAMPLE_BYTES:
         return None
     try:
@@ -326,24 +330,26 @@ def _yaml(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | N
         mark = getattr(error, "problem_mark", None)
         line = f" (line {mark.line + 1})" if mark else ""
         problem = getattr(error, "problem", None) or "it cannot be read"
-        return Fault("not-parsable", f"is no YAML: {problem}{line}", f"yaml: {problem}")
+        return FileFault("not-parsable", f"is no YAML: {problem}{line}", f"yaml: {problem}")
     return None
 
 
-def _toml(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | None:
+def _toml(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
     if size > SAMPLE_BYTES:
         return None
     try:
         tomllib.loads(head.decode("utf-8"))
     except tomllib.TOMLDecodeError as error:
-        return Fault("not-parsable", f"is no TOML: {error}", f"tomllib.TOMLDecodeError: {error}")
+        return FileFault(
+            "not-parsable", f"is no TOML: {error}", f"tomllib.TOMLDecodeError: {error}"
+        )
     return None
 
 
 # -- Arrays and checkpoints --------------------------------------------------------------------
 
 
-def _npy(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | None:
+def _npy(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
     if head.startswith(b"PK"):
         return _zip(file, size, head, reading)
     if not head.startswith(b"\x93NUMPY"):
@@ -371,12 +377,12 @@ def _npy(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | No
     return None
 
 
-def _pickled(what: str) -> Fault:
+def _pickled(what: str) -> FileFault:
     error = "ValueError: Object arrays cannot be loaded when allow_pickle=False"
-    return Fault("not-parsable", f"{what}, and allow_pickle is not given", error)
+    return FileFault("not-parsable", f"{what}, and allow_pickle is not given", error)
 
 
-def _zip(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | None:
+def _zip(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
     file.seek(0)
     if zipfile.is_zipfile(file):
         return None
@@ -385,17 +391,17 @@ def _zip(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | No
     return _bad("zip", "is no zip archive")
 
 
-def _torch(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | None:
+def _torch(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
     if head.startswith(b"PK"):
         fault = _zip(file, size, head, reading)
         error = "RuntimeError: PytorchStreamReader failed reading zip archive"
-        return fault and Fault(fault.kind, fault.what, error)
+        return fault and FileFault(fault.kind, fault.what, error)
     if head[:1] == b"\x80" or b"\0" in head[:512]:
         return None
     return _bad("torch", "is no checkpoint of PyTorch")
 
 
-def _pickle(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | None:
+def _pickle(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
     """Reads the opcodes; they are not executed."""
     if size > WHOLE_BYTES:
         return None
@@ -416,7 +422,7 @@ def _pickle(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault |
     return None
 
 
-def _safetensors(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | None:
+def _safetensors(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
     if size < 8:
         return _bad("safetensors", "is no safetensors file")
     (length,) = struct.unpack("<Q", head[:8])
@@ -432,7 +438,7 @@ def _safetensors(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fa
     return None
 
 
-def _hdf5(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | None:
+def _hdf5(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
     if not head.startswith(b"\x89HDF\r\n\x1a\n"):
         return None if b"\x89HDF" in head else _bad("hdf5", "is no HDF5 file")
     # The place of the end of the file in the superblock, where addresses have 8 bytes.
@@ -447,7 +453,7 @@ def _hdf5(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | N
     return None
 
 
-def _parquet(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | None:
+def _parquet(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
     if not head.startswith((b"PAR1", b"PARE")):
         return _bad("parquet", "is no Parquet file")
     file.seek(max(size - 4, 0))
@@ -459,7 +465,7 @@ def _parquet(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault 
 # -- Archives and images -----------------------------------------------------------------------
 
 
-def _gzip(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | None:
+def _gzip(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
     if not head.startswith(b"\x1f\x8b"):
         return _bad("gzip", "is not compressed with gzip")
     if size > WHOLE_BYTES:
@@ -472,7 +478,7 @@ def _gzip(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | N
             try:
                 unpacker.decompress(data, 1 << 20)
             except zlib.error:
-                return Fault("not-parsable", "is damaged", "zlib.error: Error -3")
+                return FileFault("not-parsable", "is damaged", "zlib.error: Error -3")
             data = unpacker.unconsumed_tail
             if time.monotonic() > end:
                 return None
@@ -485,7 +491,7 @@ def _gzip(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | N
     return None
 
 
-def _tar(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | None:
+def _tar(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
     if head[257:262] != b"ustar":
         return None
     file.seek(0)
@@ -505,7 +511,7 @@ def _tar(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | No
     return _cut("ends in the middle of a member", "tarfile.ReadError: unexpected end of data")
 
 
-def _png(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | None:
+def _png(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
     if not head.startswith(b"\x89PNG\r\n\x1a\n"):
         return _image(head)
     file.seek(max(size - 4096, 0))
@@ -514,7 +520,7 @@ def _png(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | No
     return _cut("ends before its last chunk", "OSError: image file is truncated")
 
 
-def _jpeg(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | None:
+def _jpeg(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
     if not head.startswith(b"\xff\xd8"):
         return _image(head)
     file.seek(max(size - 65536, 0))
@@ -526,12 +532,12 @@ def _jpeg(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fault | N
 _IMAGES = (b"\x89PNG", b"\xff\xd8", b"GIF8", b"BM", b"RIFF", b"II*\0", b"MM\0*", b"P", b"\0\0")
 
 
-def _image(head: bytes) -> Fault | None:
+def _image(head: bytes) -> FileFault | None:
     """A reader of images looks at the content, not at the name."""
     return None if head.startswith(_IMAGES) else _bad("png", "is no image")
 
 
-_LOOKS: Mapping[str, Callable[[BinaryIO, int, bytes, Reading], Fault | None]] = {
+_LOOKS: Mapping[str, Callable[[BinaryIO, int, bytes, Reading], FileFault | None]] = {
     "text": _text, "csv": _table, "tsv": _table, "json": _json, "jsonl": _jsonl, "yaml": _yaml,
     "toml": _toml, "npy": _npy, "zip": _zip, "torch": _torch, "pickle": _pickle,
     "safetensors": _safetensors, "hdf5": _hdf5, "parquet": _parquet, "gzip": _gzip, "tar": _tar,

@@ -20,8 +20,6 @@ from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant
 from epochzero.check.target.model import Target
 
-__all__ = ["Download", "Fetch", "cache_folder", "downloads", "downloads_of"]
-
 _CLASS = re.compile(r"[a-z][\w.]*\.[A-Za-z]\w*$")
 _OFFLINE = {
     "huggingface": ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE"),

@@ -16,15 +16,15 @@ from weakref import WeakKeyDictionary
 from epochzero.check.code import code_of
 from epochzero.check.findings import Claim
 from epochzero.check.paths.accesses import Access, argument, is_true
-from epochzero.check.paths.contents import Fault, Reading, format_of, inspect
-from epochzero.check.paths.nothing import failing_use
+from epochzero.check.paths.contents import FileFault, Reading, format_of, inspect
+from epochzero.check.paths.empty_lists import failing_use
 from epochzero.check.paths.pretrained import inspect_pretrained
 from epochzero.check.paths.world import Opened, World, world_of
-from epochzero.check.program.counted import leaves
+from epochzero.check.program.counted_loops import leaves
 from epochzero.check.program.events import Situation
 from epochzero.check.program.model import Module, Program
 from epochzero.check.program.values import Constant
-from epochzero.check.reach import Reach
+from epochzero.check.reachability import Reach
 from epochzero.check.target.model import Target
 from epochzero.file_access import is_folder
 
@@ -74,7 +74,7 @@ class Faulty:
 
     access: Access
     shown: str
-    fault: Fault
+    fault: FileFault
     at: Situation
     sure: bool
 
@@ -149,7 +149,7 @@ def _around(module: Module, line: int) -> list[ast.stmt | ast.expr]:
     return [one for one in loops if one.lineno <= line <= (one.end_lineno or line)]
 
 
-def _look(opened: Opened, most: int) -> Iterator[tuple[str, Fault | None]]:
+def _look(opened: Opened, most: int) -> Iterator[tuple[str, FileFault | None]]:
     """Files that are looked into, each with its fault."""
     access, local = opened.access, opened.local
     if access.does == "globs":
@@ -162,7 +162,10 @@ def _look(opened: Opened, most: int) -> Iterator[tuple[str, Fault | None]]:
         elif access.format == "pretrained":
             yield from islice(inspect_pretrained(access.call, local), most)
         elif access.call.name in _LISTS and not _names(local):
-            yield local, Fault("no-item", "has nothing in it", "an empty list is given", sure=False)
+            yield (
+                local,
+                FileFault("no-item", "has nothing in it", "an empty list is given", sure=False),
+            )
     else:
         yield local, inspect(local, _reading(access, local))
 
@@ -171,7 +174,7 @@ def _of_list(program: Program, faulty: Faulty, opened: Opened) -> Iterator[Fault
     """An empty list of files: an error where an item of it is needed."""
     if use := failing_use(program, opened.access.call):
         at, error = use
-        fault = Fault("empty", faulty.fault.what, error)
+        fault = FileFault("empty", faulty.fault.what, error)
         yield replace(faulty, fault=fault, at=at, sure=opened.sure)
     elif opened.access.does == "globs":
         yield replace(faulty, fault=replace(faulty.fault, kind="empty"))
@@ -189,7 +192,7 @@ def _reading(access: Access, local: str) -> Reading:
     return Reading(format_of(local, said), encoding or "utf-8", strict, is_plain(access), pickles)
 
 
-def _no_match(opened: Opened) -> Fault | None:
+def _no_match(opened: Opened) -> FileFault | None:
     """A pattern that nothing in its folder matches."""
     fixed = posixpath.relpath(opened.path, opened.local)
     name = opened.access.call.name.rpartition(".")[2]
@@ -201,15 +204,15 @@ def _no_match(opened: Opened) -> Fault | None:
     except (OSError, ValueError, NotImplementedError, IndexError):
         return None
     error = "an empty list is given, and the job goes on without data"
-    return None if found else Fault("no-item", "matches no file", error, sure=False)
+    return None if found else FileFault("no-item", "matches no file", error, sure=False)
 
 
-def _classes(folder: str) -> Iterator[tuple[str, Fault | None]]:
+def _classes(folder: str) -> Iterator[tuple[str, FileFault | None]]:
     """The images of a folder with one folder for each class: the first and last of each."""
     kinds = sorted(name for name in _names(folder) if is_folder(os.path.join(folder, name)))
     if not kinds:
         error = f"FileNotFoundError: Couldn't find any class folder in {folder}."
-        yield folder, Fault("empty", "has no folder for any class", error)
+        yield folder, FileFault("empty", "has no folder for any class", error)
     for kind in (*kinds[: _MOST_CLASSES // 2], *kinds[_MOST_CLASSES // 2 :][-_MOST_CLASSES // 2 :]):
         inside = os.path.join(folder, kind)
         names = sorted(_names(inside))
@@ -217,7 +220,7 @@ def _classes(folder: str) -> Iterator[tuple[str, Fault | None]]:
         deeper = any(is_folder(os.path.join(inside, name)) for name in names[:_MOST_CLASSES])
         if not images and not deeper and len(names) < _MOST_NAMES:
             error = f"FileNotFoundError: Found no valid file for the classes {kind}."
-            yield inside, Fault("empty", "has no images", error)
+            yield inside, FileFault("empty", "has no images", error)
         for name in dict.fromkeys((*images[:3], *images[-3:])):
             file = os.path.join(inside, name)
             fault = inspect(file, Reading(format_of(file, "image")))

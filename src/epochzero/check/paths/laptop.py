@@ -7,8 +7,6 @@ import re
 from epochzero.check.paths.platform import Platform, beneath
 from epochzero.check.paths.text import PathText
 
-__all__ = ["laptop"]
-
 _PLACES = (
     (re.compile(r"[A-Za-z]:[\\/]|\\\\[^\\]"), "a path of Windows"),
     (re.compile(r"/Users/[^/]+"), "a home folder of macOS"),

@@ -24,8 +24,6 @@ from epochzero.check.job.model import Job
 from epochzero.check.target.model import Mount, Target
 from epochzero.file_access import exists, is_folder, open_file, readable
 
-__all__ = ["NOWHERE", "Platform", "beneath"]
-
 NOWHERE = "/?"
 """Stands for a current folder that is not known."""
 

@@ -16,11 +16,9 @@ from functools import cache
 from importlib.resources import files
 
 from epochzero.check.paths.catalogue import canonical
-from epochzero.check.paths.contents import Fault, Reading, format_of, inspect
+from epochzero.check.paths.contents import FileFault, Reading, format_of, inspect
 from epochzero.check.program.events import Called
 from epochzero.file_access import open_file
-
-__all__ = ["inspect_pretrained"]
 
 _LARGEST_INDEX_BYTES = 16 << 20
 _ELSEWHERE = ("subfolder", "revision")
@@ -39,7 +37,7 @@ class _Needs:
     weights: bool = False
 
 
-def inspect_pretrained(call: Called, folder: str) -> Iterator[tuple[str, Fault | None]]:
+def inspect_pretrained(call: Called, folder: str) -> Iterator[tuple[str, FileFault | None]]:
     """What is looked at in a folder of this machine, each with what is wrong with it.
 
     Args:
@@ -59,7 +57,7 @@ def inspect_pretrained(call: Called, folder: str) -> Iterator[tuple[str, Fault |
 
 def _weights(
     call: Called, folder: str, names: Collection[str]
-) -> Iterator[tuple[str, Fault | None]]:
+) -> Iterator[tuple[str, FileFault | None]]:
     """The weights that a model reads: safetensors first, by an index where there are several."""
     needs = _table()[0]
     if set(needs.keywords) & call.keywords.keys():
@@ -77,12 +75,12 @@ def _weights(
             return
 
 
-def _weight(folder: str, name: str) -> tuple[str, Fault | None]:
+def _weight(folder: str, name: str) -> tuple[str, FileFault | None]:
     path = os.path.join(folder, name)
     if not os.path.exists(path):
         where = os.path.basename(folder)
         error = f"OSError: {where} does not appear to have a file named {name}"
-        return path, Fault("incomplete", "is named in the index and not there", error)
+        return path, FileFault("incomplete", "is named in the index and not there", error)
     return path, inspect(path, Reading(format_of(name, "torch")))
 
 
@@ -98,10 +96,10 @@ def _shards(index: str) -> Sequence[str]:
         return []
 
 
-def _lacks(needs: _Needs, folder: str, *, sure: bool) -> Fault:
+def _lacks(needs: _Needs, folder: str, *, sure: bool) -> FileFault:
     wanted = " or ".join(needs.any[:3])
     error = needs.error.format(folder=os.path.basename(folder))
-    return Fault("incomplete", f"has no {wanted}", error, sure)
+    return FileFault("incomplete", f"has no {wanted}", error, sure)
 
 
 def _fits(names: Collection[str], patterns: Sequence[str]) -> bool:

@@ -14,18 +14,9 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.resources import files
 
-from epochzero.check.findings import Place
+from epochzero.check.findings import SourceLocation
 from epochzero.check.program.model import Module, Program
 from epochzero.check.program.values import Constant, Instance, Items, Value
-
-__all__ = [
-    "enclosing_loops",
-    "known_models",
-    "parameters",
-    "rounds",
-    "saved_bytes",
-    "times_saved",
-]
 
 _HALF = re.compile(r"\.(half|bfloat16)$")
 _DEEPEST = 8
@@ -258,7 +249,7 @@ def _all_optimized(program: Program, optimizer: Instance) -> float | None:
 # -- How often -----------------------------------------------------------------------------------
 
 
-def times_saved(program: Program, place: Place, via: tuple[Place, ...]) -> int:
+def times_saved(program: Program, place: SourceLocation, via: tuple[SourceLocation, ...]) -> int:
     """A lower bound of how often a line is reached, from the loops around it and its callers."""
     times = 1
     for one in (*via, place):
@@ -271,7 +262,7 @@ def times_saved(program: Program, place: Place, via: tuple[Place, ...]) -> int:
     return times
 
 
-def enclosing_loops(program: Program, place: Place) -> list[tuple[ast.For, list[ast.If]]]:
+def enclosing_loops(program: Program, place: SourceLocation) -> list[tuple[ast.For, list[ast.If]]]:
     """The loops around a line within its function, the outermost first.
 
     Returns:

@@ -8,10 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from epochzero.check.findings import Place
+from epochzero.check.findings import SourceLocation
 from epochzero.check.program.values import Anything, Constant, Instance, Items, Text, Value
-
-__all__ = ["PathText", "is_remote", "path_text", "texts_in"]
 
 _PATH_CLASSES = re.compile(r"pathlib\.(Pure)?(Posix|Windows)?Path$")
 _SAME = frozenset(
@@ -44,7 +42,7 @@ class PathText:
     """
 
     parts: tuple[str | None, ...]
-    origin: Place | None = None
+    origin: SourceLocation | None = None
     reason: str = ""
     home: bool = False
 

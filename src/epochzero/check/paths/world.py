@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
-from epochzero.check.findings import Place, Severity, Unknown
-from epochzero.check.job.model import Job, Source
+from epochzero.check.findings import Severity, SourceLocation, Unknown
+from epochzero.check.job.model import CommandSource, Job
 from epochzero.check.job.python import is_python
 from epochzero.check.paths.absent import is_reached_if_absent
 from epochzero.check.paths.accesses import Access, accesses_of, argument, is_true, parsers_of
@@ -28,8 +28,6 @@ from epochzero.check.program.events import Called, Situation
 from epochzero.check.program.model import Program
 from epochzero.check.target.model import Target
 from epochzero.file_access import exists
-
-__all__ = ["Opened", "Problem", "World", "caught", "world_of"]
 
 _NO_FILES = re.compile(
     r"(builtins|pathlib|os\.path|logging|argparse|click|warnings|math|random|time|datetime|re|rich|tqdm"
@@ -137,7 +135,7 @@ class World:
         self._filled: set[str] = set()
         self._patterns: list[re.Pattern[str]] = []
         self._asked: set[str] = set()
-        self._asked_in: set[tuple[str, tuple[Place, ...]]] = set()
+        self._asked_in: set[tuple[str, tuple[SourceLocation, ...]]] = set()
         """The folders in which the program surely asks for something, with the calls that lead there."""
         self._loose = False
         """Whether anything may have been made, by a program or in a folder that is not known."""
@@ -628,7 +626,7 @@ class World:
             self.problems.append(Problem(rule, access, path, severity, detail))
 
 
-def _is_before(source: Source, job: Job) -> bool:
+def _is_before(source: CommandSource, job: Job) -> bool:
     """Whether something of the job's script stands before the program, as far as can be told."""
     place, at = source.place, job.at
     # What is nested in quotes has no column of its own.

@@ -9,8 +9,6 @@ from functools import lru_cache
 from epochzero.check.code import code_of
 from epochzero.check.program.model import Module
 
-__all__ = ["own_names"]
-
 _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _DYNAMIC = frozenset({"exec", "globals", "locals", "vars", "setattr"})

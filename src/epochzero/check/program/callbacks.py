@@ -7,8 +7,6 @@ from typing import TypeAlias
 
 from epochzero.check.program.heap import V
 
-__all__ = ["counts"]
-
 _Counts: TypeAlias = Mapping[int | str, int]
 
 _ONE_KEY: _Counts = {"key": 1}

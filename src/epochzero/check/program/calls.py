@@ -7,20 +7,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from epochzero.check.findings import Place
-from epochzero.check.fit import misfit, signature
-from epochzero.check.program import failing, files, known, library, methods, phases
+from epochzero.check.call_signatures import misfit, signature
+from epochzero.check.findings import SourceLocation
+from epochzero.check.program import files, library, methods, phases, python_errors, stdlib_results
 from epochzero.check.program.binding import own_names
 from epochzero.check.program.callbacks import counts
-from epochzero.check.program.constructing import fields_of, is_made_otherwise, refusal
-from epochzero.check.program.core import Arguments, Flow, Frame, PathEnds
+from epochzero.check.program.construction import fields_of, is_made_otherwise, refusal
+from epochzero.check.program.core import Arguments, CallFrame, Flow, PathEnds
 from epochzero.check.program.heap import (
     Bound,
     Box,
     Class,
     Content,
     Function,
-    Made,
+    LibraryResult,
     Member,
     Names,
     Object,
@@ -37,8 +37,6 @@ from epochzero.check.program.tensors.machine import Tensors
 from epochzero.check.program.texts import PATHS, as_text
 from epochzero.check.program.values import Anything, Constant, External, Items, Text
 from epochzero.check.target.model import Signature
-
-__all__ = ["Calls"]
 
 DEEPEST = 24
 """Calls within calls that are followed."""
@@ -111,13 +109,13 @@ class Calls(Tensors):
                 return self._external(callee.name, given, node)
             case Member(owner, name):
                 return self._method(owner, name, given, node)
-            case Made(name="functools.partial") if callee.arguments:
+            case LibraryResult(name="functools.partial") if callee.arguments:
                 return self._apply(callee.arguments[0], _with_earlier(callee, given), node)
-            case Made():
+            case LibraryResult():
                 return self._method(callee, "__call__", given, node)
             case Constant() | Text() | Box() | Opened():
-                kind = "none" if failing.is_none(callee) else "type"
-                said = f"'{failing.type_name(callee)}' object is not callable"
+                kind = "none" if python_errors.is_none(callee) else "type"
+                said = f"'{python_errors.type_name(callee)}' object is not callable"
                 return self.fails(kind, TypeError, said, node)
         self.callbacks(given, node)
         return Anything("what a function gives that is not known")
@@ -186,7 +184,7 @@ class Calls(Tensors):
         phase, firm = self._phase_in(function)
         via = (*outer.via, self.place(node)) if hasattr(node, "lineno") else outer.via
         name = function.name.removeprefix(f"{scope.module.name}.")
-        self.frame = Frame(scope, name, via, phase, firm or outer.firm, function, receiver)
+        self.frame = CallFrame(scope, name, via, phase, firm or outer.firm, function, receiver)
         before = self.frame.start = self.certain, self.loops
         self._active.append(function)
         try:
@@ -307,7 +305,7 @@ class Calls(Tensors):
                 self.called(f"{base}().__init__", given, made, Constant(None), node)
         return made
 
-    def _place_of(self, node: ast.AST) -> Place:
+    def _place_of(self, node: ast.AST) -> SourceLocation:
         return self.place(node)
 
     def _fill(self, made: Object, given: Arguments) -> None:
@@ -325,7 +323,7 @@ class Calls(Tensors):
     def _default_of_field(self, default: V | None, complete: bool) -> V:
         if default is None or not complete:
             return Anything("an argument that is not given")
-        if isinstance(default, Made) and default.name.endswith("field"):
+        if isinstance(default, LibraryResult) and default.name.endswith("field"):
             if "default" in default.keywords:
                 return default.keywords["default"]
             if (factory := default.keywords.get("default_factory")) is not None:
@@ -346,7 +344,7 @@ class Calls(Tensors):
                     return found
             return self._method(callee, "__call__", given, node)
         if not any(one.opaque for one in callee.cls.line()):
-            said = f"'{failing.type_name(callee)}' object is not callable"
+            said = f"'{python_errors.type_name(callee)}' object is not callable"
             return self.fails("type", TypeError, said, node)
         return Anything(f"what {callee.cls.name} gives")
 
@@ -359,9 +357,9 @@ class Calls(Tensors):
             return None if unsure else False
         if isinstance(owner, Opened) and owner.module is not None:
             return True if name in owner.names else None
-        if isinstance(owner, Made):
+        if isinstance(owner, LibraryResult):
             return True if name in owner.attributes else None
-        return failing.has_attribute(owner, name)
+        return python_errors.has_attribute(owner, name)
 
     # -- Outside of the job -------------------------------------------------------------------
 
@@ -369,7 +367,11 @@ class Calls(Tensors):
         if isinstance(receiver, Items):
             receiver = Box.of(receiver.kind, receiver.values, receiver.keys, receiver.complete)
         result: V = Anything(f"what {name} gives")
-        if name == "join" and given.positional and (said := failing.joined(given.positional[0])):
+        if (
+            name == "join"
+            and given.positional
+            and (said := python_errors.joined(given.positional[0]))
+        ):
             return self.fails("type", TypeError, said, node)
         if isinstance(receiver, Box):
             result = methods.of_container(self.journal, receiver, name, given.positional)
@@ -386,12 +388,12 @@ class Calls(Tensors):
             raise PathEnds
         if name == "builtins.super":
             return self._super(given)
-        result = known.result_of(self, name, given) or files.loaded(self, name, given)
+        result = stdlib_results.result_of(self, name, given) or files.loaded(self, name, given)
         if result is None:
-            made = Made(name, tuple(given.positional), given.keywords, self.place(node))
+            made = LibraryResult(name, tuple(given.positional), given.keywords, self.place(node))
             made.complete = given.complete
             result = self.sized(made, lambda: results.of_function(name, given), node)
-        elif isinstance(result, Made) and result.place is None:
+        elif isinstance(result, LibraryResult) and result.place is None:
             result.place = self.place(node)
         self._change_path(name, given)
         if name in ("importlib.import_module", "builtins.__import__"):
@@ -409,7 +411,7 @@ class Calls(Tensors):
             return self.run(function, self.command_lines.fired(function), node)
         if name in _LIGHTNING:
             objects = self.command_lines.of_lightning(given, node)
-            trainer = Made("lightning.pytorch.Trainer", (), {}, self.place(node))
+            trainer = LibraryResult("lightning.pytorch.Trainer", (), {}, self.place(node))
             library.method_called(self, trainer, "fit", Arguments(objects), node)
         library.called(self, name, given, result, node)
         return result
@@ -472,7 +474,7 @@ class Calls(Tensors):
         """Calls a method that a library has."""
         result: V | None = None
         chained: V | None = None
-        if isinstance(owner, Made) and owner.name in PATHS:
+        if isinstance(owner, LibraryResult) and owner.name in PATHS:
             folder = self.job.folder.as_posix()
             result = methods.of_path(owner, name, given.positional, folder)
         if isinstance(owner, Object) and name in library.FLUENT:
@@ -485,7 +487,7 @@ class Calls(Tensors):
             raise
         if result is None:
             result = self._result(dotted, given, node)
-            if isinstance(result, Made):
+            if isinstance(result, LibraryResult):
                 result.receiver = owner
             chained = self.of_chain(owner, given, node) if name == "__call__" else None
             result = self.sized_by(result, chained, owner, name, given, node)
@@ -506,7 +508,7 @@ class Calls(Tensors):
     def _result(self, dotted: str, given: Arguments, node: ast.expr) -> V:
         if dotted.startswith("?"):
             return Anything("what a function gives that is not known")
-        return Made(dotted, tuple(given.positional), given.keywords, self.place(node))
+        return LibraryResult(dotted, tuple(given.positional), given.keywords, self.place(node))
 
     def flag(self, name: str) -> V | None:
         """The value of a flag of absl; None when it is none or not known."""
@@ -529,7 +531,7 @@ class Calls(Tensors):
         places: list[int | str] = [*range(len(given.positional)), *given.keywords]
         values = (*given.positional, *given.keywords.values())
         for place, one in zip(places, values, strict=True):
-            held = one.arguments[0] if isinstance(one, Made) and _is_partial(one) else one
+            held = one.arguments[0] if isinstance(one, LibraryResult) and _is_partial(one) else one
             function = held.function if isinstance(held, Bound) else held
             if isinstance(function, Function):
                 count = (each or {}).get(place) if given.complete else None
@@ -545,8 +547,8 @@ class Calls(Tensors):
             return list(items), content.complete, bool(items)
         if isinstance(value, Constant) and isinstance(value.value, str) and len(value.value) < 64:
             return [Constant(one) for one in value.value], True, bool(value.value)
-        if isinstance(value, Made) and value.name in _OPENED:
-            return [Made(f"{value.name}().__next__", (), {}, value.place)], False, False
+        if isinstance(value, LibraryResult) and value.name in _OPENED:
+            return [LibraryResult(f"{value.name}().__next__", (), {}, value.place)], False, False
         return None, False, False
 
 
@@ -560,11 +562,11 @@ def _said(function: Function, given: Arguments) -> tuple[Signature, int, tuple[s
     return said, len(given.positional), tuple(given.keywords), given.complete
 
 
-def _is_partial(made: Made) -> bool:
+def _is_partial(made: LibraryResult) -> bool:
     return made.name == "functools.partial" and bool(made.arguments)
 
 
-def _with_earlier(partial: Made, given: Arguments) -> Arguments:
+def _with_earlier(partial: LibraryResult, given: Arguments) -> Arguments:
     """The arguments of a call of `functools.partial`'s result, with those that it was made with."""
     positional = [*partial.arguments[1:], *given.positional]
     return Arguments(positional, {**partial.keywords, **given.keywords}, given.complete)

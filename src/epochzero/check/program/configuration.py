@@ -17,11 +17,9 @@ from pathlib import Path
 
 import yaml
 
-from epochzero.check.findings import Place
+from epochzero.check.findings import SourceLocation
 from epochzero.check.program.values import ANYTHING, Anything, Constant, Items, Value
 from epochzero.file_access import open_file
-
-__all__ = ["LARGEST_BYTES", "Unreadable", "get", "kind_of", "load", "merged"]
 
 # What is larger is data, not a configuration.
 LARGEST_BYTES = 1 << 20
@@ -51,7 +49,7 @@ class Unreadable:
     """
 
     reason: str
-    place: Place
+    place: SourceLocation
     missing: bool = False
     wrong: bool = False
 
@@ -81,28 +79,30 @@ def load(path: Path, kind: str = "", name: str = "") -> Value | Unreadable:
     name = name or str(path)
     reader = _READERS.get(kind or kind_of(path))
     if reader is None:
-        return Unreadable(f"no known kind of configuration: {kind or path.suffix}", Place(name))
+        return Unreadable(
+            f"no known kind of configuration: {kind or path.suffix}", SourceLocation(name)
+        )
     try:
         with open_file(path) as stream:
             data = stream.read(LARGEST_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
-        return Unreadable("no such file", Place(name), missing=True)
+        return Unreadable("no such file", SourceLocation(name), missing=True)
     except IsADirectoryError:
-        return Unreadable("not a file", Place(name))
+        return Unreadable("not a file", SourceLocation(name))
     except OSError as error:
-        return Unreadable(f"cannot be read: {error.strerror or error}", Place(name))
+        return Unreadable(f"cannot be read: {error.strerror or error}", SourceLocation(name))
     except ValueError as error:
-        return Unreadable(f"cannot be read: {error}", Place(name))
+        return Unreadable(f"cannot be read: {error}", SourceLocation(name))
     if len(data) > LARGEST_BYTES:
-        return Unreadable(f"larger than {LARGEST_BYTES >> 20} MB", Place(name))
+        return Unreadable(f"larger than {LARGEST_BYTES >> 20} MB", SourceLocation(name))
     try:
         return reader(_Source(name, data.decode("utf-8-sig")))
     except UnicodeDecodeError:
-        return Unreadable("not UTF-8", Place(name))
+        return Unreadable("not UTF-8", SourceLocation(name))
     except _WrongError as error:
-        return Unreadable(str(error), Place(name, error.line), wrong=True)
+        return Unreadable(str(error), SourceLocation(name, error.line), wrong=True)
     except RecursionError:
-        return Unreadable("nested too deeply", Place(name))
+        return Unreadable("nested too deeply", SourceLocation(name))
 
 
 def get(value: Value, key: str) -> Value | None:
@@ -158,12 +158,12 @@ class _Source:
         for line in self.lines:
             self._starts.append(self._starts[-1] + len(line) + 1)
 
-    def place(self, line: int, column: int = 0) -> Place:
+    def place(self, line: int, column: int = 0) -> SourceLocation:
         """The place of a line, from 1."""
         code = self.lines[line - 1].strip() if 0 < line <= len(self.lines) else ""
-        return Place(self.name, line, column, code[:400])
+        return SourceLocation(self.name, line, column, code[:400])
 
-    def at(self, offset: int) -> Place:
+    def at(self, offset: int) -> SourceLocation:
         """The place of a character."""
         line = bisect.bisect_right(self._starts, offset)
         return self.place(line, offset - self._starts[line - 1] + 1)
@@ -421,7 +421,7 @@ def _ini_lines(lines: Sequence[str]) -> Iterator[tuple[tuple[str, ...], int]]:
 
 
 def _of_plain(
-    data: object, path: tuple[str, ...], place: Callable[[tuple[str, ...]], Place | None]
+    data: object, path: tuple[str, ...], place: Callable[[tuple[str, ...]], SourceLocation | None]
 ) -> Value:
     """A value of Python's own, with the places of its keys."""
     if isinstance(data, Mapping):

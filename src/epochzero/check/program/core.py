@@ -9,17 +9,17 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from epochzero.check.findings import Place, Unknown
+from epochzero.check.findings import SourceLocation, Unknown
 from epochzero.check.job.model import Job
 from epochzero.check.program import phases
+from epochzero.check.program.argument_origins import argument
 from epochzero.check.program.events import Called, Event, Failed, Imported, Looked, Situation
-from epochzero.check.program.given import argument
 from epochzero.check.program.heap import (
     Box,
     Class,
     Function,
-    Journal,
-    Made,
+    HeapJournal,
+    LibraryResult,
     Object,
     Opened,
     Ref,
@@ -33,8 +33,6 @@ from epochzero.check.program.model import Module
 from epochzero.check.program.modules import Modules
 from epochzero.check.program.values import Anything, Constant, External, Value
 from epochzero.check.target.model import Target
-
-__all__ = ["Arguments", "Core", "Exhausted", "Flow", "Frame", "PathEnds"]
 
 MOST_STEPS = 150_000
 """Statements and expressions that are walked; a program of 20,000 lines takes about two thirds of them."""
@@ -68,12 +66,12 @@ _STAYS = Flow.NEXT | Flow.BREAK | Flow.CONTINUE
 
 
 @dataclass(slots=True)
-class Frame:
+class CallFrame:
     """A function or module that is being walked."""
 
     scope: Scope
     name: str = ""
-    via: tuple[Place, ...] = ()
+    via: tuple[SourceLocation, ...] = ()
     phase: str = "initialization"
     firm: str = ""
     """The phase of what happens here even within a training loop."""
@@ -104,8 +102,8 @@ class _Happening:
     """An event whose phase may still change."""
 
     what: tuple[object, ...]
-    place: Place
-    via: tuple[Place, ...]
+    place: SourceLocation
+    via: tuple[SourceLocation, ...]
     certain: bool
     handled: frozenset[str]
     function: str
@@ -143,12 +141,12 @@ class Core(ABC):
         self.job = job
         self.target = target
         self.modules = Modules(job, target)
-        self.journal = Journal()
+        self.journal = HeapJournal()
         self.opened: dict[str, Opened] = {}
         self.unknowns: dict[Unknown, None] = {}
         self.options: dict[str, Value] = {}
         self.environment: dict[str, V] = {}
-        self.frame: Frame
+        self.frame: CallFrame
         self.certain = True
         self.handled: frozenset[str] = frozenset()
         self.turned: frozenset[str] = frozenset()
@@ -167,7 +165,7 @@ class Core(ABC):
         self.is_lost = False
         """Whether something was too deep to be walked: what it has done is not known."""
         self.arguments: Box = self._arguments_of(job)
-        self.loaders: list[Made] = []
+        self.loaders: list[LibraryResult] = []
         """Data loaders that were made and not yet iterated."""
         self.registered: dict[Ref, list[Function]] = {}
         """Functions that a library's object was given by a decorator: ``@app.command()``."""
@@ -298,7 +296,7 @@ class Core(ABC):
         """The module whose code is walked."""
         return self.frame.scope.module
 
-    def place(self, node: ast.AST) -> Place:
+    def place(self, node: ast.AST) -> SourceLocation:
         """The place of a node of the current module."""
         return self.module.place(node)
 

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import ast
 
-from epochzero.check.program.constructing import misplaced_field
-from epochzero.check.program.core import Arguments, Flow, Frame
-from epochzero.check.program.heap import Bound, Class, Function, Made, Member, Scope, V, maker
+from epochzero.check.program.construction import misplaced_field
+from epochzero.check.program.core import Arguments, CallFrame, Flow
+from epochzero.check.program.heap import (
+    Bound,
+    Class,
+    Function,
+    LibraryResult,
+    Member,
+    Scope,
+    V,
+    maker,
+)
 from epochzero.check.program.storing import Storing
 from epochzero.check.program.values import External
-
-__all__ = ["Definitions"]
 
 _TRANSPARENT = frozenset(
     [
@@ -70,7 +77,7 @@ class Definitions(Storing):
         elif last not in _TRANSPARENT:
             function.is_changed = True
         owner = value.owner if isinstance(value, Member) else getattr(value, "receiver", None)
-        if isinstance(owner, Made):
+        if isinstance(owner, LibraryResult):
             self.registered.setdefault(owner, []).append(function)
 
     def _add_command(self, function: Function, decorator: ast.expr) -> None:
@@ -113,7 +120,7 @@ class Definitions(Storing):
         cls.is_data = data or inherited or any(n.endswith("NamedTuple") for n in cls.externals())
         outer = self.frame
         name = f"{outer.name}.{node.name}" if outer.name else node.name
-        self.frame = Frame(scope, name, outer.via, outer.phase, outer.firm)
+        self.frame = CallFrame(scope, name, outer.via, outer.phase, outer.firm)
         try:
             self.execute(node.body)
         finally:

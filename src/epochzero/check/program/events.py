@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from epochzero.check.findings import Place
+from epochzero.check.findings import SourceLocation
 from epochzero.check.program.values import Value
-
-__all__ = ["Called", "Event", "Failed", "Imported", "Looked", "Situation"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +28,8 @@ class Situation:
         aside: whether it happens in a thread, whose failure does not end the job.
     """
 
-    place: Place
-    via: tuple[Place, ...] = ()
+    place: SourceLocation
+    via: tuple[SourceLocation, ...] = ()
     phase: str = "initialization"
     certain: bool = True
     handled: frozenset[str] = frozenset()

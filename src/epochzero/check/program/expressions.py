@@ -6,15 +6,13 @@ import ast
 import builtins
 from collections.abc import Callable, Sequence
 
-from epochzero.check.program import failing
+from epochzero.check.program import python_errors
 from epochzero.check.program.core import Arguments
-from epochzero.check.program.heap import Box, Function, Made, Scope, V
+from epochzero.check.program.heap import Box, Function, LibraryResult, Scope, V
 from epochzero.check.program.lookups import Lookups
 from epochzero.check.program.operations import Operations
 from epochzero.check.program.texts import concat, shown
 from epochzero.check.program.values import Anything, Constant, External, Items
-
-__all__ = ["Expressions"]
 
 MOST_UNROLLED = 16
 """Known items of a comprehension or loop that are walked one by one."""
@@ -95,7 +93,7 @@ class Expressions(Lookups, Operations):
         parts = [Constant(None) if p is None else self.evaluate(p) for p in
                  (node.lower, node.upper, node.step)]  # fmt: skip
         if all(isinstance(part, Constant) for part in parts):
-            return Made("builtins.slice", tuple(parts))
+            return LibraryResult("builtins.slice", tuple(parts))
         return Anything("a slice")
 
     # -- Texts and containers -----------------------------------------------------------------
@@ -127,7 +125,7 @@ class Expressions(Lookups, Operations):
             try:
                 format(value.value, spec if len(spec) < _LONGEST_FORMAT else "")
             except (TypeError, ValueError) as error:
-                kind = "none" if failing.is_none(value) else "type"
+                kind = "none" if python_errors.is_none(value) else "type"
                 self.fails(kind, type(error), str(error), node)
         elif spec and value.mirrors is None:
             said = f"unsupported format string passed to {value.kind}.__format__"

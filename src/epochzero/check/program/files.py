@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from epochzero.check.findings import Place
+from epochzero.check.findings import SourceLocation
 from epochzero.check.program.configuration import Unreadable, kind_of, load
 from epochzero.check.program.core import Arguments, Core
-from epochzero.check.program.heap import Made, V, thawed
+from epochzero.check.program.heap import LibraryResult, V, thawed
 from epochzero.check.program.parsers.hydra import resolved
 from epochzero.check.program.parsing import configured
 from epochzero.check.program.texts import as_text
 from epochzero.check.program.values import Anything, Constant
-
-__all__ = ["loaded"]
 
 _KINDS = {
     "yaml.safe_load": "yaml",
@@ -50,13 +48,13 @@ def loaded(machine: Core, name: str, given: Arguments) -> V | None:
     if isinstance(value, Unreadable):
         return Anything(f"{shown}: {value.reason}")
     if name == "omegaconf.OmegaConf.load":
-        return configured(thawed(resolved(value)), Place(shown))
+        return configured(thawed(resolved(value)), SourceLocation(shown))
     return thawed(value)
 
 
 def _path(source: V) -> Path | None:
     """The file that something open reads, that a text was read from, or that a path is."""
-    if isinstance(source, Made) and source.name.rpartition(".")[2] in _READS:
+    if isinstance(source, LibraryResult) and source.name.rpartition(".")[2] in _READS:
         if source.receiver is not None:
             return _path(source.receiver)
         if source.name in ("builtins.open", "io.open", "codecs.open") and source.arguments:

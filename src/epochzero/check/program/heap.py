@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from epochzero.check.findings import Place
+from epochzero.check.findings import SourceLocation
 from epochzero.check.program.model import Module
 from epochzero.check.program.tensors.values import Tensor
 from epochzero.check.program.values import (
@@ -25,31 +25,6 @@ from epochzero.check.program.values import (
     Text,
     Value,
 )
-
-__all__ = [
-    "DIFFERS",
-    "Bound",
-    "Box",
-    "Class",
-    "Content",
-    "Function",
-    "Journal",
-    "Made",
-    "Member",
-    "Names",
-    "Object",
-    "Opened",
-    "Ref",
-    "Scope",
-    "Super",
-    "V",
-    "held",
-    "is_enumeration",
-    "join",
-    "maker",
-    "published",
-    "thawed",
-]
 
 _DEEPEST = 6
 """Containers in containers that are shown to the rules."""
@@ -164,18 +139,18 @@ class Object(Ref):
     cls: Class
     arguments: tuple[Value, ...]
     keywords: Mapping[str, Value]
-    place: Place
+    place: SourceLocation
     attributes: Names = field(default_factory=dict)
 
 
 @dataclass(eq=False, slots=True)
-class Made(Ref):
+class LibraryResult(Ref):
     """What a call of a library gave."""
 
     name: str
     arguments: tuple[V, ...] = ()
     keywords: Mapping[str, V] = field(default_factory=dict)
-    place: Place | None = None
+    place: SourceLocation | None = None
     attributes: Names = field(default_factory=dict)
     receiver: V | None = None
     """Of the result of a method, its object."""
@@ -226,7 +201,7 @@ class Box(Ref):
 
     kind: str
     state: dict[str, Content]
-    mirrors: Object | Made | None = None
+    mirrors: Object | LibraryResult | None = None
     """The object whose attributes these are (``vars(args)``): a change is one of the object's."""
     numbers: range | None = None
     """The whole range, of which only the first numbers may be written out."""
@@ -249,7 +224,7 @@ _Changes: TypeAlias = dict[tuple[int, str], tuple[_Space, str, Any]]
 _MISSING: Any = object()
 
 
-class Journal:
+class HeapJournal:
     """Changes of dictionaries, and what was there before."""
 
     def __init__(self) -> None:
@@ -358,7 +333,7 @@ def held(value: V | None) -> V | None:
     """What a value is known to hold: a `Tensor`, or a `Box` of tensors or modules."""
     if isinstance(value, (Tensor, Box)):
         return value
-    if isinstance(value, Made):
+    if isinstance(value, LibraryResult):
         return value.holds
     if not isinstance(value, Member) or not value.name.startswith("["):
         return None
@@ -406,7 +381,7 @@ class _Publishing:
                 return self._container(value, depth)
             case Object():
                 return Instance(value.cls.name, value.arguments, value.keywords, True, value.place)
-            case Made():
+            case LibraryResult():
                 arguments = self._several(value.arguments, depth)
                 names = list(value.keywords)
                 keywords = self._several([value.keywords[name] for name in names], depth)
@@ -447,7 +422,7 @@ class _Publishing:
 def thawed(value: V) -> V:
     """A value that came from outside of the program, with containers and objects that it may change."""
     if isinstance(value, Instance) and not value.own:
-        return Made(value.made_by, value.arguments, value.keywords, value.place)
+        return LibraryResult(value.made_by, value.arguments, value.keywords, value.place)
     if not isinstance(value, Items):
         return value
     keys = [Constant(key.value) if isinstance(key, Constant) else key for key in value.keys]
@@ -459,7 +434,7 @@ def maker(value: V) -> str:
     match value:
         case External():
             return value.name
-        case Made():
+        case LibraryResult():
             return f"{value.name}()"
         case Member():
             owner = maker(value.owner)

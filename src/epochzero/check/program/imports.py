@@ -6,12 +6,10 @@ import ast
 from collections.abc import Sequence
 
 from epochzero.check.program.binding import own_names
-from epochzero.check.program.core import Flow, Frame
+from epochzero.check.program.core import CallFrame, Flow
 from epochzero.check.program.heap import Box, Opened, Scope, V
 from epochzero.check.program.storing import Storing
 from epochzero.check.program.values import Anything, Constant, External
-
-__all__ = ["Imports"]
 
 _NO_PACKAGE = "attempted relative import with no known parent package"
 _BEYOND = "attempted relative import beyond top-level package"
@@ -138,7 +136,7 @@ class Imports(Storing):
         before, self.loops = self.loops, 0
         own = own_names(module, module.tree)
         opened.is_closed = own is not None and "__getattr__" not in own
-        self.frame = Frame(Scope(names, module, own=own or frozenset()), "", tuple(via))  # type: ignore[arg-type]
+        self.frame = CallFrame(Scope(names, module, own=own or frozenset()), "", tuple(via))  # type: ignore[arg-type]
         self.importing.append(opened.name)
         if outer is not None:
             self.frame.phase = outer.phase

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import ast
 
-from epochzero.check.findings import Place, Unknown
+from epochzero.check.findings import SourceLocation, Unknown
 from epochzero.check.job.model import Job
 from epochzero.check.program import library
 from epochzero.check.program.calls import Calls
-from epochzero.check.program.core import Exhausted, Frame
+from epochzero.check.program.core import CallFrame, Exhausted
 from epochzero.check.program.expressions import Expressions
 from epochzero.check.program.heap import Opened, Scope
 from epochzero.check.program.model import Program
 from epochzero.check.program.statements import Statements
 from epochzero.check.target.model import Target
-
-__all__ = ["read_program"]
 
 
 class Interpreter(Statements, Calls, Expressions):
@@ -35,7 +33,7 @@ class Interpreter(Statements, Calls, Expressions):
         entry = self.modules.entry()
         opened = Opened("__main__", {}, entry)
         self.opened["__main__"] = opened
-        start = Place(entry.path, 1)
+        start = SourceLocation(entry.path, 1)
         try:
             self.run_module(opened, ())
             self._leftover_loaders(opened)
@@ -60,7 +58,7 @@ class Interpreter(Statements, Calls, Expressions):
     def _leftover_loaders(self, opened: Opened) -> None:
         """Data loaders that nobody was seen to iterate are perhaps iterated somewhere."""
         assert opened.module is not None
-        self.frame = Frame(Scope(opened.names, opened.module))
+        self.frame = CallFrame(Scope(opened.names, opened.module))
         for loader in list(self.loaders):
             library.consume(self, loader, ast.Constant(None))
 

@@ -14,10 +14,17 @@ from itertools import islice
 from epochzero.check.program import phases
 from epochzero.check.program.callbacks import counts
 from epochzero.check.program.core import Arguments, Core
-from epochzero.check.program.heap import Bound, Box, Class, Function, Made, Member, Object, V
+from epochzero.check.program.heap import (
+    Bound,
+    Box,
+    Class,
+    Function,
+    LibraryResult,
+    Member,
+    Object,
+    V,
+)
 from epochzero.check.program.values import Anything, Constant
-
-__all__ = ["FLUENT", "called", "consume", "is_dataset", "method_called"]
 
 FLUENT = frozenset(
     [
@@ -84,7 +91,7 @@ def is_dataset(cls: Class) -> bool:
 def called(machine: Core, name: str, given: Arguments, result: V, node: ast.expr) -> None:
     """A function or class of a library was called: what it calls in turn."""
     last = name.rpartition(".")[2]
-    if last in _LOADER and isinstance(result, Made):
+    if last in _LOADER and isinstance(result, LibraryResult):
         machine.loaders.append(result)
         return
     if name in _RUNNERS:
@@ -122,7 +129,7 @@ def _started(machine: Core, given: Arguments, node: ast.expr) -> None:
 def method_called(machine: Core, owner: V, name: str, given: Arguments, node: ast.expr) -> None:
     """A method of a library's object was called: what it calls in turn."""
     dotted = machine.method_name(owner, name)
-    if name in _STARTS and isinstance(owner, Made):
+    if name in _STARTS and isinstance(owner, LibraryResult):
         for function in machine.registered.get(owner, ()):
             machine.possibly(function, node)
     if name == "__call__":
@@ -218,11 +225,11 @@ def _read(machine: Core, dataset: Object, node: ast.expr, certain: bool) -> None
                 break
 
 
-def _made(value: V, depth: int = 0) -> Iterator[Made]:
+def _made(value: V, depth: int = 0) -> Iterator[LibraryResult]:
     """The objects of libraries in a value."""
     if depth > _DEEPEST:
         return
-    if isinstance(value, Made):
+    if isinstance(value, LibraryResult):
         yield value
     for one in _within(value):
         yield from _made(one, depth + 1)
@@ -242,7 +249,7 @@ def _objects(value: V, depth: int = 0) -> Iterator[Object]:
 
 def _within(value: V) -> Iterator[V]:
     match value:
-        case Made():
+        case LibraryResult():
             yield from value.arguments
             yield from value.keywords.values()
         case Box():

@@ -8,14 +8,14 @@ from collections import namedtuple
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from epochzero.check.program import failing, methods
+from epochzero.check.program import methods, python_errors
 from epochzero.check.program.core import Arguments, Core
 from epochzero.check.program.heap import (
     Bound,
     Box,
     Class,
     Function,
-    Made,
+    LibraryResult,
     Member,
     Object,
     Opened,
@@ -35,8 +35,6 @@ from epochzero.check.program.values import (
     Text,
     Variable,
 )
-
-__all__ = ["Lookups"]
 
 _KNOWN_NAMES: dict[str, Constant] = {
     "os.sep": Constant("/"),
@@ -91,7 +89,7 @@ class Lookups(Core):
                 return self._of_class(owner, name, node)
             case Super():
                 return self._of_super(owner, name)
-            case Made():
+            case LibraryResult():
                 return self._of_made(owner, name, node, called)
             case Member():
                 return Member(owner, name)
@@ -99,9 +97,9 @@ class Lookups(Core):
                 return Constant(written)
             case Function() if name == "remote":
                 return owner  # a task of Ray, called with the function's own arguments
-            case Constant() | Text() | Box() if failing.has_attribute(owner, name) is False:
-                kind = "none" if failing.is_none(owner) else "attribute"
-                said = f"'{failing.type_name(owner)}' object has no attribute '{name}'"
+            case Constant() | Text() | Box() if python_errors.has_attribute(owner, name) is False:
+                kind = "none" if python_errors.is_none(owner) else "attribute"
+                said = f"'{python_errors.type_name(owner)}' object has no attribute '{name}'"
                 return self.fails(kind, AttributeError, said, node)
             case Constant() | Text() | Box() | Items() if called:
                 return Bound(owner, name)
@@ -141,7 +139,7 @@ class Lookups(Core):
         if (found := self.in_class(owner.cls.line(), name)) is not None:
             return self._bound(found, owner, owner.cls, node)
         if owner.cls.externals() == ("typing.NamedTuple",) and not hasattr(_NAMED_TUPLE, name):
-            said = f"'{failing.type_name(owner)}' object has no attribute '{name}'"
+            said = f"'{python_errors.type_name(owner)}' object has no attribute '{name}'"
             return self.fails("attribute", AttributeError, said, node)
         if owner.cls.externals():
             member = Member(owner, name)
@@ -210,7 +208,7 @@ class Lookups(Core):
             return self._bound(found, receiver, owner.owner, ast.Constant(None))
         return Member(receiver, name)
 
-    def _of_made(self, owner: Made, name: str, node: ast.AST, called: bool) -> V:
+    def _of_made(self, owner: LibraryResult, name: str, node: ast.AST, called: bool) -> V:
         if name in owner.attributes:
             return self._read(owner.attributes[name], node)
         if name == "__dict__":
@@ -240,8 +238,8 @@ class Lookups(Core):
             return self._item_of_container(modules, key, node)
         if (part := results.item_of(owner, key)) is not None:
             return part
-        if said := failing.subscripted(owner):
-            kind = "none" if failing.is_none(owner) else "type"
+        if said := python_errors.subscripted(owner):
+            kind = "none" if python_errors.is_none(owner) else "type"
             return self.fails(kind, TypeError, said, node)
         if isinstance(owner, Constant) and isinstance(key, Constant):
             try:
@@ -250,15 +248,15 @@ class Lookups(Core):
                 return self.fails("index", IndexError, str(error), node)
             except TypeError as error:
                 return self.fails("type", TypeError, str(error), node)
-        if isinstance(owner, Made) and isinstance(key, Constant) and owner.attributes:
+        if isinstance(owner, LibraryResult) and isinstance(key, Constant) and owner.attributes:
             found = key.value in owner.attributes
             there = True if found else False if owner.closed else None
             self.looked(owner, str(key.value), node, item=True, found=there)
             if isinstance(key.value, str) and found:
                 return self._read(owner.attributes[key.value], node)
-        elif isinstance(owner, Made) and isinstance(key, Constant):
+        elif isinstance(owner, LibraryResult) and isinstance(key, Constant):
             self.looked(owner, str(key.value), node, item=True, found=None)
-        if isinstance(owner, (Made, Member)):
+        if isinstance(owner, (LibraryResult, Member)):
             return Member(owner, f"[{_key_text(key)}]")
         if isinstance(owner, (External, Class)):
             return owner  # a generic type: ``Dataset[int]``
@@ -308,7 +306,7 @@ class Lookups(Core):
             if content.complete and (owner.kind == "tuple" or not self.rounds):
                 said = f"{owner.kind} index out of range"
                 return self.fails("index", IndexError, said, node)
-        if isinstance(key, Made) and key.name == "builtins.slice" and content.complete:
+        if isinstance(key, LibraryResult) and key.name == "builtins.slice" and content.complete:
             bounds: list[Any] = [part.value for part in key.arguments if isinstance(part, Constant)]
             if len(bounds) == 3 and all(b is None or isinstance(b, int) for b in bounds):
                 if bounds[2] == 0:

@@ -6,16 +6,24 @@ import ast
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from epochzero.check.program import failing, library
+from epochzero.check.program import library, python_errors
 from epochzero.check.program.core import Arguments, Core, Flow
-from epochzero.check.program.counted import Counted, counted
+from epochzero.check.program.counted_loops import Counted, counted
 from epochzero.check.program.expressions import MOST_UNROLLED
-from epochzero.check.program.heap import Box, Content, Made, Member, Object, Ref, V, held, maker
+from epochzero.check.program.heap import (
+    Box,
+    Content,
+    LibraryResult,
+    Member,
+    Object,
+    Ref,
+    V,
+    held,
+    maker,
+)
 from epochzero.check.program.tensors.results import modules_of
 from epochzero.check.program.tensors.values import Tensor
 from epochzero.check.program.values import Anything, Constant, Items, Text
-
-__all__ = ["Loops"]
 
 _CHANGED = Anything("changed in a loop")
 _ROUND = Anything("an item of what is not known")
@@ -117,7 +125,7 @@ class Loops(Core):
                 key = target.id
             elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
                 owner = scope.names.get(target.value.id)
-                if isinstance(owner, (Object, Made)):
+                if isinstance(owner, (Object, LibraryResult)):
                     where, key = owner.attributes, target.attr
             before = where.get(key)
             if isinstance(before, (Constant, Text, Items)):
@@ -131,7 +139,7 @@ class Loops(Core):
             now = where.get(key)
             if isinstance(now, Content):
                 self.journal.set(where, key, Content(now.values, now.keys, False))
-            elif isinstance(now, Made | Tensor) and isinstance(held(now), Tensor):
+            elif isinstance(now, LibraryResult | Tensor) and isinstance(held(now), Tensor):
                 # A later round may have made it from what this one has left.
                 self.journal.set(where, key, _of_any_size(now))
 
@@ -153,14 +161,14 @@ class Loops(Core):
             return items, complete, some
         where = node if isinstance(node, ast.expr) else ast.Constant(None)
         if isinstance(value, Constant) and not isinstance(value.value, (str, bytes)):
-            kind = "none" if failing.is_none(value) else "type"
+            kind = "none" if python_errors.is_none(value) else "type"
             self.fails(
-                kind, TypeError, f"'{failing.type_name(value)}' object is not iterable", node
+                kind, TypeError, f"'{python_errors.type_name(value)}' object is not iterable", node
             )
         library.consume(self, value, where, certain=True)
         if isinstance(value, Object):
             return self._iterated_object(value)
-        if isinstance(value, (Made, Member)) and (name := maker(value)):
+        if isinstance(value, (LibraryResult, Member)) and (name := maker(value)):
             item = Member(value, "[]")
             self.called(f"{name}.__iter__", Arguments([]), value, item, where)
             return [item], False, False
@@ -179,14 +187,14 @@ class Loops(Core):
 
 def _walked(value: V) -> V:
     """What a loop goes over, without the bar that shows how far it is."""
-    if isinstance(value, Made) and value.name in _BARS and value.arguments:
+    if isinstance(value, LibraryResult) and value.name in _BARS and value.arguments:
         return value.arguments[0]
     return value
 
 
 def _of_any_size(value: V | None) -> V:
     """A tensor of which a loop may have changed the shape."""
-    return replace(value, holds=None) if isinstance(value, Made) else _CHANGED
+    return replace(value, holds=None) if isinstance(value, LibraryResult) else _CHANGED
 
 
 def _is_range(node: ast.expr) -> bool:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Callable, Mapping, Sequence
 
-from epochzero.check.program.heap import Box, Content, Journal, Made, V
+from epochzero.check.program.heap import Box, Content, HeapJournal, LibraryResult, V
 from epochzero.check.program.texts import as_text, concat, formatted, join_paths, path_part
 from epochzero.check.program.values import Anything, Constant, Items, Text, Value
-
-__all__ = ["of_container", "of_path", "of_text", "path_attribute"]
 
 _PURE = frozenset(
     [
@@ -97,7 +95,7 @@ def _joined(text: Constant | Text, items: V) -> V:
     return concat(parts)
 
 
-def of_container(journal: Journal, box: Box, name: str, given: Sequence[V]) -> V:
+def of_container(journal: HeapJournal, box: Box, name: str, given: Sequence[V]) -> V:
     """What a method of a list, set or dictionary gives, and what it does to it."""
     content = box.content
     if box.kind == "dict":
@@ -121,16 +119,16 @@ def of_container(journal: Journal, box: Box, name: str, given: Sequence[V]) -> V
     return Anything(f"what {name} gives")
 
 
-def _put(journal: Journal, box: Box, content: Content) -> V:
+def _put(journal: HeapJournal, box: Box, content: Content) -> V:
     journal.set(box.state, "content", content)
-    if isinstance(box.mirrors, Made):
+    if isinstance(box.mirrors, LibraryResult):
         box.mirrors.closed = False
     elif box.mirrors is not None:
         box.mirrors.cls.opaque = True
     return Constant(None)
 
 
-def _of_dictionary(journal: Journal, box: Box, name: str, given: Sequence[V]) -> V:
+def _of_dictionary(journal: HeapJournal, box: Box, name: str, given: Sequence[V]) -> V:
     content = box.content
     if name == "keys":
         return Box.of("list", content.keys, (), content.complete)
@@ -154,7 +152,7 @@ def _of_dictionary(journal: Journal, box: Box, name: str, given: Sequence[V]) ->
     return Anything(f"what {name} gives")
 
 
-def _got(journal: Journal, box: Box, name: str, given: Sequence[V]) -> V:
+def _got(journal: HeapJournal, box: Box, name: str, given: Sequence[V]) -> V:
     content = box.content
     key = given[0]
     default: V = given[1] if len(given) > 1 else Constant(None)
@@ -174,7 +172,7 @@ def _got(journal: Journal, box: Box, name: str, given: Sequence[V]) -> V:
     return default
 
 
-def store_item(journal: Journal, box: Box, key: V, value: V) -> None:
+def store_item(journal: HeapJournal, box: Box, key: V, value: V) -> None:
     """What ``box[key] = value`` does."""
     content = box.content
     if box.kind != "dict":
@@ -230,13 +228,13 @@ def parts_of(text: Constant) -> list[str]:
 def _folder(text: Value) -> V:
     if isinstance(text, Constant) and text.value == "":
         text = Constant(".")
-    return Made("pathlib.Path", (text,))
+    return LibraryResult("pathlib.Path", (text,))
 
 
 _Path = Callable[[Constant | Text, Sequence[V], str], V | None]
 
 
-def of_path(path: Made, name: str, given: Sequence[V], cwd: str) -> V | None:
+def of_path(path: LibraryResult, name: str, given: Sequence[V], cwd: str) -> V | None:
     """What a method of a path gives; None when that is not known."""
     text = as_text(path)
     found = _METHODS_OF_PATHS.get(name)
@@ -249,13 +247,13 @@ def _resolved(text: Constant | Text, given: Sequence[V], cwd: str) -> V | None:
     whole = join_paths([Constant(cwd), text])
     if isinstance(whole, Constant):
         whole = Constant(posixpath.normpath(str(whole.value)), whole.origin)
-    return Made("pathlib.Path", (whole,))
+    return LibraryResult("pathlib.Path", (whole,))
 
 
 def _renamed(text: Constant | Text, folder: Value, name: V) -> V:
     if isinstance(folder, Constant) and not folder.value:
-        return Made("pathlib.Path", (name,))
-    return Made("pathlib.Path", (join_paths([folder, name]),))
+        return LibraryResult("pathlib.Path", (name,))
+    return LibraryResult("pathlib.Path", (join_paths([folder, name]),))
 
 
 def _with_name(text: Constant | Text, given: Sequence[V], cwd: str) -> V | None:
@@ -264,7 +262,9 @@ def _with_name(text: Constant | Text, given: Sequence[V], cwd: str) -> V | None:
 
 def _with_suffix(text: Constant | Text, given: Sequence[V], cwd: str) -> V | None:
     if isinstance(text, Constant) and given:
-        return Made("pathlib.Path", (concat([posixpath.splitext(str(text.value))[0], given[0]]),))
+        return LibraryResult(
+            "pathlib.Path", (concat([posixpath.splitext(str(text.value))[0], given[0]]),)
+        )
     return None
 
 
@@ -276,7 +276,7 @@ def _with_stem(text: Constant | Text, given: Sequence[V], cwd: str) -> V | None:
 
 
 def _joined_path(text: Constant | Text, given: Sequence[V], cwd: str) -> V | None:
-    return Made("pathlib.Path", (join_paths([text, *given]),))
+    return LibraryResult("pathlib.Path", (join_paths([text, *given]),))
 
 
 def _as_posix(text: Constant | Text, given: Sequence[V], cwd: str) -> V | None:

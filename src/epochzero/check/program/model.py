@@ -8,13 +8,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from epochzero.check.findings import Place, Unknown
+from epochzero.check.findings import SourceLocation, Unknown
 from epochzero.check.job.model import Job
 from epochzero.check.program.events import Called, Event, Failed, Imported, Looked
 from epochzero.check.program.parsers.model import Parsed
 from epochzero.check.program.values import Value
-
-__all__ = ["Module", "Program"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,21 +35,21 @@ class Module:
     tree: ast.Module | None
     error: SyntaxError | None = None
 
-    def place(self, node: ast.AST | int) -> Place:
+    def place(self, node: ast.AST | int) -> SourceLocation:
         """The place of a node, or of a line, with its source."""
         if (found := self._places.get(node)) is None:
             found = self._places[node] = self._place(node)
         return found
 
-    def _place(self, node: ast.AST | int) -> Place:
+    def _place(self, node: ast.AST | int) -> SourceLocation:
         line = node if isinstance(node, int) else getattr(node, "lineno", 0)
         column = 0 if isinstance(node, int) else getattr(node, "col_offset", -1) + 1
         lines = self.lines
         code = lines[line - 1].strip() if 0 < line <= len(lines) else ""
-        return Place(self.path, line, column, code)
+        return SourceLocation(self.path, line, column, code)
 
     @cached_property
-    def _places(self) -> dict[ast.AST | int, Place]:
+    def _places(self) -> dict[ast.AST | int, SourceLocation]:
         return {}
 
     @cached_property

@@ -11,14 +11,12 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 
-from epochzero.check.findings import Place, Unknown
-from epochzero.check.job.model import Job, Source
+from epochzero.check.findings import SourceLocation, Unknown
+from epochzero.check.job.model import CommandSource, Job
 from epochzero.check.program.model import Module
 from epochzero.check.target.model import Target
 from epochzero.errors import InputError
 from epochzero.file_access import exists, is_file, is_folder, open_file, readable
-
-__all__ = ["LARGEST_BYTES", "Modules", "decoded", "lies_in"]
 
 LARGEST_BYTES = 1 << 20
 """Of a source file that is read, some 25,000 lines; its tree takes 250 times as much memory."""
@@ -91,7 +89,7 @@ class Modules:
                 shown = _relative(file, self.job.base)
                 self.loaded[name] = Module(name, shown, file, "", None)
                 reason = str(error).removeprefix(f"{shown}: ")
-                self.unknowns.append(Unknown(f"what {name} does", reason, Place(shown)))
+                self.unknowns.append(Unknown(f"what {name} does", reason, SourceLocation(shown)))
         return self.loaded[name]
 
     def find(self, name: str) -> Path | None:
@@ -184,7 +182,7 @@ class Modules:
         except SyntaxError as error:
             return Module(name, shown, file, data.decode("utf-8", "replace"), None, error)
 
-    def _given(self, code: Source) -> Module:
+    def _given(self, code: CommandSource) -> Module:
         """The program that stands in a command, at the lines where it stands."""
         path = code.place.path
         return self._module("__main__", path, self.job.base / path, code.in_place)

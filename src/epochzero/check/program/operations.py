@@ -8,16 +8,16 @@ from collections.abc import Callable
 from typing import Any
 
 from epochzero.check.operators import ARITHMETIC, BINARY, EQUALITY, ORDER
-from epochzero.check.program import failing
+from epochzero.check.program import python_errors
 from epochzero.check.program.core import Flow, PathEnds
-from epochzero.check.program.counted import FIRST_RANK, Counted, chosen, computed
+from epochzero.check.program.counted_loops import FIRST_RANK, Counted, chosen, computed
 from epochzero.check.program.heap import (
     DIFFERS,
     Bound,
     Box,
     Class,
     Function,
-    Made,
+    LibraryResult,
     Object,
     Opened,
     V,
@@ -28,8 +28,6 @@ from epochzero.check.program.ranks import is_first_rank
 from epochzero.check.program.tensors.machine import Tensors
 from epochzero.check.program.texts import as_text, concat, join_paths, percent
 from epochzero.check.program.values import Anything, Constant, External, Items, Text, Value
-
-__all__ = ["Operations"]
 
 _LARGEST_NUMBER = 1 << 64
 _LONGEST_REPEAT = 1000
@@ -60,8 +58,8 @@ class Operations(Tensors):
 
     def operate(self, op: ast.operator, left: V, right: V, node: ast.AST) -> V:
         """What an operator gives."""
-        if said := failing.refused(op, left, right):
-            is_none = failing.is_none(left) or failing.is_none(right)
+        if said := python_errors.refused(op, left, right):
+            is_none = python_errors.is_none(left) or python_errors.is_none(right)
             return self.fails("none" if is_none else "type", TypeError, said, node)
         if isinstance(op, _DIVISIONS) and _is_number(left) and _is_zero(right):
             return self.fails("zero", ZeroDivisionError, "division by zero", node)
@@ -73,14 +71,22 @@ class Operations(Tensors):
             return by_round
         if (tensor := self.operated(op, left, right, node)) is not None:
             return tensor
-        if isinstance(op, ast.Div) and isinstance(left, Made) and as_text(left) is not None:
-            return Made(left.name, (join_paths([left, right]),), {}, left.place)
-        if isinstance(op, ast.Div) and isinstance(right, Made) and as_text(right) is not None:
-            return Made(right.name, (join_paths([left, right]),), {}, right.place)
+        if (
+            isinstance(op, ast.Div)
+            and isinstance(left, LibraryResult)
+            and as_text(left) is not None
+        ):
+            return LibraryResult(left.name, (join_paths([left, right]),), {}, left.place)
+        if (
+            isinstance(op, ast.Div)
+            and isinstance(right, LibraryResult)
+            and as_text(right) is not None
+        ):
+            return LibraryResult(right.name, (join_paths([left, right]),), {}, right.place)
         if isinstance(op, ast.Add):
             if isinstance(left, (Box, Items)) and isinstance(right, (Box, Items)):
                 return _extended(left, right)
-            if (as_text(left) or as_text(right)) and not isinstance(left, (Box, Made)):
+            if (as_text(left) or as_text(right)) and not isinstance(left, (Box, LibraryResult)):
                 return concat([left, right])
         if isinstance(op, ast.BitOr) and isinstance(left, (External, Class)):
             return left  # a type annotation that is evaluated
@@ -136,8 +142,8 @@ class Operations(Tensors):
         result: bool | None = True
         for op, right_node in zip(node.ops, node.comparators, strict=True):
             right = self.evaluate(right_node)
-            if said := failing.refused(op, left, right):
-                is_none = failing.is_none(left) or failing.is_none(right)
+            if said := python_errors.refused(op, left, right):
+                is_none = python_errors.is_none(left) or python_errors.is_none(right)
                 return self.fails("none" if is_none else "type", TypeError, said, node)
             by_round = computed(_COMPARE.get(type(op)), left, right)
             if by_round is not None and len(node.ops) == 1:

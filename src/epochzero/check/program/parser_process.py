@@ -15,8 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NoReturn
 
-__all__ = ["main"]
-
 CPU_S = 2
 MEMORY_BYTES = 1 << 30
 

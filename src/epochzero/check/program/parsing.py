@@ -10,15 +10,15 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from epochzero.check.findings import Place
+from epochzero.check.findings import SourceLocation
+from epochzero.check.program.argument_origins import argument, placed
 from epochzero.check.program.arguments import OptionSpec, Parsed, ParserSpec, parse
 from epochzero.check.program.core import Arguments, Core, PathEnds
-from epochzero.check.program.given import argument, placed
 from epochzero.check.program.heap import (
     Box,
     Class,
     Function,
-    Made,
+    LibraryResult,
     Object,
     Ref,
     V,
@@ -27,8 +27,6 @@ from epochzero.check.program.heap import (
 )
 from epochzero.check.program.parsers.model import Kind, told
 from epochzero.check.program.values import Anything, Constant, External, Value
-
-__all__ = ["CommandLines", "Part"]
 
 MOST_PARSED = 8
 """Times that a program's parsers are asked; each may cost a child process."""
@@ -50,7 +48,7 @@ class Builder:
     """A parser that is being built."""
 
     kind: Kind
-    place: Place
+    place: SourceLocation
     keywords: Mapping[str, Value] = field(default_factory=dict)
     options: list[OptionSpec] = field(default_factory=list)
     exclusive: list[list[int]] = field(default_factory=list)
@@ -108,15 +106,15 @@ class CommandLines:
         self.machine = machine
         self.parsed: list[Parsed] = []
         self._parts: dict[Ref, Part] = {}
-        self._flags = Builder("absl", Place(""))
+        self._flags = Builder("absl", SourceLocation(""))
 
     # -- Calls that the interpreter sees ------------------------------------------------------
 
     def called(self, name: str, given: Arguments, result: V, node: ast.expr) -> None:
         """A function or class of a library was called."""
-        if isinstance(result, Made) and name == _PARSER:
+        if isinstance(result, LibraryResult) and name == _PARSER:
             self._begin(result, given, node)
-        elif isinstance(result, Made) and name.rpartition(".")[2] == _HF:
+        elif isinstance(result, LibraryResult) and name.rpartition(".")[2] == _HF:
             self._begin_hf(result, given, node)
         elif name.startswith(_ABSL):
             self._define_flag(name, given, node)
@@ -164,7 +162,7 @@ class CommandLines:
 
     # -- argparse -----------------------------------------------------------------------------
 
-    def _begin(self, made: Made, given: Arguments, node: ast.expr) -> None:
+    def _begin(self, made: LibraryResult, given: Arguments, node: ast.expr) -> None:
         builder = Builder("argparse", self.machine.place(node), _shown(given.keywords))
         self._take_parents(builder, given)
         self._parts[made] = Part(builder)
@@ -207,7 +205,7 @@ class CommandLines:
         builder.options.append(OptionSpec(tuple(known), keywords, self.machine.place(node)))
 
     def _made(self, name: str, builder: Builder, group: int | None, node: ast.expr) -> V:
-        made = Made(f"argparse.ArgumentParser().{name}", (), {}, self.machine.place(node))
+        made = LibraryResult(f"argparse.ArgumentParser().{name}", (), {}, self.machine.place(node))
         self._parts[made] = Part(builder, group)
         return made
 
@@ -224,7 +222,9 @@ class CommandLines:
         dest, required = given.keywords.get("dest"), given.keywords.get("required")
         builder.subcommand_dest = str(dest.value) if isinstance(dest, Constant) else ""
         builder.subcommand_required = isinstance(required, Constant) and bool(required.value)
-        made = Made("argparse.ArgumentParser().add_subparsers", (), {}, self.machine.place(node))
+        made = LibraryResult(
+            "argparse.ArgumentParser().add_subparsers", (), {}, self.machine.place(node)
+        )
         self._parts[made] = Part(builder, makes_commands=True)
         return made
 
@@ -239,14 +239,14 @@ class CommandLines:
         for one in (name, *(aliases or ())):
             if isinstance(one, Constant):
                 part.builder.subcommands[str(one.value)] = below
-        made = Made(_PARSER, (), {}, self.machine.place(node))
+        made = LibraryResult(_PARSER, (), {}, self.machine.place(node))
         self._parts[made] = Part(below)
         return made
 
     def _parse(self, builder: Builder, given: Arguments, known_only: bool, node: ast.expr) -> V:
         told = given.positional[0] if given.positional else given.keywords.get("args")
         argv = self._argv(told)
-        namespace = Made("argparse.Namespace", (), {}, self.machine.place(node))
+        namespace = LibraryResult("argparse.Namespace", (), {}, self.machine.place(node))
         if argv is not None:
             parsed = self._read(builder, argv, known_only, own=told is None)
             if parsed is not None:
@@ -292,7 +292,7 @@ class CommandLines:
 
     # -- Data classes and flags ---------------------------------------------------------------
 
-    def _begin_hf(self, made: Made, given: Arguments, node: ast.expr) -> None:
+    def _begin_hf(self, made: LibraryResult, given: Arguments, node: ast.expr) -> None:
         told = given.positional[0] if given.positional else given.keywords.get("dataclass_types")
         items, complete, _ = self.machine.iterated_known(told)
         classes = items if items is not None else [told]
@@ -400,12 +400,12 @@ class CommandLines:
         if (known := self._parts.get(function)) is not None:
             return known.builder
         for one in function.decorators:
-            if isinstance(one, Made) and one.name in _CLICK_OPTIONS:
+            if isinstance(one, LibraryResult) and one.name in _CLICK_OPTIONS:
                 flags = [o.value for o in one.arguments if isinstance(o, Constant)]
                 keywords = _shown(one.keywords)
                 place = one.place or builder.place
                 builder.options.append(OptionSpec(tuple(map(str, flags)), keywords, place))
-            elif not (isinstance(one, Made) and _decorator(one).startswith("click.")):
+            elif not (isinstance(one, LibraryResult) and _decorator(one).startswith("click.")):
                 builder.complete = builder.complete and _decorator(one).startswith("click.pass")
         builder.subcommands = {name: self._click(one) for name, one in function.commands.items()}
         builder.subcommand_required = bool(builder.subcommands)
@@ -415,25 +415,25 @@ class CommandLines:
     def _configuration(self, function: Function) -> V:
         """What Hydra composes."""
         made = next(one for one in function.decorators if _decorator(one) == "hydra.main")
-        defaults = _shown(made.keywords) if isinstance(made, Made) else {}
+        defaults = _shown(made.keywords) if isinstance(made, LibraryResult) else {}
         place = self._place_of(function)
         builder = Builder("hydra", place, defaults=defaults)
         parsed = self._read(builder, self.machine.job.argv)
         if parsed is None or not parsed.values:
             return Anything("the configuration of Hydra")
-        config = Made("omegaconf.DictConfig", (), {}, place, closed=parsed.spec.complete)
+        config = LibraryResult("omegaconf.DictConfig", (), {}, place, closed=parsed.spec.complete)
         for name, value in parsed.values.items():
             config.attributes[name] = configured(thawed(value), place)
         return config
 
-    def _place_of(self, function: Function) -> Place:
+    def _place_of(self, function: Function) -> SourceLocation:
         return function.scope.module.place(function.node)
 
 
-def configured(value: V, place: Place | None) -> V:
+def configured(value: V, place: SourceLocation | None) -> V:
     """A configuration whose keys are also attributes, as OmegaConf makes them."""
     if isinstance(value, Box) and value.kind == "dict":
-        config = Made("omegaconf.DictConfig", (), {}, place, closed=value.content.complete)
+        config = LibraryResult("omegaconf.DictConfig", (), {}, place, closed=value.content.complete)
         for key, one in zip(value.content.keys, value.content.values, strict=True):
             if isinstance(key, Constant):
                 config.attributes[str(key.value)] = configured(one, place)
@@ -443,10 +443,10 @@ def configured(value: V, place: Place | None) -> V:
 
 def _decorator(value: V) -> str:
     """The name of a decorator."""
-    return value.name if isinstance(value, (Made, External)) else ""
+    return value.name if isinstance(value, (LibraryResult, External)) else ""
 
 
-def _parameters(function: Function, place: Place) -> Iterator[OptionSpec]:
+def _parameters(function: Function, place: SourceLocation) -> Iterator[OptionSpec]:
     """The parameters of a function as options."""
     args = function.node.args
     positional = [*args.posonlyargs, *args.args]
@@ -469,7 +469,7 @@ def _parameters(function: Function, place: Place) -> Iterator[OptionSpec]:
             yield OptionSpec((several.arg,), {"kind": Constant(kind)}, place)
 
 
-def _of_class(cls: Class, section: str, place: Place) -> Iterator[OptionSpec]:
+def _of_class(cls: Class, section: str, place: SourceLocation) -> Iterator[OptionSpec]:
     """What a class is made with, as options of ``LightningCLI``; ``section.*`` where more may be."""
     found = next((one.names["__init__"] for one in cls.line() if "__init__" in one.names), None)
     if not isinstance(found, Function) or found.is_changed:
@@ -512,7 +512,7 @@ def _fields(cls: Class) -> Iterator[OptionSpec]:
             name = statement.target.id
             keywords: dict[str, Value] = {"annotation": Constant(ast.unparse(statement.annotation))}
             default = one.names.get(name)
-            if isinstance(default, Made) and default.name == "dataclasses.field":
+            if isinstance(default, LibraryResult) and default.name == "dataclasses.field":
                 keywords |= _shown(default.keywords)
             elif default is not None:
                 keywords["default"] = published(default)

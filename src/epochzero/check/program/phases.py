@@ -10,8 +10,6 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-__all__ = ["is_data", "is_fit", "is_optimizer", "is_step", "is_verdict", "named_phase"]
-
 _MOST_NAMES = 4096
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 _DATA = frozenset(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 
-__all__ = ["is_first_rank"]
-
 _RANKS = frozenset(
     ["rank", "global_rank", "local_rank", "get_rank", "get_local_rank", "world_rank"]
 )

@@ -7,15 +7,13 @@ import builtins
 from collections.abc import Callable, Iterator, Sequence
 
 from epochzero.check.program.core import Arguments, Flow, PathEnds
-from epochzero.check.program.counted import Counted, leaves
+from epochzero.check.program.counted_loops import Counted, leaves
 from epochzero.check.program.definitions import Definitions
-from epochzero.check.program.heap import Box, Made, Object, V, published
+from epochzero.check.program.heap import Box, LibraryResult, Object, V, published
 from epochzero.check.program.imports import Imports
 from epochzero.check.program.loops import Loops
 from epochzero.check.program.ranks import is_first_rank
 from epochzero.check.program.values import Anything, Constant, External
-
-__all__ = ["Statements"]
 
 _SIGNALS = (LookupError, StopIteration, StopAsyncIteration)
 """Exceptions that also end a loop of whoever called."""
@@ -79,12 +77,14 @@ class Statements(Imports, Definitions, Loops):
 
     def _raised(self, value: V, node: ast.Raise) -> None:
         """An exception that the program raises where it surely comes."""
-        name = value.name.removesuffix("()") if isinstance(value, (External, Made)) else ""
+        name = value.name.removesuffix("()") if isinstance(value, (External, LibraryResult)) else ""
         error = getattr(builtins, name.removeprefix("builtins."), None)
         if not self.certain or not isinstance(error, type) or not issubclass(error, Exception):
             return
         if not issubclass(error, _SIGNALS):
-            told = value.arguments[0] if isinstance(value, Made) and value.arguments else None
+            told = (
+                value.arguments[0] if isinstance(value, LibraryResult) and value.arguments else None
+            )
             said = told.value if isinstance(told, Constant) else ""
             self.fails("raised", error, str(said or ""), node)
 
@@ -231,7 +231,7 @@ class Statements(Imports, Definitions, Loops):
         handled: set[str] = set()
         for one in node.items:
             value = self.evaluate(one.context_expr)
-            if isinstance(value, Made) and value.name == "contextlib.suppress":
+            if isinstance(value, LibraryResult) and value.name == "contextlib.suppress":
                 names = [arg.name for arg in value.arguments if isinstance(arg, External)]
                 handled |= {name.removeprefix("builtins.") for name in names}
             entered = value

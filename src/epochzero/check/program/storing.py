@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from epochzero.check.program import failing
+from epochzero.check.program import python_errors
 from epochzero.check.program.core import Arguments, Core, Flow
 from epochzero.check.program.heap import (
     Bound,
@@ -13,7 +13,7 @@ from epochzero.check.program.heap import (
     Class,
     Content,
     Function,
-    Made,
+    LibraryResult,
     Member,
     Object,
     Opened,
@@ -23,8 +23,6 @@ from epochzero.check.program.heap import (
 from epochzero.check.program.methods import store_item
 from epochzero.check.program.tensors.results import modules_of
 from epochzero.check.program.values import Anything, Constant, External
-
-__all__ = ["Storing"]
 
 
 class Storing(Core):
@@ -84,32 +82,32 @@ class Storing(Core):
             ):
                 where = node if isinstance(node, ast.expr) else ast.Constant(None)
                 self.apply(Bound(owner, setter), Arguments([value]), where)
-            case Object() | Made():
+            case Object() | LibraryResult():
                 self.journal.set(owner.attributes, name, value)
             case Constant(value=None):
                 said = f"'NoneType' object has no attribute '{name}'"
                 self.fails("none", AttributeError, said, node)
             case Class() | Opened():
                 self.journal.set(owner.names, name, value)
-        if isinstance(owner, (External, Made)):
+        if isinstance(owner, (External, LibraryResult)):
             self.looked(owner, name, node, item=False, found=None, stored=value)
 
     def _store_item(self, owner: V, target: ast.Subscript, value: V) -> None:
         key = self.evaluate(target.slice)
         if isinstance(owner, Constant) or (isinstance(owner, Box) and owner.kind == "tuple"):
-            kind = "none" if failing.is_none(owner) else "type"
-            said = f"'{failing.type_name(owner)}' object does not support item assignment"
+            kind = "none" if python_errors.is_none(owner) else "type"
+            said = f"'{python_errors.type_name(owner)}' object does not support item assignment"
             self.fails(kind, TypeError, said, target)
         elif isinstance(box := modules_of(owner) or owner, Box):
             store_item(self.journal, box, key, value)
         if isinstance(key, Constant) and isinstance(key.value, str):
             if owner == External("os.environ"):
                 self.journal.set(self.environment, key.value, value)
-            if isinstance(owner, (External, Made, Box)):
+            if isinstance(owner, (External, LibraryResult, Box)):
                 self.looked(owner, key.value, target, item=True, found=None, stored=value)
 
     def _unpack(self, targets: Sequence[ast.expr], value: V, node: ast.AST) -> None:
-        if isinstance(value, (Made, Member, Anything)):
+        if isinstance(value, (LibraryResult, Member, Anything)):
             for at, target in enumerate(targets):
                 one: V = Anything("unpacked from what is not known")
                 if maker(value) and not isinstance(target, ast.Starred):
@@ -117,8 +115,8 @@ class Storing(Core):
                 self.assign(target, one)
             return
         if isinstance(value, Constant) and not isinstance(value.value, (str, bytes)):
-            kind = "none" if failing.is_none(value) else "type"
-            said = f"cannot unpack non-iterable {failing.type_name(value)} object"
+            kind = "none" if python_errors.is_none(value) else "type"
+            said = f"cannot unpack non-iterable {python_errors.type_name(value)} object"
             value = self.fails(kind, TypeError, said, node)
         items, complete, _ = self.iterated(value, node)
         if complete and (not self.rounds or getattr(value, "kind", "") == "tuple"):

@@ -6,10 +6,8 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from epochzero.check.program.heap import Made, V, published
+from epochzero.check.program.heap import LibraryResult, V, published
 from epochzero.check.program.values import Anything, Constant, Text, Value
-
-__all__ = ["as_text", "concat", "formatted", "join_paths", "path_part", "percent", "shown"]
 
 LONGEST_TEXT = 100_000
 """Characters of a text that is built; `"x" * 10**12` stays unknown."""
@@ -22,7 +20,7 @@ def as_text(value: V) -> Constant | Text | None:
     """The text that a value is, also the one of a path; None when it is no text or not known."""
     if isinstance(value, Text) or (isinstance(value, Constant) and isinstance(value.value, str)):
         return value
-    if isinstance(value, Made) and value.name in PATHS and value.arguments:
+    if isinstance(value, LibraryResult) and value.name in PATHS and value.arguments:
         return as_text(value.arguments[0])
     return None
 

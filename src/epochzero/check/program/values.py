@@ -6,21 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from epochzero.check.findings import Place
-
-__all__ = [
-    "ANYTHING",
-    "Anything",
-    "Constant",
-    "External",
-    "Instance",
-    "Items",
-    "Own",
-    "Raises",
-    "Text",
-    "Value",
-    "Variable",
-]
+from epochzero.check.findings import SourceLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +56,7 @@ class Constant:
     """
 
     value: str | bytes | int | float | complex | bool | None
-    origin: Place | None = None
+    origin: SourceLocation | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +132,7 @@ class Instance:
     arguments: tuple[Value, ...] = ()
     keywords: Mapping[str, Value] = field(default_factory=dict, hash=False)
     own: bool = False
-    place: Place | None = None
+    place: SourceLocation | None = None
     part_of: Value | None = field(default=None, compare=False)
     shape: tuple[int | None, ...] | None = field(default=None, compare=False)
 

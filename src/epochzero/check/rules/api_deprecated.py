@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.api import Change, installed, reached, uses
+from epochzero.check.api import ApiChange, installed, reached, uses
 from epochzero.check.rules.base import (
     Case,
     Claims,
@@ -32,7 +32,7 @@ def _check(program: Program, target: Target) -> Claims:
             )
 
 
-def _is_announced(change: Change, have: str) -> bool:
+def _is_announced(change: ApiChange, have: str) -> bool:
     if not change.deprecated or not reached(have, change.deprecated):
         return False
     return not change.removed or not reached(have, change.removed)

@@ -12,10 +12,10 @@ from epochzero.check.program.values import External
 from epochzero.check.rules.base import (
     Case,
     Claims,
-    Place,
     Program,
     Reach,
     Rule,
+    SourceLocation,
     Target,
     claim_at,
     guarded,
@@ -64,7 +64,7 @@ def _fix(target: Target, name: str, beside: Sequence[str]) -> str:
 
 def _names(program: Program) -> Iterator[tuple[str, Situation, type[Exception]]]:
     """The dotted names of libraries that the job uses, and what one that is missing raises."""
-    seen: set[tuple[str, Place]] = set()
+    seen: set[tuple[str, SourceLocation]] = set()
     for event in program.events:
         for name, error in () if isinstance(event, Failed) else _of(event):
             if (name, event.at.place) not in seen:

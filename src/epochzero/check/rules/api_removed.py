@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.api import Change, Use, installed, is_gone, uses
+from epochzero.check.api import ApiChange, Use, installed, is_gone, uses
 from epochzero.check.rules.base import (
     Case,
     Claims,
@@ -25,7 +25,7 @@ _CATEGORIES = {
 
 def _check(program: Program, target: Target) -> Claims:
     reach = Reach.of(program)
-    fails: set[Change] = set()
+    fails: set[ApiChange] = set()
     for use in uses(program):
         if use.change in fails:
             continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from epochzero.check.call_signatures import misfit
 from epochzero.check.calls import (
     called_method,
     constructor,
@@ -14,7 +15,6 @@ from epochzero.check.calls import (
     parameters,
 )
 from epochzero.check.code import Code, code_of, method_counts, resolve, stored_attributes
-from epochzero.check.fit import misfit
 from epochzero.check.rules.base import (
     Case,
     Claims,

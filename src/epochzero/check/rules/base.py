@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from epochzero.check.code import code_of
-from epochzero.check.findings import Claim, Finding, Place, Severity, Unknown
+from epochzero.check.findings import Claim, Finding, Severity, SourceLocation, Unknown
 from epochzero.check.program.events import Failed, Situation
 from epochzero.check.program.model import Module, Program
-from epochzero.check.reach import Reach
+from epochzero.check.reachability import Reach
 from epochzero.check.target.model import Target
 
 __all__ = [
@@ -24,12 +24,12 @@ __all__ = [
     "Claim",
     "Claims",
     "Module",
-    "Place",
     "Program",
     "Reach",
     "Rule",
     "Severity",
     "Situation",
+    "SourceLocation",
     "Target",
     "Unknown",
     "at_keyword",
@@ -133,13 +133,13 @@ def claim_at(
 
 
 def claim_at_start(
-    place: Place,
+    place: SourceLocation,
     *,
     message: str,
     consequence: str,
     fix: str,
     severity: Severity = "error",
-    via: tuple[Place, ...] = (),
+    via: tuple[SourceLocation, ...] = (),
     category: str = "",
 ) -> Claim:
     """A claim about how the job is started, or about what keeps it from starting."""

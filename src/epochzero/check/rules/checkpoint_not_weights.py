@@ -17,7 +17,7 @@ from epochzero.check.rules.base import (
     claim_at,
     guarded,
 )
-from epochzero.check.torch_use import does_anywhere
+from epochzero.check.torch_usage import does_anywhere
 
 _LEFT_TO_THE_VARIABLE = "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
 

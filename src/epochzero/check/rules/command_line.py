@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from epochzero.check.program.given import stands
+from epochzero.check.program.argument_origins import stands
 from epochzero.check.program.parsers.model import ArgumentProblem, Parsed
-from epochzero.check.rules.base import Claim, Place, Program
+from epochzero.check.rules.base import Claim, Program, SourceLocation
 
 
 def argument_claims(program: Program, kinds: Collection[str], fix: str) -> Iterator[Claim]:
@@ -18,7 +18,7 @@ def argument_claims(program: Program, kinds: Collection[str], fix: str) -> Itera
         fix: what to do when nothing near is known; ``{option}`` and ``{value}`` are filled in.
     """
     unsure = [program.job.argv[at] for at in sorted(program.job.unsure)]
-    seen: set[tuple[str, str, Place]] = set()
+    seen: set[tuple[str, str, SourceLocation]] = set()
     # All arguments that are missing are one message, which the parser gives once.
     told: set[str] = set()
     for parsed in program.parsed:

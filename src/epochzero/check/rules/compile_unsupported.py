@@ -15,7 +15,7 @@ from epochzero.check.rules.base import (
     claim_at,
     guarded,
 )
-from epochzero.check.torch_use import does_anywhere
+from epochzero.check.torch_usage import does_anywhere
 
 _TRITON = (7, 0)
 """The lowest compute capability for which Triton compiles."""

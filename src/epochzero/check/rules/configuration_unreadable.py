@@ -8,15 +8,15 @@ from collections.abc import Iterator
 
 from epochzero.check.job.model import Job
 from epochzero.check.paths.world import world_of
-from epochzero.check.program.given import stands
+from epochzero.check.program.argument_origins import stands
 from epochzero.check.program.parsers.model import ArgumentProblem
 from epochzero.check.rules.base import (
     Case,
     Claim,
     Claims,
-    Place,
     Program,
     Rule,
+    SourceLocation,
     Target,
     claim_at_start,
 )
@@ -77,7 +77,7 @@ def _is_given(job: Job, problem: ArgumentProblem) -> bool:
     return any(problem.value == word.rpartition("=")[2] for word in job.argv)
 
 
-def _named(program: Program) -> Iterator[tuple[str, Place, str]]:
+def _named(program: Program) -> Iterator[tuple[str, SourceLocation, str]]:
     """The files that the command line names, where, and what comes when they are not there."""
     job = program.job
     said = job.said.get("accelerate --config_file")

@@ -7,7 +7,7 @@ import math
 from epochzero.check.program.values import Items, Value
 from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at, guarded
 from epochzero.check.rules.world import constant, number, world_size
-from epochzero.check.torch_use import argument
+from epochzero.check.torch_usage import argument
 
 _MAKES = ("torch.distributed.device_mesh.init_device_mesh", "torch.distributed.init_device_mesh")
 

@@ -8,12 +8,10 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from epochzero.check.budget import Stopped, at_most
-from epochzero.check.findings import Finding, Place, Unknown
+from epochzero.check.findings import Finding, SourceLocation, Unknown
 from epochzero.check.program.model import Program
 from epochzero.check.rules.base import CannotTell, Rule
 from epochzero.check.target.model import Target
-
-__all__ = ["RULES_S", "RULE_S", "run_rules"]
 
 RULE_S, RULES_S = 10.0, 30.0
 """Seconds of processor time that one rule may take, and all of them for one program."""
@@ -34,7 +32,7 @@ def run_rules(
             seconds = min(RULE_S, end - time.process_time())
             if seconds <= 0:
                 reason = f"not asked: the rules before it took {RULES_S:g} s"
-                yield Unknown(rule.id, reason, Place("<command>"))
+                yield Unknown(rule.id, reason, SourceLocation("<command>"))
                 continue
             for answer in _answers(rule, program, target, seconds):
                 yield answer if sure or answer.place in own else _softened(answer)
@@ -56,7 +54,7 @@ def _answers(
         reason = str(error)
     except Exception as error:
         reason = f"the rule itself failed: {type(error).__name__}: {error}"
-    return [*said, Unknown(rule.id, reason, Place("<command>"))]
+    return [*said, Unknown(rule.id, reason, SourceLocation("<command>"))]
 
 
 def _softened(answer: Finding | Unknown) -> Finding | Unknown:

@@ -20,7 +20,7 @@ from epochzero.check.rules.base import (
     Target,
     claim_at,
 )
-from epochzero.check.torch_use import (
+from epochzero.check.torch_usage import (
     does_anywhere,
     has_framework_loop,
     makes_layers_with_modes,

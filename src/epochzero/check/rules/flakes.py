@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from epochzero.check.program.events import Situation
 from epochzero.check.ruff import Asked, Message
-from epochzero.check.rules.base import Claim, Module, Place, Program, Severity, Target
+from epochzero.check.rules.base import Claim, Module, Program, Severity, SourceLocation, Target
 
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 _Body: TypeAlias = list[ast.stmt]
@@ -47,7 +47,7 @@ class Flake:
     values: tuple[str, ...]
     module: Module
     column: int
-    place: Place
+    place: SourceLocation
     severity: Severity
     at: Situation
 
@@ -108,7 +108,7 @@ def _flake(message: Message, events: _Events, reading: _Reading) -> Iterator[Fla
             message.values,
             module,
             column,
-            Place(module.path, line, column + 1, module.place(line).code),
+            SourceLocation(module.path, line, column + 1, module.place(line).code),
             severity,
             _nearest(gates, events, module),
         )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from epochzero.check.job.model import COMMAND, Job, Source
+from epochzero.check.job.model import COMMAND, CommandSource, Job
 from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at_start
 from epochzero.file_access import readable
 
@@ -30,7 +30,7 @@ def _check(program: Program, target: Target) -> Claims:
         )
 
 
-def _missing(job: Job) -> Iterator[Source]:
+def _missing(job: Job) -> Iterator[CommandSource]:
     """The first folder that surely is not there; where the ones behind it lie is not known."""
     folder = job.base
     for source in job.entered:
@@ -44,7 +44,7 @@ def _missing(job: Job) -> Iterator[Source]:
             return
 
 
-def _may_be_made(job: Job, entered: Source, folder: Path) -> bool:
+def _may_be_made(job: Job, entered: CommandSource, folder: Path) -> bool:
     """Whether the script makes the folder, or runs something before that may."""
     if any((job.base / one.text).resolve().is_relative_to(folder.resolve()) for one in job.makes):
         return True

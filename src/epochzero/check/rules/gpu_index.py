@@ -18,7 +18,7 @@ from epochzero.check.rules.base import (
     guarded,
 )
 from epochzero.check.rules.world import chosen, gpus_of_a_node, number
-from epochzero.check.torch_use import argument
+from epochzero.check.torch_usage import argument
 
 _PARALLEL = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel",
              "torch.nn.parallel.DistributedDataParallel")  # fmt: skip

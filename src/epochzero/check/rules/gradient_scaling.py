@@ -6,7 +6,7 @@ from epochzero.check.builds import device_named
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, External
 from epochzero.check.rules.base import Case, Claim, Claims, Program, Rule, Target, claim_at
-from epochzero.check.torch_use import argument, backward_calls, does_anywhere, has_framework_loop
+from epochzero.check.torch_usage import argument, backward_calls, does_anywhere, has_framework_loop
 
 _CLIPS = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_")
 

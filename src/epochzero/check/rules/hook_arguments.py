@@ -10,8 +10,8 @@ from functools import cache
 from importlib.resources import files
 
 from epochzero.check.api import installed, reached
+from epochzero.check.call_signatures import misfit, signature
 from epochzero.check.code import code_of
-from epochzero.check.fit import misfit, signature
 from epochzero.check.program.values import Instance, Items, Value
 from epochzero.check.rules.base import (
     Case,

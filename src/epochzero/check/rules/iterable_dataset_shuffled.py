@@ -16,7 +16,7 @@ from epochzero.check.rules.base import (
     claim_at,
     guarded,
 )
-from epochzero.check.torch_use import argument
+from epochzero.check.torch_usage import argument
 
 _ITERABLE = ("torch.utils.data.IterableDataset", "torch.utils.data.dataset.IterableDataset")
 

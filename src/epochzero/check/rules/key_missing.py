@@ -9,10 +9,10 @@ from epochzero.check.program.values import Constant, Items
 from epochzero.check.rules.base import (
     Case,
     Claims,
-    Place,
     Program,
     Reach,
     Rule,
+    SourceLocation,
     Target,
     claim_at,
     guarded,
@@ -21,7 +21,7 @@ from epochzero.check.rules.base import (
 
 def _check(program: Program, target: Target) -> Claims:
     reach = Reach.of(program)
-    told: set[Place] = set()
+    told: set[SourceLocation] = set()
     for event in program.lookups:
         if not _is_missing(event) or event.at.place in told or guarded(event.at, KeyError):
             continue

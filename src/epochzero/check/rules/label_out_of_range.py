@@ -20,7 +20,7 @@ from epochzero.check.rules.base import (
     guarded,
 )
 from epochzero.check.rules.world import number
-from epochzero.check.torch_use import argument
+from epochzero.check.torch_usage import argument
 
 SURE = 1e-3
 """Numbers that are drawn surely go beyond a limit when the chance that none does is smaller."""

@@ -10,9 +10,9 @@ from epochzero.check.rules.base import (
     Case,
     Claim,
     Claims,
-    Place,
     Program,
     Rule,
+    SourceLocation,
     Target,
     claim_at_start,
 )
@@ -73,7 +73,7 @@ def _not_given(program: Program, option: OptionSpec) -> Claims:
     )
 
 
-def _claim(place: Place, severity: str, message: str, consequence: str, fix: str) -> Claim:
+def _claim(place: SourceLocation, severity: str, message: str, consequence: str, fix: str) -> Claim:
     return claim_at_start(
         place,
         severity="error" if severity == "error" else "warning",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from epochzero.check.program.values import Instance, Value
 from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
-from epochzero.check.torch_use import argument
+from epochzero.check.torch_usage import argument
 
 _MODULES = ("MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss")
 _FUNCTIONS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")

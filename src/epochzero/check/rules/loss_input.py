@@ -15,7 +15,7 @@ from epochzero.check.rules.base import (
     claim_at,
     guarded,
 )
-from epochzero.check.torch_use import argument
+from epochzero.check.torch_usage import argument
 
 _BINARY, _LOGARITHMS = "probabilities", "logarithms of probabilities"
 _LOSSES: Mapping[str, str] = {

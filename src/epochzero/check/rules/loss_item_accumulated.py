@@ -15,7 +15,7 @@ from epochzero.check.rules.base import (
     Target,
     claim_at,
 )
-from epochzero.check.torch_use import backward_calls
+from epochzero.check.torch_usage import backward_calls
 
 
 def _check(program: Program, target: Target) -> Claims:

@@ -17,7 +17,7 @@ from epochzero.check.rules.base import (
     claim_at,
     guarded,
 )
-from epochzero.check.torch_use import argument
+from epochzero.check.torch_usage import argument
 
 _CLASSES, _LOGARITHMS, _BINARY = "cross_entropy", "nll_loss", "binary_cross_entropy"
 _LOSSES: Mapping[str, str] = {

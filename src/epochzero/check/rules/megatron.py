@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import Place
+from epochzero.check.rules.base import SourceLocation
 
 PARSER = (
     "import argparse\n\np = argparse.ArgumentParser()\n"
@@ -15,6 +15,6 @@ PARSER = (
 """The script of their cases."""
 
 
-def at_option(place: Place) -> Place:
+def at_option(place: SourceLocation) -> SourceLocation:
     """Where the value of an option comes from; the command where that is not known."""
-    return place if place.path else Place("<command>")
+    return place if place.path else SourceLocation("<command>")

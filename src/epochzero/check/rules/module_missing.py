@@ -19,10 +19,10 @@ from epochzero.check.rules.base import (
     Case,
     Claim,
     Claims,
-    Place,
     Program,
     Reach,
     Rule,
+    SourceLocation,
     Target,
     Unknown,
     claim_at,
@@ -84,12 +84,14 @@ def _may_be_written(program: Program, top: str) -> str:
     return f"the job names {name}, which it may write" if named else ""
 
 
-def _fallbacks(program: Program, target: Target, installed: Installed) -> Mapping[Place, bool]:
+def _fallbacks(
+    program: Program, target: Target, installed: Installed
+) -> Mapping[SourceLocation, bool]:
     """Whether the imports of a handler are reached, where the import before tells: by their lines.
 
     They surely are where that one surely fails, and are not where its module is there.
     """
-    found: dict[Place, bool] = {}
+    found: dict[SourceLocation, bool] = {}
     events = {_line(one.at.place): one for one in program.imports if one.at.certain}
     for module in program.modules.values():
         for one in code_of(module).of(ast.Try):
@@ -109,8 +111,8 @@ def _fallbacks(program: Program, target: Target, installed: Installed) -> Mappin
     return found
 
 
-def _line(place: Place) -> Place:
-    return Place(place.path, place.line)
+def _line(place: SourceLocation) -> SourceLocation:
+    return SourceLocation(place.path, place.line)
 
 
 def _has(module: str, target: Target) -> bool:

@@ -14,7 +14,7 @@ from epochzero.check.rules.base import (
     guarded,
 )
 from epochzero.check.rules.world import constant, visible
-from epochzero.check.torch_use import argument
+from epochzero.check.torch_usage import argument
 
 
 def _check(program: Program, target: Target) -> Claims:

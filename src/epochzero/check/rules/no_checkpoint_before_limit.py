@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
-from epochzero.check.torch_use import has_framework_loop, optimizer_steps
+from epochzero.check.torch_usage import has_framework_loop, optimizer_steps
 
 LONG_S = 3600.0
 """A shorter limit is one of a trial."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from epochzero.check.code import Code, Function, code_of
 from epochzero.check.rules.base import Case, Claims, Program, Reach, Rule, Target, claim_at
-from epochzero.check.torch_use import does_anywhere, has_framework_loop, optimizer_steps
+from epochzero.check.torch_usage import does_anywhere, has_framework_loop, optimizer_steps
 
 _NAME = re.compile(
     r"(^|_)(eval|evaluate|evaluation|valid|validate|validation|test|predict|infer|inference)(_|$)"

@@ -6,7 +6,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator
 
-from epochzero.check.job.model import Job, Source
+from epochzero.check.job.model import CommandSource, Job
 from epochzero.check.paths.platform import Platform, beneath
 from epochzero.check.rules.base import Case, Claim, Claims, Program, Rule, Target, claim_at_start
 
@@ -42,13 +42,13 @@ def _check(program: Program, target: Target) -> Claims:
         )
 
 
-def _of_slurm(job: Job) -> Iterator[Source]:
+def _of_slurm(job: Job) -> Iterator[CommandSource]:
     for name in ("--output", "-o", "--error", "-e"):
         if f"sbatch {name}" in job.said:
             yield job.said[f"sbatch {name}"]
 
 
-def _redirected(job: Job) -> Iterator[Source]:
+def _redirected(job: Job) -> Iterator[CommandSource]:
     """What the program's own line of the script writes, when nothing ran before it."""
     if job.entered or any(_is_above(one, job) and one.text != "echo" for one in job.programs):
         return
@@ -57,14 +57,14 @@ def _redirected(job: Job) -> Iterator[Source]:
             yield source
 
 
-def _is_above(source: Source, job: Job) -> bool:
+def _is_above(source: CommandSource, job: Job) -> bool:
     return source.place.path == job.at.path and 0 < source.place.line < job.at.line
 
 
 def _told(
     platform: Platform,
-    source: Source,
-    made: Iterable[Source],
+    source: CommandSource,
+    made: Iterable[CommandSource],
     consequence: str,
     fix: str,
     *,

@@ -11,9 +11,9 @@ from epochzero.check.rules.base import (
     Case,
     Claim,
     Claims,
-    Place,
     Program,
     Rule,
+    SourceLocation,
     Target,
     claim_at,
     claim_at_start,
@@ -86,10 +86,12 @@ def _configured(program: Program) -> Claims:
             degrees.pop(_COMPUTED, None)
         if degrees and all(degree > 0 for degree in degrees.values()):
             place = known[next(iter(degrees))].origin
-            yield from _of_degrees(degrees, world, computed, place or Place("<command>"))
+            yield from _of_degrees(degrees, world, computed, place or SourceLocation("<command>"))
 
 
-def _of_degrees(degrees: Mapping[str, int], world: int, computed: bool, place: Place) -> Claims:
+def _of_degrees(
+    degrees: Mapping[str, int], world: int, computed: bool, place: SourceLocation
+) -> Claims:
     """A finding where the degrees are not the world, or do not divide it where one is computed."""
     product = math.prod(degrees.values())
     if world % product == 0 if computed else world == product:

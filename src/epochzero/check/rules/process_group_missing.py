@@ -12,7 +12,7 @@ from epochzero.check.rules.base import (
     claim_at,
     guarded,
 )
-from epochzero.check.torch_use import has_framework_loop
+from epochzero.check.torch_usage import has_framework_loop
 
 _NEEDS_GROUP = frozenset(
     [*(f"torch.distributed.{name}" for name in (

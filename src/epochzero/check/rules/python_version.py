@@ -12,9 +12,9 @@ from epochzero.check.rules.base import (
     Claim,
     Claims,
     Module,
-    Place,
     Program,
     Rule,
+    SourceLocation,
     Target,
     Unknown,
     claim_at,
@@ -111,7 +111,7 @@ def _import(event: Imported, python: Version, target: Target) -> Iterator[Claim 
 
 def _names(program: Program, python: Version) -> Iterator[Claim]:
     """Names that are used without being imported: ``collections.Mapping``."""
-    used: dict[tuple[str, Place], Situation] = {}
+    used: dict[tuple[str, SourceLocation], Situation] = {}
     for call in program.calls:
         used.setdefault((call.name, call.at.place), call.at)
     for look in program.lookups:

@@ -6,7 +6,7 @@ from epochzero.check.builds import moves_to_cuda
 from epochzero.check.program.values import Constant, Instance
 from epochzero.check.rules.base import Case, Claims, Program, Reach, Rule, Target, claim_at
 from epochzero.check.rules.world import constant
-from epochzero.check.torch_use import argument, has_framework_loop
+from epochzero.check.torch_usage import argument, has_framework_loop
 
 _CHOOSES = ("set_device", "LOCAL_RANK", "local_rank", "SLURM_LOCALID", "device_count",
             "CUDA_VISIBLE_DEVICES")  # fmt: skip

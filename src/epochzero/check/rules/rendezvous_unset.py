@@ -16,7 +16,7 @@ from epochzero.check.rules.base import (
     guarded,
 )
 from epochzero.check.rules.world import constant, is_set
-from epochzero.check.torch_use import argument
+from epochzero.check.torch_usage import argument
 
 _ARGUMENTS = {"RANK": (4, "rank"), "WORLD_SIZE": (3, "world_size")}
 """Arguments of ``init_process_group`` in whose place a variable is read."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from epochzero.check.program.values import Constant
 from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
-from epochzero.check.torch_use import argument, does_anywhere, has_framework_loop
+from epochzero.check.torch_usage import argument, does_anywhere, has_framework_loop
 
 _PARALLEL = "torch.nn.parallel.DistributedDataParallel"
 

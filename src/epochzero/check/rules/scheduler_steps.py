@@ -20,7 +20,7 @@ from epochzero.check.rules.base import (
     guarded,
 )
 from epochzero.check.rules.world import number
-from epochzero.check.torch_use import does_anywhere, has_framework_loop, optimizer_steps
+from epochzero.check.torch_usage import does_anywhere, has_framework_loop, optimizer_steps
 
 _SCHEDULERS = "torch.optim.lr_scheduler."
 

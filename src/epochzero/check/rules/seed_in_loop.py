@@ -5,7 +5,7 @@ from __future__ import annotations
 from epochzero.check.loops import Loop, loops_around
 from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
 from epochzero.check.rules.world import number
-from epochzero.check.torch_use import argument, optimizer_steps
+from epochzero.check.torch_usage import argument, optimizer_steps
 
 _SEEDS = frozenset(
     [

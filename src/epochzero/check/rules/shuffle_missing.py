@@ -10,8 +10,8 @@ from epochzero.check.loops import loops_around
 from epochzero.check.origins import unwrapped
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, Instance
-from epochzero.check.rules.base import Case, Claims, Place, Program, Rule, Target, claim_at
-from epochzero.check.torch_use import argument, optimizer_steps
+from epochzero.check.rules.base import Case, Claims, Program, Rule, SourceLocation, Target, claim_at
+from epochzero.check.torch_usage import argument, optimizer_steps
 
 _SORTED = ("torchvision.datasets.ImageFolder", "torchvision.datasets.DatasetFolder")
 """Data sets that have one class after the other."""
@@ -34,7 +34,7 @@ def _check(program: Program, target: Target) -> Claims:
             )
 
 
-def _trained_on(program: Program) -> dict[Place, str]:
+def _trained_on(program: Program) -> dict[SourceLocation, str]:
     """Where the loaders are made over whose batches a loop steps an optimizer, with what it goes over."""
     loops = {
         (loop.via, loop.module.place(loop.node.iter)): ast.unparse(loop.node.iter)
@@ -50,7 +50,7 @@ def _trained_on(program: Program) -> dict[Place, str]:
     }
 
 
-def _training_loaders(program: Program) -> Iterator[tuple[Place, str]]:
+def _training_loaders(program: Program) -> Iterator[tuple[SourceLocation, str]]:
     """Where something whose name speaks of training is given a value, with the name."""
     for module in program.modules.values():
         for node in code_of(module).of(ast.Assign):

@@ -9,7 +9,7 @@ from epochzero.check.program.events import Called
 from epochzero.check.program.values import Instance, Value
 from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
 from epochzero.check.rules.world import number
-from epochzero.check.torch_use import argument
+from epochzero.check.torch_usage import argument
 
 _FUNCTIONS = ("softmax", "log_softmax")
 _LAYERS = ("torch.nn.Softmax", "torch.nn.LogSoftmax")

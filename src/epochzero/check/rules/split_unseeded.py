@@ -5,7 +5,7 @@ from __future__ import annotations
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant
 from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
-from epochzero.check.torch_use import argument, does_anywhere
+from epochzero.check.torch_usage import argument, does_anywhere
 
 _SKLEARN = "sklearn.model_selection.train_test_split"
 _SPLITS = ("torch.utils.data.random_split", "torch.utils.data.dataset.random_split", _SKLEARN)

@@ -13,9 +13,9 @@ from epochzero.check.rules.base import (
     Claim,
     Claims,
     Module,
-    Place,
     Program,
     Rule,
+    SourceLocation,
     Target,
     Unknown,
     claim_at_start,
@@ -69,7 +69,7 @@ def _of_module(program: Program, module: Module, target: Target) -> Claim | Unkn
     error = module.error
     assert error is not None
     line = module.place(error.lineno or 0)
-    place = Place(line.path, line.line, max(error.offset or 0, 0), line.code)
+    place = SourceLocation(line.path, line.line, max(error.offset or 0, 0), line.code)
     message = error.msg or "invalid syntax"
     newer = target.python is not None and target.python[:2] > sys.version_info[:2]
     if newer and not isinstance(error, IndentationError) and _NEWER_SYNTAX.search(line.code):
@@ -80,7 +80,9 @@ def _of_module(program: Program, module: Module, target: Target) -> Claim | Unkn
     return _claim(program, module, place, message, type(error).__name__)
 
 
-def _claim(program: Program, module: Module, place: Place, message: str, kind: str) -> Claim:
+def _claim(
+    program: Program, module: Module, place: SourceLocation, message: str, kind: str
+) -> Claim:
     old = bool(_PYTHON_2.search(message))
     return claim_at_start(
         place,

@@ -11,15 +11,15 @@ from epochzero.check.program.values import Instance, Value
 from epochzero.check.rules.base import (
     Case,
     Claims,
-    Place,
     Program,
     Reach,
     Rule,
+    SourceLocation,
     Target,
     claim_at,
     guarded,
 )
-from epochzero.check.torch_use import does_anywhere, has_framework_loop
+from epochzero.check.torch_usage import does_anywhere, has_framework_loop
 
 _WEIGHTED = frozenset(
     f"torch.nn.{name}"
@@ -130,7 +130,7 @@ def _may_be_without(program: Program, at: Situation) -> bool:
     )
 
 
-def _is_without(code: Code, place: Place) -> bool:
+def _is_without(code: Code, place: SourceLocation) -> bool:
     """Whether a context manager or a decorator around a place may turn gradients off."""
     blocks: list[ast.With | ast.FunctionDef] = [*code.of(ast.With), *code.of(ast.FunctionDef)]
     around = [one for one in blocks if one.lineno <= place.line <= (one.end_lineno or 0)]

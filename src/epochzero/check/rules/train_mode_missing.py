@@ -9,8 +9,8 @@ from epochzero.check.code import code_of
 from epochzero.check.loops import Loop, loops_around
 from epochzero.check.models import Model, Models
 from epochzero.check.program.events import Called
-from epochzero.check.rules.base import Case, Claims, Place, Program, Rule, Target, claim_at
-from epochzero.check.torch_use import makes_layers_with_modes, optimizer_steps
+from epochzero.check.rules.base import Case, Claims, Program, Rule, SourceLocation, Target, claim_at
+from epochzero.check.torch_usage import makes_layers_with_modes, optimizer_steps
 
 _WITHOUT_GRADIENTS = {"torch.no_grad", "torch.inference_mode"}
 
@@ -19,7 +19,7 @@ def _check(program: Program, target: Target) -> Claims:
     if not makes_layers_with_modes(program):
         return
     models = Models.of(program)
-    told: set[Place] = set()
+    told: set[SourceLocation] = set()
     for step in optimizer_steps(program):
         model = models.stepped(step)
         if model is None:
@@ -71,7 +71,7 @@ def _ends(loop: Loop, call: Called) -> bool:
     return leaves or any(isinstance(one, ast.If) and _is_once(one.test) for one in conditions)
 
 
-def _blocks(body: Sequence[ast.stmt], place: Place) -> Iterator[Sequence[ast.stmt]]:
+def _blocks(body: Sequence[ast.stmt], place: SourceLocation) -> Iterator[Sequence[ast.stmt]]:
     """The blocks of statements around a place, the outermost first."""
     for statement in body:
         if statement.lineno <= place.line <= (statement.end_lineno or statement.lineno):

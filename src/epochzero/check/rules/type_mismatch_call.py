@@ -10,10 +10,10 @@ from epochzero.check.program.values import Constant, Value
 from epochzero.check.rules.base import (
     Case,
     Claims,
-    Place,
     Program,
     Reach,
     Rule,
+    SourceLocation,
     Target,
     claim_at,
     guarded,
@@ -85,7 +85,7 @@ def _argument(call: Called, position: int, name: str) -> Value | None:
     return call.arguments[position] if position < len(call.arguments) else None
 
 
-def _said(job: Job, origin: Place | None) -> str:
+def _said(job: Job, origin: SourceLocation | None) -> str:
     """Where a value was given, if not in the call."""
     if origin is None:
         return ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from epochzero.check.job.model import Job
 from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
 from epochzero.check.rules.world import number
-from epochzero.check.torch_use import argument
+from epochzero.check.torch_usage import argument
 
 
 def _check(program: Program, target: Target) -> Claims:

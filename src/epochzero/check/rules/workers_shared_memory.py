@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from epochzero.check.program.values import Constant
 from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
-from epochzero.check.torch_use import argument
+from epochzero.check.torch_usage import argument
 
 ENOUGH_BYTES = 128 << 20
 """Docker gives 64 MiB when nothing is said; that is too little for batches of images."""

@@ -7,7 +7,7 @@ from contextlib import suppress
 from epochzero.check.job.model import COMMAND, Job
 from epochzero.check.program.events import Looked
 from epochzero.check.program.values import Constant, Value
-from epochzero.check.rules.base import Place, Program, Target
+from epochzero.check.rules.base import Program, SourceLocation, Target
 
 # What a launcher may set besides what the job says, by how the names begin.
 _SETS = {
@@ -35,10 +35,12 @@ def said_text(job: Job, *names: str) -> str | None:
     return None if found is None else found.text
 
 
-def said_at(job: Job, *names: str) -> Place:
+def said_at(job: Job, *names: str) -> SourceLocation:
     """Where one of these launcher arguments or variables stands: else where the program is run."""
     found = next((job.said[name].place for name in names if name in job.said), None)
-    return found or (Place(COMMAND, code=job.command) if job.at.path == COMMAND else job.at)
+    return found or (
+        SourceLocation(COMMAND, code=job.command) if job.at.path == COMMAND else job.at
+    )
 
 
 def constant(value: Value | None) -> object:
@@ -75,7 +77,7 @@ def _written(job: Job, name: str) -> Constant | None:
             continue
         if stands in job.unsure:
             return None
-        place = job.argv_at[stands] if stands < len(job.argv_at) else Place(COMMAND)
+        place = job.argv_at[stands] if stands < len(job.argv_at) else SourceLocation(COMMAND)
         return Constant(_literal(text if equals else job.argv[stands]), place)
     return None
 
@@ -87,13 +89,13 @@ def _literal(text: str) -> int | float | str:
     return text
 
 
-def option(program: Program, *names: str) -> tuple[int, Place] | None:
+def option(program: Program, *names: str) -> tuple[int, SourceLocation] | None:
     """The first of these options that is a known whole number, and where its value comes from."""
     for name in names:
         value = given(program, name)
         found = number(value)
         if found is not None and value is not None:
-            return found, value.origin or Place("<command>")
+            return found, value.origin or SourceLocation("<command>")
     return None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
-from epochzero.check.torch_use import (
+from epochzero.check.torch_usage import (
     backward_calls,
     does_anywhere,
     has_framework_loop,

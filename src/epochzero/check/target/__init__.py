@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.target.diff import Comparison, Difference, differences
+from epochzero.check.target.diff import Comparison, TargetDifference, differences
 from epochzero.check.target.file import parse_target, read_target, with_packages, write_target
 from epochzero.check.target.gpus import cuda, first_cuda, last_cuda, oldest_driver, presets
 from epochzero.check.target.interpreter import Interpreter, read_interpreter, running
@@ -15,8 +15,8 @@ from epochzero.check.target.packages import likely_modules, normalized, read_pac
 
 __all__ = [
     "Comparison",
-    "Difference",
     "Interpreter",
+    "TargetDifference",
     "capture",
     "cuda",
     "differences",

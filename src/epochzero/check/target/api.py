@@ -15,11 +15,9 @@ from importlib.resources import files
 from pathlib import Path
 from types import MappingProxyType
 
-from epochzero.check.target.definitions import THING, Alias, Bound, Class, Function
+from epochzero.check.target.definitions import THING, Alias, Bound, Class, FunctionDefinition
 from epochzero.check.target.model import Signature
-from epochzero.check.target.source import Source, parse, quick
-
-__all__ = ["ANY", "LIBRARIES", "is_public", "read_api"]
+from epochzero.check.target.source import ModuleSource, parse, quick
 
 LIBRARIES = (
     "torch", "torchvision", "torchaudio", "transformers", "accelerate", "datasets", "lightning",
@@ -92,7 +90,7 @@ class _Library:
 
     def __init__(self, path: Sequence[str]) -> None:
         self.path = [Path(folder) for folder in path]
-        self._sources: dict[str, Source | None] = {}
+        self._sources: dict[str, ModuleSource | None] = {}
         self._folders: dict[str, Path] = {}
         self._members: dict[Class, tuple[Members, bool]] = {}
         self._exports: dict[tuple[str, bool], tuple[dict[str, Bound], bool]] = {}
@@ -109,14 +107,14 @@ class _Library:
             yield module
             waiting += [f"{module}.{name}" for name in sorted(found.submodules) if is_public(name)]
 
-    def source(self, name: str) -> Source | None:
+    def source(self, name: str) -> ModuleSource | None:
         """The module of this name; None when it is not there."""
         if name not in self._sources:
             self._sources[name] = None  # a module that needs itself
             self._sources[name] = self._find(name)
         return self._sources[name]
 
-    def _find(self, name: str) -> Source | None:
+    def _find(self, name: str) -> ModuleSource | None:
         outer, _, last = name.rpartition(".")
         if outer:
             parent = self.source(outer)
@@ -139,7 +137,7 @@ class _Library:
                 return self._told(parse(name, sources, package=False), sources)
         return None
 
-    def _told(self, found: Source, sources: Sequence[Path]) -> Source:
+    def _told(self, found: ModuleSource, sources: Sequence[Path]) -> ModuleSource:
         """A module with what is known of its compiled part: a stub alone may leave out names."""
         known = _compiled()
         if sources and sources[0].suffix == ".pyi" and found.name.split(".")[0] not in known:
@@ -179,7 +177,7 @@ class _Library:
         self._exports[key] = (bound, complete)
         return self._exports[key]
 
-    def _star(self, source: Source, star: str) -> tuple[str, bool]:
+    def _star(self, source: ModuleSource, star: str) -> tuple[str, bool]:
         """The module of an ``import *``, or of a loop over ``dir(module)``."""
         if not star.startswith("*"):
             return star, False
@@ -191,7 +189,7 @@ class _Library:
             first = f"{source.name}.{first}"
         return (f"{first}.{rest}" if rest else first), True
 
-    def resolve(self, module: str, name: str, steps: int = 0) -> Bound | Source | None:
+    def resolve(self, module: str, name: str, steps: int = 0) -> Bound | ModuleSource | None:
         """What a dotted name of a module is in the end; None when that cannot be told."""
         if steps > _MOST_STEPS:
             return None
@@ -199,13 +197,13 @@ class _Library:
         found = self._first(module, first, steps)
         if not rest or found is None:
             return found
-        if isinstance(found, Source):
+        if isinstance(found, ModuleSource):
             return self.resolve(found.name, rest, steps + 1)
         if isinstance(found, Class) and "." not in rest:
             return found.members.get(rest)
         return None
 
-    def _first(self, module: str, name: str, steps: int) -> Bound | Source | None:
+    def _first(self, module: str, name: str, steps: int) -> Bound | ModuleSource | None:
         bound = self.exports(module, every=True)[0].get(name)
         if bound is None:
             return self.source(f"{module}.{name}") if module else None
@@ -231,7 +229,7 @@ class _Library:
                 continue
             known = self.resolve(module, name)
             names[name] = None
-            if isinstance(known, Function):
+            if isinstance(known, FunctionDefinition):
                 names[name] = known.signature
             elif isinstance(known, Class):
                 names[name] = self.constructor(known)
@@ -256,11 +254,13 @@ class _Library:
                 complete = complete and sure
             for name, bound in known.members.items():
                 if not name.startswith("_") or name == "__call__":
-                    is_function = isinstance(bound, Function)
+                    is_function = isinstance(bound, FunctionDefinition)
                     known_before = found.get(name)
                     # `self.name` mentions what a base defines.
                     if is_function or known_before is None:
-                        found[name] = bound.signature if isinstance(bound, Function) else None
+                        found[name] = (
+                            bound.signature if isinstance(bound, FunctionDefinition) else None
+                        )
             self._members[known] = (found, complete)
         return self._members[known]
 
@@ -280,7 +280,7 @@ class _Library:
             return self._dataclass(known, depth)
         made = [known.members[m] for m in ("__init__", "__new__") if m in known.members]
         if made:
-            signatures = [m.signature for m in made if isinstance(m, Function)]
+            signatures = [m.signature for m in made if isinstance(m, FunctionDefinition)]
             told = [s for s in signatures if s is not None]
             return told[0] if len(told) == 1 == len(made) else None
         for base in known.bases:
@@ -343,7 +343,7 @@ class _Library:
         return line
 
 
-def _at_home(known: Class, name: str, module: Source) -> bool:
+def _at_home(known: Class, name: str, module: ModuleSource) -> bool:
     """Whether a module is a place under which people know a class, not only one that uses it."""
     return (
         known.module == module.name

@@ -11,19 +11,6 @@ from typing import TypeAlias
 from epochzero.check.target.model import Signature
 from epochzero.check.target.signature import merged, of_definition
 
-__all__ = [
-    "THING",
-    "Alias",
-    "Bound",
-    "Class",
-    "Function",
-    "Thing",
-    "bind",
-    "bind_function",
-    "dotted",
-    "read_class",
-]
-
 # Decorators under which a function still takes what its definition says.
 _KEEPING = frozenset(
     [
@@ -127,7 +114,7 @@ _MEMBERS = (re.compile(r"self\.([A-Za-z]\w*)"), re.compile(r"cls\.([A-Za-z]\w*)"
 
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class FunctionDefinition:
     """A function; its signature where that can be told."""
 
     signature: Signature | None
@@ -170,7 +157,7 @@ class Class:
     open: bool
 
 
-Bound: TypeAlias = Function | Alias | Thing | Class
+Bound: TypeAlias = FunctionDefinition | Alias | Thing | Class
 THING = Thing()
 
 
@@ -210,9 +197,9 @@ def bind(names: dict[str, Bound], name: str, bound: Bound) -> None:
     known = names.get(name)
     if known is None or known == bound:
         names[name] = bound
-    elif isinstance(known, Function) and isinstance(bound, Function):
+    elif isinstance(known, FunctionDefinition) and isinstance(bound, FunctionDefinition):
         both = [s for s in (known.signature, bound.signature) if s is not None]
-        names[name] = Function(merged(both) if len(both) > 1 else None)
+        names[name] = FunctionDefinition(merged(both) if len(both) > 1 else None)
     else:
         names[name] = THING
 
@@ -234,15 +221,15 @@ def bind_function(
         own = bound
     signature = of_definition(node.args, bound=own)
     if not decorators <= _KEEPING:
-        bind(names, node.name, Function(None))
+        bind(names, node.name, FunctionDefinition(None))
     elif "overload" in decorators:
         several = overloads.setdefault(node.name, [])
         several.append(signature)
-        names[node.name] = Function(merged(several))
+        names[node.name] = FunctionDefinition(merged(several))
     elif node.name in overloads:
-        names[node.name] = Function(signature)
+        names[node.name] = FunctionDefinition(signature)
     else:
-        bind(names, node.name, Function(signature))
+        bind(names, node.name, FunctionDefinition(signature))
 
 
 def _bind_member(

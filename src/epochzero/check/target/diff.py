@@ -14,8 +14,6 @@ from epochzero.check.target.gpus import version
 from epochzero.check.target.model import GPU, Distribution, Mount, Target
 from epochzero.check.target.packages import likely_modules
 
-__all__ = ["SCHEMA", "Comparison", "Difference", "differences"]
-
 SCHEMA = "epochzero.target-diff/1"
 
 # Worst first: what surely stops a job that needs it, then what may.
@@ -28,7 +26,7 @@ _LESS_SPACE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class TargetDifference:
     """One thing that is not the same.
 
     Attributes:
@@ -60,7 +58,7 @@ class Comparison:
 
     first: str
     second: str
-    differences: tuple[Difference, ...]
+    differences: tuple[TargetDifference, ...]
     unknown: tuple[str, ...]
 
     def to_dict(self) -> Mapping[str, Any]:
@@ -103,7 +101,7 @@ def _is_unknown(target: Target, key: str) -> bool:
     return value is None or (key == "driver" and not value)
 
 
-def _distributions(first: Target, second: Target) -> Iterator[Difference]:
+def _distributions(first: Target, second: Target) -> Iterator[TargetDifference]:
     ours, theirs = first.distributions, second.distributions
     if ours is None or theirs is None:
         return
@@ -115,30 +113,30 @@ def _distributions(first: Target, second: Target) -> Iterator[Difference]:
             continue
         for module in likely_modules(each):
             if module not in there and not module.startswith("_"):
-                yield Difference(
+                yield TargetDifference(
                     "module", module, f"{name} {each.version}", "missing", "library_not_found",
                     f"`import {module}` ends with ModuleNotFoundError",
                 )  # fmt: skip
 
 
-def _versions(each: Distribution, other: Distribution) -> Iterator[Difference]:
+def _versions(each: Distribution, other: Distribution) -> Iterator[TargetDifference]:
     if not each.version or not other.version or each.version == other.version:
         return
     ours, theirs = version(each.version), version(other.version)
     # Before 1.0 the second number is the one that breaks.
     width = 1 if ours[:1] != (0,) else 2
     kind = "major version" if ours[:width] != theirs[:width] else "version"
-    yield Difference(
+    yield TargetDifference(
         kind, each.name, each.version, other.version, "framework_api_misuse",
         "names and parameters may have changed",
     )  # fmt: skip
 
 
-def _python(first: Target, second: Target) -> Iterator[Difference]:
+def _python(first: Target, second: Target) -> Iterator[TargetDifference]:
     if first.python is None or second.python is None or first.python[:2] == second.python[:2]:
         return
     older = second.python < first.python
-    yield Difference(
+    yield TargetDifference(
         "python", "", ".".join(map(str, first.python)), ".".join(map(str, second.python)),
         "syntax_error" if older else "library_not_found",
         "syntax that the older one does not know is an error" if older
@@ -146,11 +144,11 @@ def _python(first: Target, second: Target) -> Iterator[Difference]:
     )  # fmt: skip
 
 
-def _gpus(first: Target, second: Target) -> Iterator[Difference]:
+def _gpus(first: Target, second: Target) -> Iterator[TargetDifference]:
     if first.gpus is None or second.gpus is None:
         return
     if len(second.gpus) < len(first.gpus):
-        yield Difference(
+        yield TargetDifference(
             "gpus", "", _count(first.gpus), _count(second.gpus), "illegal_argument",
             "a rank asks for a device that is not there",
         )  # fmt: skip
@@ -158,13 +156,13 @@ def _gpus(first: Target, second: Target) -> Iterator[Difference]:
         return
     ours, theirs = (min(t.gpus or (), key=lambda g: g.memory_bytes) for t in (first, second))
     if theirs.memory_bytes < ours.memory_bytes:
-        yield Difference(
+        yield TargetDifference(
             "gpu memory", "", f"{ours.model} {_size(ours.memory_bytes)}",
             f"{theirs.model} {_size(theirs.memory_bytes)}", "gpu_out_of_memory",
             "what fits there does not fit here",
         )  # fmt: skip
     if ours.capability != theirs.capability:
-        yield Difference(
+        yield TargetDifference(
             "gpu capability", "", _capability(ours), _capability(theirs), "framework_api_misuse",
             "a build without code for it has no kernel to run; bfloat16 and fused kernels need 8.0",
         )  # fmt: skip
@@ -178,21 +176,21 @@ def _capability(gpu: GPU) -> str:
     return f"{gpu.capability[0]}.{gpu.capability[1]}" if gpu.capability else "no CUDA"
 
 
-def _cuda(first: Target, second: Target) -> Iterator[Difference]:
+def _cuda(first: Target, second: Target) -> Iterator[TargetDifference]:
     if first.driver and second.driver and version(second.driver) < version(first.driver):
-        yield Difference(
+        yield TargetDifference(
             "driver", "", first.driver, second.driver, "framework_api_misuse",
             "CUDA says that the driver is too old for the build",
         )  # fmt: skip
     ours, theirs = first.cuda_of_torch, second.cuda_of_torch
     if ours is not None and theirs is not None and ours != theirs:
-        yield Difference(
+        yield TargetDifference(
             "cuda", "torch", ours or "CPU build", theirs or "CPU build", "framework_api_misuse",
             "extensions that were built for the other CUDA do not load, and a CPU build has no GPU",
         )  # fmt: skip
 
 
-def _names(first: Target, second: Target) -> Iterator[Difference]:
+def _names(first: Target, second: Target) -> Iterator[TargetDifference]:
     for kind, ours, theirs, consequence in (
         ("shared library", first.shared_libraries, second.shared_libraries,
          "an extension that needs it ends with ImportError or OSError"),
@@ -202,10 +200,10 @@ def _names(first: Target, second: Target) -> Iterator[Difference]:
             continue
         category = "library_not_found" if kind == "shared library" else "path_not_found"
         for name in ours - theirs:
-            yield Difference(kind, name, "there", "missing", category, consequence)
+            yield TargetDifference(kind, name, "there", "missing", category, consequence)
 
 
-def _amounts(first: Target, second: Target) -> Iterator[Difference]:
+def _amounts(first: Target, second: Target) -> Iterator[TargetDifference]:
     for kind, name, key, category, consequence in (
         ("memory", "", "memory_bytes", "cpu_out_of_memory", "the kernel kills the process"),
         ("shared memory", "/dev/shm", "shared_memory_bytes", "cpu_out_of_memory",
@@ -219,17 +217,17 @@ def _amounts(first: Target, second: Target) -> Iterator[Difference]:
         ours, theirs = getattr(first, key), getattr(second, key)
         if ours is not None and theirs is not None and theirs < ours:
             show = _size if key.endswith("_bytes") else str
-            yield Difference(kind, name, show(ours), show(theirs), category, consequence)
+            yield TargetDifference(kind, name, show(ours), show(theirs), category, consequence)
 
 
-def _mounts(first: Target, second: Target) -> Iterator[Difference]:
+def _mounts(first: Target, second: Target) -> Iterator[TargetDifference]:
     if first.mounts is None or second.mounts is None:
         return
     there = {mount.path: mount for mount in second.mounts}
     for mount in first.mounts:
         other = there.get(mount.path)
         if other is None:
-            yield Difference(
+            yield TargetDifference(
                 "mount", mount.path, "mounted", "missing", "path_not_found",
                 "paths below it are not there",
             )  # fmt: skip
@@ -237,21 +235,21 @@ def _mounts(first: Target, second: Target) -> Iterator[Difference]:
             yield from _mount(mount, other)
 
 
-def _mount(mount: Mount, other: Mount) -> Iterator[Difference]:
+def _mount(mount: Mount, other: Mount) -> Iterator[TargetDifference]:
     if mount.writable and not other.writable:
-        yield Difference(
+        yield TargetDifference(
             "read-only", mount.path, "writable", "read-only", "permission_denied",
             "writing ends with OSError: Read-only file system",
         )  # fmt: skip
     if mount.case_sensitive != other.case_sensitive:
         says = {True: "names in other case are other files", False: "case does not matter"}
-        yield Difference(
+        yield TargetDifference(
             "case", mount.path, says[mount.case_sensitive], says[other.case_sensitive],
             "path_not_found", "a path in the wrong case is not found",
         )  # fmt: skip
     ours, theirs = _room(mount), _room(other)
     if ours is not None and theirs is not None and theirs < ours * _LESS_SPACE:
-        yield Difference(
+        yield TargetDifference(
             "space", mount.path, f"{_size(ours)} free", f"{_size(theirs)} free", "storage_full",
             "checkpoints do not fit",
         )  # fmt: skip
@@ -262,26 +260,28 @@ def _room(mount: Mount) -> int | None:
     return min(said, default=None)
 
 
-def _surroundings(first: Target, second: Target) -> Iterator[Difference]:
+def _surroundings(first: Target, second: Target) -> Iterator[TargetDifference]:
     if first.environment is not None and second.environment is not None:
         for name in first.environment.keys() - second.environment.keys():
-            yield Difference(
+            yield TargetDifference(
                 "environment", name, "set", "not set", "key_not_found",
                 f'`os.environ["{name}"]` ends with KeyError',
             )  # fmt: skip
     if first.user and second.user and first.user.uid == 0 and second.user.uid not in {0, None}:
-        yield Difference(
+        yield TargetDifference(
             "user", "", "root", second.user.name or str(second.user.uid), "permission_denied",
             "installing packages and writing to system folders is refused",
         )  # fmt: skip
     if first.network.internet and second.network.internet is False:
-        yield Difference(
+        yield TargetDifference(
             "network", "", "internet", "none", "communication_failure",
             "downloads at run time fail",
         )  # fmt: skip
     for path, is_there in first.files.items():
         if is_there and second.files.get(path) is False:
-            yield Difference("file", path, "there", "missing", "path_not_found", "opening it fails")
+            yield TargetDifference(
+                "file", path, "there", "missing", "path_not_found", "opening it fails"
+            )
 
 
 def _size(number: int) -> str:

@@ -22,7 +22,7 @@ from epochzero.check.target.model import (
     GPU,
     Distribution,
     Mount,
-    Network,
+    NetworkAccess,
     Signature,
     Target,
     User,
@@ -32,8 +32,6 @@ from epochzero.check.target.packed import Api, packed, unpacked
 from epochzero.check.target.signature import signature_of, text_of
 from epochzero.errors import InputError
 from epochzero.file_access import open_file
-
-__all__ = ["FORMAT", "parse_target", "read_target", "size_of", "write_target"]
 
 FORMAT = 1
 LARGEST_TARGET_BYTES = 64 << 20
@@ -321,8 +319,8 @@ def _user(reading: _Reading, key: str, value: object) -> User:
     return User(**reading.record(key, value, _USER))
 
 
-def _network(reading: _Reading, key: str, value: object) -> Network:
-    return Network(**reading.record(key, value, _NETWORK))
+def _network(reading: _Reading, key: str, value: object) -> NetworkAccess:
+    return NetworkAccess(**reading.record(key, value, _NETWORK))
 
 
 _DISTRIBUTION: Mapping[str, Reader] = {
@@ -502,7 +500,7 @@ def _api_lines(api: Api) -> list[str]:
     return lines
 
 
-def _record(key: str, value: User | Network | None) -> list[str]:
+def _record(key: str, value: User | NetworkAccess | None) -> list[str]:
     if value is None:
         return []
     said = _told(value, _USER if isinstance(value, User) else _NETWORK)

@@ -13,18 +13,6 @@ from types import MappingProxyType
 from epochzero.check.target.model import GPU
 from epochzero.errors import InputError
 
-__all__ = [
-    "Cuda",
-    "capability_of",
-    "cuda",
-    "first_cuda",
-    "gpus_of",
-    "last_cuda",
-    "oldest_driver",
-    "presets",
-    "version",
-]
-
 MOST_GPUS = 1024
 _SHORT = re.compile(r"(?:(?P<count>\d{1,4})\s*[x×*]\s*)?(?P<name>\S.*)", re.IGNORECASE)
 _MIB = 1 << 20

@@ -26,8 +26,6 @@ from epochzero.check.target.model import Signature
 from epochzero.check.target.packages import well_known
 from epochzero.check.target.signature import Signatures, text_of
 
-__all__ = ["Api", "History", "api_of", "history_of", "libraries", "written"]
-
 _FOLDER = "api_history"
 _END = ".zst"
 _LEVEL = 19
@@ -38,7 +36,7 @@ Spans = str
 """In which versions, as a text; see above."""
 
 
-class History:
+class ApiHistory:
     """The API of one distribution over its versions; a module is read when it is asked for.
 
     Attributes:
@@ -57,7 +55,7 @@ class History:
             self._blocks[module] = (spans, names)
 
     @classmethod
-    def of(cls, distribution: str, data: bytes) -> History:
+    def of(cls, distribution: str, data: bytes) -> ApiHistory:
         """The history of a file that `written` made."""
         decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 27)
         return cls(distribution, decompressor.decompress(data).decode())
@@ -92,7 +90,7 @@ class History:
 class _Version(Mapping[str, Mapping[str, Signature | None]]):
     """The API of one version, as in `Target.api`."""
 
-    def __init__(self, history: History, index: int) -> None:
+    def __init__(self, history: ApiHistory, index: int) -> None:
         self._history = history
         self._index = index
         self._modules = dict.fromkeys(history.modules(index))
@@ -125,12 +123,12 @@ def libraries() -> Mapping[str, str]:
 
 
 @cache
-def history_of(distribution: str) -> History | None:
+def history_of(distribution: str) -> ApiHistory | None:
     """The history of a distribution, by normalized name; None when none is known."""
     if distribution not in libraries().values():
         return None
     data = files(__package__).joinpath(_FOLDER, distribution + _END).read_bytes()
-    return History.of(distribution, data)
+    return ApiHistory.of(distribution, data)
 
 
 @cache

@@ -17,8 +17,6 @@ from pathlib import Path
 from epochzero.errors import InputError
 from epochzero.file_access import open_file, unconfined
 
-__all__ = ["Interpreter", "read_interpreter", "running"]
-
 LARGEST_SETTINGS_BYTES = 1 << 20
 _SETTING = re.compile(r"^\s*([\w-]+)\s*=\s*(.*?)\s*$", re.MULTILINE)
 _NUMBERS = re.compile(r"(\d+)\.(\d+)\.(\d+)")

@@ -12,12 +12,10 @@ from typing import Any
 from epochzero.check.target import system
 from epochzero.check.target.api import LIBRARIES, read_api
 from epochzero.check.target.interpreter import Interpreter, running
-from epochzero.check.target.model import Network, Target
+from epochzero.check.target.model import NetworkAccess, Target
 from epochzero.check.target.packages import installed
 from epochzero.check.target.torch_build import torch_build
 from epochzero.errors import InputError
-
-__all__ = ["capture", "this_machine", "with_interpreter"]
 
 MOST_API_NAMES = 750_000
 """Those of the usual libraries, and the outermost of transformers."""
@@ -59,7 +57,7 @@ def this_machine(
     build = parts.ask("torch", lambda: torch_build(folders), None)
     gpus = parts.ask("gpus", lambda: system.gpus(environment), system.NO_GPUS)
     parts.notes += gpus.notes
-    limits = parts.ask("limits", system.limits, system.Limits())
+    limits = parts.ask("limits", system.limits, system.SystemLimits())
     return Target(
         name=name,
         python=interpreter.version,
@@ -149,7 +147,7 @@ def capture(
         tell("network")
         found = replace(found, network=system.network())
     else:
-        found = replace(found, network=Network(), notes=(*found.notes, "network: not probed"))
+        found = replace(found, network=NetworkAccess(), notes=(*found.notes, "network: not probed"))
     for folder in folders:
         tell(str(folder))
         found = _with_listing(found, folder.absolute())

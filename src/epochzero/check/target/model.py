@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["GPU", "Distribution", "Mount", "Network", "Signature", "Target", "User"]
-
 
 @dataclass(frozen=True, slots=True)
 class GPU:
@@ -95,7 +93,7 @@ class User:
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class NetworkAccess:
     """What can be reached: None where it is not known."""
 
     internet: bool | None = None
@@ -162,7 +160,7 @@ class Target:
     processes: int | None = None
     open_files: int | None = None
     time_limit_s: float | None = None
-    network: Network = Network()
+    network: NetworkAccess = NetworkAccess()
     ports: frozenset[int] | None = None
     working_folder: str = ""
     here: bool = False

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from email.message import Message
     from importlib import metadata
 
-__all__ = ["installed", "likely_modules", "normalized", "read_packages", "well_known"]
 
 LARGEST_LIST_BYTES = 64 << 20
 Found = dict[str, Distribution]

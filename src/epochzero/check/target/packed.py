@@ -17,8 +17,6 @@ import zstandard
 from epochzero.check.target.model import Signature
 from epochzero.check.target.signature import Signatures, text_of
 
-__all__ = ["Api", "packed", "unpacked"]
-
 LARGEST_API_BYTES = 256 << 20
 _LEVEL = 12
 _LINE = 100

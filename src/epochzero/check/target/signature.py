@@ -13,8 +13,6 @@ from functools import lru_cache
 
 from epochzero.check.target.model import Signature
 
-__all__ = ["Signatures", "merged", "of_definition", "signature_of", "text_of"]
-
 _PARAMETER = re.compile(r"(?P<stars>\*{0,2})(?P<name>[^\W\d]\w*)(?P<default>=\.\.\.)?|\*|/")
 _MOST_TEXTS = 1 << 15
 

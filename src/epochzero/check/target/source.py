@@ -16,15 +16,13 @@ from epochzero.check.target.definitions import (
     Alias,
     Bound,
     Class,
-    Function,
+    FunctionDefinition,
     bind,
     bind_function,
     dotted,
     read_class,
 )
 from epochzero.check.target.model import Signature
-
-__all__ = ["Source", "parse", "quick"]
 
 LARGEST_SOURCE_BYTES = 16 << 20
 
@@ -39,7 +37,7 @@ _BINDS_MORE = re.compile(
 
 
 @dataclass(slots=True)
-class Source:
+class ModuleSource:
     """A module.
 
     Attributes:
@@ -75,13 +73,13 @@ def quick() -> Iterator[None]:
             gc.enable()
 
 
-def parse(name: str, files: Sequence[Path], *, package: bool) -> Source:
+def parse(name: str, files: Sequence[Path], *, package: bool) -> ModuleSource:
     """The module of these files: its source, its stub, or both.
 
     What the source cannot tell (``conv1d = _C.conv1d``) the stub says. A file that cannot be read
     or parsed leaves the module incomplete.
     """
-    found = Source(name, package, complete=bool(files))
+    found = ModuleSource(name, package, complete=bool(files))
     for number, path in enumerate(files):
         try:
             if path.stat().st_size > LARGEST_SOURCE_BYTES:
@@ -99,18 +97,21 @@ def parse(name: str, files: Sequence[Path], *, package: bool) -> Source:
     return found
 
 
-def _add(found: Source, reader: _Reader, *, fills: bool) -> None:
+def _add(found: ModuleSource, reader: _Reader, *, fills: bool) -> None:
     """Adds what a file says to its module; a stub only fills in what the source did not tell."""
     found.hidden |= reader.hidden - found.names.keys()
     for name, bound in reader.names.items():
         known = found.names.get(name)
-        if fills and known is None and found.stars and isinstance(bound, Function):
+        if fills and known is None and found.stars and isinstance(bound, FunctionDefinition):
             # The source takes it from elsewhere, where it may be something that takes more.
-            found.names[name] = Function(None)
-        elif known is None or known in (THING, Function(None)):
+            found.names[name] = FunctionDefinition(None)
+        elif known is None or known in (THING, FunctionDefinition(None)):
             found.names[name] = bound
         elif (
-            fills and isinstance(bound, Function) and isinstance(known, Alias) and not known.module
+            fills
+            and isinstance(bound, FunctionDefinition)
+            and isinstance(known, Alias)
+            and not known.module
         ):
             found.names[name] = (
                 bound  # `conv = _C.conv`: the stub describes what compiled code takes

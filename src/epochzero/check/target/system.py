@@ -22,27 +22,8 @@ from threading import Thread
 from typing import TypeVar
 
 from epochzero.check.target.gpus import capability_of
-from epochzero.check.target.model import GPU, Mount, Network, User
+from epochzero.check.target.model import GPU, Mount, NetworkAccess, User
 from epochzero.file_access import unconfined
-
-__all__ = [
-    "NO_GPUS",
-    "Gpus",
-    "Limits",
-    "control_groups",
-    "gpus",
-    "limits",
-    "listing",
-    "mounts",
-    "mounts_of",
-    "network",
-    "ports",
-    "programs",
-    "shared_libraries",
-    "shared_memory",
-    "user",
-    "without_secrets",
-]
 
 PROGRAM_SECONDS = 4.0
 PROBE_SECONDS = 1.0
@@ -186,7 +167,7 @@ def _names_in(folder: str) -> Iterable[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SystemLimits:
     """Limits of memory, processors, processes and open files; None where there is none or it is not known."""
 
     memory_bytes: int | None = None
@@ -196,7 +177,7 @@ class Limits:
 
 
 @unconfined()
-def limits(root: Path = Path("/")) -> Limits:
+def limits(root: Path = Path("/")) -> SystemLimits:
     """The limits that hold here: of the machine, the control groups above this process, and ulimit."""
     groups = control_groups(root)
     memory = [*_numbers(groups, "memory.max"), *_numbers(groups, "memory.limit_in_bytes")]
@@ -207,7 +188,7 @@ def limits(root: Path = Path("/")) -> Limits:
     processes, _ = resource.getrlimit(resource.RLIMIT_NPROC)
     files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     allowed = [*_numbers(groups, "pids.max"), processes]
-    return Limits(
+    return SystemLimits(
         _least([*memory, address]),
         _least([*_quotas_of_time(groups), len(os.sched_getaffinity(0))]),
         _least(allowed),
@@ -481,11 +462,11 @@ def ports(root: Path = Path("/")) -> frozenset[int] | None:
 
 def network(
     hosts: Sequence[tuple[str, int]] = (("huggingface.co", 443), ("github.com", 443)),
-) -> Network:
+) -> NetworkAccess:
     """Whether hosts that jobs download from can be reached, asked once and for a second at most."""
     answers = _within(PROBE_SECONDS, [partial(_reaches, *host) for host in hosts])
     reached = [host for (host, _), answer in zip(hosts, answers, strict=True) if answer]
-    return Network(bool(reached), tuple(reached))
+    return NetworkAccess(bool(reached), tuple(reached))
 
 
 def _reaches(host: str, port: int) -> bool:

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-__all__ = ["TorchBuild", "torch_build"]
-
 LARGEST_SECTION_BYTES = 1 << 30
 _PIECE_BYTES = 1 << 20
 _LONGEST_TEXT = 400

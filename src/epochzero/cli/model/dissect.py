@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from epochzero.models import Dissection
     from epochzero.models.dissect.validity import Growth
 
-__all__ = ["command"]
 
 _ONE_SIDED = "not defined: all predictions are right, or all wrong"
 

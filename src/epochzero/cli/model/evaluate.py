@@ -15,8 +15,6 @@ from epochzero.cli.output import echo_json, format_option
 if TYPE_CHECKING:
     from epochzero.models import Evaluation, ModelMeasured
 
-__all__ = ["command"]
-
 
 @click.command(name="evaluate")
 @model_options

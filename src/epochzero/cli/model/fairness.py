@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from epochzero.models.classifier import Tell
     from epochzero.models.fairness import PeopleTable
 
-__all__ = ["command"]
 
 SECONDS = 10.0
 TRAIN = "train"

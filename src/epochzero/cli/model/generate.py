@@ -15,7 +15,6 @@ from epochzero.errors import InputError
 if TYPE_CHECKING:
     from epochzero.models.generate import Generated, Generation
 
-__all__ = ["command"]
 
 SHOWN = 5
 
@@ -109,7 +108,7 @@ def command(
         raise InputError("--classes is for --shape; with DATA its labels say how many there are")
     with working() as tell:
         from epochzero.models import generate as generating
-        from epochzero.models.generate.measured import image_shape
+        from epochzero.models.generate.measurement import image_shape
         from epochzero.models.generate.report import generation_report
         from epochzero.reports import require_matplotlib, write_report
 

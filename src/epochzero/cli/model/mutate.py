@@ -16,8 +16,6 @@ from epochzero.errors import InputError
 if TYPE_CHECKING:
     from epochzero.models.mutate import Mutant
 
-__all__ = ["command"]
-
 
 @click.command(name="mutate")
 @click.argument("program", type=click.Path(exists=True, dir_okay=False, path_type=Path))

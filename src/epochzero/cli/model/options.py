@@ -19,14 +19,6 @@ if TYPE_CHECKING:
     from epochzero.models import Classifier, Examples
     from epochzero.models.classifier import Tell
 
-__all__ = [
-    "Named",
-    "classifiers",
-    "model_options",
-    "require_torch",
-    "shared_options",
-    "working",
-]
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 

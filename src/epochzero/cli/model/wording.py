@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from epochzero.reports import Estimate
 
-__all__ = ["share", "share_with_interval", "value_with_interval"]
-
 
 def share(value: float | None) -> str:
     """A share as a percentage.

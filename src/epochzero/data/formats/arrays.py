@@ -15,8 +15,6 @@ import numpy as np
 from epochzero.data.formats import Batch, Faults, Format
 from epochzero.data.model import Table
 
-__all__ = ["FORMAT"]
-
 ARRAY = np.ndarray[Any, Any]
 # More than this is not unpacked from a compressed file.
 LARGEST_UNPACKED = 1 << 32

@@ -13,8 +13,6 @@ import numpy as np
 from epochzero.data.formats import Batch, Faults, Format
 from epochzero.data.model import Table
 
-__all__ = ["FORMAT"]
-
 FILES = 1000
 NAMES = ("rate", "channels", "bits", "seconds", "encoding")
 ENCODINGS = {1: "pcm", 3: "float", 6: "a-law", 7: "mu-law", 0xFFFE: "extensible"}

@@ -13,8 +13,6 @@ from epochzero.data.formats import Batch, Faults, Format, batches
 from epochzero.data.lines import encoding_of, lines, writing
 from epochzero.data.model import Table
 
-__all__ = ["FORMAT"]
-
 DELIMITERS = (",", "\t", ";", "|")
 
 

@@ -18,8 +18,6 @@ import numpy as np
 from epochzero.data.formats import Batch, Faults, Format, needed
 from epochzero.data.model import Table
 
-__all__ = ["FORMAT"]
-
 # Read together, as a batch.
 FILES = 1000
 # So many files of a table are decoded at most, from all over it.

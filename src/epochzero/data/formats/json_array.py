@@ -12,8 +12,6 @@ from epochzero.data.formats.json_lines import by_columns, nested
 from epochzero.data.lines import DAMAGED, encoding_of, open_bytes, writing
 from epochzero.data.model import Table
 
-__all__ = ["FORMAT"]
-
 # The whole file is read at once; what is larger belongs into JSON lines.
 LARGEST_BYTES = 1 << 28
 

@@ -12,8 +12,6 @@ from epochzero.data.formats import BATCH, Batch, Faults, Format
 from epochzero.data.lines import encoding_of, lines, writing
 from epochzero.data.model import Table
 
-__all__ = ["FORMAT", "by_columns", "flat", "nested"]
-
 DEEPEST = 4
 
 

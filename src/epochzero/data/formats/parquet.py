@@ -13,8 +13,6 @@ from epochzero.data.formats.json_lines import flat
 from epochzero.data.model import Table
 from epochzero.parquet import STREAMED
 
-__all__ = ["FORMAT"]
-
 
 def _read(files: Sequence[Path], faults: Faults) -> Iterator[Batch]:
     parquet = needed("pyarrow.parquet", "reading Parquet")

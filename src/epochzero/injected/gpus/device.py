@@ -12,8 +12,6 @@ import torch
 
 from epochzero.injected.gpus.replace import replaced
 
-__all__ = ["pretended"]
-
 # Streaming multiprocessors by capability, of the largest card (NVIDIA's data sheets).
 _PROCESSORS = {
     (6, 0): 56, (6, 1): 28, (7, 0): 80, (7, 5): 40, (8, 0): 108, (8, 6): 84, (8, 9): 142,

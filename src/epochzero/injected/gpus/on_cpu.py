@@ -19,8 +19,6 @@ from torch.overrides import TorchFunctionMode
 
 from epochzero.injected.gpus.device import pretended
 
-__all__ = ["install"]
-
 Assume = Callable[[str], None]
 IsOwn = Callable[[str], bool]
 MOVED = "what goes to the GPU stays on the CPU"

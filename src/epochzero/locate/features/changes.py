@@ -17,8 +17,6 @@ from epochzero.locate.features.context import ALL, SUMMARY, Columns, Context, sh
 from epochzero.locate.index import Floats, bm25
 from epochzero.locate.query import PARTS
 
-__all__ = ["changes"]
-
 DAY = 86_400.0
 NEVER_DAYS = 4000.0
 LATELY_DAYS, MONTH_DAYS = 90.0, 30.0

@@ -9,10 +9,8 @@ import numpy as np
 
 from epochzero.locate.corpus import Corpus
 from epochzero.locate.features.mentions import mentioned, mentions
-from epochzero.locate.index import Floats, Found, bm25
+from epochzero.locate.index import Floats, SearchResult, bm25
 from epochzero.locate.query import PARTS, Query
-
-__all__ = ["Columns", "Context", "share"]
 
 Columns = dict[str, Floats]
 """Named numbers, one a file."""
@@ -39,7 +37,7 @@ class Context:
         self.query = query
         self.corpus = corpus
         self.opened = opened
-        self.found: Found = corpus.find(query)
+        self.found: SearchResult = corpus.find(query)
 
     @property
     def size(self) -> int:

@@ -12,8 +12,6 @@ import numpy as np
 from epochzero.locate.features.context import Columns, Context, share
 from epochzero.locate.index import Floats
 
-__all__ = ["graph"]
-
 RESTART = 0.6
 STEPS = 15
 SHARPNESS = 4.0

@@ -8,8 +8,6 @@ from epochzero.locate.features.context import ALL, SUMMARY, Columns, Context, sh
 from epochzero.locate.index import Floats, bm25
 from epochzero.locate.query import PARTS
 
-__all__ = ["lexical"]
-
 _PROSE_ONLY = frozenset({"imports"})
 """Fields in which the words of tracebacks and messages mean nothing."""
 _BEST_UNITS = 3

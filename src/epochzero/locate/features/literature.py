@@ -8,8 +8,6 @@ from epochzero.locate.features.context import Columns, Context, share
 from epochzero.locate.techniques.blia import BLIA
 from epochzero.locate.techniques.bluir import BLUiR
 
-__all__ = ["literature"]
-
 
 def literature(context: Context) -> Columns:
     """The scores of BLUiR and BLIA."""

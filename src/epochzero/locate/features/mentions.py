@@ -15,7 +15,6 @@ from epochzero.locate.mentions import agreeing, longest, meant
 if TYPE_CHECKING:
     from epochzero.locate.features.context import Columns, Context
 
-__all__ = ["mentioned", "mentions"]
 
 _COMMON_STEMS = frozenset(
     [

@@ -6,8 +6,6 @@ import numpy as np
 
 from epochzero.locate.features.context import Columns, Context, share
 
-__all__ = ["messages"]
-
 RARE_SHARE = 0.1
 FEWEST_FILES = 3
 

@@ -10,8 +10,6 @@ from epochzero.code.words import name_hashes
 from epochzero.locate.features.context import Columns, Context, share
 from epochzero.locate.index import Floats, Sets
 
-__all__ = ["names"]
-
 _PARTS = ("all", "summary", "prose", "code")
 
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from epochzero.locate.features.context import Columns, Context, share
 
-__all__ = ["shape"]
-
 _ASIDE = re.compile(
     r"(?:^|/)(?:examples?|\w+_examples|demos?|docs?|docker|scripts?|tools?|benchmarks?|contrib"
     r"|samples?|tutorials?|legacy|experimental|ci|\.github|\.circleci|build|third_?party|vendor"

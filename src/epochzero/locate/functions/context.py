@@ -23,7 +23,6 @@ from epochzero.locate.query import PARTS, Query
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["FunctionContext", "Occurrences", "shares"]
 
 B = 0.3
 """Of BM25: a long function is punished less than a long file, since it has more room for a bug."""

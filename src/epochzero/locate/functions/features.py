@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from epochzero.code import Unit
 
-__all__ = ["Candidates", "features_of"]
 
 Columns = dict[str, Floats]
 

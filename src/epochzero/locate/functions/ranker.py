@@ -26,7 +26,6 @@ from epochzero.locate.ranker import Trees
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Functions", "chosen", "placed"]
 
 CANDIDATES = 300
 """So many functions of the first guess are ranked by the trees; the rest stays behind them, in the

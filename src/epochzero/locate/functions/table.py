@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from epochzero.code import Unit
 
-__all__ = ["NO_ROWS", "Table"]
 
 NO_ROWS = np.zeros(0, np.int64)
 

@@ -8,8 +8,6 @@ from epochzero.locate.corpus import Corpus
 from epochzero.locate.index import Floats
 from epochzero.locate.query import Query
 
-__all__ = ["Technique"]
-
 
 class Technique(Protocol):
     """A localization technique.

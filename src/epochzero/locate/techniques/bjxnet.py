@@ -43,18 +43,8 @@ from epochzero.locate.index import Floats
 from epochzero.locate.query import Query
 
 if TYPE_CHECKING:
-    from epochzero.locate.techniques.bjxnet_network import Network
+    from epochzero.locate.techniques.bjxnet_network import BjxNet
 
-__all__ = [
-    "BJXNET",
-    "BUCKETS",
-    "CARD",
-    "BJXNet",
-    "FileGraph",
-    "numbered",
-    "report_words",
-    "shipped",
-]
 
 BJXNET = "bjxnet"
 CARD = "card"
@@ -89,7 +79,7 @@ class BJXNet:
 
     name = BJXNET
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: BjxNet) -> None:
         self._network = network
         self._graphs: WeakKeyDictionary[Corpus, list[FileGraph]] = WeakKeyDictionary()
 
@@ -145,7 +135,7 @@ def shipped() -> BJXNet:
         InputError: PyTorch is not installed.
     """
     try:
-        from epochzero.locate.techniques.bjxnet_network import Network
+        from epochzero.locate.techniques.bjxnet_network import BjxNet
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
@@ -155,4 +145,4 @@ def shipped() -> BJXNet:
         ) from error
     weights = files(__package__).joinpath("bjxnet.npz")
     with weights.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
-        return BJXNet(Network.of({name: arrays[name] for name in arrays.files if name != CARD}))
+        return BJXNet(BjxNet.of({name: arrays[name] for name in arrays.files if name != CARD}))

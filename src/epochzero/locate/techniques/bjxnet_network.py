@@ -23,8 +23,6 @@ from torch import Tensor, nn
 from epochzero.locate.index import Floats
 from epochzero.locate.techniques.bjxnet import BUCKETS, FileGraph
 
-__all__ = ["Example", "Network", "Size", "fit"]
-
 EDGE_KINDS = 3
 ATTENTION, SHARPNESS = 20.0, 40.0
 """How sharply a node's cosine draws attention, and a file's score the softmax, before training."""
@@ -41,7 +39,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Example:
+class TrainingBug:
     """A bug to learn from.
 
     Attributes:
@@ -75,7 +73,7 @@ WIDTHS = (3, 4, 5)
 """Words that a filter sees; the paper's, by the study."""
 
 
-class Network(nn.Module):
+class BjxNet(nn.Module):
     """bjXnet.
 
     Args:
@@ -181,7 +179,7 @@ class Network(nn.Module):
         return {name: of.detach().cpu().half().numpy() for name, of in self.state_dict().items()}
 
     @classmethod
-    def of(cls, arrays: Mapping[str, NDArray[np.float16]]) -> Network:
+    def of(cls, arrays: Mapping[str, NDArray[np.float16]]) -> BjxNet:
         """The network of which these are the weights."""
         state, width = arrays["start.weight"].shape
         network = cls(Size(width, state, arrays["filters.0.weight"].shape[0]))
@@ -219,14 +217,14 @@ def _joined(graphs: Sequence[FileGraph]) -> tuple[Ints, Ints, Ints, Ints]:
 
 
 def fit(
-    examples: Sequence[Example],
+    examples: Sequence[TrainingBug],
     *,
     epochs: int,
     seed: int,
     size: Size = Size(),  # noqa: B008 - an immutable tuple
     device: str = "cpu",
     on_epoch: Callable[[int, float], None] | None = None,
-) -> Network:
+) -> BjxNet:
     """A network that learned to score the files of a fix above others.
 
     The loss of a bug is the cross-entropy of the softmax over its files with the files wanted; the
@@ -242,7 +240,7 @@ def fit(
     """
     torch.manual_seed(seed)
     draw = np.random.default_rng(seed)
-    network = Network(size)
+    network = BjxNet(size)
     with torch.no_grad():
         network.importance.copy_(torch.from_numpy(_rarity(examples)))
     network.to(device)
@@ -262,7 +260,7 @@ def fit(
     return network.cpu().eval()
 
 
-def _rarity(examples: Sequence[Example]) -> Floats:
+def _rarity(examples: Sequence[TrainingBug]) -> Floats:
     """The logarithm of the inverse document frequency of each row of the table, (rows,)."""
     held = np.zeros(BUCKETS, np.int64)
     graphs = [graph for example in examples for graph in example.graphs]
@@ -271,7 +269,7 @@ def _rarity(examples: Sequence[Example]) -> Floats:
     return np.log(np.log((len(graphs) + 1) / (held + 0.5))).astype(np.float32)
 
 
-def _loss(network: Network, batch: Sequence[Example]) -> Tensor:
+def _loss(network: BjxNet, batch: Sequence[TrainingBug]) -> Tensor:
     """The mean loss of some bugs."""
     nodes, file = network.nodes([graph for example in batch for graph in example.graphs])
     losses = []

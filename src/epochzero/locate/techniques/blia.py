@@ -46,8 +46,6 @@ from epochzero.locate.techniques.vectors import (
     vectors_of,
 )
 
-__all__ = ["BLIA", "recent_fixes", "stack_trace", "structured_vsm"]
-
 ALPHA, BETA, DAYS = 0.3, 0.2, 120.0
 COMMENT_WEIGHT = 0.5
 RANKED_FRAMES, LOWEST_BOOST = 10, 0.1

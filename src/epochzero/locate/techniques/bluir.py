@@ -33,8 +33,6 @@ from epochzero.locate.index import Floats
 from epochzero.locate.query import Query
 from epochzero.locate.techniques.vectors import NAMES, asked, vectors_of
 
-__all__ = ["BLUiR", "indri_tf_idf"]
-
 K1, B, K3 = 1.0, 0.3, 1000.0
 """The parameters of the paper; ``k3`` is the constant of Indri."""
 

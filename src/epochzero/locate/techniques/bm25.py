@@ -15,8 +15,6 @@ from epochzero.locate.corpus import Corpus
 from epochzero.locate.index import K1, B, Floats, bm25
 from epochzero.locate.query import PARTS, Query
 
-__all__ = ["BM25"]
-
 
 @dataclass(frozen=True, slots=True)
 class BM25:

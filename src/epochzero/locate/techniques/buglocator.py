@@ -27,8 +27,6 @@ from epochzero.locate.techniques.vectors import (
     vectors_of,
 )
 
-__all__ = ["ALPHA", "BugLocator", "rvsm"]
-
 ALPHA = 0.2
 """The weight of similar reports."""
 

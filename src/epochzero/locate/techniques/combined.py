@@ -14,8 +14,6 @@ from epochzero.locate.features.context import Context
 from epochzero.locate.index import Floats
 from epochzero.locate.query import Query
 
-__all__ = ["COMBINED", "Combined"]
-
 COMBINED = "combined"
 
 

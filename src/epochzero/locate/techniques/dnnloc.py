@@ -69,17 +69,6 @@ if TYPE_CHECKING:
     from epochzero.locate.corpus import Corpus
     from epochzero.locate.query import Query
 
-__all__ = [
-    "COLUMNS",
-    "SPACES",
-    "Dnnloc",
-    "Layer",
-    "Network",
-    "columns",
-    "file_weights",
-    "report_counts",
-    "shipped",
-]
 
 COLUMNS = ("text", "collaborative", "class_names", "recency", "frequency")
 """The features that are not learned, in the order of the network's inputs after the relevancy."""
@@ -91,7 +80,7 @@ SPACES = ("identifiers", "apis", "comments")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Layer:
+class DenseLayer:
     """A layer whose nodes are all connected to those before.
 
     Attributes:
@@ -108,7 +97,7 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Network:
+class DnnLocModel:
     """What is learned.
 
     Attributes:
@@ -121,12 +110,12 @@ class Network:
 
     words: NDArray[np.uint32]
     rarity: Floats
-    encoders: Mapping[str, Layer]
-    relevancy: tuple[Layer, Layer]
-    combination: tuple[Layer, Layer]
+    encoders: Mapping[str, DenseLayer]
+    relevancy: tuple[DenseLayer, DenseLayer]
+    combination: tuple[DenseLayer, DenseLayer]
 
     @classmethod
-    def of(cls, raw: Mapping[str, Any]) -> Network:
+    def of(cls, raw: Mapping[str, Any]) -> DnnLocModel:
         """A network from what `as_json` gave."""
         return cls(
             np.array(raw["words"], np.uint32),
@@ -179,7 +168,7 @@ class Network:
         return _output(self.combination, np.column_stack([relevancy, table]))
 
 
-def _output(layers: tuple[Layer, Layer], inputs: Floats) -> Floats:
+def _output(layers: tuple[DenseLayer, DenseLayer], inputs: Floats) -> Floats:
     hidden, output = layers
     sums = (hidden.tanh(inputs) @ output.weights + output.bias)[:, 0]
     return np.asarray(1 / (1 + np.exp(-sums.astype(np.float64))), np.float32)
@@ -195,7 +184,7 @@ LARGEST_STEP = 127
 """The largest weight of a layer is so many steps."""
 
 
-def _raw(layer: Layer) -> Mapping[str, Any]:
+def _raw(layer: DenseLayer) -> Mapping[str, Any]:
     step = max(float(f"{np.abs(layer.weights).max() / LARGEST_STEP:.6g}"), 1e-6)
     return {
         "step": step,
@@ -204,9 +193,9 @@ def _raw(layer: Layer) -> Mapping[str, Any]:
     }
 
 
-def _layer(raw: Mapping[str, Any]) -> Layer:
+def _layer(raw: Mapping[str, Any]) -> DenseLayer:
     weights = np.array(raw["weights"], np.float32) * np.float32(raw["step"])
-    return Layer(weights, np.array(raw["bias"], np.float32))
+    return DenseLayer(weights, np.array(raw["bias"], np.float32))
 
 
 # -- Words -------------------------------------------------------------------------------------
@@ -352,7 +341,7 @@ class Dnnloc:
 
     name = "dnnloc"
 
-    def __init__(self, network: Network) -> None:
+    def __init__(self, network: DnnLocModel) -> None:
         self._network = network
         self._codes: WeakKeyDictionary[Corpus, Floats] = WeakKeyDictionary()
 
@@ -371,4 +360,4 @@ class Dnnloc:
 def shipped() -> Dnnloc:
     """DNNLOC with the network of the package."""
     text = files(__package__).joinpath("dnnloc.json").read_text(encoding="utf-8")
-    return Dnnloc(Network.of(json.loads(text)["network"]))
+    return Dnnloc(DnnLocModel.of(json.loads(text)["network"]))

@@ -29,18 +29,6 @@ from epochzero.errors import InputError
 from epochzero.locate.index import Floats
 from epochzero.locate.model import Item, Reason
 
-__all__ = [
-    "FORMULAS",
-    "Formula",
-    "Run",
-    "ochiai",
-    "read_coverage",
-    "suspicious_files",
-    "suspicious_functions",
-    "suspicious_lines",
-    "tarantula",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Run:

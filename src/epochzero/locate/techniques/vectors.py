@@ -29,18 +29,6 @@ if TYPE_CHECKING:
     from epochzero.locate.query import Query
     from epochzero.locate.report import PastReport
 
-__all__ = [
-    "NAMES",
-    "Idf",
-    "PastReports",
-    "Postings",
-    "Vectors",
-    "asked",
-    "cosine",
-    "length_boost",
-    "scaled",
-    "vectors_of",
-]
 
 Hashes: TypeAlias = NDArray[np.uint32]
 Ints: TypeAlias = NDArray[np.int64]

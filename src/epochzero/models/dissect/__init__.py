@@ -10,6 +10,6 @@ from __future__ import annotations
 
 from epochzero.models.dissect.dissector import Dissector, read_dissector
 from epochzero.models.dissect.guard import Guard, Guarded
-from epochzero.models.dissect.measured import Dissection, dissect
+from epochzero.models.dissect.measurement import Dissection, dissect
 
 __all__ = ["Dissection", "Dissector", "Guard", "Guarded", "dissect", "read_dissector"]

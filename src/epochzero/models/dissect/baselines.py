@@ -8,8 +8,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-__all__ = ["Mahalanobis", "energy", "fit_mahalanobis", "max_softmax"]
-
 
 def max_softmax(logits: Tensor) -> Tensor:
     """The largest probability, shape (n,). Hendrycks and Gimpel (ICLR 2017)."""

@@ -26,8 +26,6 @@ from epochzero.models.dissect.validity import (
     snapshot_validity,
 )
 
-__all__ = ["SCHEMA", "Dissector", "read_dissector", "snapshots_by"]
-
 SCHEMA = "epochzero.dissector/1"
 DESCRIPTION, ARRAYS = "dissector.json", "submodels.npz"
 

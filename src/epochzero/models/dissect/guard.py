@@ -15,8 +15,6 @@ from epochzero.models.classifier import Classifier, as_classifier
 from epochzero.models.dissect.dissector import Dissector, read_dissector
 from epochzero.models.dissect.layers import snapshots_of
 
-__all__ = ["Guard", "Guarded", "Overhead", "measure_overhead"]
-
 REJECTED = -1
 REPEATS = 30
 

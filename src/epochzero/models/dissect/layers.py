@@ -12,9 +12,7 @@ from torch.nn import functional
 
 from epochzero.errors import InputError
 from epochzero.models.classifier import Classifier
-from epochzero.models.layers import Call, Layer
-
-__all__ = ["MOST_FEATURES", "choose_layers", "pooled", "snapshots_of"]
+from epochzero.models.layers import Layer, LayerCall
 
 LAYERS = 6
 MOST_FEATURES = 1024
@@ -65,7 +63,7 @@ def _candidates(classifier: Classifier, batch: Tensor) -> list[Layer]:
     ]
 
 
-def _finished(call: Call, following: Call) -> bool:
+def _finished(call: LayerCall, following: LayerCall) -> bool:
     """Whether the next call only finishes this one, or is the container that hands it out."""
     layer, after = call.layer, following.layer
     if f"{layer.container}.".startswith(f"{after.name}."):
@@ -92,7 +90,7 @@ def pooled(output: Tensor) -> Tensor:
 
 
 def snapshots_of(
-    classifier: Classifier, layers: Sequence[str], calls: Sequence[Call]
+    classifier: Classifier, layers: Sequence[str], calls: Sequence[LayerCall]
 ) -> list[Tensor]:
     """The pooled outputs of the layers of one forward.
 

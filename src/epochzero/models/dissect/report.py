@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from epochzero.models.dissect.measured import Dissection
+from epochzero.models.dissect.measurement import Dissection
 from epochzero.reports.figures import Figure, bars, curves
 from epochzero.reports.page import Report, Section
 from epochzero.reports.tables import Column, Row, Table
-
-__all__ = ["dissection_report"]
 
 
 def dissection_report(dissection: Dissection) -> Report:

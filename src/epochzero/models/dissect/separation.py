@@ -12,8 +12,6 @@ from epochzero.errors import InputError
 from epochzero.models.bootstrap import Counts, Floats, estimate
 from epochzero.reports.statistics import Estimate
 
-__all__ = ["Cut", "auc", "auc_gain", "choose_threshold", "cut_at", "roc"]
-
 Flags = NDArray[np.bool_]
 
 

@@ -13,8 +13,6 @@ from epochzero.models.classifier import BATCH_SIZE, Classifier, Tell, batches
 from epochzero.models.dissect.layers import snapshots_of
 from epochzero.models.examples import Examples
 
-__all__ = ["Snapshots", "Submodel", "look_into", "train_submodel"]
-
 ITERATIONS = 100
 TOLERANCE = 1e-5
 

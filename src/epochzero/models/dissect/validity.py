@@ -18,8 +18,6 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor
 
-__all__ = ["GROWTHS", "WEIGHTS", "Growth", "profile_validity", "snapshot_validity"]
-
 Growth = Literal["linear", "log", "exp"]
 GROWTHS: tuple[Growth, ...] = get_args(Growth)
 

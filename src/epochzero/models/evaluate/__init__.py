@@ -6,6 +6,6 @@ probabilities can be believed, and where its inputs or subgroups make it worse.
 
 from __future__ import annotations
 
-from epochzero.models.evaluate.measured import Evaluation, ModelMeasured, evaluate
+from epochzero.models.evaluate.measurement import Evaluation, ModelMeasured, evaluate
 
 __all__ = ["Evaluation", "ModelMeasured", "evaluate"]

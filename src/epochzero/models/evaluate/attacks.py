@@ -21,8 +21,6 @@ from epochzero.models.examples import Examples
 from epochzero.models.seeds import seeded
 from epochzero.reports.statistics import Estimate, wilson
 
-__all__ = ["ATTACKS", "Attacked", "attack", "require_art"]
-
 BATCH = 64
 STEPS = 20
 

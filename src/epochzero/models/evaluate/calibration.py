@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from epochzero.models.bootstrap import Counts, Floats, estimate
 from epochzero.reports.statistics import Estimate
 
-__all__ = ["BINS", "Bin", "brier_scores", "expected_calibration_error", "log_losses", "reliability"]
-
 BINS = 15
 
 

@@ -13,8 +13,6 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional
 
-__all__ = ["SEVERITIES", "corrupted"]
-
 SEVERITIES = (1, 2, 3)
 Corruption = Callable[[Tensor, int, Generator], Tensor]
 """Inputs, severity and random numbers -> changed inputs of the same shape."""

@@ -13,8 +13,6 @@ from torch import Tensor
 from epochzero.models.classifier import Classifier, Tell, batches
 from epochzero.models.examples import Examples
 
-__all__ = ["THRESHOLDS", "neuron_coverage"]
-
 THRESHOLDS = tuple(n / 10 for n in range(10))
 
 

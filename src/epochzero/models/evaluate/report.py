@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from epochzero.models.evaluate.measured import Evaluation, ModelMeasured
+from epochzero.models.evaluate.measurement import Evaluation, ModelMeasured
 from epochzero.reports.figures import Figure, bars, curves
 from epochzero.reports.page import Part, Report, Section
 from epochzero.reports.statistics import Estimate
 from epochzero.reports.tables import Column, Row, Table
-
-__all__ = ["evaluation_report"]
 
 _INTERVAL = Column("95 % interval", "interval")
 _SCORE_INTERVAL = Column("95 % interval", "interval", interval_of="score")

@@ -8,7 +8,7 @@ ADF (Zhang et al., ICSE 2020) finds such inputs along gradients, AEQUITAS (Udesh
 from __future__ import annotations
 
 from epochzero.models.fairness.domain import Attribute, Domain
-from epochzero.models.fairness.measured import Fairness, measure_fairness
+from epochzero.models.fairness.measurement import Fairness, measure_fairness
 from epochzero.models.fairness.network import train_network
 from epochzero.models.fairness.search import Budget
 from epochzero.models.fairness.synthetic import Synthetic, synthesize_discrimination

@@ -18,8 +18,6 @@ from epochzero.errors import InputError
 from epochzero.models.fairness.domain import Domain
 from epochzero.models.fairness.search import SEEDS, Archive, Instances, gathered, walk
 
-__all__ = ["Local", "adf", "clustered", "global_phase", "require_sklearn"]
-
 CLUSTERS = 4
 CLUSTERED = 50_000
 """So many rows at most are clustered; seeds come from them."""

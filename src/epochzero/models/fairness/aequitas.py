@@ -11,8 +11,6 @@ from torch import Tensor
 
 from epochzero.models.fairness.search import SEEDS, Archive, chance, gathered, walk
 
-__all__ = ["Directed", "aequitas"]
-
 CHANGE = 0.001
 """By how much a probability changes with an outcome."""
 

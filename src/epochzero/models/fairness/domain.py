@@ -21,8 +21,6 @@ from torch import Tensor
 
 from epochzero.errors import InputError
 
-__all__ = ["Attribute", "Domain", "attribute_of", "read_domains"]
-
 STEPS = 100
 """A column of more values is cut into so many even steps of its range."""
 MOST_VALUES = 10_000

@@ -10,8 +10,6 @@ from epochzero.models.classifier import Tell
 from epochzero.models.examples import Examples
 from epochzero.models.seeds import seeded
 
-__all__ = ["fit", "train_network"]
-
 HIDDEN = (64, 32, 16, 8, 4)
 UPDATES = 2000
 BATCH = 128

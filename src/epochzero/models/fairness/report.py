@@ -9,19 +9,17 @@ from pathlib import Path
 import torch
 
 from epochzero.errors import InputError
-from epochzero.models.fairness.measured import Example, Fairness
-from epochzero.models.fairness.searching import EXHAUSTIVE
+from epochzero.models.fairness.measurement import DiscriminatoryPair, Fairness
+from epochzero.models.fairness.search_plan import EXHAUSTIVE
 from epochzero.models.fairness.table import PeopleTable
 from epochzero.reports.figures import Figure, curves
 from epochzero.reports.page import Part, Report, Section
 from epochzero.reports.tables import Column, Row, Table
 
-__all__ = ["described", "fairness_report", "remark", "write_instances", "write_weights"]
-
 _INTERVAL = Column("95 % interval", "interval")
 
 
-def described(example: Example) -> str:
+def described(example: DiscriminatoryPair) -> str:
     """What both variants share, and what each is judged."""
 
     def told(values: Mapping[str, str]) -> str:

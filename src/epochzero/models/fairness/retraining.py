@@ -23,8 +23,6 @@ from epochzero.models.fairness.search import Found
 from epochzero.models.fairness.subject import Subject
 from epochzero.models.fairness.table import PeopleTable
 
-__all__ = ["retrained_with"]
-
 SHARE = 0.05
 """Of the instances, as in the paper; at most as many as there are rows to train on, a quarter at least."""
 LEAST = 0.25

@@ -13,21 +13,6 @@ from epochzero.errors import InputError
 from epochzero.models.classifier import Tell
 from epochzero.models.fairness.subject import Judged, Subject
 
-__all__ = [
-    "SEEDS",
-    "TRIALS",
-    "Archive",
-    "Budget",
-    "CheckResult",
-    "Found",
-    "Instances",
-    "chance",
-    "exhaustive",
-    "gathered",
-    "random_search",
-    "walk",
-]
-
 SEEDS = 1000
 """Inputs with which a round of a search begins, as in both papers."""
 TRIALS = 1000

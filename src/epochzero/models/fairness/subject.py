@@ -12,8 +12,6 @@ from epochzero.errors import InputError
 from epochzero.models.classifier import Classifier
 from epochzero.models.fairness.domain import Domain
 
-__all__ = ["Judged", "Subject"]
-
 ROWS = 1 << 16
 """So many inputs at most are given to the model at once."""
 PAIR = 2

@@ -17,8 +17,6 @@ from torch import Tensor
 from epochzero.errors import InputError
 from epochzero.models.fairness.domain import Attribute, Domain
 
-__all__ = ["KINDS", "Region", "Synthetic", "synthesize_discrimination"]
-
 ROWS = 8000
 PROTECTED = {"sex": 2, "origin": 4}
 WEIGHTS = {

@@ -28,8 +28,6 @@ from epochzero.models.fairness.domain import Attribute, Domain, attribute_of, re
 from epochzero.models.fairness.synthetic import Synthetic, synthesize_discrimination
 from epochzero.models.reading import label_column, load_examples, read_columns
 
-__all__ = ["PeopleTable", "load_people"]
-
 TABLES = (".csv", ".tsv", ".parquet", ".jsonl")
 SYNTHETIC = "synthetic:"
 LEFT_OUT = 0.3

@@ -8,10 +8,10 @@ must fail.
 
 from __future__ import annotations
 
-from epochzero.models.generate.breaking import Broken, break_one
-from epochzero.models.generate.measured import Generated, Generation, evolve, generate
+from epochzero.models.generate.faulty_networks import Broken, break_one
+from epochzero.models.generate.measurement import Generated, Generation, evolve, generate
+from epochzero.models.generate.network_files import write
 from epochzero.models.generate.program import program
-from epochzero.models.generate.writing import write
 
 __all__ = [
     "Broken",

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 
 from epochzero.models.generate.feature_model import FeatureModel, Product
 
-__all__ = ["Architecture", "Block", "Cell", "Convolution", "architecture_of", "product_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Convolution:

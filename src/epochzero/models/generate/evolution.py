@@ -19,20 +19,6 @@ from epochzero.models.generate.architecture import Architecture, Block, Cell, Co
 from epochzero.models.generate.feature_model import FeatureModel, Product, choices
 from epochzero.models.generate.sampling import Accepts, random_products
 
-__all__ = [
-    "BASE_CELL",
-    "SELECTIONS",
-    "Fitness",
-    "bred",
-    "forced_share",
-    "full_survivors",
-    "mutant",
-    "mutated",
-    "pledge_children",
-    "pledge_survivors",
-    "select",
-]
-
 PLEDGE_SURVIVORS = 0.05
 FULL_SURVIVORS = 0.1
 LEAST_SURVIVORS = 3

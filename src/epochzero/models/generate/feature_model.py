@@ -16,8 +16,6 @@ from typing import Any
 
 from epochzero.errors import InputError
 
-__all__ = ["Clause", "FeatureModel", "Product", "choices", "feature_model"]
-
 Product = frozenset[str]
 """The names of all features that an architecture has."""
 Clause = tuple[int, ...]

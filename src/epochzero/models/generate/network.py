@@ -9,9 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from epochzero.errors import InputError
-from epochzero.models.generate.plan import MOST_PARAMETERS, Plan
-
-__all__ = ["Network"]
+from epochzero.models.generate.plan import MOST_PARAMETERS, NetworkPlan
 
 _OPERATIONS: Mapping[str, Callable[..., Tensor]] = {
     "relu": functional.relu,
@@ -24,7 +22,7 @@ _OPERATIONS: Mapping[str, Callable[..., Tensor]] = {
 class Network(nn.Module):
     """Runs a plan: images of shape (n, channels, height, width) to logits of shape (n, classes)."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: NetworkPlan) -> None:
         """Makes the layers, with random weights.
 
         Raises:

@@ -14,8 +14,6 @@ from typing import Any
 from epochzero.errors import InputError
 from epochzero.models.generate.architecture import Architecture, Cell, Convolution
 
-__all__ = ["MOST_PARAMETERS", "Layer", "Plan", "Shape", "Step", "plan_of"]
-
 Shape = tuple[int, int, int]
 """Channels, height and width."""
 FIRST_WIDTH = 16
@@ -26,7 +24,7 @@ MOST_PARAMETERS = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class LayerPlan:
     """A module of ``torch.nn``.
 
     Attributes:
@@ -74,7 +72,7 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class NetworkPlan:
     """A network.
 
     Attributes:
@@ -86,7 +84,7 @@ class Plan:
 
     shape: Shape
     classes: int
-    layers: tuple[Layer, ...]
+    layers: tuple[LayerPlan, ...]
     steps: tuple[Step, ...]
 
     @property
@@ -94,12 +92,12 @@ class Plan:
         """How many weights the network learns."""
         return sum(layer.parameters for layer in self.layers)
 
-    def layer(self, name: str) -> Layer | None:
+    def layer(self, name: str) -> LayerPlan | None:
         """The layer of that name; None where the step's operation is no layer."""
         return next((layer for layer in self.layers if layer.name == name), None)
 
 
-def plan_of(architecture: Architecture, shape: Shape, classes: int) -> Plan:
+def plan_of(architecture: Architecture, shape: Shape, classes: int) -> NetworkPlan:
     """The network of an architecture, with a linear classifier at its end.
 
     Args:
@@ -131,11 +129,11 @@ class _Planner:
 
     def __init__(self, shape: Shape, classes: int) -> None:
         self.shape, self.classes = shape, classes
-        self.layers: list[Layer] = []
+        self.layers: list[LayerPlan] = []
         self.steps: list[Step] = []
         self.place = ""
 
-    def planned(self, architecture: Architecture) -> Plan:
+    def planned(self, architecture: Architecture) -> NetworkPlan:
         """The whole plan."""
         inputs = [_Value(0, self.shape)]
         width = FIRST_WIDTH
@@ -224,7 +222,7 @@ class _Planner:
         shape = (source.shape[0], *area)
         return self._layer(name, "AdaptiveMaxPool2d", {"output_size": area}, shape, source)
 
-    def _classified(self, source: _Value) -> Plan:
+    def _classified(self, source: _Value) -> NetworkPlan:
         self.place = "Classifier"
         channels, height, width = source.shape
         features = channels * height * width
@@ -236,7 +234,7 @@ class _Planner:
     def _layer(
         self, name: str, module: str, arguments: Mapping[str, Any], shape: Shape, source: _Value
     ) -> _Value:
-        self.layers.append(Layer(name, module, arguments))
+        self.layers.append(LayerPlan(name, module, arguments))
         return self._step(name, shape, source)
 
     def _step(self, operation: str, shape: Shape, *inputs: _Value) -> _Value:
@@ -245,7 +243,7 @@ class _Planner:
         self.steps.append(Step(value.number, operation, numbers, self.place))
         return value
 
-    def _without_unused(self) -> Plan:
+    def _without_unused(self) -> NetworkPlan:
         """Without what nothing takes: an output that is passed over by its cell, and what only it needs."""
         used = {self.steps[-1].output}
         for step in reversed(self.steps):
@@ -259,4 +257,4 @@ class _Planner:
         )
         named = {step.operation for step in steps}
         layers = tuple(layer for layer in self.layers if layer.name in named)
-        return Plan(self.shape, self.classes, layers, steps)
+        return NetworkPlan(self.shape, self.classes, layers, steps)

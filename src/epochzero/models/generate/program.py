@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from epochzero.models.generate.plan import Layer, Plan, Step
-
-__all__ = ["LOSS_LINE", "line_of", "program"]
+from epochzero.models.generate.plan import LayerPlan, NetworkPlan, Step
 
 _OPERATIONS: Mapping[str, str] = {
     "relu": "functional.relu({0})",
@@ -64,7 +62,7 @@ if __name__ == "__main__":
 """
 
 
-def program(plan: Plan, title: str = "A generated network.") -> str:
+def program(plan: NetworkPlan, title: str = "A generated network.") -> str:
     """The Python source of a network: class ``Network``, ``build()``, and a training when it is run.
 
     Args:
@@ -81,7 +79,7 @@ def program(plan: Plan, title: str = "A generated network.") -> str:
     return _HEAD.format(title=title, **fields) + layers + forward + _TAIL.format(**fields)
 
 
-def line_of(plan: Plan, step: Step) -> str:
+def line_of(plan: NetworkPlan, step: Step) -> str:
     """The line of the program that does a step; no other line is the same."""
     values = [_value(number) for number in step.inputs]
     if plan.layer(step.operation) is None:
@@ -91,7 +89,7 @@ def line_of(plan: Plan, step: Step) -> str:
     return f"{_value(step.output)} = {told}"
 
 
-def _forward(plan: Plan) -> Iterator[str]:
+def _forward(plan: NetworkPlan) -> Iterator[str]:
     yield "\n    def forward(self, x):"
     place = ""
     for step in plan.steps:
@@ -102,7 +100,7 @@ def _forward(plan: Plan) -> Iterator[str]:
     yield f"        return {_value(plan.steps[-1].output)}"
 
 
-def _made(layer: Layer) -> str:
+def _made(layer: LayerPlan) -> str:
     told = ", ".join(f"{name}={_literal(value)}" for name, value in layer.arguments.items())
     return f"nn.{layer.module}({told})"
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from epochzero.models.generate.measured import Generation
+from epochzero.models.generate.measurement import Generation
 from epochzero.reports.figures import curves
 from epochzero.reports.page import Part, Report, Section
 from epochzero.reports.tables import Column, Row, Table
-
-__all__ = ["generation_report"]
 
 
 def generation_report(generation: Generation) -> Report:

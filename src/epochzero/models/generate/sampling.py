@@ -20,8 +20,6 @@ from epochzero.errors import InputError
 from epochzero.models.classifier import Tell
 from epochzero.models.generate.feature_model import FeatureModel, Product
 
-__all__ = ["STEPS", "Sampler", "distance", "diverse_products", "mean_distance", "random_products"]
-
 STEPS = 1000
 """Of the search."""
 REFUSED = 1000

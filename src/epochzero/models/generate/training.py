@@ -19,10 +19,8 @@ from epochzero.models.classifier import as_classifier, batches
 from epochzero.models.evaluate.attacks import attack, require_art
 from epochzero.models.examples import Examples
 from epochzero.models.generate.network import Network
-from epochzero.models.generate.plan import Plan
+from epochzero.models.generate.plan import NetworkPlan
 from epochzero.models.seeds import seeded
-
-__all__ = ["Score", "Trainer"]
 
 BATCH_SIZE = 64
 LEARNING_RATE = 1e-3
@@ -89,7 +87,7 @@ class Trainer:
         self.validation = examples.take(order[:held].sort().values)
         self.train = examples.take(order[held:].sort().values)
 
-    def score(self, plan: Plan) -> Score:
+    def score(self, plan: NetworkPlan) -> Score:
         """The score of one network."""
         with seeded(self.seed):
             network = Network(plan).to(self.device)

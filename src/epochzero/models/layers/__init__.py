@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
-__all__ = ["SEQUENCES", "Call", "Layer", "Layers", "calls_of"]
+__all__ = ["SEQUENCES", "Layer", "LayerCall", "Layers", "calls_of"]
 
 SEQUENCES = (3,)
 """Dimensions of sequences, which have their channels last, but in models that convolve over them."""
@@ -72,7 +72,7 @@ class Layer:
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Call:
+class LayerCall:
     """A layer and what it gave: real numbers, shape (n, channels, ...)."""
 
     layer: Layer
@@ -86,13 +86,13 @@ class Layers(Protocol):
     def known(self) -> Sequence[Layer]:
         """All layers that can be asked for."""
 
-    def run(self, inputs: Tensor, wanted: Collection[str]) -> tuple[Any, list[Call]]:
+    def run(self, inputs: Tensor, wanted: Collection[str]) -> tuple[Any, list[LayerCall]]:
         """The outputs of the model, and each call of a wanted layer that gives one tensor, as they end."""
 
 
 def calls_of(
     seen: Iterable[tuple[Layer, Any]], count: int, channels_last: Collection[int] = SEQUENCES
-) -> list[Call]:
+) -> list[LayerCall]:
     """What layers gave, with channels second; without what is no tensor of real numbers for each input.
 
     Args:
@@ -101,7 +101,7 @@ def calls_of(
         channels_last: numbers of dimensions of outputs whose channels are the last one.
     """
     return [
-        Call(layer, output.movedim(-1, 1) if output.ndim in channels_last else output)
+        LayerCall(layer, output.movedim(-1, 1) if output.ndim in channels_last else output)
         for layer, output in seen
         if isinstance(output, Tensor)
         and output.is_floating_point()

@@ -11,9 +11,7 @@ from typing import Any
 
 from torch import Tensor
 
-from epochzero.models.layers import Call, Layer, calls_of
-
-__all__ = ["KerasLayers"]
+from epochzero.models.layers import Layer, LayerCall, calls_of
 
 
 class KerasLayers:
@@ -30,7 +28,7 @@ class KerasLayers:
         """All layers but the model itself."""
         return tuple(layer for layer, _ in self._found.values())
 
-    def run(self, inputs: Tensor, wanted: Collection[str]) -> tuple[Any, list[Call]]:
+    def run(self, inputs: Tensor, wanted: Collection[str]) -> tuple[Any, list[LayerCall]]:
         """The outputs, and the calls of the wanted layers."""
         seen: list[tuple[Layer, Any]] = []
         kept = [self._found[name] for name in wanted if name in self._found]

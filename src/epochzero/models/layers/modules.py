@@ -7,9 +7,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from epochzero.models.layers import SEQUENCES, Call, Layer, calls_of
-
-__all__ = ["ModuleLayers"]
+from epochzero.models.layers import SEQUENCES, Layer, LayerCall, calls_of
 
 _OVER_SEQUENCES = (nn.Conv1d, nn.ConvTranspose1d)
 
@@ -29,7 +27,7 @@ class ModuleLayers:
         """All modules but the outermost one."""
         return tuple(self._layers.values())
 
-    def run(self, inputs: Tensor, wanted: Collection[str]) -> tuple[Any, list[Call]]:
+    def run(self, inputs: Tensor, wanted: Collection[str]) -> tuple[Any, list[LayerCall]]:
         """The outputs, and the calls of the wanted modules."""
         seen: list[tuple[Layer, Any]] = []
         handles = [

@@ -13,9 +13,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from epochzero.errors import InputError
-from epochzero.models.layers import SEQUENCES, Call, Layer, calls_of
-
-__all__ = ["OnnxLayers", "run_onnx"]
+from epochzero.models.layers import SEQUENCES, Layer, LayerCall, calls_of
 
 
 def run_onnx(session: Any, outputs: Sequence[str], inputs: Tensor) -> list[Tensor]:
@@ -64,7 +62,7 @@ class OnnxLayers:
         )
         return self._opened(self._model.SerializeToString())
 
-    def run(self, inputs: Tensor, wanted: Collection[str]) -> tuple[Any, list[Call]]:
+    def run(self, inputs: Tensor, wanted: Collection[str]) -> tuple[Any, list[LayerCall]]:
         """The outputs, and what the wanted operators give."""
         layers = [one for one in self.known if one.name in wanted]
         names = [self._output, *(one.name for one in layers)]

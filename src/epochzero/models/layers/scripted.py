@@ -15,9 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from epochzero.models.layers import SEQUENCES, Call, Layer, calls_of
-
-__all__ = ["ScriptedLayers"]
+from epochzero.models.layers import SEQUENCES, Layer, LayerCall, calls_of
 
 _OVER_SEQUENCES = ("conv1d", "conv_transpose1d")
 
@@ -37,7 +35,7 @@ class ScriptedLayers:
         """The operators that give a tensor which depends on the inputs."""
         return tuple(layer for layer, _ in _operators(self._graph()))
 
-    def run(self, inputs: Tensor, wanted: Collection[str]) -> tuple[Any, list[Call]]:
+    def run(self, inputs: Tensor, wanted: Collection[str]) -> tuple[Any, list[LayerCall]]:
         """The outputs, and what the wanted operators give."""
         key = frozenset(wanted)
         if key not in self._made:

@@ -16,7 +16,7 @@ from typing import Any
 from epochzero import taxonomy
 from epochzero.errors import InputError
 from epochzero.models.mutate.operators import operators
-from epochzero.models.mutate.program import Edit, Program, parsed
+from epochzero.models.mutate.program import Edit, TrainingProgram, parsed
 
 __all__ = ["Mutant", "NoPlaceError", "injectable", "mutate"]
 
@@ -81,7 +81,7 @@ def mutate(text: str, leaf: str, *, seed: int = 0, name: str = "the program") ->
     operator = operators().get(leaf)
     if operator is None:
         raise InputError(_why_not(leaf))
-    program = Program(text, name)
+    program = TrainingProgram(text, name)
     found = {
         edit: changed
         for edit in operator.places(program)
@@ -94,7 +94,7 @@ def mutate(text: str, leaf: str, *, seed: int = 0, name: str = "the program") ->
     return Mutant(leaf, operator.change, line, old, new, len(found), found[edit])
 
 
-def _changed(program: Program, edit: Edit) -> str | None:
+def _changed(program: TrainingProgram, edit: Edit) -> str | None:
     """The program after the edit, where it parses and means something else."""
     text = program.text[: edit.start] + edit.new + program.text[edit.end :]
     try:

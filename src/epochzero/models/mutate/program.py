@@ -16,8 +16,6 @@ from typing import TypeVar
 
 from epochzero.errors import InputError
 
-__all__ = ["Edit", "Program", "argument", "called", "parsed"]
-
 _Node = TypeVar("_Node", bound=ast.AST)
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
 _CRITERION = re.compile(r"loss|criterion|cross_entropy", re.IGNORECASE)
@@ -53,7 +51,7 @@ def parsed(text: str) -> ast.Module:
         return ast.parse(text)
 
 
-class Program:
+class TrainingProgram:
     """The text of a training program and what is known of it.
 
     Args:

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = ["KINDS", "Kind"]
-
 Value = Literal["", "rank", "duration", "word"]
 
 

@@ -15,8 +15,6 @@ from difflib import get_close_matches
 from epochzero.errors import InputError
 from epochzero.run.inject.catalog import KINDS, Kind
 
-__all__ = ["Fault", "parsed", "parsed_all"]
-
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 _LONGEST_S = 366 * 86400.0
 _MOST = 10**12
@@ -24,7 +22,7 @@ _FORM = "FAULT[=VALUE]@step:N or FAULT[=VALUE]@TIME, such as kill-rank=1@step:20
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class InjectedFault:
     """What is to happen, and when.
 
     Attributes:
@@ -55,7 +53,7 @@ class Fault:
         return KINDS[self.name]
 
 
-def parsed(text: str) -> Fault:
+def parsed(text: str) -> InjectedFault:
     """The fault that a text asks for.
 
     Raises:
@@ -79,7 +77,7 @@ def parsed(text: str) -> Fault:
         after = _duration(text, words.pop(0))
     options = _options(text, kind, words)
     value = _value(text, kind, value if equals else kind.default, given=bool(equals))
-    return Fault(
+    return InjectedFault(
         text.strip(),
         name,
         step,
@@ -92,7 +90,7 @@ def parsed(text: str) -> Fault:
     )
 
 
-def parsed_all(texts: Iterable[str]) -> tuple[Fault, ...]:
+def parsed_all(texts: Iterable[str]) -> tuple[InjectedFault, ...]:
     """The faults of one job.
 
     Raises:
@@ -105,7 +103,7 @@ def parsed_all(texts: Iterable[str]) -> tuple[Fault, ...]:
     return faults
 
 
-def _check_both(one: Fault, other: Fault) -> None:
+def _check_both(one: InjectedFault, other: InjectedFault) -> None:
     if one.name != other.name or one.rank != other.rank:
         return
     if (one.step, one.after) == (other.step, other.after):
@@ -119,7 +117,7 @@ def _check_both(one: Fault, other: Fault) -> None:
         raise InputError(f"{both}: the first never ends; give it an end, as {first.text}:for=10s")
 
 
-def _moment(fault: Fault) -> float:
+def _moment(fault: InjectedFault) -> float:
     return fault.step if fault.step is not None else fault.after or 0.0
 
 

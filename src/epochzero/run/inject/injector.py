@@ -13,18 +13,16 @@ from contextlib import suppress
 from pathlib import Path
 
 from epochzero.injected.companions import Companion
-from epochzero.run.inject.grammar import Fault
+from epochzero.run.inject.grammar import InjectedFault
 from epochzero.run.inject.outcome import Came, Outcome, judged
-from epochzero.run.inject.plan import COMPANIONS, Began, Plan
-from epochzero.run.model import Decision, Ended, Event, Progress, Record
+from epochzero.run.inject.plan import COMPANIONS, Began, InjectionPlan
+from epochzero.run.model import Decision, Ended, JobEvent, JobProgress, Record
 from epochzero.run.progress import ProgressWatcher
+from epochzero.run.progress_reports import Reported
 from epochzero.run.ranks import rank_of
-from epochzero.run.reported import Reported
 from epochzero.run.tree import name_of, send
 from epochzero.run.usage import Tree
 from epochzero.run.watcher import Clock, EndJob
-
-__all__ = ["Injector"]
 
 WHY = "scheduler"
 """`Ended.why` of a job that was preempted, as of one that a scheduler has ended."""
@@ -37,7 +35,7 @@ class Injector:
         companions: what is to begin in the job's process.
     """
 
-    def __init__(self, faults: Sequence[Fault]) -> None:
+    def __init__(self, faults: Sequence[InjectedFault]) -> None:
         """Nothing is planned yet.
 
         Args:
@@ -45,9 +43,9 @@ class Injector:
         """
         self._faults = faults
         self._came: list[Came | None] = [None] * len(faults)
-        self._plan: Plan | None = None
+        self._plan: InjectionPlan | None = None
         self._folder: Path | None = None
-        self._progress: Progress | None = None
+        self._progress: JobProgress | None = None
         self._readers = (Reported(), ProgressWatcher())
         self.companions: Sequence[Companion] = ()
 
@@ -60,12 +58,12 @@ class Injector:
         """
         with suppress(OSError):
             if folder is not None:
-                self._plan = Plan(folder, self._faults)
+                self._plan = InjectionPlan(folder, self._faults)
                 self._folder, self.companions = folder, COMPANIONS
                 return self._plan.environment(environment)
         return dict(environment)
 
-    def left(self) -> tuple[Fault, ...]:
+    def left(self) -> tuple[InjectedFault, ...]:
         """The faults that have not come: the next attempt may meet them."""
         pairs = zip(self._faults, self._came, strict=True)
         return tuple(fault for fault, came in pairs if came is None)
@@ -120,7 +118,7 @@ class Injector:
     def _read(self, told: Iterable[Iterable[Record]]) -> None:
         for records in told:
             for record in records:
-                if isinstance(record, Progress):
+                if isinstance(record, JobProgress):
                     self._progress = record
 
     def _due(self, *, acts: bool) -> Iterator[Record]:
@@ -139,7 +137,7 @@ class Injector:
             self._came[number] = came
             details = {"fault": fault.text}
             text = f"{fault.text}: {came.impossible or came.what or fault.kind.does}"
-            yield Event(*self._clock.now(), "injected", text, details=details)
+            yield JobEvent(*self._clock.now(), "injected", text, details=details)
             if fault.name == "preempt":
                 ending = fault
             self._plan.done(number)
@@ -147,7 +145,7 @@ class Injector:
             text = f"the scheduler preempts the job, which has {ending.notice:g} s"
             raise EndJob(WHY, None, text, grace=ending.notice)
 
-    def _log_is_there(self, fault: Fault) -> bool:
+    def _log_is_there(self, fault: InjectedFault) -> bool:
         """Whether the time of a fault has come, or its step by what the log tells.
 
         What only torch can fail with comes at a step that is counted there.
@@ -159,7 +157,7 @@ class Injector:
         step = self._progress.step if self._progress is not None else None
         return step is not None and fault.step is not None and step >= fault.step
 
-    def _bring(self, fault: Fault, began: Began) -> Came:
+    def _bring(self, fault: InjectedFault, began: Began) -> Came:
         step = began.step
         if step is None and fault.step is not None and self._progress is not None:
             step = self._progress.step

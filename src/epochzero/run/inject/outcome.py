@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Literal
 
 from epochzero.injected.companions import noted
-from epochzero.run.inject.grammar import Fault
+from epochzero.run.inject.grammar import InjectedFault
 from epochzero.run.inject.plan import COMPANIONS
-from epochzero.run.model import Decision, Ended, Event, Progress
+from epochzero.run.model import Decision, Ended, JobEvent, JobProgress
 from epochzero.run.watcher import Clock
 
-__all__ = ["Came", "Outcome", "judged", "to_event"]
-
 EVENT = "injection"
-"""`Event.what` of an outcome."""
+"""`JobEvent.what` of an outcome."""
 Verdict = Literal["survived", "no_effect", "starts_again", "lost", "not_reached", "not_possible"]
 
 
@@ -36,7 +34,7 @@ class Came:
     step: int | None
     what: str = ""
     impossible: str = ""
-    progress: Progress | None = None
+    progress: JobProgress | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +59,14 @@ class Outcome:
 
 
 def judged(
-    faults: Sequence[Fault],
+    faults: Sequence[InjectedFault],
     came: Sequence[Came | None],
     met: Sequence[Sequence[str]],
     *,
     folder: Path | None,
     ended: Ended,
     decision: Decision | None,
-    progress: Progress | None,
+    progress: JobProgress | None,
 ) -> tuple[Outcome, ...]:
     """What became of the faults of an attempt.
 
@@ -105,7 +103,7 @@ def judged(
     return tuple(outcomes)
 
 
-def to_event(outcome: Outcome, clock: Clock) -> Event:
+def to_event(outcome: Outcome, clock: Clock) -> JobEvent:
     """The outcome as a record."""
     details = {
         "fault": outcome.fault,
@@ -113,18 +111,18 @@ def to_event(outcome: Outcome, clock: Clock) -> Event:
         "checkpoint": outcome.checkpoint,
     }
     text = f"{outcome.fault}: {outcome.text}"
-    return Event(
+    return JobEvent(
         *clock.now(), EVENT, text, details={name: word for name, word in details.items() if word}
     )
 
 
 def _became(
-    fault: Fault,
+    fault: InjectedFault,
     came: Came,
     met: Sequence[str],
     ended: Ended,
     decision: Decision | None,
-    progress: Progress | None,
+    progress: JobProgress | None,
     *,
     is_last: bool,
 ) -> Outcome:
@@ -167,7 +165,7 @@ def _meetings(met: Sequence[str]) -> str:
     return f"{met[0]}, and so in {len(met) - 1} other process{'es' * (len(met) > 2)}"
 
 
-def _not_reached(fault: Fault, ended: Ended, progress: Progress | None) -> str:
+def _not_reached(fault: InjectedFault, ended: Ended, progress: JobProgress | None) -> str:
     if fault.step is None:
         return f"It was to come after {fault.after:g} s, and the job ended after {ended.elapsed:.1f} s."
     text = f"Step {fault.step} never came."
@@ -176,7 +174,7 @@ def _not_reached(fault: Fault, ended: Ended, progress: Progress | None) -> str:
     return f"{text} Steps are those of a PyTorch optimizer, or of the job's log."
 
 
-def _impossible(fault: Fault, folder: Path | None, ended: Ended, came: Came | None) -> str:
+def _impossible(fault: InjectedFault, folder: Path | None, ended: Ended, came: Came | None) -> str:
     """Why the fault could not be; empty where it could."""
     if folder is None:
         return "Nothing of the job can be kept, and so nothing can be injected."

@@ -16,9 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from epochzero.injected.companions import Companion
-from epochzero.run.inject.grammar import Fault
-
-__all__ = ["COMPANIONS", "Began", "Plan"]
+from epochzero.run.inject.grammar import InjectedFault
 
 _VARIABLE = "EPOCHZERO_INJECT"
 _FOLDER = "inject"
@@ -45,10 +43,10 @@ class Began:
     pid: int
 
 
-class Plan:
+class InjectionPlan:
     """The supervisor's side of the folder."""
 
-    def __init__(self, attempt: Path, faults: Sequence[Fault]) -> None:
+    def __init__(self, attempt: Path, faults: Sequence[InjectedFault]) -> None:
         """Writes what is to come; the attempt begins now.
 
         Args:

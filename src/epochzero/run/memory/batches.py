@@ -11,8 +11,6 @@ from torch import Tensor
 
 from epochzero.errors import InputError
 
-__all__ = ["examples_of", "part_of", "split", "tensors_of"]
-
 
 def examples_of(batch: Any) -> int:
     """The number of examples: the first dimension, which all tensors of the batch share.

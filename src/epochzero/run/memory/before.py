@@ -11,9 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from epochzero.run.memory.moving import to_host
-
-__all__ = ["Before", "free_memory", "is_out_of_memory"]
+from epochzero.run.memory.offload import to_host
 
 _WORDS = (
     "out of memory",

@@ -16,8 +16,6 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-__all__ = ["checkpointed", "repeated_blocks"]
-
 
 def repeated_blocks(model: nn.Module) -> list[nn.Module]:
     """The outermost modules that stand in a list or sequence with others of their own class."""

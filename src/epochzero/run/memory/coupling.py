@@ -22,8 +22,6 @@ from torch.utils._pytree import tree_leaves
 from epochzero.run.memory.batches import examples_of, part_of, tensors_of
 from epochzero.run.memory.limit import in_host_memory
 
-__all__ = ["Coupled", "Weight", "batch_norms", "check_splitting"]
-
 Weight = Callable[[Any], float]
 """Of a micro-batch: how much of its batch's loss it is, relative to the others; the sum's is all 1."""
 

@@ -17,8 +17,6 @@ from torch.utils._pytree import tree_leaves
 
 from epochzero.errors import InputError
 
-__all__ = ["in_host_memory", "limit_here", "simulated_limit"]
-
 _active: list[simulated_limit] = []
 
 

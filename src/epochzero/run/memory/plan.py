@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-__all__ = ["Plan"]
-
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class StepPlan:
     """How a step is computed.
 
     Attributes:
@@ -21,7 +19,7 @@ class Plan:
     checkpoint: bool = False
     offload: bool = False
 
-    def next(self, examples: int, *, can_checkpoint: bool) -> Plan | None:
+    def next(self, examples: int, *, can_checkpoint: bool) -> StepPlan | None:
         """The plan to try when this one runs out of memory; None when there is none.
 
         Args:

@@ -16,8 +16,6 @@ from torch.nn.parallel import DistributedDataParallel
 
 from epochzero.errors import InputError
 
-__all__ = ["Ranks"]
-
 _EXCHANGING = {
     "FullyShardedDataParallel": "gathers weights within forward and backward",
     "FSDPModule": "gathers weights within forward and backward",

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from epochzero.errors import InputError
-from epochzero.run.model import Decision, Event, Started
+from epochzero.run.model import Decision, JobEvent, Started
 from epochzero.run.watcher import Clock
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def leave_note(
     *,
     environment: Mapping[str, str],
     clock: Clock,
-) -> Event:
+) -> JobEvent:
     """Writes the diagnosis of an attempt into a tool; takes seconds, at most a minute.
 
     Args:
@@ -88,9 +88,9 @@ def leave_note(
         where = _write(tool, note, started, environment)
     except InputError as error:
         text = f"the diagnosis was not noted in {tool}: {error}"
-        return Event(*clock.now(), "note_failed", text, details=details)
+        return JobEvent(*clock.now(), "note_failed", text, details=details)
     text = f"the diagnosis was noted in {tool}: {where}"
-    return Event(*clock.now(), "note_left", text, details=details | {"where": where})
+    return JobEvent(*clock.now(), "note_left", text, details=details | {"where": where})
 
 
 def _write(tool: str, note: str, started: Started, environment: Mapping[str, str]) -> str:

@@ -63,7 +63,7 @@ def replay(
     Raises:
         InputError: there is no capture, it is damaged, or what is asked for cannot be played.
     """
-    from epochzero.run.replay.playing import Asked, play
+    from epochzero.run.replay.playback import Asked, play
 
     asked = Asked(step, way, inspect, Path(python) if python else None, write, seconds, bisect)
     return play(Path(job), environment, asked, tell)

@@ -14,15 +14,6 @@ from epochzero.redact import redact_command
 from epochzero.run.model import Started
 from epochzero.run.replay.child.files import MANIFEST
 
-__all__ = [
-    "CAPTURE_COMPANIONS",
-    "CAPTURE_FOLDER",
-    "JOB_FILE",
-    "captured_environment",
-    "has_capture",
-    "write_job",
-]
-
 CAPTURE_FOLDER = "capture"
 """In the attempt's folder; one folder in it for each process that failed."""
 JOB_FILE = "job.json"

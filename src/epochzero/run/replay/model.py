@@ -7,9 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from epochzero.run.replay.walked import Walked
-
-__all__ = ["SCHEMA", "Capture", "Failure", "Position", "Replayed", "Row"]
+from epochzero.run.replay.walk_result import Walked
 
 SCHEMA = "epochzero.replay/1"
 
@@ -30,7 +28,7 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class ReplayFailure:
     """How a job failed.
 
     Attributes:
@@ -103,9 +101,9 @@ class Capture:
     commit: str
     changes: str
     rank: int
-    failure: Failure
+    failure: ReplayFailure
     position: Position
-    nonfinite: tuple[Failure, Position] | None
+    nonfinite: tuple[ReplayFailure, Position] | None
     losses: tuple[float, ...]
     ended: float
     elapsed_s: float
@@ -171,8 +169,8 @@ class Replayed:
 
     reproduced: bool
     way: str
-    expected: Failure
-    came: Failure | None
+    expected: ReplayFailure
+    came: ReplayFailure | None
     position: Position
     exactness: str
     compared: int

@@ -21,9 +21,7 @@ import numpy as np
 
 from epochzero.errors import InputError
 from epochzero.run.replay.child.layout import header_of
-from epochzero.run.replay.walked import Call, Held, Walked
-
-__all__ = ["Program", "write_program"]
+from epochzero.run.replay.walk_result import Held, OperatorCall, Walked
 
 MOST_INLINE = 256
 """Numbers of all tensors that stand in the program."""
@@ -58,7 +56,7 @@ _BAD = "the result is not finite"
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class Reproducer:
     """A program that fails as the job did.
 
     Attributes:
@@ -76,7 +74,7 @@ class Program:
     said: str
 
 
-def write_program(walked: Walked, path: Path, python: Path | None = None) -> Program:
+def write_program(walked: Walked, path: Path, python: Path | None = None) -> Reproducer:
     """Writes a program that shows the failure, once it has been seen to fail.
 
     Args:
@@ -98,14 +96,14 @@ def write_program(walked: Walked, path: Path, python: Path | None = None) -> Pro
             wanted = walked.error or f"AssertionError: {_BAD}"
             if wanted in map(_plain, _tried(text, held, path, str(python or walked.python))):
                 file = _beside(path) if data == "file" else None
-                return _kept(Program(path, call.name, data, file, wanted), text, held)
+                return _kept(Reproducer(path, call.name, data, file, wanted), text, held)
     raise InputError(
         "what raised, or gave numbers that are not finite, did not do so by itself: it may depend on what ran "
         "before it; use the replay itself"
     )
 
 
-def _with_tensors(walked: Walked) -> Iterator[tuple[Call, Mapping[str, Held]]]:
+def _with_tensors(walked: Walked) -> Iterator[tuple[OperatorCall, Mapping[str, Held]]]:
     """Each call that can be written down, with its tensors."""
     for number, call in enumerate(walked.calls):
         held = {
@@ -115,7 +113,7 @@ def _with_tensors(walked: Walked) -> Iterator[tuple[Call, Mapping[str, Held]]]:
             yield call, held
 
 
-def _is_safe(call: Call) -> bool:
+def _is_safe(call: OperatorCall) -> bool:
     """Whether a name is one of torch's, and a module is made of plain values: it becomes code."""
     if call.kind != "module":
         return _NAME.fullmatch(call.name) is not None
@@ -134,7 +132,7 @@ def _is_safe(call: Call) -> bool:
 
 
 def _texts(
-    call: Call, held: Mapping[str, Held], walked: Walked, path: Path
+    call: OperatorCall, held: Mapping[str, Held], walked: Walked, path: Path
 ) -> Iterator[tuple[str, str]]:
     """The programs to try, the smallest first, each with how it has its tensors."""
     try:
@@ -289,7 +287,7 @@ def _plain(said: str) -> str:
     return f"{kind.rpartition('.')[2]}{colon}{message}"
 
 
-def _kept(program: Program, text: str, held: Mapping[str, Held]) -> Program:
+def _kept(program: Reproducer, text: str, held: Mapping[str, Held]) -> Reproducer:
     try:
         program.path.write_text(text, encoding="utf-8")
         if program.file is not None:

@@ -19,9 +19,7 @@ from epochzero.run.replay.child.files import (
     read_json,
 )
 from epochzero.run.replay.child.layout import read_header
-from epochzero.run.replay.model import Capture, Failure, Position
-
-__all__ = ["failure_of", "losses_of", "position_of", "read_capture"]
+from epochzero.run.replay.model import Capture, Position, ReplayFailure
 
 _MOST_JOB_BYTES = 1 << 24
 _PIECE = 1 << 20
@@ -155,24 +153,24 @@ def _texts(told: Mapping[str, Any]) -> dict[str, str]:
     return {str(name): str(text) for name, text in told.items()}
 
 
-_KILLED = Failure("signal", "killed", "it was ended without a word")
+_KILLED = ReplayFailure("signal", "killed", "it was ended without a word")
 
 
-def _nonfinite(told: Mapping[str, Any]) -> tuple[Failure, Position]:
+def _nonfinite(told: Mapping[str, Any]) -> tuple[ReplayFailure, Position]:
     path, line, _ = told["place"] or ("", 0, "")
-    failure = Failure(
+    failure = ReplayFailure(
         "nonfinite", "loss", f"the loss is {told['value']}", str(path), int(line),
         operators=tuple(map(str, told["operators"])),
     )  # fmt: skip
     return failure, position_of(told["position"])
 
 
-def failure_of(told: Mapping[str, Any] | None) -> Failure | None:
+def failure_of(told: Mapping[str, Any] | None) -> ReplayFailure | None:
     """The failure that a process has told of."""
     if told is None:
         return None
     place = told["place"] or {}
-    return Failure(
+    return ReplayFailure(
         kind=str(told["kind"]),
         type=str(told["type"]),
         message=str(told["message"]),

@@ -14,8 +14,6 @@ from epochzero.errors import InputError
 from epochzero.run.replay.model import Capture
 from epochzero.run.snapshot import python_of, repository_of
 
-__all__ = ["changed_since", "other_version"]
-
 _MATTERS = {
     "python": "what its own generators draw may be other, and the order of operations in its libraries",
     "torch": "losses may differ in their last bits, and dropout and shuffling may draw other numbers; a failure that hangs on either may not come",

@@ -6,10 +6,8 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from epochzero.run.replay.model import Capture, Failure, Position
+from epochzero.run.replay.model import Capture, Position, ReplayFailure
 from epochzero.run.replay.since import other_version
-
-__all__ = ["ANEW", "CLOSE", "FED", "OUTSIDE", "Comparison", "compared", "differences", "is_same"]
 
 ANEW = (
     "variables of the script, such as counters, began anew: only its training jumps to the snapshot"
@@ -25,7 +23,7 @@ CLOSE = 1e-3
 """Relative difference of losses up to which they count as close: another device adds in another order."""
 
 
-def is_same(expected: Failure, came: Failure | None) -> bool:
+def is_same(expected: ReplayFailure, came: ReplayFailure | None) -> bool:
     """Whether two failures are the same: of type and place, or of the operators that are not finite."""
     if came is None or (expected.kind, expected.type) != (came.kind, came.type):
         return False

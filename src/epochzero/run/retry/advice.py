@@ -17,8 +17,6 @@ from typing import Any
 from epochzero.errors import InputError
 from epochzero.run.model import Action, Decision
 
-__all__ = ["EXIT_CODES", "SCHEMA", "advice", "write_advice"]
-
 SCHEMA = "epochzero.advice/1"
 EXIT_CODES: Mapping[Action, int] = {"retry": 75, "retry_elsewhere": 76, "stop": 78}
 """EX_TEMPFAIL: try again. 76: try again on another node. EX_CONFIG: nothing changes by itself."""

@@ -9,9 +9,7 @@ from dataclasses import dataclass, fields
 from epochzero.diagnose import Diagnosis
 from epochzero.diagnose.fingerprint import is_weak
 from epochzero.run.model import Action, Decision
-from epochzero.run.retry.policy import Policy, Rule, When
-
-__all__ = ["BLIND_RETRIES", "Attempt", "decide"]
+from epochzero.run.retry.policy import Policy, RetryRule, When
 
 BLIND_RETRIES = 3
 """What a platform does that does not look: the baseline for what a decision saves."""
@@ -20,7 +18,7 @@ _JITTER = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
+class PastAttempt:
     """A failed attempt, as far as a policy looks at it.
 
     Attributes:
@@ -65,7 +63,7 @@ class Attempt:
         seconds: float = 0.0,
         gpus: int = 0,
         host: str = "",
-    ) -> Attempt:
+    ) -> PastAttempt:
         """The attempt that a diagnosis is of."""
         return cls(
             fingerprint=diagnosis.fingerprint,
@@ -96,7 +94,7 @@ class Attempt:
 
 
 def decide(
-    policy: Policy, attempts: Sequence[Attempt], *, time: float = 0.0, elapsed: float = 0.0
+    policy: Policy, attempts: Sequence[PastAttempt], *, time: float = 0.0, elapsed: float = 0.0
 ) -> Decision:
     """Whether a job is started again after the last of its attempts failed.
 
@@ -144,13 +142,13 @@ def _times(count: int) -> str:
     return "One retry" if count == 1 else f"{count} retries"
 
 
-def _fits(when: When, attempts: Sequence[Attempt]) -> bool:
+def _fits(when: When, attempts: Sequence[PastAttempt]) -> bool:
     last = attempts[-1]
     if last.confidence < when.confidence_at_least:
         return False
     if _same_in_a_row(attempts) < when.same_in_a_row_at_least:
         return False
-    for f in fields(Attempt):
+    for f in fields(PastAttempt):
         wanted = getattr(when, f.name, None)
         value = getattr(last, f.name)
         if isinstance(wanted, tuple) and wanted and value not in wanted:
@@ -160,7 +158,7 @@ def _fits(when: When, attempts: Sequence[Attempt]) -> bool:
     return True
 
 
-def _same_in_a_row(attempts: Sequence[Attempt]) -> int:
+def _same_in_a_row(attempts: Sequence[PastAttempt]) -> int:
     if attempts[-1].weak:
         return 1  # that two processes ended without a message does not make it one failure
     count = 0
@@ -171,7 +169,7 @@ def _same_in_a_row(attempts: Sequence[Attempt]) -> int:
     return count
 
 
-def _used(policy: Policy, attempts: Sequence[Attempt]) -> int:
+def _used(policy: Policy, attempts: Sequence[PastAttempt]) -> int:
     """Retries that count against the budget: attempts after which the same was tried before.
 
     An attempt that ended without a message may have failed in any way, so it counts in every case.
@@ -189,7 +187,7 @@ def _used(policy: Policy, attempts: Sequence[Attempt]) -> int:
     return used
 
 
-def _wait(rule: Rule, used: int, fingerprint: str) -> float:
+def _wait(rule: RetryRule, used: int, fingerprint: str) -> float:
     """Seconds, with a spread so that many jobs of one outage do not come back at once.
 
     The spread is the failure's own and not drawn: the same history gives the same decision.
@@ -198,7 +196,7 @@ def _wait(rule: Rule, used: int, fingerprint: str) -> float:
     return round(min(rule.wait * rule.factor ** min(used, 64), rule.longest) * spread, 1)
 
 
-def _avoid(attempts: Sequence[Attempt]) -> tuple[str, ...]:
+def _avoid(attempts: Sequence[PastAttempt]) -> tuple[str, ...]:
     """Where this failure was seen; of one that cannot be recognised, where it was seen last."""
     if attempts[-1].weak:
         return tuple(filter(None, (attempts[-1].host,)))

@@ -17,8 +17,6 @@ from typing import Any
 from epochzero import taxonomy
 from epochzero.errors import CatalogError
 
-__all__ = ["Policy", "Rule", "When", "built_in", "load_policy"]
-
 
 @dataclass(frozen=True, slots=True)
 class When:
@@ -51,7 +49,7 @@ class When:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class RetryRule:
     """What is done about the failures that ``when`` is for.
 
     Attributes:
@@ -95,7 +93,7 @@ class Policy:
     budget: str
     reset_by_progress: bool
     most: int
-    rules: tuple[Rule, ...] = field(repr=False)
+    rules: tuple[RetryRule, ...] = field(repr=False)
 
 
 def built_in() -> tuple[str, ...]:
@@ -155,7 +153,7 @@ def _policy(name: str, where: str, text: str) -> Policy:
     return policy
 
 
-def _rule(where: str, number: int, values: Any) -> Rule:
+def _rule(where: str, number: int, values: Any) -> RetryRule:
     where = f"{where}: rule {number}"
     if not isinstance(values, Mapping):
         raise CatalogError(f"{where}: is no table")
@@ -163,7 +161,9 @@ def _rule(where: str, number: int, values: Any) -> Rule:
     if not isinstance(when, Mapping):
         raise CatalogError(f"{where}: when is no table")
     lists = {key: tuple(v) if isinstance(v, list) else v for key, v in when.items()}
-    rule: Rule = _made(Rule, where, dict(values) | {"when": _made(When, f"{where}: when", lists)})
+    rule: RetryRule = _made(
+        RetryRule, where, dict(values) | {"when": _made(When, f"{where}: when", lists)}
+    )
     _check_words(where, rule.when)
     if rule.retries < 0 or rule.wait < 0 or rule.longest < 0 or rule.factor < 1:
         raise CatalogError(f"{where}: retries, wait and longest are at least 0, factor at least 1")

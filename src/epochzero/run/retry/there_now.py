@@ -23,8 +23,6 @@ from pathlib import Path, PurePath
 from epochzero.diagnose import Diagnosis
 from epochzero.run.model import Sample, Started
 
-__all__ = ["there_now"]
-
 _LOOK_UP_S = 2.0
 _FULL = 0.1
 """A disk was full when less than this part of today's room was left at one time."""

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from epochzero.check.program.events import Called
     from epochzero.check.program.model import Program
 
-__all__ = ["unseeded"]
 
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -117,8 +116,8 @@ def _drawn(program: Program, file: Path, line: int) -> Called | None:
 
 def _is_seeded(generator: _Generator, calls: Sequence[Called]) -> bool:
     """Whether anything in the program seeds such a generator, or may."""
-    from epochzero.check.program.failing import is_none
-    from epochzero.check.torch_use import argument
+    from epochzero.check.program.python_errors import is_none
+    from epochzero.check.torch_usage import argument
 
     catalogue = _catalogue()
     for call in calls:

@@ -10,8 +10,6 @@ from datetime import datetime
 
 from epochzero.run.scheduler import Allocation
 
-__all__ = ["allocation", "end_of_job", "parse_job", "show_job"]
-
 _SECONDS = 20.0
 """A controller under load answers late; a job that is being killed has 30 s by default (KillWait)."""
 _STEPS_S = 40.0

@@ -11,8 +11,6 @@ from epochzero.run.simulate.model import Aspect, How, Request
 from epochzero.run.simulate.packages import Compared
 from epochzero.run.simulate.places import Places
 
-__all__ = ["aspects_of"]
-
 _MOST_NAMES = 3
 _ONLY_PYTHON = "in Python only"
 

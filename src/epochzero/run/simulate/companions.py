@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from epochzero.injected.companions import AT_START, Companion
 
-__all__ = ["REQUEST_VARIABLE", "SIMULATE_COMPANIONS"]
-
 REQUEST_VARIABLE = "EPOCHZERO_SIMULATED"
 """The file with the request; a job can tell by it that it is simulated."""
 _CHILD = "epochzero.run.simulate.child"

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from epochzero.check.target.model import Target
 from epochzero.errors import InputError
 
-__all__ = ["refuse_contradictions"]
-
 _SOME = ("memory_bytes", "shared_memory_bytes", "cpus", "processes", "open_files", "nodes")
 _FEWEST_FILES = 16
 """Below that Python itself does not start."""

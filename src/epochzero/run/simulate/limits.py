@@ -9,16 +9,14 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from epochzero.run.model import Event, Record
-from epochzero.run.simulate.model import Plan
+from epochzero.run.model import JobEvent, Record
+from epochzero.run.simulate.model import SimulationPlan
 from epochzero.run.tree import send
 from epochzero.run.usage import Process, Tree
 from epochzero.run.watcher import Clock
 
-__all__ = ["EVENT", "LimitWatcher"]
-
 EVENT = "simulated"
-"""`Event.what` of the platform that an attempt met; its rows are in the details."""
+"""`JobEvent.what` of the platform that an attempt met; its rows are in the details."""
 _EVERY_S, _LEAST_S = 0.1, 0.02
 _GROWN_A_SECOND = 4 << 30
 """Bytes: the nearer a job is to its limit, the sooner it is looked at again."""
@@ -35,7 +33,7 @@ class LimitWatcher:
             where no limit ended it.
     """
 
-    def __init__(self, plan: Plan, grace: float) -> None:
+    def __init__(self, plan: SimulationPlan, grace: float) -> None:
         """Nothing is looked at yet.
 
         Args:
@@ -57,7 +55,7 @@ class LimitWatcher:
             self._tree = Tree(pid)
             threading.Thread(target=self._look, daemon=True).start()
         details = {f"{one.how} {one.what}": one.text for one in self._plan.aspects}
-        yield Event(*clock.now(), EVENT, f"ran on {self._plan.name}, simulated", details=details)
+        yield JobEvent(*clock.now(), EVENT, f"ran on {self._plan.name}, simulated", details=details)
 
     def output(self, name: str, data: bytes) -> Iterable[Record]:
         """See `Watcher`: what the job prints says nothing here."""
@@ -109,7 +107,7 @@ class LimitWatcher:
 
     def _tell(self, state: str, text: str) -> None:
         self.state = state
-        self._events.append(Event(*self._clock.now(), "limit_reached", text))
+        self._events.append(JobEvent(*self._clock.now(), "limit_reached", text))
 
 
 def _own_bytes(process: Process) -> int:

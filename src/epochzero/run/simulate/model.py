@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     from epochzero.check import Target
 
-__all__ = ["Aspect", "How", "Mounted", "Options", "Plan", "Request"]
 
 How = Literal["simulated", "hinted", "impossible"]
 
@@ -118,7 +117,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SimulationPlan:
     """How a job is run on a simulated platform.
 
     Attributes:

@@ -19,8 +19,6 @@ from epochzero.check.target.packages import installed
 from epochzero.errors import InputError
 from epochzero.run.simulate.places import job_python
 
-__all__ = ["Compared", "build_environment", "compare"]
-
 _ALWAYS = frozenset(("pip", "setuptools", "wheel", "epochzero"))
 """Those that an environment has without being asked, and ourselves."""
 _BUILD_S = 1800.0

@@ -18,8 +18,6 @@ from epochzero.check.target.model import Target
 from epochzero.errors import InputError
 from epochzero.run.simulate.model import Mounted
 
-__all__ = ["Places", "job_python", "places_of"]
-
 _ASKED_S = 10.0
 
 _SYSTEM = frozenset(

@@ -16,12 +16,10 @@ from epochzero.check.target.model import Target
 from epochzero.run.simulate.aspects import aspects_of
 from epochzero.run.simulate.companions import REQUEST_VARIABLE
 from epochzero.run.simulate.contradictions import refuse_contradictions
-from epochzero.run.simulate.model import Options, Plan, Request
+from epochzero.run.simulate.model import Options, Request, SimulationPlan
 from epochzero.run.simulate.packages import Compared, build_environment, compare
 from epochzero.run.simulate.places import Places, places_of
 from epochzero.run.simulate.ranks import in_ranks
-
-__all__ = ["options_of", "plan"]
 
 _INSIDE = Path(__file__).parent / "inside"
 _REQUEST_FILE = "simulate.json"
@@ -82,7 +80,7 @@ def plan(
     folder: str,
     environment: Mapping[str, str],
     kept: Path,
-) -> Plan:
+) -> SimulationPlan:
     """What is run, with the request written to the attempt's folder.
 
     Args:
@@ -113,7 +111,7 @@ def plan(
         places = places_of(target, folder, program, variables, kept, namespaces=False)
         request = _without_namespaces(request, target, places)
     file = _written(request, kept)
-    return Plan(
+    return SimulationPlan(
         name=target.name,
         request=request,
         command=(*_inside(file), *program),

@@ -15,8 +15,6 @@ from epochzero.check.job import read_job
 from epochzero.check.job.model import Job
 from epochzero.errors import InputError
 
-__all__ = ["in_ranks"]
-
 _TORCH: Mapping[str, str] = {
     "RANK": "{rank}",
     "WORLD_SIZE": "{world}",

@@ -16,8 +16,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["PRIOR", "Calibration", "calibration"]
-
 PRIOR = 4.0
 """How many trainings the curve of all kinds counts for."""
 

@@ -24,14 +24,12 @@ from typing import Any
 import numpy as np
 
 from epochzero.run.watch.faults._signals import chance_loss, course, evaluations, first_accuracy
-from epochzero.run.watch.history import History
-from epochzero.run.watch.model import CONFIRMED, Finding
-
-__all__ = ["SURE_TO_END", "Silence", "confirm", "improves", "lasting", "silence"]
+from epochzero.run.watch.history import TrainingHistory
+from epochzero.run.watch.model import CONFIRMED, TrainingFinding
 
 SURE_TO_END = 0.99
 """The least confidence, measured on healthy trainings, with which a training is ended."""
-Search = Callable[[History], Iterable[Finding]]
+Search = Callable[[TrainingHistory], Iterable[TrainingFinding]]
 _FACTS = frozenset(("backward_missing", "loss_not_a_number", "step_missing", "zero_grad_missing"))
 """What is read off the program's calls or its loss, not inferred from a curve."""
 _LEAST_ITERATIONS = 100
@@ -87,8 +85,8 @@ def silence() -> Silence:
 
 
 def confirm(
-    history: History, findings: Sequence[Finding], searches: Mapping[str, Search]
-) -> list[Finding]:
+    history: TrainingHistory, findings: Sequence[TrainingFinding], searches: Mapping[str, Search]
+) -> list[TrainingFinding]:
     """The findings, each with its state.
 
     Args:
@@ -101,7 +99,9 @@ def confirm(
     return [replace(one, state=CONFIRMED) if one.word in confirmed else one for one in findings]
 
 
-def lasting(history: History, words: Iterable[str], searches: Mapping[str, Search]) -> set[str]:
+def lasting(
+    history: TrainingHistory, words: Iterable[str], searches: Mapping[str, Search]
+) -> set[str]:
     """The words whose finding lasts and is not contradicted, however well their kind is known."""
     found = {word for word in words if word in searches and not _is_contradicted(history, word)}
     facts, inferred = found & _FACTS, found - _FACTS
@@ -113,14 +113,17 @@ def lasting(history: History, words: Iterable[str], searches: Mapping[str, Searc
     )
 
 
-def _looks(history: History) -> list[int]:
+def _looks(history: TrainingHistory) -> list[int]:
     """Moments a few inspected iterations apart, up to now; none where there were too few of them."""
     numbers = [one.number for one in history.iterations]
     return numbers[-_LOOKS * _WINDOWS :: _LOOKS] if len(numbers) > _LOOKS * _WINDOWS else []
 
 
 def _found_at(
-    history: History, words: set[str], searches: Mapping[str, Search], moments: Sequence[int]
+    history: TrainingHistory,
+    words: set[str],
+    searches: Mapping[str, Search],
+    moments: Sequence[int],
 ) -> set[str]:
     """The words that each of the moments would have found."""
     if not moments:
@@ -133,7 +136,7 @@ def _found_at(
     return words
 
 
-def _finds(search: Search, history: History, word: str) -> bool:
+def _finds(search: Search, history: TrainingHistory, word: str) -> bool:
     # A search that fails on a shorter history has not found anything.
     try:
         return any(one.word == word for one in search(history))
@@ -141,13 +144,13 @@ def _finds(search: Search, history: History, word: str) -> bool:
         return False
 
 
-def _is_contradicted(history: History, word: str) -> bool:
+def _is_contradicted(history: TrainingHistory, word: str) -> bool:
     if word == "loss_not_a_number":
         return not _is_no_number(history)
     return word not in _FACTS and (not _is_worse_than_trivial(history) or improves(history))
 
 
-def _is_worse_than_trivial(history: History) -> bool:
+def _is_worse_than_trivial(history: TrainingHistory) -> bool:
     """Whether the loss is no number, or clearly above that of a model that knows no input."""
     if _is_no_number(history):
         return True
@@ -157,12 +160,12 @@ def _is_worse_than_trivial(history: History) -> bool:
     return found.end > _WORSE * chance + _DEVIATIONS * found.noise
 
 
-def _is_no_number(history: History) -> bool:
+def _is_no_number(history: TrainingHistory) -> bool:
     last = history.loss[-_LAST_LOSSES:, 1]
     return len(last) == _LAST_LOSSES and not np.isfinite(last).any()
 
 
-def improves(history: History) -> bool:
+def improves(history: TrainingHistory) -> bool:
     """Whether the loss or an evaluation gets better over the later half of the training."""
     loss = history.loss[len(history.loss) // 2 :, 1]
     if np.isfinite(loss).all() and _falls(loss, 20):

@@ -6,16 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from epochzero.errors import InputError
-from epochzero.run.watch.history import History, Series
-
-__all__ = ["curves", "write_tensorboard"]
+from epochzero.run.watch.history import Series, TrainingHistory
 
 _OF_LAYERS = ("mean", "std", "constant", "zeros")
 _OF_PARAMETERS = ("gradient", "update", "weight")
 _OF_VALUES = ("mean", "p5", "p50", "p95")
 
 
-def curves(history: History) -> Iterator[tuple[str, Series]]:
+def curves(history: TrainingHistory) -> Iterator[tuple[str, Series]]:
     """All curves with a name, as TensorBoard groups them by what stands before the slash."""
     for line, series in history.loss_by_line.items():
         several = len(history.loss_by_line) > 1
@@ -35,7 +33,7 @@ def curves(history: History) -> Iterator[tuple[str, Series]]:
             yield f"values/{name} {number}", history.value_series(name, number)
 
 
-def write_tensorboard(history: History, folder: Path) -> int:
+def write_tensorboard(history: TrainingHistory, folder: Path) -> int:
     """Writes the curves that have points; how many these are.
 
     Raises:

@@ -17,9 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from epochzero.run.watch.model import Place
-
-__all__ = ["Evaluation", "History", "Iteration", "Layer", "Parameter", "read_records"]
+from epochzero.run.watch.model import SourceLine
 
 Record = Mapping[str, Any]
 Series = npt.NDArray[np.float64]
@@ -29,7 +27,7 @@ _NUMBERS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class ModelLayer:
     """A layer of a model, as it was made.
 
     Attributes:
@@ -46,7 +44,7 @@ class Layer:
     path: str
     kind: str
     settings: Mapping[str, Any]
-    place: Place | None
+    place: SourceLine | None
     leaf: bool
     called: bool
     parameters: tuple[str, ...]
@@ -157,12 +155,12 @@ class Evaluation:
     likeness: Record
     scalars: Sequence[Record] = ()
     loader: int | None = None
-    place: Place | None = None
+    place: SourceLine | None = None
     model: str = ""
 
 
 @dataclass(frozen=True, eq=False)
-class History:
+class TrainingHistory:
     """A training so far.
 
     Attributes:
@@ -179,7 +177,7 @@ class History:
         arguments: words of the job's command line behind its program.
     """
 
-    layers: tuple[Layer, ...]
+    layers: tuple[ModelLayer, ...]
     parameters: tuple[Parameter, ...]
     order: tuple[tuple[str, str], ...]
     iterations: tuple[Iteration, ...]
@@ -209,7 +207,7 @@ class History:
         """
         return max(self.loss_by_line.values(), key=len, default=np.empty((0, 2)))
 
-    def until(self, iteration: int) -> History:
+    def until(self, iteration: int) -> TrainingHistory:
         """The same training as it was when this iteration began."""
 
         def before(records: tuple[Record, ...]) -> tuple[Record, ...]:
@@ -279,13 +277,13 @@ class History:
             return self.parameter_series(path, what, number)
         return _series(())
 
-    def layer(self, path: str) -> Layer | None:
+    def layer(self, path: str) -> ModelLayer | None:
         """The layer of this path; of a function (``path:relu``) the one before it."""
         wanted = path.partition(":")[0]
         return next((layer for layer in self.layers if layer.path == wanted), None)
 
 
-def read_records(records: Path | Iterable[Record], planned: int | None = None) -> History:
+def read_records(records: Path | Iterable[Record], planned: int | None = None) -> TrainingHistory:
     """The history of a training from its records, in their order.
 
     Args:
@@ -322,14 +320,14 @@ class _Reading:
         self._count = 0
         self._ended = False
 
-    def read(self, records: Iterable[Record]) -> History:
+    def read(self, records: Iterable[Record]) -> TrainingHistory:
         for record in records:
             try:
                 self._take(record)
             except (KeyError, TypeError, ValueError, AttributeError):
                 continue
         layers = [layer for n in sorted(self._models) for layer in self._layers(n)]
-        return History(
+        return TrainingHistory(
             layers=tuple(layers),
             parameters=tuple(self._parameters()),
             order=tuple((self._named(path), kind) for path, kind in self._order.items()),
@@ -433,7 +431,7 @@ class _Reading:
             likeness=record.get("likeness", {}),
             scalars=[_numbers(one) for one in record.get("scalars", ())],
             loader=record.get("loader"),
-            place=Place(*record["place"]) if record.get("place") else None,
+            place=SourceLine(*record["place"]) if record.get("place") else None,
             model=str(record.get("model", "")),
         )
 
@@ -455,14 +453,14 @@ class _Reading:
         name = self._names.get(int(number)) or f"model{number}"
         return f"{name}.{within}" if within else name
 
-    def _layers(self, number: int) -> Iterable[Layer]:
+    def _layers(self, number: int) -> Iterable[ModelLayer]:
         called = {one["path"] for one in self._models[number]["layers"] if one["called"]}
         for one in self._first[number]["layers"]:
-            yield Layer(
+            yield ModelLayer(
                 path=self._named(f"{number}/{one['path']}"),
                 kind=one["class"],
                 settings=one["settings"],
-                place=Place(*one["place"]) if one.get("place") else None,
+                place=SourceLine(*one["place"]) if one.get("place") else None,
                 leaf=bool(one["leaf"]),
                 called=one["path"] in called,
                 parameters=tuple(one["parameters"]),

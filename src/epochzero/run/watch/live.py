@@ -16,27 +16,23 @@ from typing import TYPE_CHECKING
 
 from epochzero.errors import InputError
 from epochzero.injected.companions import Companion, noted
-from epochzero.run.model import Event, Record
-from epochzero.run.watch.following import Following
+from epochzero.run.model import JobEvent, Record
 from epochzero.run.watch.model import CONFIRMED
+from epochzero.run.watch.record_reader import Following
 from epochzero.run.watcher import Clock, EndJob
 
 if TYPE_CHECKING:
-    from epochzero.run.watch.model import Finding, Watched
+    from epochzero.run.watch.model import TrainingFinding, WatchResult
 
-__all__ = [
-    "ENDED_EVENT", "EVENT", "EXIT_CODE", "FOUND_EVENT", "RECORDS_FILE", "WATCH_COMPANIONS", "WHY", "News",
-    "TrainingWatcher", "WatchOptions", "check_words", "fails", "watched_environment",
-]  # fmt: skip
 
 RECORDS_FILE = "watch.jsonl"
 """In the attempt's folder."""
 EVENT, FOUND_EVENT = "watched", "training_fault"
-"""`Event.what` of the verdict at the end, whose JSON form is in its details, and of each new finding."""
+"""`JobEvent.what` of the verdict at the end, whose JSON form is in its details, and of each new finding."""
 WHY = "watch"
 """`Ended.why` of a job that was ended for a fault of its training."""
 ENDED_EVENT = f"ended_by_{WHY}"
-"""`Event.what` of that; the fault's word is in its details."""
+"""`JobEvent.what` of that; the fault's word is in its details."""
 EXIT_CODE = 79
 """Of a job that ``fail_on`` ended: the first that sysexits.h and retries leave."""
 TOLD = 0.5
@@ -81,8 +77,8 @@ class News:
         known: whether it was reported before in this state, and only its symptoms are new.
     """
 
-    finding: Finding
-    symptoms: tuple[Finding, ...] = ()
+    finding: TrainingFinding
+    symptoms: tuple[TrainingFinding, ...] = ()
     known: bool = False
 
 
@@ -119,7 +115,7 @@ def watched_environment(
     }
 
 
-def fails(finding: Finding, words: Collection[str]) -> bool:
+def fails(finding: TrainingFinding, words: Collection[str]) -> bool:
     """Whether a job is terminated for a finding: never for one that is only suspected."""
     return finding.state == CONFIRMED and (finding.word in words or "any" in words)
 
@@ -145,8 +141,8 @@ class TrainingWatcher:
         self._reported: set[tuple[str, str]] = set()
         self._new = False
         self._next = 0.0
-        self.watched: Watched | None = None
-        self.fault: Finding | None = None
+        self.watched: WatchResult | None = None
+        self.fault: TrainingFinding | None = None
         self.nothing = ""
 
     def started(self, pid: int, folder: Path, clock: Clock) -> Iterable[Record]:
@@ -201,18 +197,18 @@ class TrainingWatcher:
         self._tell_news(self.watched, new)
         self._reported.update((one.word, one.state) for one in new)
         for finding in new:
-            yield Event(*self._clock.now(), FOUND_EVENT, finding.text, details=_details(finding))
+            yield JobEvent(*self._clock.now(), FOUND_EVENT, finding.text, details=_details(finding))
         ending = next((one for one in new if fails(one, self._options.fail_on)), None)
         if ending is not None:
             self.fault = self.fault or ending
             text = f"the training was ended for its fault: {ending.word}"
             raise EndJob(WHY, EXIT_CODE, text, word=ending.word)
 
-    def _is_reported(self, finding: Finding) -> bool:
+    def _is_reported(self, finding: TrainingFinding) -> bool:
         """What was confirmed once is not reported as suspected again."""
         return bool({(finding.word, finding.state), (finding.word, CONFIRMED)} & self._reported)
 
-    def _tell_news(self, watched: Watched, new: Sequence[Finding]) -> None:
+    def _tell_news(self, watched: WatchResult, new: Sequence[TrainingFinding]) -> None:
         """What is new, and what of it is only a symptom of the root."""
         symptoms = tuple(one for one in new if one in watched.symptoms)
         if watched.root is not None and (watched.root in new or symptoms):
@@ -221,16 +217,16 @@ class TrainingWatcher:
             if finding is not watched.root and finding not in symptoms:
                 self._tell(News(finding))
 
-    def _verdict(self) -> Event:
+    def _verdict(self) -> JobEvent:
         if self.watched is None:
             self.nothing = self._why_nothing()
-            return Event(*self._clock.now(), EVENT, f"nothing was watched: {self.nothing}")
+            return JobEvent(*self._clock.now(), EVENT, f"nothing was watched: {self.nothing}")
         from epochzero.run.watch.model import to_dict
 
         root = self.watched.root
         text = f"watched {self.watched.iterations} iterations: {root.word if root else 'no fault'}"
         told = json.dumps(to_dict(self.watched))
-        return Event(*self._clock.now(), EVENT, text, details={"watched": told})
+        return JobEvent(*self._clock.now(), EVENT, text, details={"watched": told})
 
     def _why_nothing(self) -> str:
         failed = [one for one in self._following.records if one.get("kind") == "failed"]
@@ -245,7 +241,7 @@ class TrainingWatcher:
         return _NO_TORCH if companions.reached else _IGNORED
 
 
-def _details(finding: Finding) -> dict[str, str]:
+def _details(finding: TrainingFinding) -> dict[str, str]:
     place = f"{finding.place.path}:{finding.place.line}" if finding.place else ""
     details = {
         "word": finding.word,

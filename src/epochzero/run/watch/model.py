@@ -8,15 +8,13 @@ from typing import Any
 
 from epochzero import taxonomy
 
-__all__ = ["CONFIRMED", "SCHEMA", "SUSPECTED", "Finding", "Place", "Watched", "of_dict", "to_dict"]
-
 SCHEMA = "epochzero.watched/1"
 SUSPECTED, CONFIRMED = "suspected", "confirmed"
-"""`Finding.state`: later evidence may retract the first; `fail_on` acts on the second only."""
+"""`TrainingFinding.state`: later evidence may retract the first; `fail_on` acts on the second only."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SourceLine:
     """A line of the user's source."""
 
     path: str
@@ -25,7 +23,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class TrainingFinding:
     """One thing that is wrong with a training.
 
     Attributes:
@@ -47,7 +45,7 @@ class Finding:
     since: int
     text: str
     layer: str = ""
-    place: Place | None = None
+    place: SourceLine | None = None
     confidence: float = 0.5
     fix: str = ""
     evidence: Mapping[str, float | str] = field(default_factory=dict)
@@ -64,7 +62,7 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class WatchResult:
     """The verdict on a training so far.
 
     Attributes:
@@ -76,30 +74,30 @@ class Watched:
     """
 
     iterations: int
-    root: Finding | None = None
-    symptoms: tuple[Finding, ...] = ()
-    others: tuple[Finding, ...] = ()
+    root: TrainingFinding | None = None
+    symptoms: tuple[TrainingFinding, ...] = ()
+    others: tuple[TrainingFinding, ...] = ()
     failed: tuple[str, ...] = ()
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
+    def findings(self) -> tuple[TrainingFinding, ...]:
         """All, the root first."""
         return (*filter(None, (self.root,)), *self.symptoms, *self.others)
 
 
-def to_dict(watched: Watched) -> dict[str, Any]:
+def to_dict(watched: WatchResult) -> dict[str, Any]:
     """The JSON form."""
     return {"schema": SCHEMA, **asdict(watched)}
 
 
-def of_dict(values: Mapping[str, Any]) -> Watched:
+def of_dict(values: Mapping[str, Any]) -> WatchResult:
     """The verdict that a JSON form is of. Fields of a newer version are passed over.
 
     Raises:
         KeyError, TypeError: a field that there must be is missing.
     """
     root = values["root"]
-    return Watched(
+    return WatchResult(
         int(values["iterations"]),
         _finding(root) if root else None,
         tuple(map(_finding, values["symptoms"])),
@@ -107,8 +105,8 @@ def of_dict(values: Mapping[str, Any]) -> Watched:
     )
 
 
-def _finding(values: Mapping[str, Any]) -> Finding:
-    known = {one.name: values[one.name] for one in fields(Finding) if one.name in values}
-    known["place"] = Place(**known["place"]) if known.get("place") else None
+def _finding(values: Mapping[str, Any]) -> TrainingFinding:
+    known = {one.name: values[one.name] for one in fields(TrainingFinding) if one.name in values}
+    known["place"] = SourceLine(**known["place"]) if known.get("place") else None
     known["causes"] = tuple(known.get("causes", ()))
-    return Finding(**known)
+    return TrainingFinding(**known)

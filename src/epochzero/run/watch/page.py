@@ -13,12 +13,10 @@ from typing import TypeVar
 
 import numpy as np
 
-from epochzero.run.watch.history import History, Series
+from epochzero.run.watch.history import Series, TrainingHistory
 from epochzero.run.watch.lines.program import parsed
-from epochzero.run.watch.model import Finding, Place, Watched
+from epochzero.run.watch.model import SourceLine, TrainingFinding, WatchResult
 from epochzero.run.watch.plot import bars, chart, number, spark
-
-__all__ = ["page"]
 
 MOST_ROWS = 60
 """Of a table by layer; of more an even choice."""
@@ -35,7 +33,7 @@ _PARAMETER_COLUMNS = (("Gradient", "gradient"), ("Weight", "weight"))
 _VALUE_COLUMNS = ("p5", "p50", "p95")
 
 
-def page(history: History, watched: Watched, title: str = "") -> str:
+def page(history: TrainingHistory, watched: WatchResult, title: str = "") -> str:
     """The page as text.
 
     Args:
@@ -65,14 +63,14 @@ def page(history: History, watched: Watched, title: str = "") -> str:
     )
 
 
-def _size(history: History) -> str:
+def _size(history: TrainingHistory) -> str:
     looked = len(history.iterations)
     text = f"{history.count:,} iterations, {looked:,} of them looked at closely"
     evaluations = f"; {len(history.evaluations):,} evaluations" if history.evaluations else ""
     return text + evaluations + ("" if history.ended else "; not ended")
 
 
-def _verdict(history: History, watched: Watched) -> Iterator[str]:
+def _verdict(history: TrainingHistory, watched: WatchResult) -> Iterator[str]:
     first = watched.root or next(iter(watched.others), None)
     if first is None:
         text = "No fault was found" if history.count else "Nothing was watched"
@@ -84,7 +82,9 @@ def _verdict(history: History, watched: Watched) -> Iterator[str]:
     yield "</section>"
 
 
-def _others(head: str, history: History, findings: Iterable[Finding]) -> Iterator[str]:
+def _others(
+    head: str, history: TrainingHistory, findings: Iterable[TrainingFinding]
+) -> Iterator[str]:
     found = list(findings)
     if found:
         yield f"<section><h2>{head}</h2>"
@@ -95,7 +95,7 @@ def _others(head: str, history: History, findings: Iterable[Finding]) -> Iterato
         yield "</section>"
 
 
-def _told(history: History, finding: Finding) -> Iterator[str]:
+def _told(history: TrainingHistory, finding: TrainingFinding) -> Iterator[str]:
     yield f"<p>{escape(finding.text)}</p>"
     if finding.fix:
         yield f'<p class="fix">Fix: {escape(finding.fix)}</p>'
@@ -126,7 +126,7 @@ def _told(history: History, finding: Finding) -> Iterator[str]:
         yield from _figure(history, finding.series, lines, mark=finding.since)
 
 
-def _source(place: Place) -> Iterator[str]:
+def _source(place: SourceLine) -> Iterator[str]:
     """The line among its neighbors; alone where the file has changed since, or is not here."""
     program = parsed(place.path)
     lines = program.lines if program else ()
@@ -144,7 +144,7 @@ def _code(rows: list[str], marked: int) -> str:
     return f'<pre tabindex="0" aria-label="source">{chr(10).join(rows)}</pre>'
 
 
-def _curves(history: History) -> Iterator[str]:
+def _curves(history: TrainingHistory) -> Iterator[str]:
     losses = {"training": history.loss}
     if len(history.loss_by_line) > 1:
         losses = {
@@ -163,13 +163,13 @@ def _curves(history: History) -> Iterator[str]:
 
 
 def _figure(
-    history: History, caption: str, lines: dict[str, Series], mark: float | None = None
+    history: TrainingHistory, caption: str, lines: dict[str, Series], mark: float | None = None
 ) -> Iterator[str]:
     if drawn := chart(lines, caption, until=history.count, mark=mark):
         yield f"<figure><figcaption>{escape(caption)}</figcaption>{drawn}</figure>"
 
 
-def _parameters(history: History) -> Iterator[str]:
+def _parameters(history: TrainingHistory) -> Iterator[str]:
     rows = []
     for one in _chosen(history.parameters):
         cells = [
@@ -183,7 +183,7 @@ def _parameters(history: History) -> Iterator[str]:
     yield from _table("Parameters, by root mean square", heads, rows)
 
 
-def _update_ratio(history: History, name: str) -> Series:
+def _update_ratio(history: TrainingHistory, name: str) -> Series:
     update = history.parameter_series(name, "update", "rms")
     weight = history.parameter_series(name, "weight", "rms")
     steps, of_update, of_weight = np.intersect1d(
@@ -194,7 +194,7 @@ def _update_ratio(history: History, name: str) -> Series:
     return np.column_stack([steps, ratio])
 
 
-def _layers(history: History) -> Iterator[str]:
+def _layers(history: TrainingHistory) -> Iterator[str]:
     rows = []
     for path, kind in _chosen(history.order):
         layer = history.layer(path)
@@ -208,7 +208,7 @@ def _layers(history: History) -> Iterator[str]:
     yield from _table("Layers", ("Layer", *(head for head, _ in _LAYER_COLUMNS)), rows)
 
 
-def _values(history: History) -> Iterator[str]:
+def _values(history: TrainingHistory) -> Iterator[str]:
     names = dict.fromkeys(name for one in history.iterations for name in one.values)
     figures: list[str] = []
     for name in _chosen(tuple(names)):
@@ -220,7 +220,7 @@ def _values(history: History) -> Iterator[str]:
         yield "</div></section>"
 
 
-def _classes(history: History) -> Iterator[str]:
+def _classes(history: TrainingHistory) -> Iterator[str]:
     counts: dict[str, float] = {}
     for one in history.iterations:
         for name, count in one.target.get("classes", {}).items():

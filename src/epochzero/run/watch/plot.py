@@ -13,8 +13,6 @@ from html import escape
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["bars", "chart", "number", "spark"]
-
 Series = npt.NDArray[np.float64]
 """Rows of iteration and value."""
 WIDTH, HEIGHT = 480, 190

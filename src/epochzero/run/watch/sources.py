@@ -13,15 +13,13 @@ from contextlib import suppress
 from typing import Any
 
 from epochzero.run.watch.lines.program import parsed
-from epochzero.run.watch.model import Place
-
-__all__ = ["call_of", "layer_places"]
+from epochzero.run.watch.model import SourceLine
 
 Expression = tuple[str, ast.expr]
 """A file, and an expression in it."""
 
 
-def layer_places(model: Any, made: Expression | None = None) -> dict[str, Place]:
+def layer_places(model: Any, made: Expression | None = None) -> dict[str, SourceLine]:
     """The line that made each layer, by its path; those are left out that the source does not show.
 
     Args:

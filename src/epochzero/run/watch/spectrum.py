@@ -21,11 +21,6 @@ import numpy.typing as npt
 from epochzero.errors import InputError
 from epochzero.run.watch.history import read_records
 
-__all__ = [
-    "FORMULAS", "SCHEMA", "Activity", "LayerScore", "NeuronScore", "Spectrum", "read_activity",
-    "spectrum", "to_dict",
-]  # fmt: skip
-
 SCHEMA = "epochzero.spectrum/1"
 
 Array = npt.NDArray[np.float64]

@@ -10,10 +10,8 @@ from epochzero.run.watch.calibration import calibration
 from epochzero.run.watch.confirmation import confirm
 from epochzero.run.watch.faults import catalogue
 from epochzero.run.watch.faults._signals import is_harmed
-from epochzero.run.watch.history import History
-from epochzero.run.watch.model import Finding, Watched
-
-__all__ = ["conclude", "root_of"]
+from epochzero.run.watch.history import TrainingHistory
+from epochzero.run.watch.model import TrainingFinding, WatchResult
 
 SURE = 0.5
 """A fault of weaker signs is no root."""
@@ -23,7 +21,7 @@ SURE_WITHOUT_HARM = 0.6
 """Where nothing tells whether the training came to harm: below that, findings in the lab's open half are wrong."""
 
 
-def conclude(history: History) -> Watched:
+def conclude(history: TrainingHistory) -> WatchResult:
     """The verdict: the fault with the strongest signs is the root; of equally strong ones the earlier.
 
     Each finding is suspected or confirmed, as `confirm` decides.
@@ -39,18 +37,18 @@ def conclude(history: History) -> Watched:
     if root is not None:
         sure = calibration().confidence(root.word, root.confidence)
         root = replace(root, confidence=round(sure, 2))
-    return Watched(history.count, root, _sorted(symptoms), _sorted(left), failed)
+    return WatchResult(history.count, root, _sorted(symptoms), _sorted(left), failed)
 
 
-def root_of(history: History) -> Finding | None:
+def root_of(history: TrainingHistory) -> TrainingFinding | None:
     """The root with the strength of its signs as its confidence; None for none."""
     findings, _ = _found(history)
     return _root(history, findings)
 
 
-def _found(history: History) -> tuple[list[Finding], tuple[str, ...]]:
+def _found(history: TrainingHistory) -> tuple[list[TrainingFinding], tuple[str, ...]]:
     """All findings, and the searches that failed."""
-    findings: list[Finding] = []
+    findings: list[TrainingFinding] = []
     failed: list[str] = []
     for word, find in catalogue().items():
         # One search that fails must not hide what the others find.
@@ -61,22 +59,22 @@ def _found(history: History) -> tuple[list[Finding], tuple[str, ...]]:
     return findings, tuple(failed)
 
 
-def _root(history: History, findings: Sequence[Finding]) -> Finding | None:
+def _root(history: TrainingHistory, findings: Sequence[TrainingFinding]) -> TrainingFinding | None:
     faults = [one for one in findings if one.word in taxonomy.faults()]
     root = min(faults, key=_order, default=None)
     return root if root is not None and root.confidence >= _least(history) else None
 
 
-def _least(history: History) -> float:
+def _least(history: TrainingHistory) -> float:
     """How strong the signs of a root are at least."""
     if not history.ended:
         return SURE_ON_THE_WAY
     return SURE_WITHOUT_HARM if is_harmed(history) is None else SURE
 
 
-def _order(finding: Finding) -> tuple[float, int]:
+def _order(finding: TrainingFinding) -> tuple[float, int]:
     return -finding.confidence, finding.since
 
 
-def _sorted(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def _sorted(findings: Iterable[TrainingFinding]) -> tuple[TrainingFinding, ...]:
     return tuple(sorted(findings, key=_order))

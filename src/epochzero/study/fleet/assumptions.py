@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 
 from epochzero.errors import InputError
 
-__all__ = ["Assumption", "assumptions", "draw", "with_own"]
-
 _LARGEST = {
     "gpu_hours": 1e9,
     "failed_gpu_ratio": 1e6,

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from epochzero.study.published import zhang2020
 
-__all__ = ["Outcome", "expected", "simulated"]
-
 _AT_ONCE = 1 << 20
 Values = Mapping[str, float]
 Hours = NDArray[np.float32]

@@ -14,8 +14,6 @@ from epochzero.reports.tables import Column, Row, Table
 from epochzero.study.fleet.assumptions import Assumption, draw
 from epochzero.study.fleet.model import Outcome, expected, simulated
 
-__all__ = ["DRAWS", "SCHEMA", "FleetStudied", "study_fleet"]
-
 SCHEMA = "epochzero.study.simulate/1"
 DRAWS = 200
 _PERCENTILES = (0.05, 0.5, 0.95)

@@ -11,9 +11,7 @@ from typing import Any
 
 from epochzero.code import Repository, Unit, is_test, language_of
 from epochzero.code.parse import parse
-from epochzero.study.importing.linking import Commit
-
-__all__ = ["Changed", "changed_by", "fix_record", "is_code"]
+from epochzero.study.importing.links import Commit
 
 _CHANGES = {"A": "ADD", "D": "DELETE", "M": "MODIFY", "R": "RENAME", "T": "MODIFY"}
 _HUNK = re.compile(rb"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")

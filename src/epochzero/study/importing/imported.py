@@ -14,9 +14,7 @@ from epochzero.code import Repository
 from epochzero.errors import InputError
 from epochzero.study.importing.fixes import Changed, changed_by, fix_record, is_code
 from epochzero.study.importing.issues import Issue, read_issues
-from epochzero.study.importing.linking import Link, links, read_commits
-
-__all__ = ["MOST_FILES", "Imported", "import_reports"]
+from epochzero.study.importing.links import Link, links, read_commits
 
 MOST_FILES = 100
 """A commit of more files is no fix of one bug."""

@@ -11,8 +11,6 @@ from typing import Any
 from epochzero.errors import InputError
 from epochzero.locate.report import seconds
 
-__all__ = ["Issue", "read_issues"]
-
 _PULL_KEYS = (
     "pull_request",
     "mergedAt",

@@ -15,11 +15,6 @@ from epochzero.study.labelling.items import Item
 from epochzero.study.labelling.journal import Labels
 from epochzero.study.labelling.scheme import Answers, Question, Scheme
 
-__all__ = [
-    "Disagreement", "LabelAgreement", "PairAgreement", "QuestionAgreement", "compare", "disagreements",
-    "exported",
-]  # fmt: skip
-
 
 @dataclass(frozen=True, slots=True)
 class PairAgreement:

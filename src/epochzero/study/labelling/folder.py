@@ -14,10 +14,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from epochzero.errors import InputError
-from epochzero.study.labelling.journal import Journal, Labels, read_journal
+from epochzero.study.labelling.journal import LabelJournal, Labels, read_journal
 from epochzero.study.labelling.scheme import SCHEMES, Scheme, load_scheme, scheme_of
-
-__all__ = ["LabelFolder"]
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
@@ -48,7 +46,9 @@ class LabelFolder:
             )
         return begun
 
-    def journal(self, annotator: str, scheme: Scheme, *, adjudicating: bool = False) -> Journal:
+    def journal(
+        self, annotator: str, scheme: Scheme, *, adjudicating: bool = False
+    ) -> LabelJournal:
         """The open file of an annotator; the questions are kept beside it.
 
         Raises:
@@ -59,7 +59,7 @@ class LabelFolder:
                 f"{annotator!r}: a name of an annotator has letters, digits, - and _, 64 at most"
             )
         folder = self._adjudicated if adjudicating else self.path
-        journal = Journal(folder / f"{annotator}.jsonl", scheme.version)
+        journal = LabelJournal(folder / f"{annotator}.jsonl", scheme.version)
         if self._begun() is None:
             self._keep(scheme)
         return journal

@@ -16,8 +16,6 @@ from epochzero.redact import redact, redact_log
 from epochzero.study.corpora import CorpusBuilder
 from epochzero.study.sources import jobs_in, record_lines
 
-__all__ = ["Item", "Items", "read_items", "visible"]
-
 _TITLES = ("title", "summary")
 _TEXTS = ("description", "log")
 _CONTROL = re.compile(

@@ -20,13 +20,11 @@ from typing import Literal
 
 from epochzero.errors import InputError
 
-__all__ = ["Decision", "Journal", "Labels", "fold", "read_journal"]
-
 Did = Literal["answer", "skip", "undo", "note"]
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class LabelDecision:
     """A line of the journal.
 
     Attributes:
@@ -62,11 +60,11 @@ class Labels:
     answers: dict[str, dict[str, str]] = field(default_factory=dict)
     skips: dict[str, int] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
-    undoable: list[Decision] = field(default_factory=list)
+    undoable: list[LabelDecision] = field(default_factory=list)
     versions: set[str] = field(default_factory=set)
     unreadable: int = 0
 
-    def add(self, one: Decision) -> None:
+    def add(self, one: LabelDecision) -> None:
         """Takes a further decision into account."""
         if one.did == "answer":
             self.answers.setdefault(one.id, {})[one.question] = one.value
@@ -85,7 +83,7 @@ class Labels:
                 self.answers[last.id].pop(last.question, None)
 
 
-def fold(decisions: Iterable[Decision]) -> Labels:
+def fold(decisions: Iterable[LabelDecision]) -> Labels:
     """What decisions come to, in their order."""
     labels = Labels()
     for one in decisions:
@@ -109,7 +107,7 @@ def read_journal(path: Path) -> Labels:
             fields = json.loads(line)
             if not all(isinstance(one, str) for one in fields.values()):
                 raise ValueError("a field is no text")
-            decisions.append(Decision(**fields))
+            decisions.append(LabelDecision(**fields))
         except (ValueError, TypeError, AttributeError, RecursionError):
             unreadable += 1
     labels = fold(decisions)
@@ -117,7 +115,7 @@ def read_journal(path: Path) -> Labels:
     return labels
 
 
-class Journal:
+class LabelJournal:
     """The file of one annotator, open for more; a second session of the same name is refused.
 
     Args:
@@ -147,7 +145,7 @@ class Journal:
             # What a crash left of a line must not swallow the next one.
             self._write(b"\n")
 
-    def __enter__(self) -> Journal:
+    def __enter__(self) -> LabelJournal:
         return self
 
     def __exit__(
@@ -165,7 +163,7 @@ class Journal:
             InputError: it cannot be written; then it does not count.
         """
         now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-        one = Decision(now, did, identity, question, value, self._version)
+        one = LabelDecision(now, did, identity, question, value, self._version)
         fields = {name: text for name, text in asdict(one).items() if text}
         self._write(json.dumps(fields, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
         self.labels.add(one)

@@ -7,8 +7,6 @@ from html import escape
 from epochzero.study.labelling.scheme import Choice, Scheme
 from epochzero.study.labelling.session import View
 
-__all__ = ["page"]
-
 LONGEST_SHOWN = 400_000
 """Characters of a text in the page; the whole text has an address of its own."""
 

@@ -20,8 +20,6 @@ from typing import Any
 from epochzero import taxonomy
 from epochzero.errors import InputError
 
-__all__ = ["COMMANDS", "KEYS", "SCHEMES", "Answers", "Choice", "Question", "Scheme", "load_scheme", "scheme_of"]  # fmt: skip
-
 SCHEMES = ("failures", "bugs")
 COMMANDS = {
     "u": "undo",

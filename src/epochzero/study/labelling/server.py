@@ -18,8 +18,6 @@ from epochzero.errors import InputError
 from epochzero.study.labelling.pages import page
 from epochzero.study.labelling.session import Session
 
-__all__ = ["LabelServer"]
-
 _HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; form-action 'self'; "
     "base-uri 'none'; frame-ancestors 'none'",

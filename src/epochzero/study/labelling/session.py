@@ -9,10 +9,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from epochzero.study.labelling.items import Item, visible
-from epochzero.study.labelling.journal import Journal
+from epochzero.study.labelling.journal import LabelJournal
 from epochzero.study.labelling.scheme import KEYS, Answers, Choice, Question, Scheme
-
-__all__ = ["Session", "View"]
 
 LONGEST_NOTE = 2000
 Said = Mapping[str, Mapping[str, str]]
@@ -61,7 +59,7 @@ class Session:
         self,
         items: Sequence[Item],
         scheme: Scheme,
-        journal: Journal,
+        journal: LabelJournal,
         given: Mapping[str, Answers] | None = None,
         said: Mapping[str, Said] | None = None,
     ) -> None:

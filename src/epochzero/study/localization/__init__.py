@@ -10,8 +10,13 @@ from __future__ import annotations
 
 from epochzero.study.localization.bugs import TREES, Bug, bug_of, bugs_of, clones
 from epochzero.study.localization.external import read_rankings, with_rankings
-from epochzero.study.localization.findings import Finding
-from epochzero.study.localization.measuring import DEFAULT_TECHNIQUES, Measured, Progress, measure
+from epochzero.study.localization.findings import StudyFinding
+from epochzero.study.localization.measuring import (
+    DEFAULT_TECHNIQUES,
+    Measured,
+    StudyProgress,
+    measure,
+)
 from epochzero.study.localization.readers import Reports, read_reports
 from epochzero.study.localization.selection import Selection, select
 from epochzero.study.localization.studied import LocalizationStudied, study_localization
@@ -21,12 +26,12 @@ __all__ = [
     "DEFAULT_TECHNIQUES",
     "TREES",
     "Bug",
-    "Finding",
     "LocalizationStudied",
     "Measured",
-    "Progress",
     "Reports",
     "Selection",
+    "StudyFinding",
+    "StudyProgress",
     "Subject",
     "bug_of",
     "bugs_of",

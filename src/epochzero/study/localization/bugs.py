@@ -20,23 +20,6 @@ from epochzero.errors import InputError
 from epochzero.locate.corpus import Corpus
 from epochzero.locate.report import PastReport, Report, seconds
 
-__all__ = [
-    "PYTHON",
-    "TREES",
-    "Bug",
-    "Case",
-    "Release",
-    "Tree",
-    "bug_of",
-    "bugs_of",
-    "by_project",
-    "cases_of",
-    "clones",
-    "past_of",
-    "release_before",
-    "releases_of",
-]
-
 PYTHON = frozenset({"python"})
 Tree = Literal["parent", "release"]
 """Where a bug is looked for: as the files were before its fix, or in the release that its reporter
@@ -70,7 +53,7 @@ class Bug:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class BugCase:
     """A bug and the corpus in which it is to be found.
 
     Attributes:
@@ -227,7 +210,7 @@ def cases_of(
     cache: Cache | None,
     tree: Tree = "parent",
     asked: Collection[str] | None = None,
-) -> Iterator[Case | str]:
+) -> Iterator[BugCase | str]:
     """The bugs of one project with their corpora, the oldest first; a text ``ID: reason`` where one
     cannot be had.
 
@@ -260,7 +243,7 @@ def cases_of(
             continue
         wanted = tuple(corpus.number[path] for path in bug.files if path in corpus.number)
         if wanted and len(corpus) > 1:
-            yield Case(bug, corpus, tuple(sorted(set(wanted))), commit)
+            yield BugCase(bug, corpus, tuple(sorted(set(wanted))), commit)
         else:
             yield f"{bug.report.id}: the changed files are not in the tree that is searched"
 

@@ -12,8 +12,6 @@ from epochzero.errors import InputError
 from epochzero.study.localization.measuring import Measured
 from epochzero.study.localization.ranks import ranked_paths
 
-__all__ = ["Rankings", "read_rankings", "with_rankings"]
-
 Rankings = Mapping[str, Mapping[str, Sequence[str]]]
 """Paths from the most suspicious on, by the id of a report and then the name of a technique."""
 

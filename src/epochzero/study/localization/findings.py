@@ -26,8 +26,6 @@ from epochzero.study.localization.systems import (
     titles_beside_texts,
 )
 
-__all__ = ["HOLDS", "HOLDS_NOT", "OPEN", "Finding", "findings", "findings_table"]
-
 HOLDS, HOLDS_NOT, OPEN = "holds", "does not hold", "cannot be told"
 UNTRAINED = ("buglocator", "bluir", "blia")
 """Techniques of the study that have learned from no bugs: their mean decides."""
@@ -35,7 +33,7 @@ TRAINED = ("dnnloc", "bjxnet")
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class StudyFinding:
     """A finding of the study.
 
     Attributes:
@@ -59,7 +57,7 @@ class Finding:
 
 def findings(
     subjects: Sequence[Subject], techniques: Sequence[str], seed: int = 0
-) -> list[Finding]:
+) -> list[StudyFinding]:
     """All findings that these bugs can say something about, and those that they cannot.
 
     Args:
@@ -77,7 +75,7 @@ def findings(
     ]
 
 
-def findings_table(found: Sequence[Finding], subjects: Sequence[Subject]) -> Parts:
+def findings_table(found: Sequence[StudyFinding], subjects: Sequence[Subject]) -> Parts:
     """The closing table."""
     columns = (
         Column("The study says"), Column("There"), Column("Above 0 where it holds"),
@@ -99,17 +97,17 @@ def findings_table(found: Sequence[Finding], subjects: Sequence[Subject]) -> Par
 
 def _finding(
     text: str, source: str, measure: str, value: Estimate, n: tuple[int, int], why: str = ""
-) -> Finding:
+) -> StudyFinding:
     verdict = OPEN
     if min(n) < FEW:
         why = why or f"fewer than {FEW} bugs on one side"
     elif value.interval is not None and not why:
         low, high = value.interval
         verdict = HOLDS if low > 0 else HOLDS_NOT if high < 0 else OPEN
-    return Finding(text, source, measure, value, n, verdict, why)
+    return StudyFinding(text, source, measure, value, n, verdict, why)
 
 
-def _of_systems(subjects: Sequence[Subject], used: Sequence[str], seed: int) -> list[Finding]:
+def _of_systems(subjects: Sequence[Subject], used: Sequence[str], seed: int) -> list[StudyFinding]:
     measure = "MAP, traditional − deep learning"
     of, unfair = sides(subjects), titles_beside_texts(subjects)
     pairs: Mapping[str, tuple[str, Mapping[str, Sequence[Subject]]]] = {
@@ -124,7 +122,7 @@ def _of_systems(subjects: Sequence[Subject], used: Sequence[str], seed: int) -> 
     return found
 
 
-def _of_groups(subjects: Sequence[Subject], used: Sequence[str], seed: int) -> list[Finding]:
+def _of_groups(subjects: Sequence[Subject], used: Sequence[str], seed: int) -> list[StudyFinding]:
     deep = sides(subjects)[DEEP_LEARNING]
     single = [one for one in deep if len(one.classes) == 1]
     labelled = [one for one in deep if not one.predicted]
@@ -135,7 +133,7 @@ def _of_groups(subjects: Sequence[Subject], used: Sequence[str], seed: int) -> l
         measure: str,
         own: Sequence[Subject],
         is_one: Callable[[Subject], bool],
-    ) -> Finding:
+    ) -> StudyFinding:
         others = [one for one in own if not is_one(one)]
         gap = difference(others, [one for one in own if is_one(one)], used, seed)
         return _finding(text, source, measure, gap.mean, gap.n)
@@ -148,7 +146,9 @@ def _of_groups(subjects: Sequence[Subject], used: Sequence[str], seed: int) -> l
     ]  # fmt: skip
 
 
-def _of_extrinsic(subjects: Sequence[Subject], used: Sequence[str], seed: int) -> list[Finding]:
+def _of_extrinsic(
+    subjects: Sequence[Subject], used: Sequence[str], seed: int
+) -> list[StudyFinding]:
     labelled = [one for one in subjects if one.extrinsic is not None]
     of = sides(labelled)
     told = [[float(bool(one.extrinsic)) for one in of[s]] for s in (DEEP_LEARNING, TRADITIONAL)]
@@ -173,7 +173,7 @@ def _of_extrinsic(subjects: Sequence[Subject], used: Sequence[str], seed: int) -
 
 def _of_learning(
     subjects: Sequence[Subject], techniques: Sequence[str], used: Sequence[str], seed: int
-) -> Finding:
+) -> StudyFinding:
     """Trained techniques against the others, bug by bug."""
     trained = [name for name in TRAINED if name in techniques]
     both = [one for one in subjects if trained and all(n in one.ranks for n in (*trained, *used))]

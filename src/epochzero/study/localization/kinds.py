@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from epochzero.locate.kind import TYPES
+from epochzero.locate.bug_kind import TYPES
 from epochzero.reports.figures import Figure, bars
 from epochzero.reports.statistics import wilson
 from epochzero.reports.tables import Column, Row, Table
@@ -19,8 +19,6 @@ from epochzero.study.localization.subjects import (
 )
 from epochzero.study.localization.systems import SCORES, gap_cells, score_cells, sides
 from epochzero.study.published import jahan2025
-
-__all__ = ["TITLES", "counts_of", "extrinsic", "types"]
 
 TITLES = {"model": "model", "training": "training", "tensor": "tensor and input", "api": "API",
           "gpu": "GPU", "ndl": "not of deep learning"}  # fmt: skip

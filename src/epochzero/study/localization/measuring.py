@@ -21,17 +21,15 @@ import epochzero
 from epochzero.code import Cache, Repository
 from epochzero.errors import InputError
 from epochzero.locate import METHODS
-from epochzero.locate.kind import read_kind
+from epochzero.locate.bug_kind import read_kind
 from epochzero.locate.query import Query, query_of
 from epochzero.locate.search import Tree as Searched
 from epochzero.locate.techniques.bjxnet import BJXNET
 from epochzero.scale.each import each
 from epochzero.scale.engines import Engine, opened
-from epochzero.study.localization.bugs import Bug, Case, Tree, by_project, cases_of
+from epochzero.study.localization.bugs import Bug, BugCase, Tree, by_project, cases_of
 from epochzero.study.localization.ranks import Ranked, ranked
 from epochzero.study.localization.size import size_of
-
-__all__ = ["DEFAULT_TECHNIQUES", "LARGE_FIX", "Facts", "Measured", "Progress", "measure"]
 
 DEFAULT_TECHNIQUES = tuple(name for name in METHODS if name != BJXNET)
 """bjXnet reads a graph of every file for every bug: that takes hours, and torch."""
@@ -58,7 +56,7 @@ class Facts:
         wanted: paths of the files that the fix changed.
         lines: of code, the mean over the files of the fix.
         complexity: their mean cyclomatic complexity; None where it is not known.
-        kind: the likeliest type, of `epochzero.locate.kind.TYPES`.
+        kind: the likeliest type, of `epochzero.locate.bug_kind.TYPES`.
         extrinsic: how likely the bug is extrinsic.
     """
 
@@ -80,7 +78,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class StudyProgress:
     """How far it is: projects and bugs that are done, and that there are."""
 
     projects: int
@@ -136,7 +134,7 @@ def measure(
     engine: str = "local",
     workers: int | None = None,
     address: str | None = None,
-    hear: Callable[[Progress], object] = lambda _: None,
+    hear: Callable[[StudyProgress], object] = lambda _: None,
 ) -> tuple[list[Measured], Mapping[str, int]]:
     """Ranks of bugs by each technique.
 
@@ -196,11 +194,11 @@ def _opened(bug: Bug) -> float:
 
 
 def _done(
-    jobs: Sequence[_Job], open_engine: Callable[[], Engine], hear: Callable[[Progress], object]
+    jobs: Sequence[_Job], open_engine: Callable[[], Engine], hear: Callable[[StudyProgress], object]
 ) -> Iterator[tuple[list[Measured], Counter[str]]]:
     """What was kept first, then what is computed, the largest portions first."""
     left = Counter(job.project for job in jobs)
-    told = Progress(0, len(left), 0, sum(job.size for job in jobs))
+    told = StudyProgress(0, len(left), 0, sum(job.size for job in jobs))
 
     def done(job: _Job) -> tuple[list[Measured], Counter[str]]:
         nonlocal told
@@ -320,7 +318,7 @@ def _reason(said: str) -> str:
     return "the commit of its fix, or files before it, are not in the clone"
 
 
-def _facts(case: Case, query: Query) -> Kept:
+def _facts(case: BugCase, query: Query) -> Kept:
     snapshot = case.corpus.snapshot
     assert snapshot is not None  # `cases_of` builds it of one
     own = Searched(snapshot, case.corpus, case.tree).packages

@@ -8,8 +8,6 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["TOPS", "Ranked", "ranked", "ranked_paths"]
-
 TOPS = (1, 5, 10)
 NOWHERE = 0
 """Rank of a file that a ranking does not give."""

@@ -10,8 +10,6 @@ from dataclasses import dataclass, replace
 from epochzero.study.localization.bugs import Bug, bug_of
 from epochzero.study.localization.readers import Reports
 
-__all__ = ["Selection", "select"]
-
 
 @dataclass(frozen=True, slots=True)
 class Selection:

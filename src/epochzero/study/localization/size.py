@@ -10,7 +10,6 @@ from epochzero.code.parse import syntax_of
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-__all__ = ["Size", "size_of"]
 
 _FUNCTION = "function_definition"
 _DECISIONS = frozenset(

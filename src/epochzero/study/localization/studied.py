@@ -17,7 +17,7 @@ from epochzero.reports.statistics import Estimate
 from epochzero.reports.tables import Column, Row, Table
 from epochzero.study.analyses import Parts
 from epochzero.study.comparison import require_scipy
-from epochzero.study.localization.findings import Finding, findings, findings_table
+from epochzero.study.localization.findings import StudyFinding, findings, findings_table
 from epochzero.study.localization.kinds import counts_of, extrinsic, types
 from epochzero.study.localization.subjects import (
     FEW_BUGS,
@@ -28,8 +28,6 @@ from epochzero.study.localization.subjects import (
 )
 from epochzero.study.localization.systems import SCORES, alike, classes, score_cells, sides, systems
 from epochzero.study.published import jahan2025
-
-__all__ = ["SCHEMA", "LocalizationStudied", "study_localization"]
 
 SCHEMA = "epochzero.study.localization/1"
 LEARNED_HERE = ("learned", "dnnloc", "bjxnet")
@@ -57,7 +55,7 @@ class LocalizationStudied:
     """
 
     report: Report
-    findings: Sequence[Finding]
+    findings: Sequence[StudyFinding]
     summary: Mapping[str, Any]
 
 
@@ -107,7 +105,7 @@ def study_localization(
     )
 
 
-def _lead(subjects: Sequence[Subject], found: Sequence[Finding]) -> str:
+def _lead(subjects: Sequence[Subject], found: Sequence[StudyFinding]) -> str:
     if not subjects:
         return "No bug could be looked for; the reasons are below."
     counts = ", ".join(
@@ -163,7 +161,7 @@ def _summary(
     techniques: Sequence[str],
     left_out: Mapping[str, int],
     missing: Mapping[str, str],
-    found: Sequence[Finding],
+    found: Sequence[StudyFinding],
     seed: int,
 ) -> dict[str, Any]:
     out, within = counts_of(subjects)

@@ -7,27 +7,12 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import NamedTuple
 
-from epochzero.locate.kind import TYPES
+from epochzero.locate.bug_kind import TYPES
 from epochzero.reports.statistics import Estimate
 from epochzero.reports.tables import FEW
 from epochzero.study.comparison import Difference, compare, mean
 from epochzero.study.localization.measuring import Measured
 from epochzero.study.localization.ranks import TOPS, Ranked
-
-__all__ = [
-    "DEEP_LEARNING",
-    "FEW_BUGS",
-    "SYSTEMS",
-    "TRADITIONAL",
-    "Scores",
-    "Subject",
-    "difference",
-    "precisions",
-    "projects",
-    "scores_of",
-    "subjects_of",
-    "with_technique",
-]
 
 DEEP_LEARNING, TRADITIONAL = "deep_learning", "traditional"
 SYSTEMS: Mapping[str, str] = {DEEP_LEARNING: "deep learning", TRADITIONAL: "traditional"}
@@ -45,7 +30,7 @@ class Subject:
         project: ``owner+name``.
         system: of `SYSTEMS`.
         classes: of its project.
-        kind: its type, of `epochzero.locate.kind.TYPES`.
+        kind: its type, of `epochzero.locate.bug_kind.TYPES`.
         predicted: whether its type is a prediction, not a label.
         extrinsic: by its label; None where there is none.
         described: whether its report has more than a title.

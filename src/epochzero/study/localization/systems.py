@@ -25,19 +25,6 @@ from epochzero.study.localization.subjects import (
 )
 from epochzero.study.published import jahan2025
 
-__all__ = [
-    "BY_COMPLEXITY",
-    "BY_LINES",
-    "SCORES",
-    "alike",
-    "alike_subsets",
-    "classes",
-    "gap_cells",
-    "score_cells",
-    "sides",
-    "systems",
-]
-
 PUBLISHED_LINES = (170, 284)
 """Lines of the files of the study's size-matched subset (its Table 10)."""
 BOUNDED = f"{PUBLISHED_LINES[0]} to {PUBLISHED_LINES[1]} lines"

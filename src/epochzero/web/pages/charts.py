@@ -10,9 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from markupsafe import Markup, escape
 
-from epochzero.web.pages.marked import plain
-
-__all__ = ["REST", "span", "stacks"]
+from epochzero.web.pages.escaped_text import plain
 
 WIDTH, HEIGHT = 880, 200
 LEFT, RIGHT, TOP, BOTTOM = 4, 44, 8, 22

@@ -13,10 +13,8 @@ from epochzero.store.overview import counts, fingerprints
 from epochzero.web.access import Reads
 from epochzero.web.pages.overview import Totals, by_category, totals
 from epochzero.web.pages.period import Asked, asked_period
-from epochzero.web.pages.shown import Export, Format, Step, page, pages_router, table, why
+from epochzero.web.pages.responses import Export, Format, Step, page, pages_router, table, why
 from epochzero.web.state import Store
-
-__all__ = ["Change", "router"]
 
 router = pages_router()
 
@@ -25,7 +23,7 @@ _COLUMNS = ("category", "failed_before", "failed_now", "gpu_hours_before", "gpu_
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class CategoryChange:
     """A category in both periods.
 
     Attributes:
@@ -79,7 +77,9 @@ def compare(
     )  # fmt: skip
 
 
-def _changes(before: dict[str, Totals], now: dict[str, Totals], scale: float) -> Sequence[Change]:
+def _changes(
+    before: dict[str, Totals], now: dict[str, Totals], scale: float
+) -> Sequence[CategoryChange]:
     """Every category of either, what changed most first.
 
     Args:
@@ -91,11 +91,11 @@ def _changes(before: dict[str, Totals], now: dict[str, Totals], scale: float) ->
     for category in before.keys() | now.keys():
         old, new = before.get(category, none), now.get(category, none)
         more = new.failed - scale * old.failed
-        found.append(Change(category, old.failed, new.failed, old.lost, new.lost, more))
+        found.append(CategoryChange(category, old.failed, new.failed, old.lost, new.lost, more))
     return sorted(found, key=lambda one: (-abs(one.more), one.category))
 
 
-def _now(asked: Asked, changes: Sequence[Change]) -> Sequence[Step]:
+def _now(asked: Asked, changes: Sequence[CategoryChange]) -> Sequence[Step]:
     period = {"since": asked.first, "until": asked.last}
     worse = [one for one in changes if one.more > 0]
     if worse:

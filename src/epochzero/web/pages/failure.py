@@ -12,15 +12,13 @@ from fastapi.responses import JSONResponse, RedirectResponse
 from epochzero import taxonomy
 from epochzero.errors import InputError
 from epochzero.redact import redact
-from epochzero.store import known
+from epochzero.store import failure_notes
 from epochzero.store.database import Database, StoreError
 from epochzero.store.failures import FailureDetails, failure_details
 from epochzero.store.queries import JobFilter, find_jobs
 from epochzero.web.access import CheckedForm, Reads, Writes, audit
-from epochzero.web.pages.shown import Step, failure_address, page, pages_router
+from epochzero.web.pages.responses import Step, failure_address, page, pages_router
 from epochzero.web.state import ServiceState, Store
-
-__all__ = ["router"]
 
 router = pages_router()
 
@@ -79,15 +77,15 @@ def change(
     if act in ("note", "resolve", "merge") and not 0 < len(text) <= _LONGEST:
         raise InputError(f"write 1 to {_LONGEST} characters")
     if act == "note":
-        known.add_note(store, viewer.team, fingerprint, viewer.name, text)
+        failure_notes.add_note(store, viewer.team, fingerprint, viewer.name, text)
     elif act == "resolve":
-        known.resolve(store, viewer.team, fingerprint, viewer.name, text)
+        failure_notes.resolve(store, viewer.team, fingerprint, viewer.name, text)
     elif act == "reopen":
-        known.resolve(store, viewer.team, fingerprint, viewer.name, "")
+        failure_notes.resolve(store, viewer.team, fingerprint, viewer.name, "")
     elif act == "merge":
-        known.merge(store, viewer.team, fingerprint, text)
+        failure_notes.merge(store, viewer.team, fingerprint, text)
     elif act == "split":
-        known.merge(store, viewer.team, fingerprint, "")
+        failure_notes.merge(store, viewer.team, fingerprint, "")
     else:
         raise HTTPException(404, f"There is nothing called {act}.")
     what = f"{fingerprint} into {text}" if act == "merge" else fingerprint

@@ -11,7 +11,7 @@ from epochzero.store.failures import resolutions
 from epochzero.store.overview import FingerprintCount, fingerprints
 from epochzero.web.access import Reads
 from epochzero.web.pages.period import asked_period
-from epochzero.web.pages.shown import (
+from epochzero.web.pages.responses import (
     Export,
     Format,
     Step,
@@ -22,8 +22,6 @@ from epochzero.web.pages.shown import (
     why,
 )
 from epochzero.web.state import Store
-
-__all__ = ["router"]
 
 router = pages_router()
 

@@ -17,11 +17,12 @@ from markupsafe import Markup
 from epochzero import taxonomy
 from epochzero.diagnose.model import FAILURES
 from epochzero.errors import InputError
+from epochzero.number_formats import duration
 from epochzero.run.watch.live import EVENT as WATCHED
-from epochzero.run.watch.model import Watched, of_dict
+from epochzero.run.watch.model import WatchResult, of_dict
 from epochzero.run.watch.plot import chart
 from epochzero.store.database import Database, StoreError
-from epochzero.store.known import known, merged_with
+from epochzero.store.failure_notes import known, merged_with
 from epochzero.store.logs import Lines
 from epochzero.store.queries import (
     AttemptDetails,
@@ -37,11 +38,8 @@ from epochzero.store.queries import (
 from epochzero.web.access import Reads
 from epochzero.web.pages.charts import span
 from epochzero.web.pages.log import log_name, range_of, rank_name
-from epochzero.web.pages.shown import Step, page, pages_router
+from epochzero.web.pages.responses import Step, page, pages_router
 from epochzero.web.state import Store
-from epochzero.wording import duration
-
-__all__ = ["router"]
 
 router = pages_router()
 
@@ -257,7 +255,7 @@ def _curves(used: Sequence[Usage]) -> tuple[str, Sequence[tuple[str, Markup]]]:
     return unit, drawn
 
 
-def _watched(rank: RankDetails) -> Watched | None:
+def _watched(rank: RankDetails) -> WatchResult | None:
     """The last verdict on the training, where it was watched."""
     for event in reversed(rank.events):
         if event["what"] == WATCHED:

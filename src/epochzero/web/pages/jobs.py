@@ -10,17 +10,15 @@ from typing import Annotated, Any
 from fastapi import Query, Request, Response
 
 from epochzero import taxonomy
-from epochzero.store.counting import DAY_S
+from epochzero.store.daily_counts import DAY_S
 from epochzero.store.database import Database
-from epochzero.store.known import merged_with
+from epochzero.store.failure_notes import merged_with
 from epochzero.store.queries import MOST_SEARCHED, SORTS, JobFilter, JobPage, job_page
 from epochzero.store.states import JOB_STATES
 from epochzero.web.access import Reads
 from epochzero.web.pages.period import moment_of
-from epochzero.web.pages.shown import Export, Format, Step, address, page, pages_router, table
+from epochzero.web.pages.responses import Export, Format, Step, address, page, pages_router, table
 from epochzero.web.state import Store
-
-__all__ = ["first_steps", "router"]
 
 router = pages_router()
 

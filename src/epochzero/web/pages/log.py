@@ -13,10 +13,8 @@ from epochzero.store.database import Database, StoreError
 from epochzero.store.logs import Lines, lines_of
 from epochzero.store.queries import AttemptDetails, JobDetails, RankDetails, job_details, read_log
 from epochzero.web.access import Reads
-from epochzero.web.pages.shown import Step, page, pages_router
+from epochzero.web.pages.responses import Step, page, pages_router
 from epochzero.web.state import Store
-
-__all__ = ["log_name", "range_of", "rank_name", "router"]
 
 router = pages_router()
 

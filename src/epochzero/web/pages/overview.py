@@ -10,13 +10,14 @@ from typing import Annotated
 from fastapi import Query, Request, Response
 from markupsafe import Markup
 
-from epochzero.store.counting import DAY_S
+from epochzero.number_formats import counted
+from epochzero.store.daily_counts import DAY_S
 from epochzero.store.overview import FAILED, Count, FingerprintCount, counts, leading
 from epochzero.web.access import Reads
 from epochzero.web.pages.charts import REST, stacks
 from epochzero.web.pages.jobs import first_steps
 from epochzero.web.pages.period import Asked, asked_period, day_name
-from epochzero.web.pages.shown import (
+from epochzero.web.pages.responses import (
     Export,
     Format,
     Step,
@@ -27,9 +28,6 @@ from epochzero.web.pages.shown import (
     why,
 )
 from epochzero.web.state import Store
-from epochzero.wording import counted
-
-__all__ = ["Totals", "by_category", "router", "totals"]
 
 router = pages_router()
 

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 
 from epochzero.errors import InputError
-from epochzero.store.counting import DAY_S, Period
-
-__all__ = ["CHOICES", "Asked", "asked_period", "day_name", "moment_of"]
+from epochzero.store.daily_counts import DAY_S, Period
 
 CHOICES = (1, 7, 30, 90, 365)
 """Days that a page offers."""

@@ -13,11 +13,9 @@ from markupsafe import Markup
 
 from epochzero.web.access import Reads
 from epochzero.web.pages.period import Asked, asked_period
-from epochzero.web.pages.shown import Step, address, page, pages_router, why
-from epochzero.web.reporting import MOST_JOBS, Made, Wanted
+from epochzero.web.pages.responses import Step, address, page, pages_router, why
+from epochzero.web.report_jobs import MOST_JOBS, Made, Wanted
 from epochzero.web.state import ServiceState
-
-__all__ = ["router"]
 
 router = pages_router()
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from fastapi import Query, Request, Response
 
+from epochzero.number_formats import counted
 from epochzero.store.differences import (
     Environment,
     EnvironmentDifference,
@@ -16,11 +17,8 @@ from epochzero.store.differences import (
 )
 from epochzero.web.access import Reads
 from epochzero.web.pages.period import asked_period
-from epochzero.web.pages.shown import Export, Format, Step, page, pages_router, table
+from epochzero.web.pages.responses import Export, Format, Step, page, pages_router, table
 from epochzero.web.state import Store
-from epochzero.wording import counted
-
-__all__ = ["router"]
 
 router = pages_router()
 

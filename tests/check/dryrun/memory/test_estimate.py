@@ -21,7 +21,7 @@ from epochzero.check.dryrun.memory.options import AllocatorOptions
 from epochzero.check.dryrun.memory.picture import picture
 from epochzero.check.dryrun.memory.replay import replay
 from epochzero.check.dryrun.memory.trace import KINDS, Alloc, Free, Mark, Trace, read
-from epochzero.check.findings import Place
+from epochzero.check.findings import SourceLocation
 from epochzero.check.target.gpus import presets
 from epochzero.check.target.model import GPU
 from epochzero.errors import InputError
@@ -30,7 +30,7 @@ from tests.check.dryrun.memory.traces import MIB, training
 BENCH = Path(__file__).parents[4] / "bench" / "memory"
 T4 = presets()["T4"]
 SMALL = GPU("a small GPU", 1500 * MIB, (8, 0))
-JOB = Place("<command>", code="python train.py")
+JOB = SourceLocation("<command>", code="python train.py")
 
 
 def test_the_peak_and_what_holds_it() -> None:

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from epochzero.run.watch.methods.deepdiagnosis import find
-from epochzero.run.watch.model import Watched
+from epochzero.run.watch.model import WatchResult
 from tests.run.watch.methods.trainings import blobs, training, watched
 
 
@@ -17,12 +17,12 @@ def net(*last: nn.Module) -> nn.Module:
     return nn.Sequential(nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 3), *last)
 
 
-def found(model: Callable[[], nn.Module] = net, **changed: object) -> Watched:
+def found(model: Callable[[], nn.Module] = net, **changed: object) -> WatchResult:
     return find(watched(training(model, **changed)))  # type: ignore[arg-type]
 
 
 def test_a_training_without_symptoms_yields_nothing() -> None:
-    assert found() == Watched(36)
+    assert found() == WatchResult(36)
 
 
 def test_labels_beyond_the_last_activation_are_out_of_range() -> None:

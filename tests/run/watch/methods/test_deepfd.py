@@ -13,7 +13,7 @@ from epochzero import taxonomy
 from epochzero.run.watch.methods import deepfd
 from epochzero.run.watch.methods.classifiers import Forest, Neighbors
 from epochzero.run.watch.methods.deepfd import FEATURES, STATISTICS, features, find
-from epochzero.run.watch.methods.looks import epochs
+from epochzero.run.watch.methods.training_view import epochs
 from tests.run.watch.methods.trainings import training, watched
 
 

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from epochzero.run.watch.methods.deeplocalize import find
-from epochzero.run.watch.model import Finding
+from epochzero.run.watch.model import TrainingFinding
 from tests.run.watch.methods.trainings import blobs, training, watched
 
 
@@ -14,7 +14,7 @@ def net(*, first: nn.Module | None = None) -> nn.Module:
     return nn.Sequential(first or nn.Linear(4, 16), nn.Tanh(), nn.Linear(16, 3))
 
 
-def root(**changed: object) -> Finding:
+def root(**changed: object) -> TrainingFinding:
     found = find(watched(training(**{"model": net, **changed}))).root  # type: ignore[arg-type]
     assert found is not None
     return found

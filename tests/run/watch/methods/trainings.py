@@ -12,10 +12,10 @@ from epochzero.run.watch.child.hooks import Hooks
 from epochzero.run.watch.child.observer import Observer
 from epochzero.run.watch.child.records import Records
 from epochzero.run.watch.child.schedule import Schedule
-from epochzero.run.watch.history import History, read_records
+from epochzero.run.watch.history import TrainingHistory, read_records
 
 
-def watched(train: Callable[[], None]) -> History:
+def watched(train: Callable[[], None]) -> TrainingHistory:
     """What is seen of a training when every iteration is looked at."""
     records: list[dict[str, Any]] = []
     observer = Observer(Records(hear=records.append), Schedule(every=1))

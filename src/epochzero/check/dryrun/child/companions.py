@@ -9,8 +9,6 @@ from types import ModuleType
 from epochzero.check.dryrun.child import guard
 from epochzero.check.dryrun.child.frames import Roots
 
-__all__ = ["hold_back", "stay_on_cpu"]
-
 _GPUS = 8
 _GPU = {"model": "NVIDIA A100", "memory_bytes": 80 << 30, "capability": (8, 0)}
 

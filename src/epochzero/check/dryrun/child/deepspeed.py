@@ -13,8 +13,6 @@ from typing import Any, Optional
 
 from epochzero.check.dryrun.child.frames import Roots
 
-__all__ = ["StandIn"]
-
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 

@@ -6,8 +6,6 @@ import json
 import os
 from typing import Any
 
-__all__ = ["Records"]
-
 LONGEST_TEXT = 4000
 MOST_RECORDS = 5000
 

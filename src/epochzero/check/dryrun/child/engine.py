@@ -18,8 +18,6 @@ from typing import Any, Optional
 import torch
 import torch.distributed as dist
 
-__all__ = ["Engine", "half_of", "modules", "optimizer_of"]
-
 _HALF = {"fp16": torch.float16, "bf16": torch.bfloat16}
 
 

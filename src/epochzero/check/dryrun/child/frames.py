@@ -11,8 +11,6 @@ from functools import lru_cache
 from types import FrameType, TracebackType
 from typing import Any
 
-__all__ = ["Roots", "behind", "described", "walked"]
-
 _CHILD = os.path.dirname(os.path.abspath(__file__))
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(_CHILD)))
 _HERE = (_CHILD, os.path.join(_PACKAGE, "injected"))

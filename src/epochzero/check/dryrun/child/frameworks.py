@@ -18,8 +18,6 @@ from epochzero.check.dryrun.child.frames import Roots
 from epochzero.check.dryrun.child.loops import Loop, Runtime
 from epochzero.check.dryrun.child.phases import Phases
 
-__all__ = ["adjusted"]
-
 BATCHES = 2
 STEPS = 3
 KERAS_BACKENDS = ("jax", "tensorflow", "torch")

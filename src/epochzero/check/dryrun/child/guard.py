@@ -18,8 +18,6 @@ from typing import Any
 
 from epochzero.check.dryrun.child.redirect import HARMLESS, WRITES, redirect
 
-__all__ = ["SCRATCH_VARIABLE", "install", "listen"]
-
 SCRATCH_VARIABLE = "EPOCHZERO_SCRATCH"
 
 # Audit events with the positions of the paths that they change.

@@ -14,8 +14,6 @@ from typing import Any
 from epochzero.check.dryrun.child.frames import Roots
 from epochzero.check.dryrun.child.rewrite import rewritten
 
-__all__ = ["Finder", "compiled"]
-
 Seen = Callable[[ast.Module, str], None]
 Adjust = Callable[[ModuleType], None]
 

@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import repeat
 from typing import Any
 
-__all__ = ["Gap", "Kept", "Lists", "filled"]
-
 MOST_ITEMS = 1_000_000
 MOST_BYTES = 64 << 20
 """Of what is added with true values, were it made one."""

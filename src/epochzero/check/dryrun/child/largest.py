@@ -11,8 +11,6 @@ import time
 from collections.abc import Mapping
 from typing import Any, Optional
 
-__all__ = ["largest_second"]
-
 LONGEST_S = 1.0
 
 

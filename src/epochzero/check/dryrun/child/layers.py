@@ -21,8 +21,6 @@ import torch
 from epochzero.check.dryrun.child.mistakes import advise, advise_call, advise_line
 from epochzero.injected.identity import ByIdentity
 
-__all__ = ["depth", "explain", "path", "watched"]
-
 _TORCH = os.path.dirname(torch.__file__) + os.sep
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 # The most elements of a list or names of a line that are described.

@@ -20,8 +20,6 @@ from epochzero.check.dryrun.child.emit import Records
 from epochzero.check.dryrun.child.kept import Find, Gap, Kept, Lists, filled
 from epochzero.check.dryrun.child.sources import UNKNOWN, Enumerated, Source, source_of
 
-__all__ = ["Loop", "OutOfTime", "Runtime"]
-
 FIRST = 2
 SMALL = 5
 MOST_JUMPS = 8

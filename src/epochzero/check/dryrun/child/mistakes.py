@@ -15,8 +15,6 @@ from typing import Any, Callable
 import torch
 from torch import nn
 
-__all__ = ["advise", "advise_call", "advise_line"]
-
 Advice = dict[str, str]
 
 

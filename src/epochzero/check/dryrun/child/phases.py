@@ -33,8 +33,6 @@ from epochzero.check.dryrun.child.resume import (
     path_of,
 )
 
-__all__ = ["Phases"]
-
 _TRAINERS = ("trainer.py", "xgboost/training.py", "lightgbm/engine.py")
 """Of Lightning, Transformers and Keras, and what boosts; scikit-learn has many."""
 _CONSTRUCTING = frozenset({"__init__", "_initial_step"})

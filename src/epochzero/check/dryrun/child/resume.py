@@ -11,17 +11,6 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-__all__ = [
-    "Option",
-    "Way",
-    "noting_what_is_not_set",
-    "options_of_argparse",
-    "options_of_click",
-    "options_of_hydra",
-    "path_of",
-    "way",
-]
-
 _RESUME = re.compile(
     r"-{0,2}(resume([-_]?from)?([-_]?(checkpoint|ckpt|path|file))?|continue([-_]training)?|restart"
     r"|load([-_]?from)?[-_]?(checkpoint|ckpt|path|file)|load|ckpt[-_]path)"

@@ -17,8 +17,6 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import TypeVar
 
-__all__ = ["RUNTIME", "rewritten"]
-
 RUNTIME = "__epochzero__"
 _SKIPS = "__skips__"
 _PURE_CALLS = frozenset({"abs", "int", "len", "max", "min", "round"})

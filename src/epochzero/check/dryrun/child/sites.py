@@ -7,8 +7,6 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-__all__ = ["Site", "sites"]
-
 _PARTS = (
     ("arguments", re.compile(r"\.parse_args$")),
     ("backward", re.compile(r"\.backward$|tape\.gradient$")),

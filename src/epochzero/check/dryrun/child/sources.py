@@ -12,8 +12,6 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-__all__ = ["UNKNOWN", "Enumerated", "Source", "source_of"]
-
 LONGEST_SKIP_S = 1.0
 _ENDLESS = (itertools.count, itertools.cycle, itertools.repeat)
 

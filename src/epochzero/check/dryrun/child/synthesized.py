@@ -11,8 +11,6 @@ from collections.abc import Sequence
 
 from epochzero.check.dryrun.child.emit import Records
 
-__all__ = ["put"]
-
 
 def put(made: Sequence[tuple[str, str]], records: Records) -> None:
     """Copy each file or folder to its path; what cannot be put there is told of.

@@ -25,8 +25,6 @@ from torch.optim.optimizer import (
 from epochzero.check.dryrun.child import layers
 from epochzero.injected.identity import ByIdentity
 
-__all__ = ["Trace", "user_place"]
-
 _LIBRARIES = tuple(
     {
         os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep,

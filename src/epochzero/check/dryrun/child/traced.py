@@ -16,8 +16,6 @@ from typing import Any
 from epochzero.check.dryrun.child.loops import Runtime
 from epochzero.check.dryrun.child.phases import Phases
 
-__all__ = ["watched"]
-
 _Function = Callable[..., Any]
 OPERATIONS = 2e11
 """Of floating point, which take the CPU a few seconds."""

@@ -18,8 +18,6 @@ from typing import Any
 
 from epochzero.check.dryrun.child.phases import Phases
 
-__all__ = ["adjusted"]
-
 ASKED = "ACCELERATE_USE_DEEPSPEED"
 PRECISION = "ACCELERATE_MIXED_PRECISION"
 _ENGINE = "epochzero.check.dryrun.child.engine"

@@ -15,12 +15,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from epochzero.check.dryrun.contain.model import Change, Containment, Ended, Limits, Means
+from epochzero.check.dryrun.contain.model import Containment, Ended, FileChange, Limits, Means
 
 __all__ = [
-    "Change",
     "Containment",
     "Ended",
+    "FileChange",
     "Limits",
     "Means",
     "best_containment",

@@ -9,8 +9,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["contained_environment"]
-
 
 def contained_environment(variables: Mapping[str, str]) -> tuple[dict[str, str], tuple[str, ...]]:
     """The variables for a contained job, and the names of those whose values it does not get."""

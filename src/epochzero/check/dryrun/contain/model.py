@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-__all__ = ["Change", "Containment", "Ended", "Limits", "Means"]
-
 GIBIBYTE = 1 << 30
 
 
@@ -68,7 +66,7 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class FileChange:
     """A file or folder that the job would have created, changed or deleted.
 
     Attributes:
@@ -115,6 +113,6 @@ class Ended:
     output_bytes: int
     records: tuple[bytes, ...]
     records_dropped: int
-    changes: tuple[Change, ...]
+    changes: tuple[FileChange, ...]
     changes_left_out: int
     containment: Containment

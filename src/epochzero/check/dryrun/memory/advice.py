@@ -17,8 +17,6 @@ from epochzero.check.dryrun.memory.resize import first_gradients, resized
 from epochzero.check.dryrun.memory.trace import Alloc, Free, Trace
 from epochzero.check.target.model import GPU
 
-__all__ = ["CHANGES", "Advice", "Change", "advise"]
-
 LEAST_SAVED = 0.01
 """Of the peak: what saves less is not told."""
 STATE_BLOCK = 256
@@ -30,7 +28,7 @@ SHARDS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class MemoryOption:
     """Something that a user can change.
 
     Attributes:
@@ -59,7 +57,7 @@ class Advice:
         allocated, reserved: bytes that the peaks become lower by.
     """
 
-    change: Change
+    change: MemoryOption
     allocated: int
     reserved: int
 
@@ -178,28 +176,28 @@ def _median(allocs: list[Alloc]) -> list[Alloc]:
 
 
 CHANGES = (
-    Change(
+    MemoryOption(
         "expandable segments",
         "set PYTORCH_ALLOC_CONF=expandable_segments:True",
         "none; less of what is reserved lies idle",
         exact=True,
         options=lambda options: replace(options, expandable_segments=True),
     ),
-    Change(
+    MemoryOption(
         "optimizer without lists",
         "give the optimizer fused=True, or foreach=False",
         "none with fused=True; foreach=False is slower",
         exact=True,
         apply=_one_by_one,
     ),
-    Change(
+    MemoryOption(
         "half the batch, accumulated twice",
         "halve the batch and call optimizer.step() after every second backward",
         "the same gradients where no layer looks across the batch",
         exact=False,
         apply=_half_batch,
     ),
-    Change(
+    MemoryOption(
         "gradient checkpointing",
         "torch.utils.checkpoint.checkpoint around each block, or"
         " model.gradient_checkpointing_enable()",
@@ -207,14 +205,14 @@ CHANGES = (
         exact=False,
         apply=_checkpointed,
     ),
-    Change(
+    MemoryOption(
         "8-bit optimizer states",
         "bitsandbytes.optim.AdamW8bit in the place of torch.optim.AdamW",
         "states are quantized in blocks",
         exact=True,
         apply=_eight_bit_states,
     ),
-    Change(
+    MemoryOption(
         f"sharding over {SHARDS} GPUs",
         "torch.distributed.fsdp.fully_shard on each block and on the model",
         "none; needs the GPUs and a fast link between them",

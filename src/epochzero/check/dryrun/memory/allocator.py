@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from epochzero.check.dryrun.memory.options import AllocatorOptions
 from epochzero.check.dryrun.memory.units import MIB
 
-__all__ = ["CachingAllocator", "OutOfMemoryError"]
-
 MIN_BLOCK = 512
 SMALL = 1 * MIB
 """Up to this size a block comes from the pool of small ones."""

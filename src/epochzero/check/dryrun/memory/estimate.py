@@ -17,8 +17,6 @@ from epochzero.check.dryrun.memory.trace import Alloc, Mark, Site, Trace
 from epochzero.check.dryrun.memory.units import MIB
 from epochzero.check.target.model import GPU
 
-__all__ = ["Fit", "Holder", "Memory", "estimate", "fit", "room_of"]
-
 ALLOCATED_ERROR = 0.03
 RESERVED_ERROR = 0.08
 """By how much an estimate may be off: more than in any run of ``bench/memory.py``."""

@@ -16,8 +16,6 @@ from epochzero.check.dryrun.memory.allocator import MIN_BLOCK
 from epochzero.check.dryrun.memory.trace import Alloc, Event, Free, Skip, Trace
 from epochzero.check.dryrun.memory.units import MIB, size_text
 
-__all__ = ["extrapolated"]
-
 NEVER = 1 << 60
 """The event at which a storage goes that outlives the job."""
 

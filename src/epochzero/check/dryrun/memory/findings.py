@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from epochzero.check.dryrun.memory.advice import Advice
 from epochzero.check.dryrun.memory.estimate import Memory
 from epochzero.check.dryrun.memory.units import size_text
-from epochzero.check.findings import Finding, Place
-
-__all__ = ["RULE", "finding"]
+from epochzero.check.findings import Finding, SourceLocation
 
 RULE = "dry-run-memory"
 MOST_ADVICE = 3
 
 
-def finding(memory: Memory, place: Place, advice: Sequence[Advice] = ()) -> Finding | None:
+def finding(memory: Memory, place: SourceLocation, advice: Sequence[Advice] = ()) -> Finding | None:
     """What to tell of a job's memory; None where it surely fits.
 
     An error only where the least of the estimate does not fit; a warning where it may not.

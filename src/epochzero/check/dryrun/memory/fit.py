@@ -11,8 +11,6 @@ from epochzero.check.dryrun.memory.trace import Trace
 from epochzero.check.target.gpus import presets
 from epochzero.check.target.model import GPU
 
-__all__ = ["Largest", "Tried", "largest", "smallest_gpu"]
-
 MOST_TRACES = 8
 """A search runs the job dry as often, at most."""
 MOST_TIMES = 64

@@ -20,16 +20,6 @@ from statistics import median
 from epochzero.check.dryrun.memory.units import GIB, MIB
 from epochzero.check.job.model import Job
 
-__all__ = [
-    "UNCORRECTED",
-    "Correction",
-    "OutOfMemory",
-    "PastPeak",
-    "correction",
-    "kind_of_job",
-    "same_job",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class PastPeak:

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from epochzero.check.dryrun.memory.units import MIB
 
-__all__ = ["AllocatorOptions", "cublas_workspace_bytes"]
-
 UNKNOWN_CAPABILITY = (8, 0)
 """Taken where a GPU's compute capability is not known."""
 _VARIABLES = ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF")

@@ -10,8 +10,6 @@ from epochzero.check.dryrun.memory.timeline import Timeline
 from epochzero.check.dryrun.memory.units import MIB, size_text
 from epochzero.check.target.model import GPU
 
-__all__ = ["picture"]
-
 COLORS = {
     "parameter": "#4477aa",
     "buffer": "#66ccee",

@@ -9,8 +9,6 @@ from epochzero.check.dryrun.memory.allocator import CachingAllocator, OutOfMemor
 from epochzero.check.dryrun.memory.options import AllocatorOptions
 from epochzero.check.dryrun.memory.trace import Alloc, Event, Free, Mark, Trace
 
-__all__ = ["WORKSPACES", "Peak", "kind_of", "replay", "with_workspaces"]
-
 WORKSPACES = {"cublas": -1, "cublas backward": -2}
 """The moments at which a thread's cuBLAS handle takes its workspace -> the storage that it is."""
 

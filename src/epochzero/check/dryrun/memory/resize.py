@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 
 from epochzero.check.dryrun.memory.trace import Alloc, Event, Mark, Trace
 
-__all__ = ["first_gradients", "fused", "resized"]
-
 
 def resized(trace: Trace, size: Callable[[Alloc, str], int]) -> Trace:
     """A trace whose storages have other sizes.

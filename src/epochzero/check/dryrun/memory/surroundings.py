@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from epochzero.check.dryrun.memory.units import MIB
 from epochzero.check.target.model import GPU
 
-__all__ = ["Range", "Surrounding", "surroundings", "total"]
-
 
 @dataclass(frozen=True, slots=True)
 class Range:

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from epochzero.check.dryrun.memory.replay import WORKSPACES, kind_of, with_workspaces
 from epochzero.check.dryrun.memory.trace import Alloc, Free, Trace
 
-__all__ = ["Moment", "Timeline", "timeline"]
-
 MOST_COLUMNS = 480
 NOT_SHOWN = frozenset({*WORKSPACES, "backward done", "empty cache"})
 """Marks that do not help the reader."""

@@ -10,8 +10,6 @@ from typing import Any
 
 from epochzero.errors import InputError
 
-__all__ = ["KINDS", "Alloc", "Event", "Free", "Mark", "Site", "Skip", "Trace", "read", "trace_of"]
-
 KINDS = (
     "parameter",
     "gradient",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["GIB", "KIB", "MIB", "size_text"]
-
 KIB = 1 << 10
 MIB = 1 << 20
 GIB = 1 << 30

@@ -16,8 +16,6 @@ from typing import Any
 from epochzero.check.dryrun.memory.resize import first_gradients
 from epochzero.check.dryrun.memory.trace import Alloc, Event, Free, Mark, Trace
 
-__all__ = ["Zero", "partitioned"]
-
 SINGLE = 4
 """Bytes of a value in single precision."""
 

@@ -21,8 +21,6 @@ from epochzero.check.program.parsers.model import (
 )
 from epochzero.check.program.values import Anything, Constant, Items, Value
 
-__all__ = ["parse"]
-
 # Flags that absl itself defines, in absl.app, absl.flags and absl.logging.
 _BUILT_IN = frozenset(
     [

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from epochzero.check.findings import Place, Unknown
+from epochzero.check.findings import SourceLocation, Unknown
 from epochzero.check.program.parsers.model import (
     ArgumentProblem,
     OptionSpec,
@@ -22,8 +22,6 @@ from epochzero.check.program.parsers.model import (
     told,
 )
 from epochzero.check.program.values import Anything, Constant, External, Instance, Items, Value
-
-__all__ = ["parse"]
 
 _BOOLEANS = {
     **dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True),
@@ -230,7 +228,7 @@ class _Reading:
         self.values[option.name] = Items("tuple", tuple(values)) if multiple else values[-1]
 
     @staticmethod
-    def _flag(option: _Option, given: Sequence[tuple[str, ...]], place: Place) -> Value:
+    def _flag(option: _Option, given: Sequence[tuple[str, ...]], place: SourceLocation) -> Value:
         if option.said("count"):
             return Constant(len(given), place)
         if "flag_value" in option.spec.keywords:
@@ -282,7 +280,7 @@ class _Reading:
 
     # -- Types -----------------------------------------------------------------------------------
 
-    def _converted(self, option: _Option, text: str, place: Place) -> Value:
+    def _converted(self, option: _Option, text: str, place: SourceLocation) -> Value:
         kind = option.spec.keywords.get("type")
         if kind is None:
             default = option.said("default")
@@ -297,7 +295,7 @@ class _Reading:
             return self._instance(option, kind, text, place)
         return Anything("the program's own function converts it")
 
-    def _simple(self, option: _Option, name: str, text: str, place: Place) -> Value:
+    def _simple(self, option: _Option, name: str, text: str, place: SourceLocation) -> Value:
         try:
             if name == "bool":
                 return Constant(_BOOLEANS[text.strip().lower()], place)
@@ -308,7 +306,7 @@ class _Reading:
             return self._invalid("type", option, text, f"'{text}' is not a valid {what}.")
         return Constant(text, place)
 
-    def _instance(self, option: _Option, kind: Instance, text: str, place: Place) -> Value:
+    def _instance(self, option: _Option, kind: Instance, text: str, place: SourceLocation) -> Value:
         name = kind.made_by.removeprefix("click.").removeprefix("types.")
         if name == "Choice":
             return self._choice(option, kind, text, place)
@@ -327,7 +325,7 @@ class _Reading:
             return Instance("builtins.open", (Constant(text, place), mode), place=place)
         return Anything("the program's own type converts it")
 
-    def _choice(self, option: _Option, kind: Instance, text: str, place: Place) -> Value:
+    def _choice(self, option: _Option, kind: Instance, text: str, place: SourceLocation) -> Value:
         try:
             said = plain(kind.arguments[0] if kind.arguments else kind.keywords["choices"])
             choices = [str(choice) for choice in said]  # type: ignore[attr-defined]

@@ -21,8 +21,6 @@ from epochzero.check.program.parsers.model import (
 )
 from epochzero.check.program.values import Anything, Constant, External, Items, Value
 
-__all__ = ["parse"]
-
 _SIMPLE = ("int", "float", "str", "complex")
 _TRUTH = External("transformers.hf_argparser.string_to_bool")
 

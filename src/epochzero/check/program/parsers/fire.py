@@ -21,8 +21,6 @@ from epochzero.check.program.parsers.model import (
 )
 from epochzero.check.program.values import Anything, Constant, Value
 
-__all__ = ["parse"]
-
 _SEVERAL = ("var_positional", "var_keyword")
 
 

@@ -16,7 +16,7 @@ from typing import Literal
 
 import yaml
 
-from epochzero.check.findings import Place, Unknown
+from epochzero.check.findings import SourceLocation, Unknown
 from epochzero.check.program.configuration import Unreadable, get, load, merged
 from epochzero.check.program.parsers.model import (
     ArgumentProblem,
@@ -27,8 +27,6 @@ from epochzero.check.program.parsers.model import (
 )
 from epochzero.check.program.values import Anything, Constant, Items, Raises, Value, Variable
 from epochzero.file_access import is_folder, open_file
-
-__all__ = ["parse", "resolved"]
 
 _OVERRIDE = re.compile(r"(?P<mark>\+\+|\+|~)?(?P<key>[\w./@:\-]+)(?:=(?P<value>.*))?", re.DOTALL)
 _PACKAGE = re.compile(r"^#\s*@package[ \t]+(\S+)", re.MULTILINE)
@@ -142,7 +140,13 @@ class _Composing:
         return is_folder(self.folder / group)
 
     def read(
-        self, name: str, group: str, *, top: bool = False, depth: int = 0, at: Place | None = None
+        self,
+        name: str,
+        group: str,
+        *,
+        top: bool = False,
+        depth: int = 0,
+        at: SourceLocation | None = None,
     ) -> Value:
         """A file of the configuration with its defaults, in its package; ``at`` names it."""
         path = self.folder / group / f"{name.removesuffix('.yaml')}.yaml"
@@ -228,7 +232,7 @@ class _Composing:
                 )
 
     def _not_there(
-        self, config: Value | Unreadable, group: str, name: str, named_at: Place
+        self, config: Value | Unreadable, group: str, name: str, named_at: SourceLocation
     ) -> None:
         place = config.place if isinstance(config, Unreadable) else named_at
         reason = config.reason if isinstance(config, Unreadable) else "nested too deeply"
@@ -240,7 +244,7 @@ class _Composing:
         )
 
     def _missing(
-        self, config: Unreadable, group: str, name: str, named_at: Place
+        self, config: Unreadable, group: str, name: str, named_at: SourceLocation
     ) -> ArgumentProblem:
         """A file of the configuration that is not there, or no YAML."""
         shown = f"{group}/{name}".lstrip("/")
@@ -391,7 +395,7 @@ def _deleted(config: Value, path: tuple[str, ...]) -> Value:
     return Items("dict", tuple(v for _, v in pairs), tuple(k for k, _ in pairs), config.complete)
 
 
-def _literal(text: str, place: Place) -> Value:
+def _literal(text: str, place: SourceLocation) -> Value:
     """A value of the command line, whose grammar is near to YAML's flow style."""
     try:
         data = yaml.safe_load(text) if len(text) < 10_000 else text
@@ -403,7 +407,7 @@ def _literal(text: str, place: Place) -> Value:
     return _of_data(data, place)
 
 
-def _of_data(data: object, place: Place) -> Value:
+def _of_data(data: object, place: SourceLocation) -> Value:
     if isinstance(data, dict):
         values = tuple(_of_data(value, place) for value in data.values())
         return Items("dict", values, tuple(_of_data(key, place) for key in data))

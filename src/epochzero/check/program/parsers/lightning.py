@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from epochzero.check.findings import Place, Unknown
+from epochzero.check.findings import SourceLocation, Unknown
 from epochzero.check.program.configuration import Unreadable, load
 from epochzero.check.program.parsers.model import (
     ArgumentProblem,
@@ -23,8 +23,6 @@ from epochzero.check.program.parsers.model import (
     told,
 )
 from epochzero.check.program.values import Constant, Items, Value
-
-__all__ = ["SUBCOMMANDS", "parse"]
 
 SUBCOMMANDS = ("fit", "validate", "test", "predict")
 _TOP = frozenset(
@@ -96,7 +94,7 @@ class _Reader:
                     word.partition("=")[0],
                 )
 
-    def file(self, text: str, at: Place) -> None:
+    def file(self, text: str, at: SourceLocation) -> None:
         """The keys of a configuration file."""
         path = Path(text) if self.folder is None else self.folder / text
         config = load(path, "yaml", text)
@@ -108,7 +106,7 @@ class _Reader:
             for name, key, value in _items(config, section):
                 self.key(f"{section}.{name}", value, f"{section}.{name}", key.origin)
 
-    def key(self, name: str, value: Value, shown: str, at: Place | None = None) -> None:
+    def key(self, name: str, value: Value, shown: str, at: SourceLocation | None = None) -> None:
         """A value for a key, on the command line or in a file."""
         top, dot, below = name.partition(".")
         option = self.options.get(name)
@@ -126,7 +124,7 @@ class _Reader:
         elif top in ("model", "data"):
             self.open.add(top)
 
-    def unknown(self, shown: str, others: Sequence[str], at: Place | None) -> None:
+    def unknown(self, shown: str, others: Sequence[str], at: SourceLocation | None) -> None:
         if not self.spec.complete:
             return
         message = (
@@ -140,7 +138,9 @@ class _Reader:
         problem = ArgumentProblem("unknown", shown, "", message, at or self.spec.place, near=near)
         self.problems.append(problem)
 
-    def typed(self, option: OptionSpec, value: Value, shown: str, at: Place | None) -> None:
+    def typed(
+        self, option: OptionSpec, value: Value, shown: str, at: SourceLocation | None
+    ) -> None:
         """A number that is none."""
         wanted = told(option.keywords.get("annotation"), "")
         types = _TYPES.get(str(wanted))

@@ -7,23 +7,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from epochzero.check.findings import Place, Unknown
+from epochzero.check.findings import SourceLocation, Unknown
 from epochzero.check.program.values import Anything, Constant, Instance, Items, Value
 
-__all__ = [
-    "ArgumentProblem",
-    "Kind",
-    "OptionSpec",
-    "Parsed",
-    "ParserSpec",
-    "Problem",
-    "given_at",
-    "nearest",
-    "plain",
-    "told",
-]
-
-NOWHERE = Place("")
+NOWHERE = SourceLocation("")
 Kind = Literal["argparse", "click", "absl", "hf", "fire", "hydra", "lightning"]
 Problem = Literal[
     "unknown", "missing", "choice", "type", "conflict", "ambiguous", "absent", "unreadable"
@@ -50,7 +37,7 @@ class OptionSpec:
 
     flags: tuple[str, ...]
     keywords: Mapping[str, Value]
-    place: Place
+    place: SourceLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +77,7 @@ class ParserSpec:
     prefix_chars: str = "-"
     allow_abbrev: bool = True
     fromfile_prefix_chars: str = ""
-    place: Place = NOWHERE
+    place: SourceLocation = NOWHERE
     complete: bool = True
     add_help: bool = True
 
@@ -113,7 +100,7 @@ class ArgumentProblem:
     option: str
     value: str
     message: str
-    place: Place
+    place: SourceLocation
     fatal: bool = True
     near: str = ""
 
@@ -136,9 +123,9 @@ class Parsed:
     spec: ParserSpec
 
 
-def given_at(*arguments: str) -> Place:
+def given_at(*arguments: str) -> SourceLocation:
     """The place of arguments of the command line."""
-    return Place("<command>", code=" ".join(arguments))
+    return SourceLocation("<command>", code=" ".join(arguments))
 
 
 def told(value: Value | None, default: object = None) -> object:

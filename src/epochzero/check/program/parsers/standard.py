@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from epochzero.check.findings import Place, Unknown
+from epochzero.check.findings import SourceLocation, Unknown
 from epochzero.check.program.parsers.model import (
     ArgumentProblem,
     OptionSpec,
@@ -27,8 +27,6 @@ from epochzero.check.program.parsers.model import (
 )
 from epochzero.check.program.values import Anything, Constant, External, Instance, Items, Own, Value
 from epochzero.file_access import open_file
-
-__all__ = ["parse"]
 
 # Not imported: that would import argparse here, too.
 _CHILD = str(Path(__file__).parents[1] / "parser_process.py")
@@ -61,7 +59,7 @@ _OF_VALUES = {"type", "nargs", "choices"}
 class _CannotTellError(Exception):
     """The command line cannot be read with what is known of the parser."""
 
-    def __init__(self, reason: str, place: Place) -> None:
+    def __init__(self, reason: str, place: SourceLocation) -> None:
         super().__init__(reason)
         self.place = place
 
@@ -105,7 +103,7 @@ def _expanded(spec: ParserSpec, argv: Sequence[str], folder: Path | None) -> lis
     return found
 
 
-def _asked(said: Mapping[str, Any], place: Place) -> Mapping[str, Any]:
+def _asked(said: Mapping[str, Any], place: SourceLocation) -> Mapping[str, Any]:
     """The child's answer."""
     command = [sys.executable, "-I", "-S", _CHILD]
     try:
@@ -355,13 +353,13 @@ class _Answer:
         found = [o for o in self._options(name) if "default" in o.keywords]
         return found[0].keywords["default"] if found else None
 
-    def _place(self, name: str) -> Place | None:
+    def _place(self, name: str) -> SourceLocation | None:
         return next((option.place for option in self._options(name)), None)
 
     def _options(self, name: str) -> list[OptionSpec]:
         return [option for option in self.request.options if _destination(option) == name]
 
-    def _value(self, value: Mapping[str, Any], origin: Place | None) -> Value:
+    def _value(self, value: Mapping[str, Any], origin: SourceLocation | None) -> Value:
         if "reference" in value:
             known: Value = self.request.references[value["reference"]]
             return known

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from epochzero.check.program.heap import Box, V, held
-from epochzero.check.program.tensors.given import Given, numbers
 from epochzero.check.program.tensors.layers import adaptive, flattened, pool, resized
+from epochzero.check.program.tensors.parameters import Given, numbers
 from epochzero.check.program.tensors.values import (
     Dim,
     Misfit,
@@ -28,11 +28,9 @@ from epochzero.check.program.tensors.values import (
 )
 from epochzero.check.program.values import Constant
 
-__all__ = ["FUNCTIONS", "Function", "added", "indexed", "multiplied"]
-
 
 @dataclass(frozen=True, slots=True)
-class Function:
+class TensorFunction:
     """A function, or a method whose tensor is the first argument.
 
     Attributes:
@@ -396,8 +394,8 @@ def _kept(given: Given) -> V:
     return given.tensor("input", whole=False)
 
 
-def _as_layer(names: tuple[str, ...], gives: Callable[[Given, Tensor], V]) -> Function:
-    return Function(("input", *names), lambda given: gives(given, given.tensor("input")))
+def _as_layer(names: tuple[str, ...], gives: Callable[[Given, Tensor], V]) -> TensorFunction:
+    return TensorFunction(("input", *names), lambda given: gives(given, given.tensor("input")))
 
 
 _KEEPING = [
@@ -545,33 +543,38 @@ _REDUCING = [
     "nansum",
 ]
 
-FUNCTIONS: Mapping[str, Function] = {
-    **dict.fromkeys(_KEEPING, Function(("input",), _kept)),
-    **{f"{name}_": Function(("input",), _kept) for name in ("relu", "sigmoid", "tanh", "clamp")},
-    **dict.fromkeys(_COMBINING, Function(("input", "other"), _combined)),
-    **dict.fromkeys(_REDUCING, Function(("input", "dim", "keepdim"), _reduced)),
-    **dict.fromkeys(("max", "min"), Function(("input", "dim", "keepdim"), _extreme)),
-    **dict.fromkeys(("view", "reshape"), Function(("input", "shape"), _reshaped)),
-    "flatten": Function(("input", "start_dim", "end_dim"), _flatten),
-    "squeeze": Function(("input", "dim"), _squeezed),
-    "unsqueeze": Function(("input", "dim"), _unsqueezed),
-    **dict.fromkeys(("transpose", "swapaxes"), Function(("input", "dim0", "dim1"), _transposed)),
-    "t": Function(("input",), _turned),
-    "permute": Function(("input", "dims"), _permuted),
-    "expand": Function(("input", "size"), _expanded),
-    "repeat": Function(("input", "repeats"), _repeated),
-    **dict.fromkeys(("cat", "concat", "concatenate"), Function(("tensors", "dim"), _joined)),
-    "stack": Function(("tensors", "dim"), _stacked),
-    **dict.fromkeys(("matmul", "mm", "bmm", "mv"), Function(("input", "other"), _multiply)),
-    "where": Function(("condition", "input", "other"), _chosen),
-    "chunk": Function(("input", "chunks", "dim"), _chunked),
-    "split": Function(("input", "split_size_or_sections", "dim"), _split),
-    "unbind": Function(("input", "dim"), _unbound),
-    "size": Function(("input", "dim"), _size),
-    **dict.fromkeys(("dim", "ndimension"), Function(("input",), _rank)),
-    **dict.fromkeys(("numel", "nelement"), Function(("input",), _count)),
-    "one_hot": Function(("input", "num_classes"), _one_hot),
-    "pad": Function(("input", "pad"), _padded),
+FUNCTIONS: Mapping[str, TensorFunction] = {
+    **dict.fromkeys(_KEEPING, TensorFunction(("input",), _kept)),
+    **{
+        f"{name}_": TensorFunction(("input",), _kept)
+        for name in ("relu", "sigmoid", "tanh", "clamp")
+    },
+    **dict.fromkeys(_COMBINING, TensorFunction(("input", "other"), _combined)),
+    **dict.fromkeys(_REDUCING, TensorFunction(("input", "dim", "keepdim"), _reduced)),
+    **dict.fromkeys(("max", "min"), TensorFunction(("input", "dim", "keepdim"), _extreme)),
+    **dict.fromkeys(("view", "reshape"), TensorFunction(("input", "shape"), _reshaped)),
+    "flatten": TensorFunction(("input", "start_dim", "end_dim"), _flatten),
+    "squeeze": TensorFunction(("input", "dim"), _squeezed),
+    "unsqueeze": TensorFunction(("input", "dim"), _unsqueezed),
+    **dict.fromkeys(
+        ("transpose", "swapaxes"), TensorFunction(("input", "dim0", "dim1"), _transposed)
+    ),
+    "t": TensorFunction(("input",), _turned),
+    "permute": TensorFunction(("input", "dims"), _permuted),
+    "expand": TensorFunction(("input", "size"), _expanded),
+    "repeat": TensorFunction(("input", "repeats"), _repeated),
+    **dict.fromkeys(("cat", "concat", "concatenate"), TensorFunction(("tensors", "dim"), _joined)),
+    "stack": TensorFunction(("tensors", "dim"), _stacked),
+    **dict.fromkeys(("matmul", "mm", "bmm", "mv"), TensorFunction(("input", "other"), _multiply)),
+    "where": TensorFunction(("condition", "input", "other"), _chosen),
+    "chunk": TensorFunction(("input", "chunks", "dim"), _chunked),
+    "split": TensorFunction(("input", "split_size_or_sections", "dim"), _split),
+    "unbind": TensorFunction(("input", "dim"), _unbound),
+    "size": TensorFunction(("input", "dim"), _size),
+    **dict.fromkeys(("dim", "ndimension"), TensorFunction(("input",), _rank)),
+    **dict.fromkeys(("numel", "nelement"), TensorFunction(("input",), _count)),
+    "one_hot": TensorFunction(("input", "num_classes"), _one_hot),
+    "pad": TensorFunction(("input", "pad"), _padded),
     "interpolate": _as_layer(("size", "scale_factor"), resized),
     **{
         f"{kind}_pool{axes}d": _as_layer(names, pool(axes, kind == "avg").gives)

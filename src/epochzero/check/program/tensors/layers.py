@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from epochzero.check.program.heap import Box, V
-from epochzero.check.program.tensors.given import Given, numbers
+from epochzero.check.program.tensors.parameters import Given, numbers
 from epochzero.check.program.tensors.values import (
     Dim,
     Misfit,
@@ -23,13 +23,11 @@ from epochzero.check.program.tensors.values import (
     shown,
 )
 
-__all__ = ["LAYERS", "Layer", "adaptive", "flattened", "pool", "resized"]
-
 _Gives = Callable[[Given, Tensor], V]
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class LayerSignature:
     """A layer.
 
     Attributes:
@@ -122,7 +120,7 @@ def _window(size: Dim, kernel: Dim, stride: Dim, padding: Dim, dilation: Dim, up
     return -(-(size + spare) // stride) + 1 if up else (size + spare) // stride + 1
 
 
-def _convolution(axes: int) -> Layer:
+def _convolution(axes: int) -> LayerSignature:
     name = f"Conv{axes}d"
 
     def gives(layer: Given, x: Tensor) -> V:
@@ -158,7 +156,7 @@ def _convolution(axes: int) -> Layer:
         "dilation",
         "groups",
     )
-    return Layer(names, gives, axes + 2)
+    return LayerSignature(names, gives, axes + 2)
 
 
 def _too_small(name: str, spatial: Shape, kernel: list[Dim], said: str) -> Misfit:
@@ -169,7 +167,7 @@ def _too_small(name: str, spatial: Shape, kernel: list[Dim], said: str) -> Misfi
     )
 
 
-def _transposed(axes: int) -> Layer:
+def _transposed(axes: int) -> LayerSignature:
     name = f"ConvTranspose{axes}d"
 
     def gives(layer: Given, x: Tensor) -> V:
@@ -194,7 +192,7 @@ def _transposed(axes: int) -> Layer:
         return Tensor(shape=(*before[:-1], layer.size("out_channels"), *sizes))
 
     names = ("in_channels", "out_channels", "kernel_size", "stride", "padding", "output_padding")
-    return Layer((*names, "groups", "bias", "dilation"), gives, axes + 2)
+    return LayerSignature((*names, "groups", "bias", "dilation"), gives, axes + 2)
 
 
 def _grown(size: Dim, kernel: Dim, stride: Dim, padding: Dim, more: Dim, dilation: Dim) -> Dim:
@@ -205,7 +203,7 @@ def _grown(size: Dim, kernel: Dim, stride: Dim, padding: Dim, more: Dim, dilatio
     return (size - 1) * stride - 2 * padding + dilation * (kernel - 1) + more + 1
 
 
-def pool(axes: int, average: bool) -> Layer:
+def pool(axes: int, average: bool) -> LayerSignature:
     """Pooling with a window; its stride is the window's size where none is given."""
     name = f"{'Avg' if average else 'Max'}Pool{axes}d"
 
@@ -231,10 +229,10 @@ def pool(axes: int, average: bool) -> Layer:
         return Tensor(shape=(*before, *sizes))
 
     last = ("ceil_mode",) if average else ("dilation", "return_indices", "ceil_mode")
-    return Layer(("kernel_size", "stride", "padding", *last), gives)
+    return LayerSignature(("kernel_size", "stride", "padding", *last), gives)
 
 
-def adaptive(axes: int) -> Layer:
+def adaptive(axes: int) -> LayerSignature:
     """Pooling to a size that is given; None keeps an axis."""
 
     def gives(layer: Given, x: Tensor) -> V:
@@ -243,7 +241,7 @@ def adaptive(axes: int) -> Layer:
             raise NotKnown
         return Tensor(shape=(*before, *layer.each("output_size", axes)))
 
-    return Layer(("output_size", "return_indices"), gives)
+    return LayerSignature(("output_size", "return_indices"), gives)
 
 
 def resized(layer: Given, x: Tensor) -> V:
@@ -261,7 +259,7 @@ def _scaled(sizes: Shape, factors: list[Dim]) -> list[Dim]:
     return [product(one) for one in zip(sizes, factors, strict=True)]
 
 
-def _padded(axes: int) -> Layer:
+def _padded(axes: int) -> LayerSignature:
     def gives(layer: Given, x: Tensor) -> V:
         before, spatial = _spatial(x, axes, f"pad{axes}d")
         pads = layer.each("padding", 2 * axes)
@@ -273,13 +271,13 @@ def _padded(axes: int) -> Layer:
         ]
         return Tensor(shape=(*before, *sizes))
 
-    return Layer(("padding",), gives)
+    return LayerSignature(("padding",), gives)
 
 
 # -- Normalization ----------------------------------------------------------------------------
 
 
-def _batch_norm(axes: int) -> Layer:
+def _batch_norm(axes: int) -> LayerSignature:
     name = f"BatchNorm{axes}d"
     ranks = (2, 3) if axes == 1 else (axes + 2,)
 
@@ -298,7 +296,9 @@ def _batch_norm(axes: int) -> Layer:
             raise _misfit(name, "num_features", wanted, channels, said)
         return x
 
-    return Layer(("num_features", "eps", "momentum", "affine", "track_running_stats"), gives)
+    return LayerSignature(
+        ("num_features", "eps", "momentum", "affine", "track_running_stats"), gives
+    )
 
 
 def _group_norm(layer: Given, x: Tensor) -> V:
@@ -333,7 +333,7 @@ def _embedding(layer: Given, x: Tensor) -> V:
     return Tensor(shape=(*x.shape, layer.size("embedding_dim")))
 
 
-def _recurrent(name: str) -> Layer:
+def _recurrent(name: str) -> LayerSignature:
     def gives(layer: Given, x: Tensor) -> V:
         if len(x.shape) not in (2, 3):
             raise Misfit(
@@ -364,7 +364,7 @@ def _recurrent(name: str) -> Layer:
     names = ("input_size", "hidden_size", "num_layers")
     more = ("nonlinearity",) if name == "RNN" else ()
     last = ("bias", "batch_first", "dropout", "bidirectional", "proj_size")
-    return Layer((*names, *more, *last), gives, 3)
+    return LayerSignature((*names, *more, *last), gives, 3)
 
 
 def _attention(layer: Given, x: Tensor) -> V:
@@ -464,8 +464,8 @@ _KEEPING = [
     "RMSNorm",
 ]
 
-LAYERS: Mapping[str, Layer] = {
-    "Linear": Layer(("in_features", "out_features"), _linear, 1),
+LAYERS: Mapping[str, LayerSignature] = {
+    "Linear": LayerSignature(("in_features", "out_features"), _linear, 1),
     **{f"Conv{axes}d": _convolution(axes) for axes in (1, 2, 3)},
     **{f"ConvTranspose{axes}d": _transposed(axes) for axes in (1, 2, 3)},
     **{f"MaxPool{axes}d": pool(axes, average=False) for axes in (1, 2, 3)},
@@ -478,16 +478,16 @@ LAYERS: Mapping[str, Layer] = {
         for kind in ("Zero", "Reflection", "Replication", "Constant")
         for axes in (1, 2, 3)
     },
-    "Upsample": Layer(("size", "scale_factor"), resized),
-    "GroupNorm": Layer(("num_groups", "num_channels", "eps", "affine"), _group_norm),
-    "LayerNorm": Layer(("normalized_shape",), _layer_norm),
-    "Embedding": Layer(("num_embeddings", "embedding_dim"), _embedding, 1),
+    "Upsample": LayerSignature(("size", "scale_factor"), resized),
+    "GroupNorm": LayerSignature(("num_groups", "num_channels", "eps", "affine"), _group_norm),
+    "LayerNorm": LayerSignature(("normalized_shape",), _layer_norm),
+    "Embedding": LayerSignature(("num_embeddings", "embedding_dim"), _embedding, 1),
     **{name: _recurrent(name) for name in ("RNN", "LSTM", "GRU")},
-    "MultiheadAttention": Layer(("embed_dim", "num_heads"), _attention),
-    "TransformerEncoderLayer": Layer(("d_model", "nhead"), _transformer),
-    "TransformerDecoderLayer": Layer(("d_model", "nhead"), _kept),
-    "Flatten": Layer(("start_dim", "end_dim"), _flatten),
-    "PixelShuffle": Layer(("upscale_factor",), _shuffle),
-    **dict.fromkeys(_KEEPING, Layer((), _kept, 1)),
+    "MultiheadAttention": LayerSignature(("embed_dim", "num_heads"), _attention),
+    "TransformerEncoderLayer": LayerSignature(("d_model", "nhead"), _transformer),
+    "TransformerDecoderLayer": LayerSignature(("d_model", "nhead"), _kept),
+    "Flatten": LayerSignature(("start_dim", "end_dim"), _flatten),
+    "PixelShuffle": LayerSignature(("upscale_factor",), _shuffle),
+    **dict.fromkeys(_KEEPING, LayerSignature((), _kept, 1)),
 }
 """Layers by their name in `torch.nn`."""

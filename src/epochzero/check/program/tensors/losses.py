@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping
 
 from epochzero.check.program.tensors.values import Misfit, Shape, broadcast, differ, shown
 
-__all__ = ["LOSSES"]
-
 
 def _of_classes(scores: Shape, labels: Shape) -> None:
     """Scores ``[N, C, ...]`` want labels ``[N, ...]``, or probabilities of the same shape."""

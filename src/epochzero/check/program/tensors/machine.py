@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable
 
 from epochzero.check.program.core import Arguments, Core
-from epochzero.check.program.heap import Box, Made, Object, V, held
+from epochzero.check.program.heap import Box, LibraryResult, Object, V, held
 from epochzero.check.program.methods import of_container
 from epochzero.check.program.tensors.results import combined, modules_of, of_method
 from epochzero.check.program.tensors.values import (
@@ -20,8 +20,6 @@ from epochzero.check.program.tensors.values import (
     quotient,
 )
 from epochzero.check.program.values import Anything, Constant
-
-__all__ = ["Tensors"]
 
 _CHANGING = frozenset(["append", "extend", "insert", "add_module", "register_module", "pop"])
 _RESHAPING = frozenset(["resize_", "resize_as_", "set_", "squeeze_", "swapaxes_", "t_", "transpose_",
@@ -45,7 +43,7 @@ class Tensors(Core):
             return self.fails("shape", wrong.error, wrong.said, node, wrong.why, wrong.fix)
         if known is None or isinstance(known, Constant | Size) or _is_sizes(known):
             return result if known is None else known
-        if isinstance(result, Made):
+        if isinstance(result, LibraryResult):
             result.holds = known
             return result
         return known
@@ -70,13 +68,13 @@ class Tensors(Core):
 
     def _forget(self, owner: V, node: ast.AST) -> None:
         """The shape of a tensor is not known any more."""
-        if isinstance(owner, Made):
+        if isinstance(owner, LibraryResult):
             owner.holds = None
         named = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None  # fmt: skip
         if isinstance(named, ast.Name):
             scope = self.frame.scope
             where = scope.elsewhere.get(named.id, scope).names
-            if where.get(named.id) is owner and not isinstance(owner, Made):
+            if where.get(named.id) is owner and not isinstance(owner, LibraryResult):
                 self.journal.set(where, named.id, Anything("changed in place"))
 
     def operated(self, op: ast.operator, left: V, right: V, node: ast.AST) -> V | None:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from epochzero.check.program.core import Arguments
-from epochzero.check.program.heap import Box, Made, Member, V, held
+from epochzero.check.program.heap import Box, LibraryResult, Member, V, held
 from epochzero.check.program.tensors.functions import (
     FUNCTIONS,
-    Function,
+    TensorFunction,
     added,
     indexed,
     multiplied,
 )
-from epochzero.check.program.tensors.given import Given
 from epochzero.check.program.tensors.layers import LAYERS
 from epochzero.check.program.tensors.losses import LOSSES
+from epochzero.check.program.tensors.parameters import Given
 from epochzero.check.program.tensors.sources import SOURCES
 from epochzero.check.program.tensors.values import (
     NotKnown,
@@ -21,8 +21,6 @@ from epochzero.check.program.tensors.values import (
     as_value,
 )
 from epochzero.check.program.values import Anything, Constant
-
-__all__ = ["attribute_of", "combined", "item_of", "modules_of", "of_function", "of_method"]
 
 _FUNCTIONAL = ("torch.nn.functional", "torch", "torch.Tensor")
 _SAME_LAYER = frozenset(["to", "cuda", "cpu", "half", "float", "double", "bfloat16", "eval", "train",
@@ -49,7 +47,7 @@ def of_function(name: str, given: Arguments) -> V | None:
     return None
 
 
-def _result(function: Function, positional: list[V], keywords: dict[str, V]) -> V | None:
+def _result(function: TensorFunction, positional: list[V], keywords: dict[str, V]) -> V | None:
     try:
         return function.gives(Given(function.names, positional, keywords))
     except NotKnown:
@@ -78,13 +76,13 @@ def modules_of(value: V, *kinds: str) -> Box | None:
     return layer.holds if isinstance(layer.holds, Box) else None
 
 
-def _layer_of(value: V | None) -> Made | None:
+def _layer_of(value: V | None) -> LibraryResult | None:
     """A layer behind ``.to(device)`` and the like."""
-    while isinstance(value, Made) and value.receiver is not None:
+    while isinstance(value, LibraryResult) and value.receiver is not None:
         if value.name.rpartition(".")[2] not in _SAME_LAYER:
             return None
         value = value.receiver
-    return value if isinstance(value, Made) else None
+    return value if isinstance(value, LibraryResult) else None
 
 
 def of_method(owner: V, name: str, given: Arguments) -> V | None:
@@ -102,7 +100,7 @@ def of_method(owner: V, name: str, given: Arguments) -> V | None:
     return None
 
 
-def _called(layer: Made | None, given: Arguments) -> V | None:
+def _called(layer: LibraryResult | None, given: Arguments) -> V | None:
     if layer is None or not layer.complete or layer.attributes or not given.positional:
         return None
     module, _, last = layer.name.rpartition(".")
@@ -132,7 +130,9 @@ def _compared(name: str, given: Arguments) -> None:
 
 def attribute_of(owner: V, name: str) -> V | None:
     """The shape of a tensor, its number of axes, or the tensor turned; None for other attributes."""
-    if not isinstance(owner, (Made, Member, Tensor)) or not isinstance(x := held(owner), Tensor):
+    if not isinstance(owner, (LibraryResult, Member, Tensor)) or not isinstance(
+        x := held(owner), Tensor
+    ):
         return None
     if name in ("data", "real"):
         return x
@@ -147,7 +147,9 @@ def attribute_of(owner: V, name: str) -> V | None:
 
 def item_of(owner: V, key: V) -> V | None:
     """What ``x[key]`` gives; None when its shape is not known."""
-    if not isinstance(owner, (Made, Member, Tensor)) or not isinstance(x := held(owner), Tensor):
+    if not isinstance(owner, (LibraryResult, Member, Tensor)) or not isinstance(
+        x := held(owner), Tensor
+    ):
         return None
     if x.is_last:
         return Anything("a part of a tensor")

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from epochzero.check.program.heap import Box, Made, V, held
-from epochzero.check.program.tensors.functions import Function
-from epochzero.check.program.tensors.given import Given, numbers
+from epochzero.check.program.heap import Box, LibraryResult, V, held
+from epochzero.check.program.tensors.functions import TensorFunction
+from epochzero.check.program.tensors.parameters import Given, numbers
 from epochzero.check.program.tensors.values import (
     Dim,
     NotKnown,
@@ -20,8 +20,6 @@ from epochzero.check.program.tensors.values import (
     fresh,
 )
 from epochzero.check.program.values import Anything, Constant
-
-__all__ = ["SOURCES"]
 
 
 def _made(given: Given) -> V:
@@ -113,17 +111,17 @@ def _shared_out(given: Given) -> V:
     return Box.of("tuple", [_same_items(given)] * len(parts))
 
 
-def _images(channels: int, size: int) -> Function:
+def _images(channels: int, size: int) -> TensorFunction:
     def gives(given: Given) -> V:
         shape = _transformed(given.value("transform"), (channels, size, size))
         return _data_set(Box.of("tuple", (Tensor(shape=shape), Tensor())))
 
-    return Function(("root", "train", "transform"), gives)
+    return TensorFunction(("root", "train", "transform"), gives)
 
 
 def _transformed(transform: V | None, shape: Shape) -> Shape:
     """The shape of an image after its transforms, the last of which make it a tensor."""
-    if not isinstance(transform, Made):
+    if not isinstance(transform, LibraryResult):
         raise NotKnown
     steps: tuple[V, ...] = (transform,)
     if transform.name.endswith(".Compose") and transform.arguments:
@@ -133,11 +131,13 @@ def _transformed(transform: V | None, shape: Shape) -> Shape:
         steps = listed.content.values
     is_tensor = False
     for step in steps:
-        module, _, name = step.name.rpartition(".") if isinstance(step, Made) else ("", "", "")
+        module, _, name = (
+            step.name.rpartition(".") if isinstance(step, LibraryResult) else ("", "", "")
+        )
         if not module.startswith("torchvision.transforms") or name not in (*_ALIKE, *_SIZED):
             raise NotKnown
         is_tensor = is_tensor or name == "ToTensor"
-        if name in _SIZED and isinstance(step, Made):
+        if name in _SIZED and isinstance(step, LibraryResult):
             sizes = Given(("size",), step.arguments, step.keywords).each("size", 2)
             shape = (shape[0], *sizes)
     if not is_tensor:
@@ -198,23 +198,23 @@ _SETS = {
     **dict.fromkeys(("CIFAR10", "CIFAR100"), _images(3, 32)),
 }
 
-SOURCES: Mapping[str, Function] = {
-    **{f"torch.{name}": Function(("size",), _made) for name in ("rand", "randn", "zeros", "ones", "empty")},
-    "torch.full": Function(("size",), _made_of),
-    "torch.randint": Function(("low", "high", "size"), _drawn),
-    "torch.arange": Function(("start",), _counted),
-    "torch.randperm": Function(("start",), _counted),
-    "torch.tensor": Function(("data",), _written),
-    **{f"numpy.{name}": Function(("size",), _made_of) for name in ("zeros", "ones", "empty")},
-    **{f"numpy.random.{name}": Function(("size",), _made) for name in ("rand", "randn")},
-    "torch.utils.data.TensorDataset": Function((), _tensor_data_set),
-    "torch.utils.data.Subset": Function(("dataset", "indices"), _same_items),
-    "torch.utils.data.random_split": Function(("dataset", "lengths"), _shared_out),
+SOURCES: Mapping[str, TensorFunction] = {
+    **{f"torch.{name}": TensorFunction(("size",), _made) for name in ("rand", "randn", "zeros", "ones", "empty")},
+    "torch.full": TensorFunction(("size",), _made_of),
+    "torch.randint": TensorFunction(("low", "high", "size"), _drawn),
+    "torch.arange": TensorFunction(("start",), _counted),
+    "torch.randperm": TensorFunction(("start",), _counted),
+    "torch.tensor": TensorFunction(("data",), _written),
+    **{f"numpy.{name}": TensorFunction(("size",), _made_of) for name in ("zeros", "ones", "empty")},
+    **{f"numpy.random.{name}": TensorFunction(("size",), _made) for name in ("rand", "randn")},
+    "torch.utils.data.TensorDataset": TensorFunction((), _tensor_data_set),
+    "torch.utils.data.Subset": TensorFunction(("dataset", "indices"), _same_items),
+    "torch.utils.data.random_split": TensorFunction(("dataset", "lengths"), _shared_out),
     **{f"torchvision.datasets.{name}": one for name, one in _SETS.items()},
-    "torch.utils.data.DataLoader": Function(_DATA, _loader),
-    "builtins.iter": Function(("dataset",), _same_items),
-    "builtins.enumerate": Function(("dataset",), _numbered),
-    "tqdm.tqdm": Function(("dataset",), _same_items),
-    "builtins.next": Function(("dataset",), _item),
+    "torch.utils.data.DataLoader": TensorFunction(_DATA, _loader),
+    "builtins.iter": TensorFunction(("dataset",), _same_items),
+    "builtins.enumerate": TensorFunction(("dataset",), _numbered),
+    "tqdm.tqdm": TensorFunction(("dataset",), _same_items),
+    "builtins.next": TensorFunction(("dataset",), _item),
 }  # fmt: skip
 """Functions and classes by their whole name."""

@@ -12,23 +12,6 @@ from typing import TypeAlias
 
 from epochzero.check.program.values import Anything, Constant, Value
 
-__all__ = [
-    "Dim",
-    "Misfit",
-    "NotKnown",
-    "Shape",
-    "Size",
-    "Tensor",
-    "as_dim",
-    "as_value",
-    "broadcast",
-    "differ",
-    "fresh",
-    "product",
-    "quotient",
-    "shown",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Size(Anything):

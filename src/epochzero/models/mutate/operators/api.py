@@ -6,14 +6,14 @@ import ast
 from collections.abc import Iterator
 
 from epochzero.models.mutate.operators.base import injects
-from epochzero.models.mutate.program import Edit, Program
+from epochzero.models.mutate.program import Edit, TrainingProgram
 
 _NEEDED = ("zero_grad", "backward", "step", "eval", "train")
 """Methods that a training loop has to call."""
 
 
 @injects("deprecated_api")
-def old_item(program: Program) -> Iterator[Edit]:
+def old_item(program: TrainingProgram) -> Iterator[Edit]:
     """A number is read out of a loss as in PyTorch 0.3."""
     for call in program.calls("item"):
         if isinstance(call.func, ast.Attribute):
@@ -21,7 +21,7 @@ def old_item(program: Program) -> Iterator[Edit]:
 
 
 @injects("wrong_usage_of_image_decoding_api")
-def undecoded(program: Program) -> Iterator[Edit]:
+def undecoded(program: TrainingProgram) -> Iterator[Edit]:
     """Images are not brought to one number of channels."""
     for call in program.calls("convert"):
         if isinstance(call.func, ast.Attribute):
@@ -29,7 +29,7 @@ def undecoded(program: Program) -> Iterator[Edit]:
 
 
 @injects("wrong_api_usage")
-def not_called(program: Program) -> Iterator[Edit]:
+def not_called(program: TrainingProgram) -> Iterator[Edit]:
     """A method is named and not called."""
     for call in program.calls(*_NEEDED):
         if program.alone(call):
@@ -37,7 +37,7 @@ def not_called(program: Program) -> Iterator[Edit]:
 
 
 @injects("missing_api_call")
-def left_out(program: Program) -> Iterator[Edit]:
+def left_out(program: TrainingProgram) -> Iterator[Edit]:
     """A call that clears, computes or applies gradients, or sets the mode, goes."""
     for call in program.calls(*_NEEDED):
         if program.alone(call):

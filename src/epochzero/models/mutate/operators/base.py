@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from epochzero.models.mutate.program import Edit, Program
+from epochzero.models.mutate.program import Edit, TrainingProgram
 
-__all__ = ["Operator", "Places", "injects"]
-
-Places = Callable[[Program], Iterator[Edit]]
+Places = Callable[[TrainingProgram], Iterator[Edit]]
 
 
 @dataclass(frozen=True, slots=True)

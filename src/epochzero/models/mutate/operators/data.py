@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 from epochzero.models.mutate.operators.base import injects
 from epochzero.models.mutate.operators.training import splits
-from epochzero.models.mutate.program import Edit, Program, argument
+from epochzero.models.mutate.program import Edit, TrainingProgram, argument
 
 _SCALES = (16, 127.5, 128, 255, 256)
 """By which pixels and samples are divided."""
 
 
-def _scaled(program: Program) -> Iterator[ast.BinOp]:
+def _scaled(program: TrainingProgram) -> Iterator[ast.BinOp]:
     """Divisions of inputs: by a scale, or of what is left of a mean by a deviation."""
     for node in program.all(ast.BinOp):
         if not isinstance(node.op, ast.Div):
@@ -25,7 +25,7 @@ def _scaled(program: Program) -> Iterator[ast.BinOp]:
 
 
 @injects("missing_preprocessing_step")
-def unprepared(program: Program) -> Iterator[Edit]:
+def unprepared(program: TrainingProgram) -> Iterator[Edit]:
     """Inputs are not scaled, or examples not shuffled."""
     for node in _scaled(program):
         left = node.left.left if isinstance(node.left, ast.BinOp) else node.left
@@ -42,7 +42,7 @@ def unprepared(program: Program) -> Iterator[Edit]:
 
 
 @injects("wrong_preprocessing_step")
-def wrongly_prepared(program: Program) -> Iterator[Edit]:
+def wrongly_prepared(program: TrainingProgram) -> Iterator[Edit]:
     """Inputs are scaled by a hundredth of what they should be, or fitted again."""
     for node in _scaled(program):
         right = program.operand(node.right)
@@ -52,7 +52,7 @@ def wrongly_prepared(program: Program) -> Iterator[Edit]:
 
 
 @injects("wrong_labels_for_training_data")
-def other_labels(program: Program) -> Iterator[Edit]:
+def other_labels(program: TrainingProgram) -> Iterator[Edit]:
     """The labels of a batch belong to other examples of it."""
     for call in program.losses:
         target = program.operand(call.args[1])
@@ -60,7 +60,7 @@ def other_labels(program: Program) -> Iterator[Edit]:
 
 
 @injects("not_enough_training_data")
-def few_examples(program: Program) -> Iterator[Edit]:
+def few_examples(program: TrainingProgram) -> Iterator[Edit]:
     """Only the first 16 examples are used."""
     for first, _ in splits(program):
         assert isinstance(first.slice, ast.Slice)
@@ -69,7 +69,7 @@ def few_examples(program: Program) -> Iterator[Edit]:
 
 
 @injects("low_quality_training_data")
-def noisy_inputs(program: Program) -> Iterator[Edit]:
+def noisy_inputs(program: TrainingProgram) -> Iterator[Edit]:
     """Inputs drown in noise."""
     if program.has_torch:
         for call in program.trained_calls:
@@ -79,7 +79,7 @@ def noisy_inputs(program: Program) -> Iterator[Edit]:
 
 
 @injects("small_range_of_values_for_a_feature")
-def small_inputs(program: Program) -> Iterator[Edit]:
+def small_inputs(program: TrainingProgram) -> Iterator[Edit]:
     """Inputs are a ten-thousandth of what they are."""
     for call in program.trained_calls:
         yield program.replaced(call.args[0], f"{program.operand(call.args[0])} * 1e-4")

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 
 from epochzero.models.mutate.operators.base import injects
-from epochzero.models.mutate.program import Edit, Program, argument
+from epochzero.models.mutate.program import Edit, TrainingProgram, argument
 
 
-def _moved(program: Program, *, models: bool) -> Iterator[tuple[ast.Call, ast.expr]]:
+def _moved(program: TrainingProgram, *, models: bool) -> Iterator[tuple[ast.Call, ast.expr]]:
     """Calls that move something to a device, with what is moved."""
     for call in program.calls("to", "cuda"):
         if isinstance(call.func, ast.Attribute):
@@ -21,14 +21,14 @@ def _moved(program: Program, *, models: bool) -> Iterator[tuple[ast.Call, ast.ex
 
 
 @injects("missing_destination_gpu_device")
-def model_not_moved(program: Program) -> Iterator[Edit]:
+def model_not_moved(program: TrainingProgram) -> Iterator[Edit]:
     """The model is not moved to the device."""
     for call, owner in _moved(program, models=True):
         yield program.replaced(call, program.source(owner))
 
 
 @injects("wrong_reference_to_gpu_device")
-def wrong_gpu(program: Program) -> Iterator[Edit]:
+def wrong_gpu(program: TrainingProgram) -> Iterator[Edit]:
     """A GPU is named that a machine seldom has."""
     for node in program.all(ast.Constant):
         if isinstance(node.value, str) and node.value in ("cuda", "cuda:0"):
@@ -36,14 +36,14 @@ def wrong_gpu(program: Program) -> Iterator[Edit]:
 
 
 @injects("wrong_data_parallelism_on_gpus")
-def wrong_parallelism(program: Program) -> Iterator[Edit]:
+def wrong_parallelism(program: TrainingProgram) -> Iterator[Edit]:
     """A model is spread over a GPU that a machine seldom has."""
     for call in program.calls("DataParallel", "DistributedDataParallel"):
         yield program.with_argument(call, "device_ids", "[99]")
 
 
 @injects("unsupported_operation_on_cuda_tensor")
-def array_of_gpu(program: Program) -> Iterator[Edit]:
+def array_of_gpu(program: TrainingProgram) -> Iterator[Edit]:
     """A tensor on a GPU is made an array."""
     for call in program.calls("item", "tolist"):
         on_gpu = program.calls("cuda", "to")
@@ -52,7 +52,7 @@ def array_of_gpu(program: Program) -> Iterator[Edit]:
 
 
 @injects("conversion_to_cuda_inside_loop")
-def moved_each_round(program: Program) -> Iterator[Edit]:
+def moved_each_round(program: TrainingProgram) -> Iterator[Edit]:
     """The model is moved in each round."""
     devices = [call.args[0] for call, _ in _moved(program, models=True) if call.args]
     for loop in program.training_loops:
@@ -63,7 +63,7 @@ def moved_each_round(program: Program) -> Iterator[Edit]:
 
 
 @injects("missing_transfer_of_data_to_gpu")
-def batch_not_moved(program: Program) -> Iterator[Edit]:
+def batch_not_moved(program: TrainingProgram) -> Iterator[Edit]:
     """A batch is not moved to the device."""
     for call, owner in _moved(program, models=False):
         if argument(call, "dtype") is None:
@@ -71,7 +71,7 @@ def batch_not_moved(program: Program) -> Iterator[Edit]:
 
 
 @injects("wrong_tensor_transfer_to_gpu")
-def moved_for_nothing(program: Program) -> Iterator[Edit]:
+def moved_for_nothing(program: TrainingProgram) -> Iterator[Edit]:
     """A moved tensor is not kept."""
     for call, _ in _moved(program, models=False):
         statement = program.statement(call)
@@ -80,7 +80,7 @@ def moved_for_nothing(program: Program) -> Iterator[Edit]:
 
 
 @injects("gpu_tensor_instead_of_cpu_tensor")
-def not_brought_back(program: Program) -> Iterator[Edit]:
+def not_brought_back(program: TrainingProgram) -> Iterator[Edit]:
     """A tensor is not brought back from the GPU."""
     for call in program.calls("cpu"):
         if isinstance(call.func, ast.Attribute):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from epochzero.models.mutate.operators.base import injects
-from epochzero.models.mutate.program import Edit, Program, argument, called
+from epochzero.models.mutate.program import Edit, TrainingProgram, argument, called
 
 CONVOLUTIONS = ("Conv1d", "Conv2d", "Conv3d")
 RECURRENT = ("RNN", "LSTM", "GRU")
@@ -32,7 +32,7 @@ _OTHER_POOLING = {
 }
 
 
-def without_layers(program: Program, *names: str) -> Iterator[Edit]:
+def without_layers(program: TrainingProgram, *names: str) -> Iterator[Edit]:
     """Layers that become the identity."""
     for call in program.calls(*names):
         if isinstance(call.func, ast.Attribute):
@@ -40,7 +40,7 @@ def without_layers(program: Program, *names: str) -> Iterator[Edit]:
             yield program.replaced(call, f"{module}.Identity()")
 
 
-def without_calls(program: Program, *names: str) -> Iterator[Edit]:
+def without_calls(program: TrainingProgram, *names: str) -> Iterator[Edit]:
     """Functions and methods of tensors that become what they are given."""
     for call in program.calls(*names):
         given = _given(program, call)
@@ -48,7 +48,7 @@ def without_calls(program: Program, *names: str) -> Iterator[Edit]:
             yield program.replaced(call, program.operand(given))
 
 
-def _given(program: Program, call: ast.Call) -> ast.expr | None:
+def _given(program: TrainingProgram, call: ast.Call) -> ast.expr | None:
     """The tensor that a function is given, or whose method is called."""
     if not isinstance(call.func, ast.Attribute):
         return call.args[0] if call.args else None
@@ -58,7 +58,7 @@ def _given(program: Program, call: ast.Call) -> ast.expr | None:
     return call.func.value
 
 
-def larger(program: Program, node: ast.expr | None) -> Iterator[Edit]:
+def larger(program: TrainingProgram, node: ast.expr | None) -> Iterator[Edit]:
     """A size that grows by one."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
         yield program.replaced(node, str(node.value + 1))
@@ -70,7 +70,7 @@ def larger(program: Program, node: ast.expr | None) -> Iterator[Edit]:
 
 
 @injects("wrong_type_of_activation_function")
-def wrong_activation(program: Program) -> Iterator[Edit]:
+def wrong_activation(program: TrainingProgram) -> Iterator[Edit]:
     """A hidden activation becomes a sigmoid."""
     for call in program.calls(*ACTIVATIONS):
         if isinstance(call.func, ast.Attribute):
@@ -80,13 +80,13 @@ def wrong_activation(program: Program) -> Iterator[Edit]:
 
 
 @injects("missing_softmax_activation_function")
-def missing_softmax_function(program: Program) -> Iterator[Edit]:
+def missing_softmax_function(program: TrainingProgram) -> Iterator[Edit]:
     """A softmax that is called as a function goes."""
     yield from without_calls(program, "softmax", "log_softmax")
 
 
 @injects("missing_relu_activation_function")
-def missing_relu(program: Program) -> Iterator[Edit]:
+def missing_relu(program: TrainingProgram) -> Iterator[Edit]:
     """A ReLU goes."""
     yield from without_layers(program, "ReLU", "LeakyReLU", "GELU")
     yield from without_calls(program, "relu", "leaky_relu", "gelu")
@@ -96,28 +96,28 @@ def missing_relu(program: Program) -> Iterator[Edit]:
 
 
 @injects("wrong_input_sample_size_for_linear_layer")
-def wrong_linear_input(program: Program) -> Iterator[Edit]:
+def wrong_linear_input(program: TrainingProgram) -> Iterator[Edit]:
     """The input of a linear layer is one larger."""
     for call in program.calls("Linear"):
         yield from larger(program, argument(call, "in_features", 0))
 
 
 @injects("wrong_defined_input_shape")
-def wrong_input_shape(program: Program) -> Iterator[Edit]:
+def wrong_input_shape(program: TrainingProgram) -> Iterator[Edit]:
     """The input of a convolution, a recurrent or a normalizing layer is one larger."""
     for call in program.calls(*CONVOLUTIONS, *RECURRENT, *NORMALIZATIONS):
         yield from larger(program, call.args[0] if call.args else None)
 
 
 @injects("wrong_defined_output_shape")
-def wrong_output_shape(program: Program) -> Iterator[Edit]:
+def wrong_output_shape(program: TrainingProgram) -> Iterator[Edit]:
     """The output of a layer is one larger."""
     for call in program.calls(*SIZED):
         yield from larger(program, call.args[1] if len(call.args) > 1 else None)
 
 
 @injects("wrong_defined_input_and_output_shape")
-def exchanged_shapes(program: Program) -> Iterator[Edit]:
+def exchanged_shapes(program: TrainingProgram) -> Iterator[Edit]:
     """Input and output of a layer are exchanged."""
     for call in program.calls(*SIZED):
         if len(call.args) < 2 or isinstance(call.args[0], ast.Starred):
@@ -129,7 +129,7 @@ def exchanged_shapes(program: Program) -> Iterator[Edit]:
 
 
 @injects("wrong_filter_size_for_convolutional_layer")
-def wrong_kernel(program: Program) -> Iterator[Edit]:
+def wrong_kernel(program: TrainingProgram) -> Iterator[Edit]:
     """The kernel of a convolution is larger by four."""
     for call in program.calls(*CONVOLUTIONS):
         size = argument(call, "kernel_size", 2)
@@ -138,7 +138,7 @@ def wrong_kernel(program: Program) -> Iterator[Edit]:
 
 
 @injects("bias_needed_in_a_layer")
-def without_bias(program: Program) -> Iterator[Edit]:
+def without_bias(program: TrainingProgram) -> Iterator[Edit]:
     """A layer gets bias=False."""
     for call in program.calls("Linear", *CONVOLUTIONS):
         if argument(call, "bias", 3 if called(call) == "Linear" else None) is None:
@@ -146,13 +146,13 @@ def without_bias(program: Program) -> Iterator[Edit]:
 
 
 @injects("suboptimal_number_of_neurons_in_a_layer")
-def few_neurons(program: Program) -> Iterator[Edit]:
+def few_neurons(program: TrainingProgram) -> Iterator[Edit]:
     """A width that hidden layers share becomes 1."""
     for value in widths(program):
         yield program.replaced(value, "1")
 
 
-def widths(program: Program) -> Iterator[ast.Constant]:
+def widths(program: TrainingProgram) -> Iterator[ast.Constant]:
     """The numbers behind names that are the output of one layer and the input of another."""
     pairs = [call.args[:2] for call in program.calls(*SIZED)]
     inputs = {pair[0].id for pair in pairs if pair and isinstance(pair[0], ast.Name)}
@@ -163,14 +163,14 @@ def widths(program: Program) -> Iterator[ast.Constant]:
             yield values[0]
 
 
-def _assigned(program: Program, name: str) -> Iterator[ast.Constant]:
+def _assigned(program: TrainingProgram, name: str) -> Iterator[ast.Constant]:
     for node in program.all(ast.Assign):
         names = [program.source(target) for target in node.targets]
         if names == [name] and isinstance(node.value, ast.Constant):
             yield node.value
 
 
-def _defaults(program: Program, name: str) -> Iterator[ast.Constant]:
+def _defaults(program: TrainingProgram, name: str) -> Iterator[ast.Constant]:
     for arguments in program.all(ast.arguments):
         with_default = arguments.args[len(arguments.args) - len(arguments.defaults) :]
         for each, value in zip(with_default, arguments.defaults, strict=True):
@@ -179,7 +179,7 @@ def _defaults(program: Program, name: str) -> Iterator[ast.Constant]:
 
 
 @injects("wrong_amount_and_type_of_pooling")
-def wrong_pooling(program: Program) -> Iterator[Edit]:
+def wrong_pooling(program: TrainingProgram) -> Iterator[Edit]:
     """A pooling becomes the other kind, over one more place."""
     for call in program.calls(*_OTHER_POOLING):
         size = argument(call, "kernel_size", 0 if called(call)[0].isupper() else 1)
@@ -192,7 +192,7 @@ def wrong_pooling(program: Program) -> Iterator[Edit]:
 
 
 @injects("layers_dimension_mismatch")
-def mismatched_layers(program: Program) -> Iterator[Edit]:
+def mismatched_layers(program: TrainingProgram) -> Iterator[Edit]:
     """A layer takes twice what the one before it gives."""
     layers = [call for call in program.calls(*SIZED) if len(call.args) > 1]
     for before, after in pairwise(layers):
@@ -204,39 +204,39 @@ def mismatched_layers(program: Program) -> Iterator[Edit]:
 
 
 @injects("missing_dropout_layer")
-def missing_dropout(program: Program) -> Iterator[Edit]:
+def missing_dropout(program: TrainingProgram) -> Iterator[Edit]:
     """A dropout goes."""
     yield from without_layers(program, "Dropout", "Dropout1d", "Dropout2d")
     yield from without_calls(program, "dropout")
 
 
 @injects("missing_normalization_layer")
-def missing_normalization(program: Program) -> Iterator[Edit]:
+def missing_normalization(program: TrainingProgram) -> Iterator[Edit]:
     """A normalization goes."""
     yield from without_layers(program, *NORMALIZATIONS)
 
 
 @injects("missing_softmax_layer")
-def missing_softmax_layer(program: Program) -> Iterator[Edit]:
+def missing_softmax_layer(program: TrainingProgram) -> Iterator[Edit]:
     """A layer that makes probabilities goes."""
     yield from without_layers(program, "Softmax", "LogSoftmax")
 
 
 @injects("missing_flatten_layer")
-def missing_flatten(program: Program) -> Iterator[Edit]:
+def missing_flatten(program: TrainingProgram) -> Iterator[Edit]:
     """What flattens maps goes."""
     yield from without_layers(program, "Flatten")
     yield from without_calls(program, "flatten")
 
 
 @injects("missing_dense_layer")
-def missing_dense(program: Program) -> Iterator[Edit]:
+def missing_dense(program: TrainingProgram) -> Iterator[Edit]:
     """A linear layer that is not the last one goes."""
     yield from list(without_layers(program, "Linear"))[:-1]
 
 
 @injects("missing_average_pooling_layer")
-def missing_average(program: Program) -> Iterator[Edit]:
+def missing_average(program: TrainingProgram) -> Iterator[Edit]:
     """An average over places goes."""
     adaptive = ("AdaptiveAvgPool1d", "AdaptiveAvgPool2d")
     yield from without_layers(program, "AvgPool1d", "AvgPool2d", *adaptive)
@@ -244,7 +244,7 @@ def missing_average(program: Program) -> Iterator[Edit]:
 
 
 @injects("redundant_softmax_layer")
-def redundant_softmax(program: Program) -> Iterator[Edit]:
+def redundant_softmax(program: TrainingProgram) -> Iterator[Edit]:
     """A softmax stands before the cross entropy."""
     if program.calls("CrossEntropyLoss", "cross_entropy"):
         for call in program.losses:
@@ -253,14 +253,14 @@ def redundant_softmax(program: Program) -> Iterator[Edit]:
 
 
 @injects("wrong_layer_type")
-def wrong_layer(program: Program) -> Iterator[Edit]:
+def wrong_layer(program: TrainingProgram) -> Iterator[Edit]:
     """A layer becomes one of another kind."""
     for call in program.calls(*_OTHER_LAYER):
         yield program.renamed(call, _OTHER_LAYER[called(call)])
 
 
 @injects("wrong_type_of_pooling_layer")
-def wrong_pooling_type(program: Program) -> Iterator[Edit]:
+def wrong_pooling_type(program: TrainingProgram) -> Iterator[Edit]:
     """The maximum becomes the average, or the other way round."""
     for call in program.calls(*_OTHER_POOLING):
         yield program.renamed(call, _OTHER_POOLING[called(call)])
@@ -270,7 +270,7 @@ def wrong_pooling_type(program: Program) -> Iterator[Edit]:
 
 
 @injects("wrong_model_initialization")
-def without_super(program: Program) -> Iterator[Edit]:
+def without_super(program: TrainingProgram) -> Iterator[Edit]:
     """A module does not call the constructor of its class."""
     for call in program.calls("__init__"):
         if program.alone(call):
@@ -278,7 +278,7 @@ def without_super(program: Program) -> Iterator[Edit]:
 
 
 @injects("wrong_weights_initialization")
-def zero_weights(program: Program) -> Iterator[Edit]:
+def zero_weights(program: TrainingProgram) -> Iterator[Edit]:
     """All parameters begin at zero."""
     for statement in made_models(program):
         name = program.source(statement.targets[0])
@@ -286,7 +286,7 @@ def zero_weights(program: Program) -> Iterator[Edit]:
         yield program.followed(statement, *lines)
 
 
-def made_models(program: Program) -> Iterator[ast.Assign]:
+def made_models(program: TrainingProgram) -> Iterator[ast.Assign]:
     """The statements that make a model."""
     for statement in program.all(ast.Assign):
         target = statement.targets[0]
@@ -296,7 +296,7 @@ def made_models(program: Program) -> Iterator[ast.Assign]:
 
 
 @injects("suboptimal_network_structure")
-def deep(program: Program) -> Iterator[Edit]:
+def deep(program: TrainingProgram) -> Iterator[Edit]:
     """A layer that keeps its width stands there eight times, or eight times as often."""
     for loop in program.all(ast.comprehension):
         layered = isinstance(program.parent(program.parent(loop)), ast.Call | ast.Starred)
@@ -311,7 +311,7 @@ def deep(program: Program) -> Iterator[Edit]:
 
 
 @injects("multiple_initializations_of_cnn")
-def made_anew(program: Program) -> Iterator[Edit]:
+def made_anew(program: TrainingProgram) -> Iterator[Edit]:
     """The model is made anew in each epoch."""
     for statement in made_models(program):
         for loop in program.epoch_loops:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from epochzero.models.mutate.operators.base import injects
 from epochzero.models.mutate.operators.model import made_models, widths, without_calls
-from epochzero.models.mutate.program import Edit, Program, argument, called
+from epochzero.models.mutate.program import Edit, TrainingProgram, argument, called
 
 OPTIMIZERS = ("SGD", "Adam", "AdamW", "RMSprop", "Adagrad")
 _OTHER_OPTIMIZER = {
@@ -21,7 +21,7 @@ _OTHER_LOSS = {
 _DATA_NAMES = ("loader", "set", "dataset", "data", "iterator")
 
 
-def _settings(program: Program, name: str, *functions: str) -> Iterator[ast.Constant]:
+def _settings(program: TrainingProgram, name: str, *functions: str) -> Iterator[ast.Constant]:
     """The numbers that a keyword of these functions, or an option of the command line, is given."""
     given = [argument(call, name) for call in program.calls(*functions)]
     for call in program.calls("add_argument"):
@@ -37,7 +37,7 @@ def _settings(program: Program, name: str, *functions: str) -> Iterator[ast.Cons
 
 
 @injects("suboptimal_hyperparameters_tuning")
-def badly_tuned(program: Program) -> Iterator[Edit]:
+def badly_tuned(program: TrainingProgram) -> Iterator[Edit]:
     """A rate of dropout becomes 0.95, a decay of weights or a limit of gradients a value that stops learning."""
     for call in program.calls("Dropout", "Dropout2d"):
         if (rate := argument(call, "p", 0)) is not None:
@@ -50,7 +50,7 @@ def badly_tuned(program: Program) -> Iterator[Edit]:
 
 
 @injects("suboptimal_learning_rate")
-def wrong_rate(program: Program) -> Iterator[Edit]:
+def wrong_rate(program: TrainingProgram) -> Iterator[Edit]:
     """The learning rate is 300 times as large or as small."""
     for rate in _settings(program, "lr", *OPTIMIZERS):
         assert isinstance(rate.value, int | float)
@@ -59,7 +59,7 @@ def wrong_rate(program: Program) -> Iterator[Edit]:
 
 
 @injects("data_batching_required")
-def one_batch(program: Program) -> Iterator[Edit]:
+def one_batch(program: TrainingProgram) -> Iterator[Edit]:
     """All examples are one batch."""
     for call in program.calls("DataLoader"):
         size = argument(call, "batch_size", 1)
@@ -71,7 +71,7 @@ def one_batch(program: Program) -> Iterator[Edit]:
 
 
 @injects("suboptimal_number_of_epochs")
-def one_epoch(program: Program) -> Iterator[Edit]:
+def one_epoch(program: TrainingProgram) -> Iterator[Edit]:
     """The model is trained for one epoch."""
     for loop in program.epoch_loops:
         assert isinstance(loop.iter, ast.Call)
@@ -83,7 +83,7 @@ def one_epoch(program: Program) -> Iterator[Edit]:
 
 
 @injects("suboptimal_batch_size")
-def large_batch(program: Program) -> Iterator[Edit]:
+def large_batch(program: TrainingProgram) -> Iterator[Edit]:
     """A batch is 16 times as large."""
     for size in _settings(program, "batch_size", "DataLoader"):
         assert isinstance(size.value, int)
@@ -94,7 +94,7 @@ def large_batch(program: Program) -> Iterator[Edit]:
 
 
 @injects("wrongly_implemented_data_batching")
-def same_batch(program: Program) -> Iterator[Edit]:
+def same_batch(program: TrainingProgram) -> Iterator[Edit]:
     """Every batch is the first one."""
     for loop in program.training_loops:
         for node in ast.walk(loop):
@@ -109,7 +109,7 @@ def same_batch(program: Program) -> Iterator[Edit]:
 
 
 @injects("missing_regularization")
-def without_decay(program: Program) -> Iterator[Edit]:
+def without_decay(program: TrainingProgram) -> Iterator[Edit]:
     """Weights do not decay."""
     for decay in _settings(program, "weight_decay", *OPTIMIZERS):
         if decay.value:
@@ -120,7 +120,7 @@ def without_decay(program: Program) -> Iterator[Edit]:
 
 
 @injects("wrong_loss_function_calculation")
-def wrong_sign(program: Program) -> Iterator[Edit]:
+def wrong_sign(program: TrainingProgram) -> Iterator[Edit]:
     """The loss has the wrong sign."""
     for call in program.calls("backward"):
         if isinstance(call.func, ast.Attribute):
@@ -129,7 +129,7 @@ def wrong_sign(program: Program) -> Iterator[Edit]:
 
 
 @injects("missing_masking_of_invalid_values")
-def unmasked(program: Program) -> Iterator[Edit]:
+def unmasked(program: TrainingProgram) -> Iterator[Edit]:
     """What leaves out or replaces invalid values goes."""
     yield from without_calls(program, "masked_fill", "masked_select", "nan_to_num")
     for call in program.all(ast.Call):
@@ -139,14 +139,14 @@ def unmasked(program: Program) -> Iterator[Edit]:
 
 
 @injects("wrong_selection_of_loss_function")
-def wrong_loss(program: Program) -> Iterator[Edit]:
+def wrong_loss(program: TrainingProgram) -> Iterator[Edit]:
     """The loss becomes one for another task."""
     for call in program.calls(*_OTHER_LOSS):
         yield program.renamed(call, _OTHER_LOSS[called(call)])
 
 
 @injects("missing_loss_function")
-def without_loss(program: Program) -> Iterator[Edit]:
+def without_loss(program: TrainingProgram) -> Iterator[Edit]:
     """The mean of the predictions is minimized."""
     for call in program.losses:
         yield program.replaced(call, f"{program.operand(call.args[0])}.mean()")
@@ -156,7 +156,7 @@ def without_loss(program: Program) -> Iterator[Edit]:
 
 
 @injects("missing_validation_set")
-def judged_by_training(program: Program) -> Iterator[Edit]:
+def judged_by_training(program: TrainingProgram) -> Iterator[Edit]:
     """The training data are used for validation."""
     known = {node.id for node in program.all(ast.Name) if isinstance(node.ctx, ast.Store)}
     for node in program.all(ast.Name):
@@ -168,7 +168,7 @@ def judged_by_training(program: Program) -> Iterator[Edit]:
 
 
 @injects("wrong_performance_metric")
-def lenient_metric(program: Program) -> Iterator[Edit]:
+def lenient_metric(program: TrainingProgram) -> Iterator[Edit]:
     """A prediction counts as right where it is one class off."""
     for node in program.all(ast.Compare):
         if "argmax" in program.source(node) and isinstance(node.ops[0], ast.Eq):
@@ -177,7 +177,7 @@ def lenient_metric(program: Program) -> Iterator[Edit]:
 
 
 @injects("incorrect_train_test_split")
-def leaking_split(program: Program) -> Iterator[Edit]:
+def leaking_split(program: TrainingProgram) -> Iterator[Edit]:
     """The test examples have the training examples among them."""
     for _, rest in splits(program):
         assert isinstance(rest.slice, ast.Slice)
@@ -188,7 +188,7 @@ def leaking_split(program: Program) -> Iterator[Edit]:
             yield program.replaced(share, "0.95")
 
 
-def splits(program: Program) -> Iterator[tuple[ast.Subscript, ast.Subscript]]:
+def splits(program: TrainingProgram) -> Iterator[tuple[ast.Subscript, ast.Subscript]]:
     """Pairs of ``x[:n]`` and ``x[n:]``."""
     cuts = [node for node in program.all(ast.Subscript) if isinstance(node.slice, ast.Slice)]
     for first in cuts:
@@ -208,7 +208,7 @@ def splits(program: Program) -> Iterator[tuple[ast.Subscript, ast.Subscript]]:
 
 
 @injects("wrong_optimization_function")
-def wrong_optimizer(program: Program) -> Iterator[Edit]:
+def wrong_optimizer(program: TrainingProgram) -> Iterator[Edit]:
     """Adam and its kin become SGD, SGD becomes Rprop, with the same learning rate."""
     for call in program.calls(*OPTIMIZERS):
         rate = argument(call, "lr", 1)
@@ -220,7 +220,7 @@ def wrong_optimizer(program: Program) -> Iterator[Edit]:
 
 
 @injects("epsilon_for_adam_too_low")
-def low_epsilon(program: Program) -> Iterator[Edit]:
+def low_epsilon(program: TrainingProgram) -> Iterator[Edit]:
     """Adam's epsilon is as good as zero."""
     for call in program.calls("Adam", "AdamW", "RMSprop"):
         yield program.with_argument(call, "eps", "1e-38")
@@ -230,7 +230,7 @@ def low_epsilon(program: Program) -> Iterator[Edit]:
 
 
 @injects("wrong_management_of_memory_resources")
-def kept_graphs(program: Program) -> Iterator[Edit]:
+def kept_graphs(program: TrainingProgram) -> Iterator[Edit]:
     """The losses of all batches are kept with their graphs."""
     within = [node for loop in program.training_loops for node in ast.walk(loop)]
     for call in program.calls("item"):
@@ -242,7 +242,7 @@ def kept_graphs(program: Program) -> Iterator[Edit]:
 
 
 @injects("reference_to_nonexisting_checkpoint")
-def missing_checkpoint(program: Program) -> Iterator[Edit]:
+def missing_checkpoint(program: TrainingProgram) -> Iterator[Edit]:
     """The file that is loaded is not there."""
     for call in program.calls("load", "load_file", "from_pretrained"):
         if call.args and isinstance(call.args[0], ast.Constant | ast.Name):
@@ -250,25 +250,25 @@ def missing_checkpoint(program: Program) -> Iterator[Edit]:
 
 
 @injects("model_too_big_for_memory")
-def too_big(program: Program) -> Iterator[Edit]:
+def too_big(program: TrainingProgram) -> Iterator[Edit]:
     """A width that hidden layers share becomes 1,000,000."""
     for value in widths(program):
         yield program.replaced(value, "1_000_000")
 
 
 @injects("missing_data_augmentation")
-def without_augmentation(program: Program) -> Iterator[Edit]:
+def without_augmentation(program: TrainingProgram) -> Iterator[Edit]:
     """Examples are not varied."""
     yield from _augmented(program, before=True)
 
 
 @injects("redundant_data_augmentation")
-def more_augmentation(program: Program) -> Iterator[Edit]:
+def more_augmentation(program: TrainingProgram) -> Iterator[Edit]:
     """Test examples are varied as well."""
     yield from _augmented(program, before=False)
 
 
-def _augmented(program: Program, *, before: bool) -> Iterator[Edit]:
+def _augmented(program: TrainingProgram, *, before: bool) -> Iterator[Edit]:
     for call in program.all(ast.Call):
         for keyword in ("augment", "augmentation", "training", "train", "is_train"):
             given = argument(call, keyword)
@@ -277,7 +277,7 @@ def _augmented(program: Program, *, before: bool) -> Iterator[Edit]:
 
 
 @injects("wrong_calculation_of_gradients")
-def wrong_gradients(program: Program) -> Iterator[Edit]:
+def wrong_gradients(program: TrainingProgram) -> Iterator[Edit]:
     """The gradients have the wrong sign."""
     names = [program.source(each.targets[0]) for each in made_models(program)]
     for call in program.calls("backward"):
@@ -287,7 +287,7 @@ def wrong_gradients(program: Program) -> Iterator[Edit]:
 
 
 @injects("wrongly_implemented_back_propagation")
-def cut_off(program: Program) -> Iterator[Edit]:
+def cut_off(program: TrainingProgram) -> Iterator[Edit]:
     """A layer is given a tensor that is cut off from the layers before."""
     for call in program.layer_calls:
         if program.is_computed(call.args[0]):

@@ -10,8 +10,6 @@ from epochzero.run.inject.child.network import replace_connections
 from epochzero.run.inject.child.planned import Planned, planned
 from epochzero.run.inject.child.steps import Steps
 
-__all__ = ["begin_python", "begin_torch"]
-
 _faults: list[Planned] = []
 
 

@@ -18,8 +18,6 @@ from typing import Any, Protocol
 
 from epochzero.run.inject.child.planned import Planned, as_of_python
 
-__all__ = ["Refusing", "replace_files", "replace_saving"]
-
 _ELSEWHERE = ("/dev/", "/proc/", "/sys/", "memfd:", "/memfd:")
 _WRITERS = ("write", "pwrite", "writev", "pwritev", "sendfile", "copy_file_range")
 _READERS = ("read", "pread", "readv", "preadv")

@@ -15,8 +15,6 @@ from typing import Any
 
 from epochzero.run.inject.child.planned import Planned, as_of_python
 
-__all__ = ["replace_connections"]
-
 _PAUSE_S = 0.05
 _OUT = ("connect", "sendto")
 _ON = ("send", "sendall", "sendmsg", "recv", "recv_into", "recvfrom")

@@ -11,8 +11,6 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-__all__ = ["Planned", "as_of_python", "planned"]
-
 _WAITS_S = 10.0
 _PAUSE_S = 0.02
 _RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")

@@ -11,8 +11,6 @@ from typing import Any
 
 from epochzero.run.inject.child.planned import Planned, as_of_python
 
-__all__ = ["Steps"]
-
 _GIB = 1 << 30
 _PRETENDED_GIB = 80
 """Of a GPU where there is none."""

@@ -32,8 +32,6 @@ from epochzero.run.replay.child.loaded import packages, sources
 from epochzero.run.replay.child.sources import Sources, states_as_json
 from epochzero.run.watch.child.places import user_frame
 
-__all__ = ["RANKS", "Capturing", "Ending"]
-
 RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
 
 

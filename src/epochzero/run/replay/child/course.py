@@ -23,8 +23,6 @@ from epochzero.run.replay.child.sources import random_states
 from epochzero.run.watch.child.origin import origin
 from epochzero.run.watch.child.places import place
 
-__all__ = ["Alive", "Course", "Follower"]
-
 MOST_LOSSES = 10_000
 _UNREAD = 64
 """Losses of a GPU that wait to be read: reading makes the job wait for it."""

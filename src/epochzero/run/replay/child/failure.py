@@ -12,8 +12,6 @@ from typing import Any
 
 from epochzero.run.watch.child.places import is_user, locals_of
 
-__all__ = ["of_exception", "of_exit", "of_nonfinite", "of_signal"]
-
 MOST_FRAMES = 60
 MOST_MESSAGE = 10_000
 MOST_CODE = 400

@@ -13,19 +13,6 @@ import zlib
 from pathlib import Path
 from typing import Any
 
-__all__ = [
-    "MANIFEST",
-    "SCHEMA",
-    "TENSORS",
-    "drawn_of",
-    "failed_of",
-    "is_of_worker",
-    "may_grow",
-    "parts_of_workers",
-    "read_json",
-    "write_json",
-]
-
 SCHEMA = "epochzero.capture/3"
 MANIFEST, TENSORS = "manifest.json.gz", "tensors.safetensors"
 MOST_BYTES = 1 << 28

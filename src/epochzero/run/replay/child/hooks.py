@@ -15,8 +15,6 @@ from torch.utils.data._utils import fetch
 from epochzero.run.replay.child.course import Course
 from epochzero.run.watch.child.standin import shorten_traceback
 
-__all__ = ["install"]
-
 _is_compiling = torch.compiler.is_compiling
 
 

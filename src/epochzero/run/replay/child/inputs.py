@@ -8,8 +8,6 @@ import stat
 import sys
 from typing import Any
 
-__all__ = ["PIPE", "Inputs", "feed", "standard_input"]
-
 PIPE = "pipe"
 """A standard input that cannot be read again."""
 

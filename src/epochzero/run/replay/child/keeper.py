@@ -21,8 +21,6 @@ from epochzero.run.replay.child.sources import random_states
 from epochzero.run.replay.child.structure import encode
 from epochzero.run.replay.child.tensors import is_kept
 
-__all__ = ["Keeper"]
-
 SNAPSHOTS = 0.01
 """Of the job's time that may go into snapshots."""
 BATCHES = 0.005

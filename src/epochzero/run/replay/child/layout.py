@@ -13,8 +13,6 @@ from collections.abc import Mapping, Sequence
 from math import prod
 from typing import Any, BinaryIO, NamedTuple
 
-__all__ = ["SIZES", "Place", "header_of", "read_header"]
-
 SIZES = {
     "BOOL": 1, "U8": 1, "I8": 1, "F8_E4M3": 1, "F8_E5M2": 1, "I16": 2, "U16": 2, "F16": 2, "BF16": 2,
     "I32": 4, "U32": 4, "F32": 4, "I64": 8, "U64": 8, "F64": 8, "C64": 8,
@@ -24,7 +22,7 @@ MOST_HEADER_BYTES = 1 << 26
 _LENGTH = 8
 
 
-class Place(NamedTuple):
+class TensorLocation(NamedTuple):
     """Where a tensor lies in the file.
 
     Attributes:
@@ -51,7 +49,7 @@ def header_of(tensors: Mapping[str, tuple[str, Sequence[int]]]) -> bytes:
     return len(text).to_bytes(_LENGTH, "little") + text
 
 
-def read_header(file: BinaryIO) -> dict[str, Place]:
+def read_header(file: BinaryIO) -> dict[str, TensorLocation]:
     """Where each tensor lies; everything is checked before memory is taken for any.
 
     Raises:
@@ -77,7 +75,7 @@ def read_header(file: BinaryIO) -> dict[str, Place]:
     return places
 
 
-def _place(name: str, entry: Any, begin: int) -> Place:
+def _place(name: str, entry: Any, begin: int) -> TensorLocation:
     try:
         dtype, shape, (start, end) = entry["dtype"], entry["shape"], entry["data_offsets"]
         numbers = [*shape, start, end]
@@ -87,4 +85,4 @@ def _place(name: str, entry: Any, begin: int) -> Place:
             raise ValueError(f"tensor {name!r} has another size than its shape and type say")
     except (KeyError, TypeError) as error:
         raise ValueError(f"tensor {name!r} has no type, shape or place") from error
-    return Place(dtype, tuple(shape), begin + start, begin + end)
+    return TensorLocation(dtype, tuple(shape), begin + start, begin + end)

@@ -13,8 +13,6 @@ from typing import Any
 
 from epochzero.run.watch.child.places import is_user
 
-__all__ = ["packages", "sources"]
-
 MOST_SOURCES = 1000
 _OURS = "epochzero"
 _LIBRARY = re.compile(rf"-packages/|{re.escape(os.path.dirname(os.__file__))}/").search

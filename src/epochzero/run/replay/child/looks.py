@@ -13,8 +13,6 @@ import torch
 from epochzero.run.replay.child.course import Course
 from epochzero.run.replay.child.sources import random_states, states_as_json
 
-__all__ = ["table"]
-
 MOST_ROWS = 2000
 
 

@@ -23,8 +23,6 @@ from epochzero.run.replay.child.sources import set_random_states
 from epochzero.run.replay.child.structure import LeftOutError, decode
 from epochzero.run.replay.child.tensors import read_tensors
 
-__all__ = ["Player"]
-
 _PATIENCE = 2
 """Steps and batches beyond those of the failure, until it is clear that it did not come."""
 Stop = Callable[[str], object]

@@ -19,8 +19,6 @@ from epochzero.run.replay.child.inputs import Inputs, feed
 from epochzero.run.replay.child.loaded import packages
 from epochzero.run.replay.child.sources import Sources
 
-__all__ = ["REPLAY_VARIABLE", "Replaying"]
-
 REPLAY_VARIABLE = "EPOCHZERO_REPLAY"
 """What is asked for, as JSON."""
 

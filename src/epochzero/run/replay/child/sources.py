@@ -23,8 +23,6 @@ from typing import Any
 from epochzero.run.replay.child.files import drawn_of
 from epochzero.run.watch.child.places import is_user
 
-__all__ = ["Sources", "random_states", "set_random_states", "states_as_json"]
-
 MOST_DRAWN = 10_000
 """Of each source; what is drawn after is not kept."""
 _MOST_OF_WORKER = 1000

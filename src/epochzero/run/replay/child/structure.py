@@ -20,8 +20,6 @@ from typing import Any
 
 import torch
 
-__all__ = ["LeftOutError", "decode", "encode"]
-
 MOST_ITEMS = 100_000
 MOST_TEXT = 1 << 16
 _DEEPEST = 32

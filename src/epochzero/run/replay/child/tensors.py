@@ -12,8 +12,6 @@ import torch
 
 from epochzero.run.replay.child.layout import header_of, read_header
 
-__all__ = ["is_kept", "read_tensors", "word_of", "write_tensors"]
-
 _WORDS = {
     "bool": "BOOL", "uint8": "U8", "int8": "I8", "int16": "I16", "uint16": "U16", "int32": "I32",
     "uint32": "U32", "int64": "I64", "uint64": "U64", "float16": "F16", "bfloat16": "BF16",

@@ -22,8 +22,6 @@ from epochzero.run.replay.child.structure import encode
 from epochzero.run.replay.child.tensors import is_kept
 from epochzero.run.watch.child.places import place
 
-__all__ = ["SCHEMA", "Walk"]
-
 SCHEMA = "epochzero.walk/1"
 MOST_OPERATORS = 200_000
 MOST_READ = 1 << 24

@@ -17,8 +17,6 @@ from epochzero.run.replay.child.player import Player, Stop
 from epochzero.run.replay.child.tensors import word_of
 from epochzero.run.replay.child.walk import Walk
 
-__all__ = ["MOST_TOLD_BYTES", "WalkingPlayer", "told_tensor"]
-
 MOST_TOLD_BYTES = 1 << 23
 """Of the tensors of all calls."""
 

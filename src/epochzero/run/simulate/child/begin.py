@@ -18,7 +18,6 @@ from epochzero.run.simulate.child.quotas import Quota
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
 
-__all__ = ["begin_python", "begin_torch", "request_of"]
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _BUILT_IN = ("BuiltinImporter", "FrozenImporter")

@@ -20,8 +20,6 @@ from epochzero.injected.gpus import on_cpu
 from epochzero.run.simulate.child.begin import request_of
 from epochzero.run.simulate.child.memory import HOST, Counted
 
-__all__ = ["begin_torch"]
-
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__))
 _AMPERE = (8, 0)
 _NO_BFLOAT16 = "Current CUDA Device does not support bfloat16. Please switch dtype to float16."

@@ -16,8 +16,6 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-__all__ = ["HOST", "Counted"]
-
 HOST = -1
 """The place of what is on no GPU."""
 _BLOCK = 512

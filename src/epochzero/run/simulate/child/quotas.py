@@ -12,8 +12,6 @@ import time
 from contextlib import suppress
 from typing import Any
 
-__all__ = ["Quota"]
-
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _MEASURED = 4
 """What is left is measured anew when this process has used so great a part of it: others write, too."""

@@ -8,8 +8,6 @@ import sys
 import time
 from contextlib import suppress
 
-__all__ = ["run_ranks"]
-
 _GRACE_S = 5.0
 _PAUSE_S = 0.05
 _NOT_FOUND = 127

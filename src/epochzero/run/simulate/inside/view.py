@@ -16,8 +16,6 @@ from typing import Any
 
 from epochzero.injected import system
 
-__all__ = ["build"]
-
 _HARMLESS = system.MS_NOSUID | system.MS_NODEV
 _STORE = "/.epochzero"
 _USERS, _GROUPS = "/etc/passwd", "/etc/group"

@@ -9,8 +9,6 @@ import re
 import sys
 from collections.abc import Sequence
 
-__all__ = ["HIDDEN", "arguments"]
-
 HIDDEN = "[hidden]"
 MOST_WORDS = 200
 _OPTION = re.compile(r"(--?[A-Za-z][\w.-]{0,60})(?:(=)(.*))?", re.DOTALL)

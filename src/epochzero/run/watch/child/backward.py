@@ -17,8 +17,6 @@ from epochzero.run.watch.child.safety import Safety, safe
 from epochzero.run.watch.child.scenes import Scenes
 from epochzero.run.watch.child.schedule import Schedule
 
-__all__ = ["Backward"]
-
 
 class Backward:
     """Is told of backward passes, steps and what is done to gradients between them."""

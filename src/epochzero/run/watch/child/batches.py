@@ -12,8 +12,6 @@ import torch
 
 from epochzero.run.watch.child.statistics import VALUES, Look, is_readable, values
 
-__all__ = ["inputs", "labels", "likeness", "tensors_in"]
-
 MOST_TENSORS = 4
 MOST_ROWS = 64
 MOST_CLASSES = 256

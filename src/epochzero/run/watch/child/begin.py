@@ -11,8 +11,6 @@ from typing import Any
 from epochzero.run.watch.child.records import Records
 from epochzero.run.watch.child.schedule import Schedule
 
-__all__ = ["Here", "active", "begin_keras", "begin_torch", "is_first", "watch_here"]
-
 FILE_VARIABLE = "EPOCHZERO_WATCH_FILE"
 EVERY_VARIABLE = "EPOCHZERO_WATCH_EVERY"
 VALUES_VARIABLE = "EPOCHZERO_WATCH_VALUES"

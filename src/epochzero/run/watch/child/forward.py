@@ -13,8 +13,6 @@ from epochzero.run.watch.child.records import Records
 from epochzero.run.watch.child.safety import Safety, safe
 from epochzero.run.watch.child.scenes import Scenes
 
-__all__ = ["Forward"]
-
 
 class Forward:
     """Is told of calls, and which model and layer they are of.

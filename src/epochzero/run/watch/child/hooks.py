@@ -25,8 +25,6 @@ from epochzero.run.watch.child.forward import Forward
 from epochzero.run.watch.child.observer import Observer
 from epochzero.run.watch.child.standin import Replaced, give_code, shorten_traceback
 
-__all__ = ["Hooks"]
-
 LOSSES = (
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss",
     "cross_entropy", "ctc_loss", "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss",

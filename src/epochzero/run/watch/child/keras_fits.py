@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-__all__ = ["class_weights", "clipping_of", "loader_of", "norm_of", "schedules_of"]
-
 USUAL_BATCH = 32
 """Of ``fit`` where nobody says: Keras' documentation, "Model training APIs"."""
 _CLIPPINGS = {

@@ -44,8 +44,6 @@ from epochzero.run.watch.child.places import place
 from epochzero.run.watch.child.records import SCHEMA, Records
 from epochzero.run.watch.child.schedule import Schedule
 
-__all__ = ["KerasWatch"]
-
 _ACCURACIES = ("accuracy", "acc", "binary_accuracy", "categorical_accuracy",
                "sparse_categorical_accuracy")  # fmt: skip
 

@@ -6,20 +6,6 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = [
-    "activation_of",
-    "as_compared",
-    "as_torch",
-    "few",
-    "inside",
-    "layers_of",
-    "loss_of",
-    "numbers",
-    "settings_of",
-    "shape_of",
-    "weights_of",
-]  # fmt: skip
-
 MOST_ELEMENTS = 8192
 # As torch calls what is the same.
 _LOSSES = {

@@ -10,8 +10,6 @@ from epochzero.injected.identity import ByIdentity
 from epochzero.run.watch.child.records import Records
 from epochzero.run.watch.child.statistics import Look, number_in
 
-__all__ = ["Loss", "Losses"]
-
 EVERY_LOSSES = 50
 Loss = float | torch.Tensor
 """Of a GPU a tensor of its own that was not read yet: reading makes the GPU wait."""

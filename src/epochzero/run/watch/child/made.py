@@ -14,8 +14,6 @@ from epochzero.run.watch.child.places import place
 from epochzero.run.watch.child.records import Records
 from epochzero.run.watch.child.safety import Safety, safe
 
-__all__ = ["Made"]
-
 MOST_EPOCHS = 5000
 
 

@@ -14,8 +14,6 @@ from epochzero.run.watch.child.places import locals_of, place, user_frame
 from epochzero.run.watch.child.records import Records
 from epochzero.run.watch.child.statistics import Look
 
-__all__ = ["Models"]
-
 MOST_WATCHED = 400
 """Parameters of one look."""
 

@@ -18,8 +18,6 @@ import torch
 
 from epochzero.run.watch.child.records import Records
 
-__all__ = ["SCHEMA", "Neurons"]
-
 SCHEMA = "epochzero.neurons/1"
 _RANDOM = ("AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "FeatureAlphaDropout")
 

@@ -19,8 +19,6 @@ from epochzero.run.watch.child.safety import Safety
 from epochzero.run.watch.child.scenes import Scenes
 from epochzero.run.watch.child.schedule import Schedule
 
-__all__ = ["Observer"]
-
 
 class Observer:
     """Sees a training of torch, and emits records.

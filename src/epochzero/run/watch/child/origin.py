@@ -9,8 +9,6 @@ from typing import Any
 
 import torch
 
-__all__ = ["origin"]
-
 MOST_OPERATORS = 400
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from epochzero.run.watch.child.statistics import GRADIENT, Look, few, gradient, of_weights
 
-__all__ = ["Passes"]
-
 _WEIGHTS = 4096
 
 Named = Iterable[tuple[str, Any]]

@@ -12,8 +12,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-__all__ = ["calls", "is_user", "line_of", "locals_of", "place", "user_frame"]
-
 _HERE = str(Path(__file__).absolute().parents[3]) + os.sep
 """Our package, which need not be installed as a library."""
 _STANDARD = tuple(

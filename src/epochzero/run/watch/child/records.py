@@ -13,8 +13,6 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["SCHEMA", "Records", "plain"]
-
 SCHEMA = "epochzero.watch/1"
 MOST_BYTES = 256 << 20
 """A watched job must not fill a disk."""

@@ -13,8 +13,6 @@ from epochzero.injected.iterations import Iterations
 from epochzero.run.watch.child.records import Records
 from epochzero.run.watch.child.schedule import Schedule
 
-__all__ = ["MOST_FAILURES", "Safety", "safe"]
-
 MOST_FAILURES = 8
 
 

@@ -21,8 +21,6 @@ from epochzero.run.watch.child.statistics import (
     values,
 )
 
-__all__ = ["Scene"]
-
 MOST_LAYERS = 400
 MOST_SCALARS = 16
 MOST_CLIPPINGS = 8

@@ -20,8 +20,6 @@ from epochzero.run.watch.child.records import Records
 from epochzero.run.watch.child.scene import Scene
 from epochzero.run.watch.child.schedule import Schedule
 
-__all__ = ["Scenes"]
-
 MOST_EVALUATIONS = 2000
 
 

@@ -10,8 +10,6 @@ import math
 import time
 from collections.abc import Callable
 
-__all__ = ["Schedule"]
-
 DENSE = 12
 APART = math.log(1.06)
 

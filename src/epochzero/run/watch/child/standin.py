@@ -16,8 +16,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Replaced", "give_code", "shorten_traceback"]
-
 Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 

@@ -11,22 +11,6 @@ from typing import Any
 
 import torch
 
-__all__ = [
-    "ACTIVATION",
-    "DISTRIBUTION",
-    "GRADIENT",
-    "VALUES",
-    "Look",
-    "activation",
-    "distribution",
-    "few",
-    "gradient",
-    "is_readable",
-    "number_in",
-    "of_weights",
-    "values",
-]
-
 Numbers = torch.Tensor | list[float]
 """A vector on a GPU, not to be read yet; else what it holds."""
 MOST_ELEMENTS = 8192

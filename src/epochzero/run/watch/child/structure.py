@@ -8,8 +8,6 @@ import torch
 
 from epochzero.run.watch.child.statistics import GRADIENT, Look, few, gradient
 
-__all__ = ["described", "has_values", "inner", "parameters_of", "settings"]
-
 MOST_LAYERS = 2000
 # What of a layer is a number that somebody chose.
 _SETTINGS = (

@@ -12,12 +12,12 @@ from importlib import import_module
 from pkgutil import iter_modules
 from types import MappingProxyType
 
-from epochzero.run.watch.history import History
-from epochzero.run.watch.model import Finding
+from epochzero.run.watch.history import TrainingHistory
+from epochzero.run.watch.model import TrainingFinding
 
 __all__ = ["Find", "catalogue"]
 
-Find = Callable[[History], Iterable[Finding]]
+Find = Callable[[TrainingHistory], Iterable[TrainingFinding]]
 
 
 @cache

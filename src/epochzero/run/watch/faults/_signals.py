@@ -19,55 +19,13 @@ import numpy.typing as npt
 from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import (
     Evaluation,
-    History,
     Iteration,
-    Layer,
+    ModelLayer,
     Parameter,
     Record,
     Series,
+    TrainingHistory,
 )
-
-__all__ = [
-    "ADAPTIVE",
-    "NORMALIZATIONS",
-    "OF_CLASSES",
-    "LossCourse",
-    "Overfit",
-    "accuracy_gap",
-    "apart_at_once",
-    "chance_loss",
-    "classes",
-    "course",
-    "does_well",
-    "early_updates",
-    "evaluations",
-    "evaluations_are_worse",
-    "examples_in",
-    "fan_in",
-    "feeding",
-    "first_accuracy",
-    "first_bad",
-    "goes_wrong",
-    "gradient_ratio",
-    "is_augmented",
-    "is_classifier",
-    "is_harmed",
-    "is_known_loss",
-    "judged",
-    "last",
-    "learns_nothing",
-    "looked",
-    "moved",
-    "normalizations",
-    "overfits",
-    "peak_updates",
-    "ratios",
-    "relative_updates",
-    "saturation",
-    "train_accuracy",
-    "weight_decay",
-    "weights",
-]
 
 _Answer = TypeVar("_Answer")
 MOST_CLASSES = 200
@@ -129,13 +87,13 @@ class LossCourse:
         return (self.start - self.end) / max(abs(self.start), 1e-12)
 
 
-def _once(function: Callable[[History], _Answer]) -> Callable[[History], _Answer]:
+def _once(function: Callable[[TrainingHistory], _Answer]) -> Callable[[TrainingHistory], _Answer]:
     """Many faults ask the same of one history."""
     return lru_cache(maxsize=4)(function)
 
 
 @_once
-def course(history: History) -> LossCourse | None:
+def course(history: TrainingHistory) -> LossCourse | None:
     """How the training loss went; None while there are too few values."""
     loss = history.loss[:, 1]
     good = loss[np.isfinite(loss)]
@@ -179,7 +137,7 @@ def _noise(loss: npt.NDArray[np.float64]) -> float:
 
 
 @_once
-def classes(history: History) -> Mapping[int, float]:
+def classes(history: TrainingHistory) -> Mapping[int, float]:
     """The share of each label in the training, where labels are a few whole numbers."""
     counts: dict[int, float] = {}
     for one in history.iterations:
@@ -196,17 +154,17 @@ def classes(history: History) -> Mapping[int, float]:
     return {label: count / total for label, count in sorted(counts.items())}
 
 
-def is_classifier(history: History) -> bool:
+def is_classifier(history: TrainingHistory) -> bool:
     """Whether the loss is one for classes."""
     return bool(_functions(history) & {*OF_CLASSES, *_OF_TWO})
 
 
-def _functions(history: History) -> set[str]:
+def _functions(history: TrainingHistory) -> set[str]:
     return {one.loss_function for one in history.iterations if one.loss_function}
 
 
 @_once
-def chance_loss(history: History) -> float | None:
+def chance_loss(history: TrainingHistory) -> float | None:
     """The loss of a model that knows the shares of the classes, or the mean of the targets, and no more.
 
     Where gradients are gathered over several passes, and the loss is divided by their number, so is this.
@@ -219,7 +177,7 @@ def chance_loss(history: History) -> float | None:
     return chance / passes if divided else chance
 
 
-def _whole_chance(history: History) -> float | None:
+def _whole_chance(history: TrainingHistory) -> float | None:
     functions = _functions(history)
     found = classes(history)
     if functions & set(OF_CLASSES) and len(found) > 1:
@@ -242,7 +200,7 @@ def _whole_chance(history: History) -> float | None:
 
 
 @_once
-def learns_nothing(history: History) -> bool:
+def learns_nothing(history: TrainingHistory) -> bool:
     """Whether weights move, and after all of it the loss is that of a model that knows no input."""
     found, chance = course(history), chance_loss(history)
     if not history.ended or found is None or chance is None or not found.finite:
@@ -254,7 +212,7 @@ def learns_nothing(history: History) -> bool:
 
 
 @_once
-def train_accuracy(history: History) -> float | None:
+def train_accuracy(history: TrainingHistory) -> float | None:
     """The share of right classes in the last batches looked at."""
     found = [one for one in history.iterations if one.accuracy is not None]
     some = found[-max(3, len(found) // 10) :]
@@ -271,7 +229,7 @@ def _examples(one: Iteration) -> int:
 
 
 @_once
-def evaluations(history: History) -> tuple[Evaluation, ...]:
+def evaluations(history: TrainingHistory) -> tuple[Evaluation, ...]:
     """Those that are more than a call in passing, in a network that plays or teaches."""
     found = history.evaluations
     inline = (
@@ -291,7 +249,7 @@ def last(series: Series) -> float | None:
 
 
 @_once
-def accuracy_gap(history: History) -> float | None:
+def accuracy_gap(history: TrainingHistory) -> float | None:
     """How much better the model does on its training data than in evaluations, in accuracy."""
     trained = train_accuracy(history)
     tested = [a for one in evaluations(history) if (a := first_accuracy(one)) is not None]
@@ -301,7 +259,7 @@ def accuracy_gap(history: History) -> float | None:
 
 
 @_once
-def evaluations_are_worse(history: History) -> bool | None:
+def evaluations_are_worse(history: TrainingHistory) -> bool | None:
     """Whether the model does clearly worse there than in the training; None where that cannot be told."""
     found, gap = course(history), accuracy_gap(history)
     if gap is not None:
@@ -313,7 +271,7 @@ def evaluations_are_worse(history: History) -> bool | None:
 
 
 @_once
-def apart_at_once(history: History) -> float | None:
+def apart_at_once(history: TrainingHistory) -> float | None:
     """How much more accurate the training was before any example came again; None where that cannot be told.
 
     What has been seen only once cannot be known by heart: a model that is better on it than in evaluations
@@ -348,7 +306,7 @@ def examples_in(tensor: Record) -> Sequence[str]:
 
 
 @_once
-def feeding(history: History) -> frozenset[str]:
+def feeding(history: TrainingHistory) -> frozenset[str]:
     """Paths whose output a layer with weights takes, also through others; the rest are outputs or gates."""
     first = next((one for one in history.iterations if one.layers), None)
     if first is None:
@@ -365,7 +323,7 @@ def feeding(history: History) -> frozenset[str]:
 
 
 @_once
-def does_well(history: History) -> bool:
+def does_well(history: TrainingHistory) -> bool:
     """Whether the training does what it should: a judge of effects must then be silent."""
     found = course(history)
     if found is None or not found.finite or found.end > abs(found.first):
@@ -387,12 +345,12 @@ def does_well(history: History) -> bool:
     return found.fall > 0.7 and found.end <= found.best + 0.2 * (found.start - found.best)
 
 
-def goes_wrong(history: History) -> bool:
+def goes_wrong(history: TrainingHistory) -> bool:
     """Whether a setting that is far from usual has come to harm, in the training or in evaluations alone."""
     return not does_well(history) or overfits(history) is not None
 
 
-def weights(history: History) -> Iterable[Parameter]:
+def weights(history: TrainingHistory) -> Iterable[Parameter]:
     """Parameters that are matrices or filters and belong to layers that scale what comes in."""
     kinds = {layer.path: layer.kind for layer in history.layers}
     for one in history.parameters:
@@ -408,7 +366,7 @@ def fan_in(parameter: Parameter) -> int:
 
 
 @lru_cache(maxsize=4096)
-def ratios(history: History, name: str) -> Series:
+def ratios(history: TrainingHistory, name: str) -> Series:
     """Update beside weight of a parameter, rms each, over the iterations looked at."""
     update = history.parameter_series(name, "update", "rms")
     weight = history.parameter_series(name, "weight", "rms")
@@ -419,7 +377,7 @@ def ratios(history: History, name: str) -> Series:
 
 
 @_once
-def relative_updates(history: History) -> Mapping[str, float]:
+def relative_updates(history: TrainingHistory) -> Mapping[str, float]:
     """The median of `ratios` of each trained weight."""
     found = {}
     for one in weights(history):
@@ -430,7 +388,7 @@ def relative_updates(history: History) -> Mapping[str, float]:
 
 
 @_once
-def moved(history: History) -> Mapping[str, float]:
+def moved(history: TrainingHistory) -> Mapping[str, float]:
     """How far each weight went in all, beside its size: the sum of its relative updates."""
     found = {}
     for one in weights(history):
@@ -442,19 +400,19 @@ def moved(history: History) -> Mapping[str, float]:
     return found
 
 
-def weight_decay(history: History) -> float:
+def weight_decay(history: TrainingHistory) -> float:
     """The strongest weight decay: of an optimizer, or as the regularizer of a layer of Keras."""
     groups = [group for record in history.optimizers for group in record.get("groups", ())]
     settings = [*groups, *(layer.settings for layer in history.layers)]
     return max((float(one.get("weight_decay") or 0) for one in settings), default=0.0)
 
 
-def normalizations(history: History) -> list[Layer]:
+def normalizations(history: TrainingHistory) -> list[ModelLayer]:
     """The normalization layers."""
     return [layer for layer in history.layers if layer.kind.startswith(NORMALIZATIONS)]
 
 
-def first_bad(history: History) -> int:
+def first_bad(history: TrainingHistory) -> int:
     """The first iteration whose loss is no number, or above all of the beginning."""
     loss = history.loss
     if len(loss) < 4:
@@ -465,7 +423,7 @@ def first_bad(history: History) -> int:
 
 
 @_once
-def is_augmented(history: History) -> bool:
+def is_augmented(history: TrainingHistory) -> bool:
     """Whether no example comes again as it was, though each should by now."""
     rows = [row for one in history.iterations for t in one.inputs[:1] for row in t.get("rows", ())]
     sizes = [one["examples"] for one in history.loaders if one["examples"]]
@@ -479,13 +437,13 @@ def is_augmented(history: History) -> bool:
     return bool(expected > 20 and again < 0.05 * expected and history.count * batch > 1.5 * size)
 
 
-def is_known_loss(history: History) -> bool:
+def is_known_loss(history: TrainingHistory) -> bool:
     """Whether the loss is a function of torch: of others nobody can tell what its size means."""
     return bool(_functions(history))
 
 
 @_once
-def judged(history: History) -> tuple[Iteration, ...]:
+def judged(history: TrainingHistory) -> tuple[Iteration, ...]:
     """The iterations with an output, of the loss function that is there most often.
 
     A program may measure a trivial answer before the training, or have a smaller loss beside it.
@@ -498,7 +456,7 @@ def judged(history: History) -> tuple[Iteration, ...]:
     return tuple(one for one in found if one.loss_function == function)
 
 
-def looked(history: History, first: int = 0) -> tuple[Iteration, ...]:
+def looked(history: TrainingHistory, first: int = 0) -> tuple[Iteration, ...]:
     """The iterations that were looked at, from one on."""
     return tuple(one for one in history.iterations if one.number >= first)
 
@@ -521,7 +479,7 @@ class Overfit:
 
 
 @_once
-def overfits(history: History) -> Overfit | None:
+def overfits(history: TrainingHistory) -> Overfit | None:
     """Whether evaluations say so; None also where there are none."""
     found, tested = course(history), evaluations(history)
     losses = [(one.iteration, one.loss) for one in tested if one.loss is not None]
@@ -545,13 +503,13 @@ def overfits(history: History) -> Overfit | None:
     return Overfit(best_at, text, turned, end / best if best and worse else 1.0)
 
 
-def _comes_again(history: History) -> bool:
+def _comes_again(history: TrainingHistory) -> bool:
     """Whether the training has gone on long enough to know examples by heart."""
     rows = [row for one in history.iterations for t in one.inputs[:1] for row in t.get("rows", ())]
     return len(set(rows)) < len(rows) or history.count >= _LONG
 
 
-def _gap_error(history: History) -> float:
+def _gap_error(history: TrainingHistory) -> float:
     """The standard error of `accuracy_gap`, as of shares near one half."""
     trained = sum(_examples(one) for one in history.iterations[-3:] if one.accuracy is not None)
     tested = sum(one.examples for one in evaluations(history)[-2:])
@@ -559,7 +517,7 @@ def _gap_error(history: History) -> float:
 
 
 @_once
-def is_harmed(history: History) -> bool | None:
+def is_harmed(history: TrainingHistory) -> bool | None:
     """Whether the training came out worse than a trivial answer, or than its own best; None where nothing tells."""
     found, chance = course(history), chance_loss(history)
     if found is None:
@@ -574,7 +532,7 @@ def is_harmed(history: History) -> bool | None:
 
 
 def _beats_a_trivial_answer(
-    history: History, found: LossCourse, chance: float | None
+    history: TrainingHistory, found: LossCourse, chance: float | None
 ) -> bool | None:
     """Whether it is right more often than the largest class, or its loss clearly below that of the mean."""
     shares, trained = classes(history), train_accuracy(history)
@@ -593,7 +551,7 @@ def _beats_a_trivial_answer(
 
 
 @_once
-def early_updates(history: History) -> Mapping[str, float]:
+def early_updates(history: TrainingHistory) -> Mapping[str, float]:
     """The median of `ratios` of each weight over the first three iterations looked at."""
     found = {}
     for one in weights(history):
@@ -605,7 +563,7 @@ def early_updates(history: History) -> Mapping[str, float]:
 
 
 @_once
-def gradient_ratio(history: History) -> float | None:
+def gradient_ratio(history: TrainingHistory) -> float | None:
     """The gradient of the first layer beside that of the last, as medians of their rms."""
     medians = []
     for one in weights(history):
@@ -617,7 +575,7 @@ def gradient_ratio(history: History) -> float | None:
     return medians[0] / medians[-1]
 
 
-def saturation(history: History, path: str) -> float:
+def saturation(history: TrainingHistory, path: str) -> float:
     """The share of a layer's output that lies at the flat ends of its function, at the end."""
     low, high = history.layer_series(path, "low"), history.layer_series(path, "high")
     if not len(low):
@@ -626,7 +584,7 @@ def saturation(history: History, path: str) -> float:
 
 
 @_once
-def peak_updates(history: History) -> Mapping[str, float]:
+def peak_updates(history: TrainingHistory) -> Mapping[str, float]:
     """The ninth decile of `ratios` of each weight, once it is not at the very beginning."""
     found = {}
     for one in weights(history):

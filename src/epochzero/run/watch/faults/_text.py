@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["percent"]
-
 
 def percent(share: float) -> str:
     """A share with the digits that it needs: ``35%``, ``0.4%``, ``2e-05%``; ``0%`` is exactly nothing."""

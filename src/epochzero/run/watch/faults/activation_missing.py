@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from epochzero.run.watch.faults._signals import course, does_well
-from epochzero.run.watch.history import History, Iteration, Layer
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.history import Iteration, ModelLayer, TrainingHistory
+from epochzero.run.watch.model import TrainingFinding
 
 _LINEAR = ("Linear", "Conv1d", "Conv2d", "Conv3d", "Dense", "Conv1D", "Conv2D", "Conv3D")
 _THROUGH = (
@@ -27,7 +25,7 @@ _THROUGH = (
 )
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """A layer whose input is another one's output, with what is linear between them at most."""
     seen = next((one for one in history.iterations if one.layers), None)
     if seen is None:
@@ -47,7 +45,7 @@ def find(history: History) -> Iterable[Finding]:
     all_linear = len(pairs) >= len(hidden) - 1
     source, path = pairs[0]
     layer = history.layer(source)
-    yield Finding(
+    yield TrainingFinding(
         "activation_missing",
         0,
         f"{path} takes what {source} gives, with no activation between: "
@@ -75,7 +73,7 @@ def _source(seen: Iteration, path: str, kinds: Mapping[str, str]) -> str:
     return source
 
 
-def _is_narrow(history: History, source: str, path: str) -> bool:
+def _is_narrow(history: TrainingHistory, source: str, path: str) -> bool:
     """Whether what goes from one to the other is less than what comes in and what goes out."""
     first, second = history.layer(source), history.layer(path)
     if first is None or second is None:
@@ -85,7 +83,7 @@ def _is_narrow(history: History, source: str, path: str) -> bool:
     return between < 0.5 * min(before, after)
 
 
-def _sizes(layer: Layer) -> tuple[int, int]:
+def _sizes(layer: ModelLayer) -> tuple[int, int]:
     """How many features or channels go in and out."""
     of = layer.settings
     return (

@@ -5,21 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.run.watch.faults._text import percent
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines import activation_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """The first layer in the order of calls, at the first iteration where one does."""
     for one in history.iterations:
         for path, _ in history.order:
             share = one.layers.get(path, {}).get("nonfinite", 0.0)
             if share > 0:
                 layer = history.layer(path)
-                yield Finding(
+                yield TrainingFinding(
                     "activation_not_finite",
                     one.number,
                     f"{path} is the first layer whose output is not finite ({percent(share)} of it) at "

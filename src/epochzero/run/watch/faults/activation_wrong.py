@@ -13,24 +13,22 @@ from epochzero.run.watch.faults._signals import (
     saturation,
 )
 from epochzero.run.watch.faults._text import percent
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines import activation_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _SATURATING = ("Sigmoid", "sigmoid", "Tanh", "tanh", "Hardtanh", "hardtanh", "Softsign", "Softmax",
                "softmax", "Hardsigmoid", "LogSigmoid")  # fmt: skip
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Saturating activations within a model whose gradients vanish toward its first layers."""
     if len(history.iterations) < 5:
         return
     flat = _without_gradient(history)
     if flat:
         layer = history.layer(flat)
-        yield Finding(
+        yield TrainingFinding(
             "activation_wrong", 0,
             f"{flat} lets no gradient through: what comes before it gets exactly zero, what comes after it "
             "is trained.",
@@ -72,7 +70,7 @@ def find(history: History) -> Iterable[Finding]:
     else:
         return
     layer = history.layer(path)
-    yield Finding(
+    yield TrainingFinding(
         "activation_wrong", 0, text, layer=path.partition(":")[0],
         place=activation_place(layer, path), confidence=certain,
         fix="Use ReLU or GELU between layers.",
@@ -83,7 +81,7 @@ def find(history: History) -> Iterable[Finding]:
     )  # fmt: skip
 
 
-def _without_gradient(history: History) -> str:
+def _without_gradient(history: TrainingHistory) -> str:
     """A function between a layer whose gradient is always zero and one that is trained; empty for none."""
     first = next((one for one in history.iterations if one.layers), None)
     if first is None:
@@ -112,7 +110,7 @@ def _without_gradient(history: History) -> str:
     return ""
 
 
-def _largest(history: History, path: str) -> float | None:
+def _largest(history: TrainingHistory, path: str) -> float | None:
     """The largest gradient that the weights of a layer ever had; None where none was seen."""
     for one in history.parameters:
         if one.layer == path and len(one.shape) > 1:
@@ -121,7 +119,7 @@ def _largest(history: History, path: str) -> float | None:
     return None
 
 
-def _is_trainable(history: History, path: str) -> bool:
+def _is_trainable(history: TrainingHistory, path: str) -> bool:
     """Whether an optimizer holds the weights of a layer; of one with scales only `_largest` sees nothing."""
     return any(
         one.layer == path and len(one.shape) > 1 and one.trainable and one.held

@@ -6,16 +6,14 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import does_well, evaluations, is_augmented
 from epochzero.run.watch.faults._text import percent
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines import drawn_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _PAIRS = 200
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Examples that never come again as they were, and neighbors that agree in evaluations only."""
     looked = [one.likeness for one in history.iterations if one.likeness.get("pairs")]
     pairs = sum(one["pairs"] for one in looked)
@@ -34,7 +32,7 @@ def find(history: History) -> Iterable[Finding]:
         return
     if not others and (trained_gain > 0.1 or does_well(history)):
         return
-    yield Finding(
+    yield TrainingFinding(
         "augmentation_wrong",
         0,
         f"No example comes twice in {history.count} iterations, and the nearest other one has the same "

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines import step_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _LOOKS = 3
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Steps without a backward pass before them."""
     looked = [one for one in history.iterations if one.stepped]
     without = [one for one in looked if not one.backwards]
     if len(without) < _LOOKS or len(without) < 0.9 * len(looked) or _has_gradients(history):
         return
-    yield Finding(
+    yield TrainingFinding(
         "backward_missing",
         without[0].number,
         "The optimizer steps, and no backward pass has computed gradients.",
@@ -30,7 +28,7 @@ def find(history: History) -> Iterable[Finding]:
     )
 
 
-def _has_gradients(history: History) -> bool:
+def _has_gradients(history: TrainingHistory) -> bool:
     """Whether gradients come from where no call is seen, as of a compiled step or of `torch.func`."""
     return any(
         of.get("gradient", {}).get("largest", 0.0) > 0

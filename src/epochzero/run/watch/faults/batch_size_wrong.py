@@ -13,17 +13,15 @@ from epochzero.run.watch.faults._signals import (
     is_known_loss,
 )
 from epochzero.run.watch.faults._text import percent
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines import batch_size_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _MANY = 512
 _FEW = 40
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """The size of a batch beside the data set, with what it does to the loss."""
     found = course(history)
     if found is None or does_well(history) or not history.ended:
@@ -47,7 +45,7 @@ def find(history: History) -> Iterable[Finding]:
         and is_known_loss(history)
         and (found.fall < 0.5 or evaluations_are_worse(history))
     ):
-        yield Finding(
+        yield TrainingFinding(
             "batch_size_wrong", 0,
             f"Each step learns from {size} example{'s' if size > 1 else ''}, and the loss jumps by "
             f"{percent(found.roughness)} from one to the next.",
@@ -56,7 +54,7 @@ def find(history: History) -> Iterable[Finding]:
             causes=("loss_oscillating", "loss_plateau", "underfitting", "loss_not_falling"),
         )  # fmt: skip
     elif not history.loaders and size >= _MANY and history.count <= _FEW and found.slope > 0.03:
-        yield Finding(
+        yield TrainingFinding(
             "batch_size_wrong", 0,
             f"A batch has {size} examples, the whole training {history.count} steps, and its loss still falls.",
             place=place, confidence=0.56, fix="Take batches of 32.",
@@ -70,7 +68,7 @@ def find(history: History) -> Iterable[Finding]:
         and history.count <= 120
         and found.slope > 0.03
     ):
-        yield Finding(
+        yield TrainingFinding(
             "batch_size_wrong", 0,
             f"A batch is {percent(size / examples)} of the data: the whole training has {history.count} steps, "
             "and its loss still falls.",
@@ -80,7 +78,7 @@ def find(history: History) -> Iterable[Finding]:
         )  # fmt: skip
 
 
-def _batch_of_loss(history: History) -> int:
+def _batch_of_loss(history: TrainingHistory) -> int:
     """Examples that a loss is of; an input may begin with another dimension."""
     sizes = [one.target["shape"][0] for one in history.iterations if one.target.get("shape")]
     return int(np.median(sizes)) if sizes else 1

@@ -11,16 +11,14 @@ from epochzero.run.watch.faults._signals import (
     does_well,
     feeding,
 )
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines import initialization_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _FAR = 0.9
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Biases that begin far from zero, one for all units."""
     if does_well(history) or course(history) is None:
         return
@@ -39,7 +37,7 @@ def find(history: History) -> Iterable[Finding]:
             mean
         ):
             continue
-        yield Finding(
+        yield TrainingFinding(
             "bias_init_wrong",
             0,
             f"{one.name} begins at {mean:.3g} for all {one.shape[0]} units.",
@@ -55,6 +53,6 @@ def find(history: History) -> Iterable[Finding]:
         return
 
 
-def _begins_badly(history: History) -> bool:
+def _begins_badly(history: TrainingHistory) -> bool:
     found, chance = course(history), chance_loss(history)
     return bool(found and chance and found.first > 2 * chance)

@@ -6,17 +6,15 @@ import math
 from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import course, does_well, feeding, is_classifier
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines import width_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _NARROW = 3
 _HEADS = ("Linear", "Conv1d", "Conv2d", "Conv3d", "Dense", "Conv1D", "Conv2D", "Conv3D")
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """A hidden layer far narrower than what is before and after it, in a model that does not fit."""
     found = course(history)
     if found is None or does_well(history) or not history.ended or not found.finite:
@@ -45,7 +43,7 @@ def find(history: History) -> Iterable[Finding]:
     # To tell this many classes apart takes at least as many units as the digits of their numbers.
     if width > max(_NARROW, math.log2(out) if is_classifier(history) else 0):
         return
-    yield Finding(
+    yield TrainingFinding(
         "capacity_too_small",
         0,
         f"{layer.path} has {width} units, the output {out}; the training loss stays at {found.end:.3g}.",
@@ -58,7 +56,7 @@ def find(history: History) -> Iterable[Finding]:
     )
 
 
-def _repeats(history: History) -> bool:
+def _repeats(history: TrainingHistory) -> bool:
     """Whether the model is to give its input again: a narrow layer is what it is made for."""
     return any(
         one.inputs

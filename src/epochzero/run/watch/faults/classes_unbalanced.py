@@ -11,16 +11,14 @@ from epochzero.run.watch.faults._signals import (
     is_harmed,
 )
 from epochzero.run.watch.faults._text import percent
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines import classes_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _MOST = 0.85
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """The share of the largest class, unless the loss weighs the classes or a sampler draws them."""
     shares = classes(history)
     looked = [one for one in history.iterations if one.target]
@@ -39,7 +37,7 @@ def find(history: History) -> Iterable[Finding]:
     hurts = is_harmed(history) or evaluations_are_worse(history)
     # Where labels are pixels or words most of them are background; a loss of one's own may know that.
     dense = any(len(one.target["shape"]) > 1 and one.target["shape"][-1] > 1 for one in looked)
-    yield Finding(
+    yield TrainingFinding(
         "classes_unbalanced",
         0,
         f"{percent(shares[most])} of the labels are class {most}: always saying it is right that often.",

@@ -6,17 +6,15 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import apart_at_once, examples_in
 from epochzero.run.watch.faults._text import percent
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines import duplication_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _LEAST = 64
 _APART = 0.15
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Distinct rows before an epoch can have ended; where rows are not known, what they taught by then."""
     rows = _first_rows(history)
     if len(rows) >= _LEAST:
@@ -25,7 +23,7 @@ def find(history: History) -> Iterable[Finding]:
         yield from _known_by_heart(history)
 
 
-def _first_rows(history: History) -> list[str]:
+def _first_rows(history: TrainingHistory) -> list[str]:
     rows: list[str] = []
     for one in history.iterations:
         if one.inputs and one.inputs[0]["shape"] and one.inputs[0].get("rows"):
@@ -35,12 +33,12 @@ def _first_rows(history: History) -> list[str]:
     return rows
 
 
-def _size(history: History) -> int:
+def _size(history: TrainingHistory) -> int:
     """Examples in the largest data set; 0 where none is known."""
     return max((one["examples"] or 0 for one in history.loaders), default=0)
 
 
-def _alike(history: History, rows: list[str]) -> Iterable[Finding]:
+def _alike(history: TrainingHistory, rows: list[str]) -> Iterable[TrainingFinding]:
     size = _size(history)
     if size < len(rows):
         return
@@ -61,7 +59,7 @@ def _alike(history: History, rows: list[str]) -> Iterable[Finding]:
     )
 
 
-def _known_by_heart(history: History) -> Iterable[Finding]:
+def _known_by_heart(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """A model that is better in its first pass over the data than in an evaluation has seen them before."""
     gap = apart_at_once(history)
     if gap is not None and gap > _APART:
@@ -74,8 +72,10 @@ def _known_by_heart(history: History) -> Iterable[Finding]:
         )
 
 
-def _finding(history: History, text: str, confidence: float, evidence: dict[str, float]) -> Finding:
-    return Finding(
+def _finding(
+    history: TrainingHistory, text: str, confidence: float, evidence: dict[str, float]
+) -> TrainingFinding:
+    return TrainingFinding(
         "data_duplicated",
         0,
         text,

@@ -6,17 +6,15 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import evaluations, examples_in
 from epochzero.run.watch.faults._text import percent
-from epochzero.run.watch.history import Evaluation, History
+from epochzero.run.watch.history import Evaluation, TrainingHistory
 from epochzero.run.watch.lines import split_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _SHARE = 0.3
 _LOOKS = 3
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Rows of the evaluations, by their fingerprints, that were trained on."""
     trained = {
         print_of
@@ -43,7 +41,7 @@ def find(history: History) -> Iterable[Finding]:
     ]
     if apart:
         return
-    yield Finding(
+    yield TrainingFinding(
         "data_leaked",
         evaluations(history)[0].iteration,
         f"{percent(common)} of the examples that are evaluated on were seen in training.",

@@ -6,16 +6,14 @@ import math
 from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import overfits
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines import size_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _FEW = 100
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """A gap to the evaluations, with few examples that are different, and many parameters."""
     gap = overfits(history)
     rows = {
@@ -29,7 +27,7 @@ def find(history: History) -> Iterable[Finding]:
     parameters = sum(math.prod(one.shape) for one in history.parameters if one.trainable)
     if gap is None or not count or count > _FEW or len(history.iterations) < 10:
         return
-    yield Finding(
+    yield TrainingFinding(
         "data_too_small",
         gap.since,
         f"{count} examples for {parameters:,} parameters: {gap.text}",

@@ -9,17 +9,15 @@ import numpy as np
 
 from epochzero.run.watch.faults._signals import does_well
 from epochzero.run.watch.faults._text import percent
-from epochzero.run.watch.history import History, Series
+from epochzero.run.watch.history import Series, TrainingHistory
 from epochzero.run.watch.lines import activation_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _SHARE = 0.5
 _PLACES = 8
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """The share of units that are constant over a batch, after each activation, at the end."""
     if does_well(history):
         return
@@ -30,7 +28,7 @@ def find(history: History) -> Iterable[Finding]:
         if len(series) >= 3 and float(np.median(series[-3:, 1])) > _SHARE:
             layer = history.layer(path)
             since = int(series[int(np.argmax(series[:, 1] > _SHARE)), 0])
-            yield Finding(
+            yield TrainingFinding(
                 "dead_units",
                 since,
                 f"{percent(series[-1, 1])} of the units of {path} give the same for all examples.",
@@ -42,7 +40,7 @@ def find(history: History) -> Iterable[Finding]:
             return
 
 
-def _constant(history: History, path: str) -> Series:
+def _constant(history: TrainingHistory, path: str) -> Series:
     """The share of constant units over the iterations whose batch has enough places to tell by.
 
     A unit of a live ReLU is silent for half of the examples: over one of them each unit is constant.

@@ -6,16 +6,14 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import course, does_well, overfits
 from epochzero.run.watch.faults._text import percent
-from epochzero.run.watch.history import History, Layer
+from epochzero.run.watch.history import ModelLayer, TrainingHistory
 from epochzero.run.watch.lines import setting_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _HIGH = 0.65
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """High rates, or dropout on what the loss is given, in a training that does not get far."""
     dropouts = [layer for layer in history.layers if "Dropout" in layer.kind and layer.called]
     found = course(history)
@@ -50,8 +48,8 @@ def find(history: History) -> Iterable[Finding]:
         )
 
 
-def _finding(layer: Layer, text: str, confidence: float) -> Finding:
-    return Finding(
+def _finding(layer: ModelLayer, text: str, confidence: float) -> TrainingFinding:
+    return TrainingFinding(
         "dropout_wrong", 0, text, layer=layer.path, place=setting_place(layer.place, "p", 0, layer.kind), confidence=confidence,
         fix="Use a rate of 0.1 to 0.5, between hidden layers.",
         evidence={"rate": float(layer.settings.get("p") or 0)},

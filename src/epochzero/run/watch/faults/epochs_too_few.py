@@ -14,18 +14,16 @@ from epochzero.run.watch.faults._signals import (
     train_accuracy,
 )
 from epochzero.run.watch.faults._text import percent
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines import epochs_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _SLOPE = 0.1
 _FEW = 40
 _STEP = 1e-3
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """At the end of the training: the last fifth fell by much, and much is left."""
     found = course(history)
     if found is None or not history.ended or does_well(history) or not found.finite:
@@ -40,7 +38,7 @@ def find(history: History) -> Iterable[Finding]:
     # Where steps are tiny it is not their number that is too small.
     if max(relative_updates(history).values(), default=0.0) < _STEP:
         return
-    yield Finding(
+    yield TrainingFinding(
         "epochs_too_few",
         history.count,
         f"After {history.count} iterations the loss has gone from {found.start:.3g} to {found.end:.3g} and still "
@@ -54,7 +52,7 @@ def find(history: History) -> Iterable[Finding]:
     )
 
 
-def _is_half_way(history: History, found: LossCourse) -> bool:
+def _is_half_way(history: TrainingHistory, found: LossCourse) -> bool:
     """Whether accuracy, or else the loss, is closer to that of a perfect model than to that of a trivial one."""
     accuracy, shares, chance = train_accuracy(history), classes(history), chance_loss(history)
     if accuracy is not None and shares:

@@ -6,21 +6,19 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import overfits
 from epochzero.run.watch.faults._text import percent
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines import epochs_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """The best evaluation lies early, and enough examples were there to do better."""
     gap = overfits(history)
     if gap is None or gap.turned is None or not history.ended:
         return
     if gap.turned > 0.35 or gap.loss_ratio < 1.4:
         return
-    yield Finding(
+    yield TrainingFinding(
         "epochs_too_many",
         gap.since,
         f"The best evaluation was after {percent(gap.turned)} of the training: {gap.text}",

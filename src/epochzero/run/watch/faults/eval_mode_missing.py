@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import evaluations
-from epochzero.run.watch.history import Evaluation, History
+from epochzero.run.watch.history import Evaluation, TrainingHistory
 from epochzero.run.watch.lines import evaluation_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _MODES = ("Dropout", "BatchNorm", "InstanceNorm", "AlphaDropout", "FeatureAlphaDropout")
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Evaluations in training mode, of a model that has layers for which that matters."""
     matters = [
         layer
@@ -27,7 +25,7 @@ def find(history: History) -> Iterable[Finding]:
     if not matters or len(forgotten) < 2 or len(forgotten) < 0.8 * len(tested):
         return
     kinds = ", ".join(sorted({layer.kind for layer in matters}))
-    yield Finding(
+    yield TrainingFinding(
         "eval_mode_missing",
         forgotten[0].iteration,
         f"All {len(forgotten)} evaluations ran in training mode, and the model has {kinds}.",

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from epochzero.run.watch.history import History
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.history import TrainingHistory
+from epochzero.run.watch.model import TrainingFinding
 
 _HUGE = 1e3
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """The largest gradient of any weight over the iterations looked at."""
     for one in history.iterations:
         for name, of in one.parameters.items():
@@ -20,7 +18,7 @@ def find(history: History) -> Iterable[Finding]:
             if gradient.get("nonfinite", 0) > 0 or gradient.get("rms", 0.0) > _HUGE:
                 layer = history.layer(name.rpartition(".")[0])
                 size = "no finite number" if gradient.get("nonfinite") else f"{gradient['rms']:.2g}"
-                yield Finding(
+                yield TrainingFinding(
                     "exploding_gradient",
                     one.number,
                     f"The gradient of {name} is {size} at iteration {one.number}.",

@@ -8,17 +8,15 @@ import numpy as np
 
 from epochzero.run.watch.faults._signals import ADAPTIVE, course, does_well, moved
 from epochzero.run.watch.faults._text import percent
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines import clipping_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _LEFT = 0.02
 _NOTHING = 1e-3
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """The limit beside the norm of the gradients before, in a training that does not get far."""
     yield from _by_value(history)
     clipped = [
@@ -48,7 +46,7 @@ def find(history: History) -> Iterable[Finding]:
     )
 
 
-def _by_value(history: History) -> Iterable[Finding]:
+def _by_value(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """All of a gradient at the limit of `clip_grad_value_`, and weights that hardly move."""
     limit = next((c["limit"] for c in history.clips if c["function"] == "clip_grad_value_"), None)
     gradients = [
@@ -70,8 +68,10 @@ def _by_value(history: History) -> Iterable[Finding]:
         )
 
 
-def _finding(history: History, text: str, fix: str, evidence: dict[str, float]) -> Finding:
-    return Finding(
+def _finding(
+    history: TrainingHistory, text: str, fix: str, evidence: dict[str, float]
+) -> TrainingFinding:
+    return TrainingFinding(
         "gradient_clipping_wrong",
         0,
         text,

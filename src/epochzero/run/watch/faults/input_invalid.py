@@ -6,23 +6,21 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import course, does_well, is_known_loss
 from epochzero.run.watch.faults._text import percent
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines import input_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _LOOKS = 3
 _MOST = 0.5
 """Share of columns. A column that never varies does no harm, as the border of an image: the others must be few."""
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """NaN or infinity among the inputs, one value in all of a batch, or columns that never vary."""
     for one in history.iterations:
         for tensor in one.inputs:
             if tensor.get("nonfinite", 0) > 0:
-                yield Finding(
+                yield TrainingFinding(
                     "input_invalid",
                     one.number,
                     f"{percent(tensor['nonfinite'])} of the input of iteration {one.number} is no finite "
@@ -39,7 +37,7 @@ def find(history: History) -> Iterable[Finding]:
     if len(looked) < _LOOKS or not all("float" in one["dtype"] for one in looked):
         return
     if all(one["min"] == one["max"] for one in looked):
-        yield Finding(
+        yield TrainingFinding(
             "input_invalid",
             0,
             f"All inputs are the same number, {looked[0]['min']:g}.",
@@ -51,7 +49,7 @@ def find(history: History) -> Iterable[Finding]:
         )
     elif all(one.get("constant_columns", 0) > _MOST for one in looked) and _learns_nothing(history):
         share = looked[0]["constant_columns"]
-        yield Finding(
+        yield TrainingFinding(
             "input_invalid",
             0,
             f"{percent(share)} of the columns of the input never vary, and the loss stays where it began.",
@@ -63,7 +61,7 @@ def find(history: History) -> Iterable[Finding]:
         )
     elif all(one.get("constant_columns", 0) > _MOST for one in looked) and not does_well(history):
         share = looked[0]["constant_columns"]
-        yield Finding(
+        yield TrainingFinding(
             "input_invalid",
             0,
             f"{percent(share)} of the columns of the input never vary.",
@@ -75,6 +73,6 @@ def find(history: History) -> Iterable[Finding]:
         )
 
 
-def _learns_nothing(history: History) -> bool:
+def _learns_nothing(history: TrainingHistory) -> bool:
     found = course(history)
     return found is not None and is_known_loss(history) and history.ended and found.fall < 0.03

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import NORMALIZATIONS, does_well, is_harmed
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines import input_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _LARGE = 10.0
 _APART = 100.0
 _SMALL = 0.02
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Large or shifted inputs, columns of very different width, or next to nothing."""
     looked = [one.inputs[0] for one in history.iterations if one.inputs]
     looked = [one for one in looked if "float" in one["dtype"] and one["std"] > 0]
@@ -43,7 +41,7 @@ def find(history: History) -> Iterable[Finding]:
         certain = 0.55
     else:
         return
-    yield Finding(
+    yield TrainingFinding(
         "input_scale_wrong",
         0,
         f"{text}; layers expect about 0 and 1.",
@@ -60,12 +58,12 @@ def find(history: History) -> Iterable[Finding]:
     )  # fmt: skip
 
 
-def _does_no_harm(history: History) -> bool:
+def _does_no_harm(history: TrainingHistory) -> bool:
     """Whether the training does what it should, or nothing tells: rewards and positions have a scale of their own."""
     return does_well(history) or is_harmed(history) is None
 
 
-def _is_normalized_first(history: History) -> bool:
+def _is_normalized_first(history: TrainingHistory) -> bool:
     """Whether the first layer that is called brings the inputs to scale itself."""
     kinds = (kind for _, kind in history.order if not kind.startswith("Random"))
     return next(kinds, "").startswith((*NORMALIZATIONS, "Embedding", "Normalization", "Rescaling"))

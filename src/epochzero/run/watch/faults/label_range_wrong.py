@@ -16,16 +16,14 @@ from epochzero.run.watch.faults._signals import (
     is_classifier,
     judged,
 )
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines import label_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _FAR = 8.0
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Labels outside of what the loss takes, a class that never occurs at the end, or far targets."""
     looked = [one for one in judged(history) if one.target]
     if len(looked) < 3:
@@ -66,7 +64,7 @@ def find(history: History) -> Iterable[Finding]:
             )
 
 
-def _other_than_evaluated(history: History) -> Iterable[Finding]:
+def _other_than_evaluated(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Targets of the training that lie where those of the evaluations do not."""
     trained = [one.target for one in history.iterations if one.target]
     tested = [one.target for one in evaluations(history) if one.target]
@@ -86,7 +84,7 @@ def _other_than_evaluated(history: History) -> Iterable[Finding]:
         )
 
 
-def _classes(history: History, outputs: int) -> Iterable[Finding]:
+def _classes(history: TrainingHistory, outputs: int) -> Iterable[TrainingFinding]:
     found = classes(history)
     looked = sum(sum(one.target.get("classes", {}).values()) for one in history.iterations)
     others = set(found) == set(range(1, outputs))
@@ -99,8 +97,8 @@ def _classes(history: History, outputs: int) -> Iterable[Finding]:
         )
 
 
-def _finding(history: History, text: str, confidence: float, fix: str) -> Finding:
-    return Finding(
+def _finding(history: TrainingHistory, text: str, confidence: float, fix: str) -> TrainingFinding:
+    return TrainingFinding(
         "label_range_wrong",
         0,
         text,

@@ -18,11 +18,9 @@ from epochzero.run.watch.faults._signals import (
     learns_nothing,
 )
 from epochzero.run.watch.faults._text import percent
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines import label_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _PAIRS = 200
 _MORE = 0.08
@@ -33,7 +31,7 @@ _CAUSES = ("loss_not_falling", "loss_plateau", "overfitting", "underfitting", "s
            "validation_diverging", "constant_output")  # fmt: skip
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Neighbors agree no more than by chance, or the same example comes with different labels."""
     yield from _contradictions(history)
     looked = [one.likeness for one in history.iterations if one.likeness.get("pairs")]
@@ -59,7 +57,7 @@ def find(history: History) -> Iterable[Finding]:
     # Raw inputs may hide a class that a network finds: what it generalizes decides.
     if tested and max(tested) > most + 0.15 * (1 - most):
         return
-    yield Finding(
+    yield TrainingFinding(
         "labels_wrong",
         0,
         f"The nearest example has the same label in {percent(agreement)} of cases, by chance it would in "
@@ -72,12 +70,12 @@ def find(history: History) -> Iterable[Finding]:
     )
 
 
-def _by_exclusion(history: History) -> Iterable[Finding]:
+def _by_exclusion(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Where examples cannot be compared: nothing is learned, and whatever else is wrong has stronger signs."""
     if learns_nothing(history):
         found, chance = course(history), chance_loss(history)
         assert found is not None
-        yield Finding(
+        yield TrainingFinding(
             "labels_wrong",
             0,
             f"Weights move, and after {history.count} iterations the loss is {found.end:.4g}: as if inputs told "
@@ -90,7 +88,7 @@ def _by_exclusion(history: History) -> Iterable[Finding]:
         )
 
 
-def _contradictions(history: History) -> Iterable[Finding]:
+def _contradictions(history: TrainingHistory) -> Iterable[TrainingFinding]:
     seen: dict[str, int] = {}
     again = different = 0
     since = 0
@@ -107,7 +105,7 @@ def _contradictions(history: History) -> Iterable[Finding]:
     by_chance = 1 - sum(share * share for share in classes(history).values())
     # Labels that people gave, or actions in one state, differ as well, but less than by chance.
     if again >= 32 and different > 0.5 * max(by_chance, 0.2) * again and not does_well(history):
-        yield Finding(
+        yield TrainingFinding(
             "labels_wrong",
             since,
             f"Examples that come again have another label in {percent(different / again)} of cases.",
@@ -119,7 +117,7 @@ def _contradictions(history: History) -> Iterable[Finding]:
         )
 
 
-def _other_than_evaluated(history: History, gain: float) -> Iterable[Finding]:
+def _other_than_evaluated(history: TrainingHistory, gain: float) -> Iterable[TrainingFinding]:
     """Neighbors that agree in the evaluations far more than in the training: a part is labeled wrongly."""
     tested = [one.likeness for one in evaluations(history) if one.likeness.get("pairs")]
     pairs = sum(one["pairs"] for one in tested)
@@ -131,7 +129,7 @@ def _other_than_evaluated(history: History, gain: float) -> Iterable[Finding]:
         return
     other = sum((one["agreement"] - one["chance"]) * one["pairs"] for one in tested) / pairs
     if other > 0.25 and gain < 0.5 * other:
-        yield Finding(
+        yield TrainingFinding(
             "labels_wrong",
             0,
             f"In the training the nearest example agrees by {percent(gain)} more than by chance, in the "

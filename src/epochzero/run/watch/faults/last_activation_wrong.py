@@ -6,11 +6,9 @@ import math
 from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import does_well, judged
-from epochzero.run.watch.history import History, Iteration
+from epochzero.run.watch.history import Iteration, TrainingHistory
 from epochzero.run.watch.lines import output_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _BOUNDED = ("Sigmoid", "sigmoid", "Tanh", "tanh", "Softmax", "softmax", "ReLU", "relu",
             "Hardtanh", "hardtanh", "ReLU6", "relu6", "Softsign", "LogSigmoid")  # fmt: skip
@@ -26,7 +24,7 @@ _CAUSES = (
 )  # fmt: skip
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """The output as the loss was given it, beside the loss function and the labels."""
     yield from _logarithm_of_no_probability(history)
     looked = [one for one in judged(history) if one.target]
@@ -64,7 +62,7 @@ def find(history: History) -> Iterable[Finding]:
         yield from _of_numbers(history, looked, low, high, path, kind)
 
 
-def _logarithm_of_no_probability(history: History) -> Iterable[Finding]:
+def _logarithm_of_no_probability(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """A loss that is no number, since it takes the logarithm of what may be zero or less."""
     path, kind = _last(history)
     for record in history.nonfinite:
@@ -85,8 +83,8 @@ def _logarithm_of_no_probability(history: History) -> Iterable[Finding]:
 
 
 def _of_classes(
-    history: History, looked: list[Iteration], low: float, path: str, kind: str
-) -> Iterable[Finding]:
+    history: TrainingHistory, looked: list[Iteration], low: float, path: str, kind: str
+) -> Iterable[TrainingFinding]:
     sums = [one.output for one in looked if "sums" in one.output]
     if (
         sums
@@ -108,8 +106,8 @@ def _of_classes(
 
 
 def _of_numbers(
-    history: History, looked: list[Iteration], low: float, high: float, path: str, kind: str
-) -> Iterable[Finding]:
+    history: TrainingHistory, looked: list[Iteration], low: float, high: float, path: str, kind: str
+) -> Iterable[TrainingFinding]:
     least = min(one.target["min"] for one in looked)
     most = max(one.target["max"] for one in looked)
     span = max(most - least, 1e-12)
@@ -128,7 +126,7 @@ def _of_numbers(
         )  # fmt: skip
 
 
-def _last(history: History) -> tuple[str, str]:
+def _last(history: TrainingHistory) -> tuple[str, str]:
     """The last layer or function of a forward pass, when it is an activation; else empty."""
     for path, kind in reversed(history.order):
         if kind in _BOUNDED:
@@ -138,13 +136,15 @@ def _last(history: History) -> tuple[str, str]:
     return "", ""
 
 
-def _finding(history: History, path: str, text: str, confidence: float, fix: str) -> Finding:
+def _finding(
+    history: TrainingHistory, path: str, text: str, confidence: float, fix: str
+) -> TrainingFinding:
     place = output_place(history, path)
     layer = history.layer(path) if path else None
     if layer is None:
         path = next((p for p, _ in reversed(history.order) if ":" not in p), "")
         layer = history.layer(path)
-    return Finding(
+    return TrainingFinding(
         "last_activation_wrong", 0, text, layer=path.partition(":")[0],
         place=place, confidence=confidence, fix=fix, causes=_CAUSES,
     )  # fmt: skip

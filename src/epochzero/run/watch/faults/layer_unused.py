@@ -6,13 +6,11 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 
 from epochzero.run.watch.faults._signals import does_well
-from epochzero.run.watch.history import History, Parameter
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.history import Parameter, TrainingHistory
+from epochzero.run.watch.model import TrainingFinding
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Leaves that no forward pass has called while their neighbors were, or that a trained one goes around."""
     if len(history.iterations) < 4:
         return
@@ -38,7 +36,7 @@ def find(history: History) -> Iterable[Finding]:
         # A whole part that is not called may be for another task.
         if parent is not None and not parent.called and parent.path:
             continue
-        yield Finding(
+        yield TrainingFinding(
             "layer_unused",
             0,
             f"{layer.path} ({layer.kind}) is made, and no forward pass calls it.",
@@ -51,7 +49,7 @@ def find(history: History) -> Iterable[Finding]:
         return
 
 
-def _gone_around(history: History) -> Iterable[Finding]:
+def _gone_around(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Layers without a gradient, and one that is trained and takes what they were given, not what they give."""
     first = next((one for one in history.iterations if one.layers), None)
     if first is None:
@@ -68,7 +66,7 @@ def _gone_around(history: History) -> Iterable[Finding]:
         return
     path = _common([layer.path for layer in left]) or left[0].path
     other = around[source[left[0].path]]
-    yield Finding(
+    yield TrainingFinding(
         "layer_unused",
         0,
         f"{path} is called, and what it gives is thrown away: {other} takes what it was given.",
@@ -88,11 +86,11 @@ def _common(paths: Sequence[str]) -> str:
     return ".".join(column[0] for column in shared)
 
 
-def _of(history: History, path: str) -> list[Parameter]:
+def _of(history: TrainingHistory, path: str) -> list[Parameter]:
     return [one for one in history.parameters if one.layer == path and len(one.shape) > 1]
 
 
-def _has_gradient(history: History, path: str) -> bool:
+def _has_gradient(history: TrainingHistory, path: str) -> bool:
     return any(
         one.parameters.get(parameter.name, {}).get("gradient", {}).get("largest", 0.0) > 0
         for parameter in _of(history, path)
@@ -100,7 +98,7 @@ def _has_gradient(history: History, path: str) -> bool:
     )
 
 
-def _is_asked(history: History, path: str) -> bool:
+def _is_asked(history: TrainingHistory, path: str) -> bool:
     """Whether an optimizer holds its weights, which ask for gradients and never get any."""
     own = _of(history, path)
     return bool(own) and all(

@@ -20,11 +20,9 @@ from epochzero.run.watch.faults._signals import (
     relative_updates,
 )
 from epochzero.run.watch.faults._text import percent
-from epochzero.run.watch.history import History, Record
+from epochzero.run.watch.history import Record, TrainingHistory
 from epochzero.run.watch.lines import place_of, setting_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _LARGE = 0.1
 _SOON = 60
@@ -35,7 +33,7 @@ _USUAL_RATES = {"Adadelta": 1.0}
 """Where it is not the 1e-3 of Adam: Adadelta finds the size of its steps itself, its rate only scales it."""
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """A loss that goes wrong, with a rate or updates that are large beside the weights."""
     found = course(history)
     if found is None or not history.optimizers or does_well(history):
@@ -48,7 +46,7 @@ def find(history: History) -> Iterable[Finding]:
     if not trouble or not certain:
         return
     largest = max(largest, max(peak_updates(history).values(), default=0.0))
-    yield Finding(
+    yield TrainingFinding(
         "learning_rate_too_high",
         first_bad(history),
         f"With a learning rate of {rate:g} {_effect(largest)}the loss {trouble}.",
@@ -66,7 +64,7 @@ def find(history: History) -> Iterable[Finding]:
     )  # fmt: skip
 
 
-def _trouble(history: History, found: LossCourse) -> str:
+def _trouble(history: TrainingHistory, found: LossCourse) -> str:
     """What is wrong with the loss; empty where nothing is."""
     known = is_known_loss(history)
     if not found.finite:
@@ -101,7 +99,7 @@ def _has_grown(found: LossCourse) -> bool:
 
 
 def _certainty(
-    history: History, found: LossCourse, kind: str, rate: float, largest: float
+    history: TrainingHistory, found: LossCourse, kind: str, rate: float, largest: float
 ) -> float:
     adaptive, usual_rate = kind in ADAPTIVE, _USUAL_RATES.get(kind, 1e-3)
     usual = max(relative_updates(history).values(), default=0.0)
@@ -125,7 +123,7 @@ def _certainty(
     return 0.6 if usual > _LARGE else 0.0
 
 
-def _highest(history: History) -> tuple[float, int]:
+def _highest(history: TrainingHistory) -> tuple[float, int]:
     """The highest rate, and the number of the optimizer that has it as far as records tell."""
     # What came before is another phase, such as a search for the rate.
     began = int(history.loss[0, 0]) if len(history.loss) else 0

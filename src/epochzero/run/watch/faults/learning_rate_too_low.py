@@ -15,18 +15,16 @@ from epochzero.run.watch.faults._signals import (
     moved,
 )
 from epochzero.run.watch.faults._text import percent
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines import place_of, setting_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _SHORT = 0.35
 _LEAST = 20
 _USUAL = 1000
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Weights that go a short way in all, with a loss that still falls evenly, or not at all."""
     found = course(history)
     ways = moved(history)
@@ -62,7 +60,7 @@ def find(history: History) -> Iterable[Finding]:
     if chance is not None and found.first < 0.5 * chance:
         return
     rate = max(rates)
-    yield Finding(
+    yield TrainingFinding(
         "learning_rate_too_low",
         0,
         f"With a learning rate of {rate:g} all {history.count} steps together moved no weight by more "

@@ -6,11 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from epochzero.run.watch.history import History, Record
+from epochzero.run.watch.history import Record, TrainingHistory
 from epochzero.run.watch.lines import place_of
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _MAKERS = {
     "LogBackward0": ("self", "the logarithm of zero or less"),
@@ -26,7 +24,7 @@ _MAKERS = {
 }
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """The first loss that is no number, and what the operators before it had saved."""
     loss = history.loss
     bad = ~np.isfinite(loss[:, 1]) if len(loss) else np.empty(0, bool)
@@ -37,7 +35,7 @@ def find(history: History) -> Iterable[Finding]:
     )
     record = next(iter(history.nonfinite), None)
     made = _made(record) if record else ""
-    yield Finding(
+    yield TrainingFinding(
         "loss_not_a_number",
         since,
         f"The loss is no finite number from iteration {since} on{made}.",

@@ -6,18 +6,16 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import course, does_well
 from epochzero.run.watch.faults._text import percent
-from epochzero.run.watch.history import History
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.history import TrainingHistory
+from epochzero.run.watch.model import TrainingFinding
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """The training loss jumps by more than it falls."""
     found = course(history)
     if found is None or found.count < 30 or found.roughness < 0.35 or does_well(history):
         return
-    yield Finding(
+    yield TrainingFinding(
         "loss_oscillating",
         0,
         f"From one iteration to the next the loss jumps by {percent(found.roughness)} of itself.",

@@ -6,13 +6,11 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import course, does_well
 from epochzero.run.watch.faults._text import percent
-from epochzero.run.watch.history import History
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.history import TrainingHistory
+from epochzero.run.watch.model import TrainingFinding
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """The training loss stops falling far from what could be reached."""
     found = course(history)
     if (
@@ -23,7 +21,7 @@ def find(history: History) -> Iterable[Finding]:
         or does_well(history)
     ):
         return
-    yield Finding(
+    yield TrainingFinding(
         "loss_plateau",
         0,
         f"The loss fell by {percent(found.fall)} and then stayed at {found.end:.4g}.",

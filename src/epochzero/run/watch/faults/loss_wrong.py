@@ -16,11 +16,9 @@ from epochzero.run.watch.faults._signals import (
     does_well,
     judged,
 )
-from epochzero.run.watch.history import History, Iteration, Record
+from epochzero.run.watch.history import Iteration, Record, TrainingHistory
 from epochzero.run.watch.lines import loss_place
-from epochzero.run.watch.model import Finding, Place
-
-__all__ = ["find"]
+from epochzero.run.watch.model import SourceLine, TrainingFinding
 
 _CAUSES = (
     "loss_not_falling", "loss_plateau", "slow_learning", "underfitting", "loss_vanishing",
@@ -29,7 +27,7 @@ _CAUSES = (
 )  # fmt: skip
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """What the loss is given beside what it is for."""
     looked = judged(history)
     found = course(history)
@@ -73,13 +71,13 @@ def find(history: History) -> Iterable[Finding]:
 _NUMBERS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 
 
-def _by_hand(found: LossCourse, place: Place | None) -> Iterable[Finding]:
+def _by_hand(found: LossCourse, place: SourceLine | None) -> Iterable[TrainingFinding]:
     if found.start > 0 > found.end and found.end < -10 * abs(found.start):
         yield _finding("The loss falls without end below zero.", 0.6, place,
                        "Look for a sign: the loss must be made smaller, not larger.")  # fmt: skip
 
 
-def _is_negated(history: History, looked: Sequence[Iteration], found: LossCourse) -> bool:
+def _is_negated(history: TrainingHistory, looked: Sequence[Iteration], found: LossCourse) -> bool:
     """A known loss is never below zero; what is differentiated is its negative."""
     function = looked[0].loss_function
     others = (
@@ -104,7 +102,7 @@ def _is_one_hot(looked: Sequence[Iteration]) -> bool:
     )  # fmt: skip
 
 
-def _are_classes(history: History, target: Record) -> bool:
+def _are_classes(history: TrainingHistory, target: Record) -> bool:
     found = classes(history)
     return (
         3 <= len(found) <= 50
@@ -119,7 +117,7 @@ def _is_spread_out(output: Sequence[int], target: Sequence[int]) -> bool:
     return list(output) != list(target) and flat[0] == flat[1] and len(output) != len(target)
 
 
-def _sums(history: History) -> bool:
+def _sums(history: TrainingHistory) -> bool:
     """Whether what is differentiated is as large as a sum: it may have been divided afterwards."""
     summed = any(
         one.get("reduction") == "sum" and not one.get("evaluating") for one in history.losses
@@ -133,7 +131,7 @@ def _sums(history: History) -> bool:
     return found.first > 0.3 * chance * float(np.median(sizes))
 
 
-def _finding(text: str, confidence: float, place: Place | None, fix: str) -> Finding:
-    return Finding(
+def _finding(text: str, confidence: float, place: SourceLine | None, fix: str) -> TrainingFinding:
+    return TrainingFinding(
         "loss_wrong", 0, text, place=place, confidence=confidence, fix=fix, causes=_CAUSES
     )

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import course
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines import precision_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Infinite values, or gradients that are zero, in a model that computes in half precision."""
     found = course(history)
     for one in history.iterations:
@@ -28,7 +26,7 @@ def find(history: History) -> Iterable[Finding]:
             or (found and not found.finite)
         ):
             where = broken[0] if broken else ""
-            yield Finding(
+            yield TrainingFinding(
                 "mixed_precision_overflow",
                 one.number,
                 "In half precision "

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import course, does_well, gradient_ratio, normalizations
-from epochzero.run.watch.history import History
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.history import TrainingHistory
+from epochzero.run.watch.model import TrainingFinding
 
 _DEEP = 6
 _SOON = 50
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """The spread of outputs, and of gradients, from the first layers to the last."""
     found = course(history)
     deep = [path for path, kind in history.order if kind.startswith(("Linear", "Dense", "Conv"))]
@@ -42,7 +40,7 @@ def find(history: History) -> Iterable[Finding]:
     # Any of them may be the first without: the middle one is of the part that is repeated.
     middle = deep[len(deep) // 2]
     layer = history.layer(middle)
-    yield Finding(
+    yield TrainingFinding(
         "normalization_missing",
         0,
         f"Over {len(deep)} layers without normalization the spread of the signal goes from "

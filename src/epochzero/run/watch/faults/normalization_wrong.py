@@ -12,15 +12,13 @@ from epochzero.run.watch.faults._signals import (
     is_classifier,
     normalizations,
 )
-from epochzero.run.watch.history import History, Iteration, Layer
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.history import Iteration, ModelLayer, TrainingHistory
+from epochzero.run.watch.model import TrainingFinding
 
 _FEW = 3
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Settings of batch normalization, the size of its batches, and evaluations that break with it."""
     layers = [
         layer
@@ -54,7 +52,7 @@ def find(history: History) -> Iterable[Finding]:
                        "It is the last layer: the loss sees scaled numbers only.", 0.72)  # fmt: skip
 
 
-def _doubt(layer: Layer) -> tuple[str, float]:
+def _doubt(layer: ModelLayer) -> tuple[str, float]:
     momentum, eps = layer.settings.get("momentum"), layer.settings.get("eps")
     if isinstance(momentum, int | float) and not isinstance(momentum, bool):
         if momentum >= 0.8:
@@ -71,14 +69,14 @@ def _doubt(layer: Layer) -> tuple[str, float]:
     return "", 0.0
 
 
-def _is_flat(seen: Iteration | None, layer: Layer) -> bool:
+def _is_flat(seen: Iteration | None, layer: ModelLayer) -> bool:
     """Whether there is nothing but the examples to take statistics of."""
     shape = seen.layers.get(layer.path, {}).get("shape", ()) if seen else ()
     return len(shape) == 2
 
 
-def _finding(layer: Layer, text: str, confidence: float) -> Finding:
-    return Finding(
+def _finding(layer: ModelLayer, text: str, confidence: float) -> TrainingFinding:
+    return TrainingFinding(
         "normalization_wrong", 0, f"{layer.kind} {layer.path}: {text}", layer=layer.path,
         place=layer.place, confidence=confidence,
         fix="Use batches of 16 and more, or GroupNorm or LayerNorm; leave momentum at 0.1 and epsilon at 1e-5.",

@@ -8,17 +8,15 @@ import numpy as np
 
 from epochzero.run.watch.faults._signals import OF_CLASSES, accuracy_gap, classes
 from epochzero.run.watch.faults._text import percent
-from epochzero.run.watch.history import History, Record
+from epochzero.run.watch.history import Record, TrainingHistory
 from epochzero.run.watch.lines import order_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _LOOKS = 6
 _BATCH = 4
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """How often the label changes from example to example, beside how often it would by chance."""
     yield from _never_seen(history)
     looked = [
@@ -37,7 +35,7 @@ def find(history: History) -> Iterable[Finding]:
     changes = float(np.mean([one["changes"] for one in looked]))
     if expected < 0.1 or changes > 0.35 * expected or _variety(looked) > 0.7 * expected:
         return
-    yield Finding(
+    yield TrainingFinding(
         "not_shuffled",
         0,
         f"From one example to the next the label changes in {percent(changes)} of cases; in shuffled "
@@ -61,7 +59,7 @@ def _variety(looked: Sequence[Record]) -> float:
     return float(np.mean(found)) if found else 0.0
 
 
-def _never_seen(history: History) -> Iterable[Finding]:
+def _never_seen(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Classes that the model has outputs for and the training no examples, and evaluations that fail."""
     seen = [one for one in history.iterations if one.loss_function in OF_CLASSES]
     shares, gap = classes(history), accuracy_gap(history)
@@ -73,7 +71,7 @@ def _never_seen(history: History) -> Iterable[Finding]:
     rows = {row for one in seen for t in one.inputs[:1] for row in t.get("rows", ())}
     if not absent or outputs > 50 or examples < 20 * outputs or len(rows) < 20 * outputs:
         return
-    yield Finding(
+    yield TrainingFinding(
         "not_shuffled",
         0,
         f"The training has no example of class {absent[0]} of {outputs}, and evaluations are {percent(gap)} worse: "

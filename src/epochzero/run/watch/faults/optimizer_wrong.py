@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import course, goes_wrong
-from epochzero.run.watch.history import History, Record
+from epochzero.run.watch.history import Record, TrainingHistory
 from epochzero.run.watch.lines import place_of, setting_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Settings far from any that works: they need no effect to be doubted, and one to be sure."""
     bad = course(history) is not None and goes_wrong(history)
     for record in history.optimizers:
         for group in record.get("groups", ())[:1]:
             for keyword, text, fix in _doubts(record["class"], group, _is_in_batches(history)):
-                yield Finding(
+                yield TrainingFinding(
                     "optimizer_wrong",
                     0,
                     f"{record['class']} has {text}.",
@@ -31,7 +29,7 @@ def find(history: History) -> Iterable[Finding]:
                 )  # fmt: skip
 
 
-def _is_in_batches(history: History) -> bool:
+def _is_in_batches(history: TrainingHistory) -> bool:
     """Whether an iteration is of a part of the data."""
     if history.loaders:
         return any((one["examples"] or 0) > (one["batch_size"] or 1) for one in history.loaders)

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import overfits
-from epochzero.run.watch.history import History
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.history import TrainingHistory
+from epochzero.run.watch.model import TrainingFinding
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """What the evaluations say beside the training."""
     gap = overfits(history)
     if gap is None:
         return
-    yield Finding(
+    yield TrainingFinding(
         "overfitting",
         gap.since,
         f"{gap.text[0].upper()}{gap.text[1:]}",

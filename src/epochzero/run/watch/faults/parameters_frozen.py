@@ -6,14 +6,12 @@ import math
 from collections.abc import Iterable, Mapping
 
 from epochzero.run.watch.faults._signals import does_well
-from epochzero.run.watch.history import History, Parameter
+from epochzero.run.watch.history import Parameter, TrainingHistory
 from epochzero.run.watch.lines import frozen_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Weights that nothing changes while others are trained, and that nobody trained before."""
     if len(history.iterations) < 4 or not history.optimizers:
         return
@@ -62,7 +60,7 @@ def find(history: History) -> Iterable[Finding]:
             continue
         one = found[0]
         more = f", like {len(found) - 1} more" if len(found) > 1 else ""
-        yield Finding(
+        yield TrainingFinding(
             "parameters_frozen",
             0,
             f"{one.name} {text}{more}.",
@@ -78,7 +76,7 @@ def find(history: History) -> Iterable[Finding]:
         return
 
 
-def _is_called(history: History, parameter: Parameter) -> bool:
+def _is_called(history: TrainingHistory, parameter: Parameter) -> bool:
     """Whether its layer takes part in the training; a copy for evaluations does not."""
     return any(parameter.layer in one.layers for one in history.iterations[:50])
 
@@ -87,7 +85,7 @@ def _is_nothing(gradient: Mapping[str, float] | None) -> bool:
     return gradient is None or gradient.get("largest", 0.0) == 0
 
 
-def _was_trained(history: History, frozen: list[Parameter]) -> bool:
+def _was_trained(history: TrainingHistory, frozen: list[Parameter]) -> bool:
     """Whether they changed earlier in this very process, or do not look like a beginning."""
     return any(
         one.parameters.get(parameter.name, {}).get("update", {}).get("rms", 0.0) > 0
@@ -96,7 +94,7 @@ def _was_trained(history: History, frozen: list[Parameter]) -> bool:
     )
 
 
-def _has_gradient(history: History, parameter: Parameter) -> bool:
+def _has_gradient(history: TrainingHistory, parameter: Parameter) -> bool:
     return any(
         not _is_nothing(one.parameters.get(parameter.name, {}).get("gradient"))
         for one in history.iterations

@@ -12,11 +12,9 @@ from epochzero.run.watch.faults._signals import (
     evaluations_are_worse,
     is_augmented,
 )
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines import preprocessing_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _APART = 2.5
 _FAR = 10.0
@@ -24,7 +22,7 @@ _OTHER_SHARE = 0.4
 """A class that is this much more frequent in the inspected batches than in the training."""
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Mean and spread of the inputs in training and in evaluations."""
     trained = [one.inputs[0] for one in history.iterations if one.inputs]
     tested = [one.inputs[0] for one in evaluations(history) if one.inputs]
@@ -42,7 +40,7 @@ def find(history: History) -> Iterable[Finding]:
     ratio = max(spread, 1e-9) / max(width, 1e-9)
     if not shifted and (1 / _APART < ratio < _APART or (ratio > 1 and is_augmented(history))):
         return
-    yield Finding(
+    yield TrainingFinding(
         "preprocessing_mismatch",
         evaluations(history)[0].iteration,
         f"Inputs of the training have mean {mean:.3g} and spread {spread:.3g}, those of the "
@@ -56,7 +54,7 @@ def find(history: History) -> Iterable[Finding]:
     )  # fmt: skip
 
 
-def _are_comparable(history: History) -> bool:
+def _are_comparable(history: TrainingHistory) -> bool:
     """Whether the inspected batches of the evaluations have the classes of the training: the first one of sorted data
     has one of them only, whose examples differ from the others.
     """
@@ -75,7 +73,7 @@ def _are_comparable(history: History) -> bool:
     )
 
 
-def _confidence(history: History, shift: float, ratio: float) -> float:
+def _confidence(history: TrainingHistory, shift: float, ratio: float) -> float:
     """Other data are no other preparation: it must be far apart, or do harm."""
     worse, far = evaluations_are_worse(history), shift > 1 or not 0.4 < ratio < 2.5
     if worse is False:

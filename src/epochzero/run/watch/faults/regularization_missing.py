@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import overfits, weight_decay
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines import place_of, setting_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """A gap to the evaluations, without dropout, weight decay or augmentation."""
     gap = overfits(history)
     if gap is None:
@@ -23,7 +21,7 @@ def find(history: History) -> Iterable[Finding]:
     decay = weight_decay(history)
     held_back = bool(dropout) or decay >= 1e-3
     first = next(iter(history.optimizers), None)
-    yield Finding(
+    yield TrainingFinding(
         "regularization_missing",
         gap.since,
         f"{gap.text[0].upper()}{gap.text[1:]} There is {'dropout' if dropout else 'no dropout'} and a "

@@ -6,16 +6,14 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import course, does_well, weight_decay, weights
 from epochzero.run.watch.faults._text import percent
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines import decay_place, penalty_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _SHRUNK = 0.6
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Weights that shrink together while the loss stays, or a weight decay that must do so."""
     found = course(history)
     if found is None or does_well(history) or len(history.iterations) < 8:
@@ -33,7 +31,7 @@ def find(history: History) -> Iterable[Finding]:
     shrunk = [ratio for ratio in left.values() if ratio < _SHRUNK]
     if not left or len(shrunk) < 0.6 * len(left) or max(left.values()) > 1.2:
         return
-    yield Finding(
+    yield TrainingFinding(
         "regularization_too_strong",
         0,
         f"Weights have shrunk to {percent(sum(left.values()) / len(left))} of their size, with a weight decay "

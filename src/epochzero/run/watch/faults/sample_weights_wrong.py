@@ -13,22 +13,20 @@ from epochzero.run.watch.faults._signals import (
     train_accuracy,
 )
 from epochzero.run.watch.faults._text import percent
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines import loss_place, place_of
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _APART = 1000.0
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Class weights that are zero or far apart; a loss that is zero while nothing was learned."""
     for loss in history.losses:
         weight = loss.get("weight") or []
         numbers = [float(value) for value in weight]
         if numbers and (min(numbers) <= 0 or max(numbers) > _APART * min(numbers)):
-            yield Finding(
+            yield TrainingFinding(
                 "sample_weights_wrong",
                 0,
                 f"The weights of the classes go from {min(numbers):g} to {max(numbers):g}.",
@@ -55,7 +53,7 @@ def find(history: History) -> Iterable[Finding]:
         and found.fall > 0.5
         and accuracy < min(0.8, most + 0.05)
     ):
-        yield Finding(
+        yield TrainingFinding(
             "sample_weights_wrong",
             0,
             f"The loss is {found.end:.3g}, far below the {chance:.3g} of guessing, and only {percent(accuracy)} "
@@ -67,7 +65,7 @@ def find(history: History) -> Iterable[Finding]:
             causes=("loss_vanishing", "underfitting", "loss_oscillating", "loss_plateau"),
         )
     elif found and found.start == found.end == 0 and (accuracy is None or accuracy < 0.9):
-        yield Finding(
+        yield TrainingFinding(
             "sample_weights_wrong",
             0,
             "The loss is exactly zero from the first iteration on.",
@@ -78,7 +76,7 @@ def find(history: History) -> Iterable[Finding]:
         )
 
 
-def _divided_by_nothing(history: History) -> Iterable[Finding]:
+def _divided_by_nothing(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """A loss that is no number, since the weights by whose sum it is divided are all zero."""
     for record in history.nonfinite:
         for operator in record.get("operators", ()):
@@ -88,7 +86,7 @@ def _divided_by_nothing(history: History) -> Iterable[Finding]:
                 and divisor.get("zeros", 0) > 0
                 and operator["depth"] <= 3
             ):
-                yield Finding(
+                yield TrainingFinding(
                     "sample_weights_wrong",
                     int(record["iteration"]),
                     "The loss is divided by a sum that is zero: no example has a weight.",

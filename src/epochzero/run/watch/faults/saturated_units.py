@@ -6,16 +6,14 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import does_well, saturation
 from epochzero.run.watch.faults._text import percent
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines import activation_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _SHARE = 0.6
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Of sigmoids and the like within the model, the share at their ends."""
     if does_well(history):
         return
@@ -25,7 +23,7 @@ def find(history: History) -> Iterable[Finding]:
         share = saturation(history, path)
         if share > _SHARE:
             layer = history.layer(path)
-            yield Finding(
+            yield TrainingFinding(
                 "saturated_units",
                 0,
                 f"{percent(share)} of what {path} gives is at the flat ends of {kind}.",

@@ -7,16 +7,14 @@ from collections.abc import Iterable
 import numpy as np
 
 from epochzero.run.watch.faults._signals import course, does_well, first_bad, looked
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines import schedule_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _EARLY = 0.6
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """A rate that is as good as zero while much of the training is to come, or grows without end."""
     # What came before is another phase, such as a search for the rate.
     began = history.loss[0, 0] if len(history.loss) else 0
@@ -37,7 +35,7 @@ def find(history: History) -> Iterable[Finding]:
     stays = len(gone) > 0.5 * max(1, int((after[:, 0] >= gone[0, 0]).sum())) if len(gone) else False
     # A rate that follows the loss is gone because the loss stands still.
     if stays and gone[0, 0] < _EARLY * planned and not does_well(history) and "Plateau" not in kind:
-        yield Finding(
+        yield TrainingFinding(
             "schedule_wrong",
             int(gone[0, 0]),
             f"{kind} took the learning rate from {rates[peak, 1]:.2g} to {gone[0, 1]:.1g} by iteration "
@@ -52,7 +50,7 @@ def find(history: History) -> Iterable[Finding]:
         )
     grown = rates[-1, 1] > 10 * rates[0, 1] and rates[-1, 1] >= rates[peak, 1] * 0.99
     if grown and (not found.finite or found.end > 1.5 * found.best + 1e-9):
-        yield Finding(
+        yield TrainingFinding(
             "schedule_wrong",
             first_bad(history),
             f"{kind} raises the learning rate from {rates[0, 1]:.2g} to {rates[-1, 1]:.2g}, and the "

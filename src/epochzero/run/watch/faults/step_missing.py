@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines import backward_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _LOOKS = 3
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Backward passes without a step, though there is an optimizer, and weights that stay."""
     looked = [one for one in history.iterations if one.backwards]
     if len(looked) < _LOOKS or not history.optimizers or any(one.stepped for one in looked):
@@ -25,7 +23,7 @@ def find(history: History) -> Iterable[Finding]:
     )
     if updated:
         return
-    yield Finding(
+    yield TrainingFinding(
         "step_missing",
         0,
         f"{history.count} iterations of backward passes, and no optimizer has stepped.",

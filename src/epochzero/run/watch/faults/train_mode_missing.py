@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines import loop_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _MODES = ("Dropout", "BatchNorm", "InstanceNorm", "AlphaDropout", "FeatureAlphaDropout")
 _LOOKS = 3
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Iterations in evaluation mode, of a model that has layers for which that matters."""
     matters = [
         layer
@@ -28,7 +26,7 @@ def find(history: History) -> Iterable[Finding]:
         return
     kinds = ", ".join(sorted({layer.kind for layer in matters}))
     began = len(off) < len(history.iterations)
-    yield Finding(
+    yield TrainingFinding(
         "train_mode_missing",
         off[0].number,
         f"From iteration {off[0].number} on the model trains in evaluation mode: {kinds} do nothing, "

@@ -6,22 +6,20 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import does_well, relative_updates
 from epochzero.run.watch.faults._text import percent
-from epochzero.run.watch.history import History
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.history import TrainingHistory
+from epochzero.run.watch.model import TrainingFinding
 
 _LARGE = 0.3
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Update beside weight, in the median over the iterations looked at."""
     updates = relative_updates(history)
     name = max(updates, key=lambda name: updates[name], default="")
     if not name or updates[name] < _LARGE or does_well(history):
         return
     layer = history.layer(name.rpartition(".")[0])
-    yield Finding(
+    yield TrainingFinding(
         "updates_too_large",
         0,
         f"A step changes {name} by {percent(updates[name])} of its size.",

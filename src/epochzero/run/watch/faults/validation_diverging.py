@@ -6,15 +6,13 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import course, evaluations
 from epochzero.run.watch.faults._text import percent
-from epochzero.run.watch.history import History
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.history import TrainingHistory
+from epochzero.run.watch.model import TrainingFinding
 
 _WORSE = 1.5
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """An evaluation loss that has grown since its best, while the training loss has fallen."""
     found = course(history)
     losses = [(one.iteration, one.loss) for one in evaluations(history) if one.loss is not None]
@@ -22,7 +20,7 @@ def find(history: History) -> Iterable[Finding]:
         return
     since, best = min(losses, key=lambda pair: pair[1])
     if losses[-1][1] > _WORSE * best and since < losses[-1][0]:
-        yield Finding(
+        yield TrainingFinding(
             "validation_diverging",
             since,
             f"The evaluation loss was {best:.4g} at iteration {since} and is {losses[-1][1]:.4g}; the "

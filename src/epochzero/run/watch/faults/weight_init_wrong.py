@@ -6,11 +6,9 @@ import math
 from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import course, does_well, fan_in, weights
-from epochzero.run.watch.history import History, Parameter
+from epochzero.run.watch.history import Parameter, TrainingHistory
 from epochzero.run.watch.lines import initialization_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _LARGE = 4.0
 _SMALL = 0.05
@@ -26,7 +24,7 @@ _CAUSES = (
 )  # fmt: skip
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """The values of weights at the beginning, beside how many numbers a unit sums up."""
     known = [one for one in weights(history) if one.trainable and "std" in one.values]
     # Low-rank additions and gates begin at nothing on purpose, beside weights that do not.
@@ -67,7 +65,7 @@ def find(history: History) -> Iterable[Finding]:
             scale=_scale(one),
             fan=fan_in(one),
         )
-        yield Finding(
+        yield TrainingFinding(
             "weight_init_wrong",
             0,
             f"{one.name} {told}.",
@@ -81,7 +79,7 @@ def find(history: History) -> Iterable[Finding]:
         return
 
 
-def _has_grown(history: History, parameter: Parameter) -> bool:
+def _has_grown(history: TrainingHistory, parameter: Parameter) -> bool:
     """Whether weights that began at next to nothing have left it."""
     series = history.parameter_series(parameter.name, "weight", "rms")
     if len(series) < 2 or _scale(parameter) >= _SMALL:
@@ -94,7 +92,7 @@ def _scale(parameter: Parameter) -> float:
     return parameter.values["rms"] * math.sqrt(fan_in(parameter))
 
 
-def _large_embeddings(history: History) -> list[Parameter]:
+def _large_embeddings(history: TrainingHistory) -> list[Parameter]:
     """Tables of vectors; usual ones begin with a spread of at most 1."""
     kinds = {layer.path: layer.kind for layer in history.layers}
     return [

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines import backward_place
-from epochzero.run.watch.model import Finding
-
-__all__ = ["find"]
+from epochzero.run.watch.model import TrainingFinding
 
 _LOOKS = 3
 
 
-def find(history: History) -> Iterable[Finding]:
+def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """After a step, gradients should be gone before one of the backward passes of an iteration."""
     if not any(one.stepped for one in history.iterations):
         return
@@ -24,7 +22,7 @@ def find(history: History) -> Iterable[Finding]:
             continue
         first = left[0]
         name = first.before[number]["name"]
-        yield Finding(
+        yield TrainingFinding(
             "zero_grad_missing",
             first.number,
             f"When the backward pass of iteration {first.number} begins, {name} still has the gradient "

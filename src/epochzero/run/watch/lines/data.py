@@ -6,45 +6,33 @@ import ast
 import re
 from collections.abc import Callable
 
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines.loss import backward_loss, is_model, model_call, reached
 from epochzero.run.watch.lines.program import (
     EACH,
     Function,
-    Program,
+    ParsedFile,
     Use,
     argument,
     last_name,
     parsed,
 )
 from epochzero.run.watch.lines.settings import origin, place_of, setting_place
-from epochzero.run.watch.model import Place
-
-__all__ = [
-    "classes_place",
-    "drawn_place",
-    "duplication_place",
-    "input_place",
-    "label_place",
-    "order_place",
-    "preprocessing_place",
-    "size_place",
-    "split_place",
-]
+from epochzero.run.watch.model import SourceLine
 
 _SCALES = re.compile(r"log\d*p?|exp|sqrt|transform|normalize|standardi[sz]e|scale|fit_transform|clip|clamp|div_?|mul_?|sub_?|add_?")  # fmt: skip
 _RANDOM = re.compile(r"rand|permut|shuffle|noise|flip|roll|rotat|crop|jitter|mix|choice|erase|cutout|augment|transform")  # fmt: skip
 _REPEATS = re.compile(r"repeat|tile|expand|choices?|randint|cycle|cat|concatenate")
 _ORDERS = re.compile(r"arange|range|argsort|sort|sorted|linspace")
-Step = tuple[Program, Use]
+Step = tuple[ParsedFile, Use]
 
 
-def input_place(history: History) -> Place | None:
+def input_place(history: TrainingHistory) -> SourceLine | None:
     """The line that last changed the numbers of the inputs, else where they became tensors or came from."""
     return _changed(_inputs(history), _is_unsafe, _is_in_place, _is_scaled, _is_tensor)
 
 
-def label_place(history: History, *, order: bool = False) -> Place | None:
+def label_place(history: TrainingHistory, *, order: bool = False) -> SourceLine | None:
     """The line that last changed the numbers of the labels; of their order, that last drew or chose them."""
     uses = _targets(history)
     if order:
@@ -54,7 +42,7 @@ def label_place(history: History, *, order: bool = False) -> Place | None:
     return _changed(uses, _is_scaled, _is_in_place, _is_tensor)
 
 
-def classes_place(history: History) -> Place | None:
+def classes_place(history: TrainingHistory) -> SourceLine | None:
     """The line that chose which examples there are of each class."""
     uses = _targets(history)
     place = _changed(uses, _is_in_place, rest=False)
@@ -66,7 +54,7 @@ def classes_place(history: History) -> Place | None:
     return program.place(origin(program, index) if index is not None else use.node)
 
 
-def size_place(history: History) -> Place | None:
+def size_place(history: TrainingHistory) -> SourceLine | None:
     """The line that says how many examples there are."""
     for program, use in _inputs(history):
         if isinstance(use.node, ast.Call) and program.defined(use.node) is not None:
@@ -77,12 +65,12 @@ def size_place(history: History) -> Place | None:
     return _changed(_inputs(history), _is_cut)
 
 
-def duplication_place(history: History) -> Place | None:
+def duplication_place(history: TrainingHistory) -> SourceLine | None:
     """The line that repeats examples."""
     return _changed(_chosen_by(_inputs(history)), _is_repeated)
 
 
-def order_place(history: History) -> Place | None:
+def order_place(history: TrainingHistory) -> SourceLine | None:
     """The line that says in which order examples are drawn."""
     in_order = [one for one in history.loaders if one["sampler"] == "SequentialSampler"]
     if in_order:
@@ -90,13 +78,13 @@ def order_place(history: History) -> Place | None:
     return _changed(_chosen_by(_inputs(history)), _is_ordered)
 
 
-def split_place(history: History) -> Place | None:
+def split_place(history: TrainingHistory) -> SourceLine | None:
     """The line that chose the examples which are evaluated on."""
     uses = _evaluated(history)
     return _changed(uses[::-1], _is_chosen) if uses else None
 
 
-def drawn_place(history: History) -> Place | None:
+def drawn_place(history: TrainingHistory) -> SourceLine | None:
     """The line that augments examples."""
     uses = _inputs(history)
     for program, use in uses:
@@ -108,7 +96,7 @@ def drawn_place(history: History) -> Place | None:
     return _changed(within, _is_drawn, rest=False) or _changed(uses, _is_drawn)
 
 
-def preprocessing_place(history: History) -> Place | None:
+def preprocessing_place(history: TrainingHistory) -> SourceLine | None:
     """The line that changes inputs of the training and not of the evaluations, or the other way round."""
     trained, tested = _inputs(history), _evaluated(history)
     known = {use.node for _, use in tested}, {use.node for _, use in trained}
@@ -121,8 +109,8 @@ def preprocessing_place(history: History) -> Place | None:
 
 
 def _changed(
-    uses: list[Step], *tests: Callable[[Program, Use], bool], rest: bool = True
-) -> Place | None:
+    uses: list[Step], *tests: Callable[[ParsedFile, Use], bool], rest: bool = True
+) -> SourceLine | None:
     """The first step that passes the first test that any passes; else the last but names."""
     for test in tests:
         for program, use in uses:
@@ -132,17 +120,17 @@ def _changed(
     return made[-1][0].place(made[-1][1].node) if rest and made else None
 
 
-def _is_in_place(_: Program, use: Use) -> bool:
+def _is_in_place(_: ParsedFile, use: Use) -> bool:
     return use.changes is not None
 
 
-def _is_scaled(_: Program, use: Use) -> bool:
+def _is_scaled(_: ParsedFile, use: Use) -> bool:
     if isinstance(use.node, ast.Call):
         return bool(_SCALES.fullmatch(last_name(use.node.func)))
     return isinstance(use.node, ast.BinOp | ast.AugAssign)
 
 
-def _is_unsafe(_: Program, use: Use) -> bool:
+def _is_unsafe(_: ParsedFile, use: Use) -> bool:
     if isinstance(use.node, ast.Name | ast.Attribute | ast.Constant):
         return False
     words = re.findall(
@@ -151,17 +139,17 @@ def _is_unsafe(_: Program, use: Use) -> bool:
     return bool(words)
 
 
-def _is_tensor(_: Program, use: Use) -> bool:
+def _is_tensor(_: ParsedFile, use: Use) -> bool:
     name = last_name(use.node) if isinstance(use.node, ast.Call) else ""
     return name in ("tensor", "as_tensor", "from_numpy", "Tensor", "FloatTensor", "ToTensor")
 
 
-def _is_drawn(_: Program, use: Use) -> bool:
+def _is_drawn(_: ParsedFile, use: Use) -> bool:
     names = [last_name(one.func) for one in ast.walk(use.node) if isinstance(one, ast.Call)]
     return any(_RANDOM.search(name.lower()) and "split" not in name for name in names)
 
 
-def _is_chosen(program: Program, use: Use) -> bool:
+def _is_chosen(program: ParsedFile, use: Use) -> bool:
     """Whether a step takes some of the examples, and not each in a loop."""
     if isinstance(use.node, ast.Call):
         return last_name(use.node.func) in ("train_test_split", "random_split", "Subset")
@@ -175,16 +163,16 @@ def _is_chosen(program: Program, use: Use) -> bool:
     )
 
 
-def _is_cut(_: Program, use: Use) -> bool:
+def _is_cut(_: ParsedFile, use: Use) -> bool:
     index = _index(use.node)
     return isinstance(index, ast.Slice) and isinstance(index.upper, ast.Constant)
 
 
-def _is_repeated(_: Program, use: Use) -> bool:
+def _is_repeated(_: ParsedFile, use: Use) -> bool:
     return isinstance(use.node, ast.Call) and bool(_REPEATS.match(last_name(use.node.func)))
 
 
-def _is_ordered(_: Program, use: Use) -> bool:
+def _is_ordered(_: ParsedFile, use: Use) -> bool:
     return isinstance(use.node, ast.Call) and bool(_ORDERS.fullmatch(last_name(use.node.func)))
 
 
@@ -192,7 +180,7 @@ def _index(node: ast.AST) -> ast.expr | None:
     return node.slice if isinstance(node, ast.Subscript) else None
 
 
-def _function_name(program: Program, use: Use) -> str:
+def _function_name(program: ParsedFile, use: Use) -> str:
     function = program.function(use.node)
     return function.name if function else ""
 
@@ -208,7 +196,7 @@ def _chosen_by(uses: list[Step]) -> list[Step]:
     return found
 
 
-def _inputs(history: History) -> list[Step]:
+def _inputs(history: TrainingHistory) -> list[Step]:
     """What the model was given in the training, back to where it came from."""
     found = backward_loss(history)
     call = model_call(*found) if found else None
@@ -217,7 +205,7 @@ def _inputs(history: History) -> list[Step]:
     return _of_loader(history, 0)
 
 
-def _targets(history: History) -> list[Step]:
+def _targets(history: TrainingHistory) -> list[Step]:
     """What the loss was given to compare with, back to where it came from."""
     records = sorted(history.losses, key=lambda one: bool(one.get("evaluating")))
     place = next(map(place_of, records), None)
@@ -237,7 +225,7 @@ def _targets(history: History) -> list[Step]:
     return _of_loader(history, 1)
 
 
-def _evaluated(history: History) -> list[Step]:
+def _evaluated(history: TrainingHistory) -> list[Step]:
     """What the model was given in the first evaluation, back to where it came from."""
     place = next((one.place for one in history.evaluations if one.place), None)
     program = parsed(place.path) if place else None
@@ -247,7 +235,7 @@ def _evaluated(history: History) -> list[Step]:
     return []
 
 
-def _steps(history: History, program: Program, use: Use, number: int) -> list[Step]:
+def _steps(history: TrainingHistory, program: ParsedFile, use: Use, number: int) -> list[Step]:
     """The lineage of a value; where it ends at a parameter, as in a trainer's method, that of the loader."""
     found = [(program, one) for one in program.lineage(use)]
     last = found[-1][1].node
@@ -256,7 +244,7 @@ def _steps(history: History, program: Program, use: Use, number: int) -> list[St
     return found
 
 
-def _of_loader(history: History, number: int) -> list[Step]:
+def _of_loader(history: TrainingHistory, number: int) -> list[Step]:
     place = next(map(place_of, history.loaders), None)
     program = parsed(place.path) if place else None
     for call in reversed(program.calls(place.line)) if program and place else ():

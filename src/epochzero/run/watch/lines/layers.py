@@ -6,25 +6,17 @@ import ast
 import re
 from collections.abc import Iterator
 
-from epochzero.run.watch.history import History, Layer, Parameter
+from epochzero.run.watch.history import ModelLayer, Parameter, TrainingHistory
 from epochzero.run.watch.lines.loss import backward_loss, reached
-from epochzero.run.watch.lines.program import Program, Use, last_name, parsed
+from epochzero.run.watch.lines.program import ParsedFile, Use, last_name, parsed
 from epochzero.run.watch.lines.settings import origin, place_of
-from epochzero.run.watch.model import Place
-
-__all__ = [
-    "activation_place",
-    "frozen_place",
-    "initialization_place",
-    "output_place",
-    "precision_place",
-]
+from epochzero.run.watch.model import SourceLine
 
 _HALF = re.compile(r"\.half\(|autocast\(|float16|bfloat16|\bfp16|\bbf16")
 _ACTIVATIONS = ("softmax", "log_softmax", "sigmoid", "logsigmoid", "tanh", "relu", "exp")
 
 
-def activation_place(layer: Layer | None, path: str) -> Place | None:
+def activation_place(layer: ModelLayer | None, path: str) -> SourceLine | None:
     """The line of an activation: of a function (``path:relu``) its call beside the layer before it."""
     name = path.partition(":")[2]
     if layer is None or layer.place is None or not name:
@@ -41,7 +33,7 @@ def activation_place(layer: Layer | None, path: str) -> Place | None:
     return program.place(found[-1]) if found else layer.place
 
 
-def output_place(history: History, path: str) -> Place | None:
+def output_place(history: TrainingHistory, path: str) -> SourceLine | None:
     """The line of the last activation; where no layer or function of the model is one, of that before the loss.
 
     Where there is none at all, the line of the last layer.
@@ -56,7 +48,7 @@ def output_place(history: History, path: str) -> Place | None:
     return next((layer.place for layer in layers if layer is not None), None)
 
 
-def initialization_place(history: History, parameter: Parameter) -> Place | None:
+def initialization_place(history: TrainingHistory, parameter: Parameter) -> SourceLine | None:
     """The line that gave a parameter its first values by hand, else the one that made its layer."""
     layer = history.layer(parameter.layer)
     if layer is None or layer.place is None:
@@ -73,7 +65,7 @@ def initialization_place(history: History, parameter: Parameter) -> Place | None
     return program.place(_chosen(program, node))
 
 
-def _filled(program: Program) -> Iterator[tuple[ast.AST, ast.expr]]:
+def _filled(program: ParsedFile) -> Iterator[tuple[ast.AST, ast.expr]]:
     """Statements that change a parameter, and the parameter."""
     for node in program.nodes:
         if isinstance(node, ast.Call) and last_name(node.func).endswith("_"):
@@ -93,7 +85,7 @@ def _words(node: ast.AST) -> set[str]:
     return {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
 
 
-def _fit(program: Program, node: ast.AST, target: ast.expr, layer: Layer, name: str) -> int:
+def _fit(program: ParsedFile, node: ast.AST, target: ast.expr, layer: ModelLayer, name: str) -> int:
     """How surely a statement changes this parameter: 0 for not, 3 where it names the layer."""
     while isinstance(target, ast.Subscript) or (
         isinstance(target, ast.Attribute) and target.attr in ("data", "grad")
@@ -119,7 +111,7 @@ def _fit(program: Program, node: ast.AST, target: ast.expr, layer: Layer, name: 
     return int(not kinds) or 2 * any(layer.kind in test for test in kinds)
 
 
-def _is_let_through(program: Program, node: ast.AST, name: str) -> bool:
+def _is_let_through(program: ParsedFile, node: ast.AST, name: str) -> bool:
     """Whether a parameter of this name passes the conditions about names around a statement."""
     own, other = ("weight", "bias") if name.endswith("weight") else ("bias", "weight")
     return all(
@@ -128,7 +120,7 @@ def _is_let_through(program: Program, node: ast.AST, name: str) -> bool:
     )
 
 
-def _guards(program: Program, node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
+def _guards(program: ParsedFile, node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
     """The conditions around a statement, and whether it is what is done otherwise."""
     inner = node
     for one in program.around(node):
@@ -137,7 +129,7 @@ def _guards(program: Program, node: ast.AST) -> Iterator[tuple[ast.expr, bool]]:
         inner = one
 
 
-def _chosen(program: Program, node: ast.AST) -> ast.AST:
+def _chosen(program: ParsedFile, node: ast.AST) -> ast.AST:
     """The number that was written for an initial value, where it has a name of its own; else the statement."""
     given = (
         [*node.args[1:], *(k.value for k in node.keywords)] if isinstance(node, ast.Call) else []
@@ -149,7 +141,7 @@ def _chosen(program: Program, node: ast.AST) -> ast.AST:
     return node
 
 
-def frozen_place(history: History, parameter: Parameter) -> Place | None:
+def frozen_place(history: TrainingHistory, parameter: Parameter) -> SourceLine | None:
     """The line that keeps a parameter from being trained."""
     layer = history.layer(parameter.layer)
     made = layer.place if layer else None
@@ -162,7 +154,7 @@ def frozen_place(history: History, parameter: Parameter) -> Place | None:
     return made
 
 
-def _detaches(program: Program, node: ast.AST) -> bool:
+def _detaches(program: ParsedFile, node: ast.AST) -> bool:
     """Whether a node cuts off gradients within a model, or of what is no mere number to print."""
     if not isinstance(node, ast.Call) or last_name(node.func) not in (
         "detach",
@@ -191,16 +183,16 @@ def _freezes(node: ast.AST) -> bool:
     return stored or (isinstance(node, ast.keyword) and node.arg == "requires_grad")
 
 
-def precision_place(history: History) -> Place | None:
+def precision_place(history: TrainingHistory) -> SourceLine | None:
     """The line that chose half precision."""
     for program in filter(None, map(parsed, _files(history))):
         for number, text in enumerate(program.lines, 1):
             if _HALF.search(text.partition("#")[0]):
-                return Place(program.path, number, text.strip()[:200])
+                return SourceLine(program.path, number, text.strip()[:200])
     return None
 
 
-def _files(history: History) -> list[str]:
+def _files(history: TrainingHistory) -> list[str]:
     """The user's files that records tell of."""
     records = (*history.optimizers, *history.losses, *history.backwards, *history.loaders)
     places = [*(layer.place for layer in history.layers), *map(place_of, records)]

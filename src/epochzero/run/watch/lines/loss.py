@@ -6,24 +6,14 @@ import ast
 import re
 from collections.abc import Iterator
 
-from epochzero.run.watch.history import History
-from epochzero.run.watch.lines.program import Program, Use, argument, last_name, parsed
+from epochzero.run.watch.history import TrainingHistory
+from epochzero.run.watch.lines.program import ParsedFile, Use, argument, last_name, parsed
 from epochzero.run.watch.lines.settings import CONVERSIONS, origin, place_of
 from epochzero.run.watch.lines.training import backward_place
-from epochzero.run.watch.model import Place
-
-__all__ = [
-    "backward_loss",
-    "is_model",
-    "loss_place",
-    "maker",
-    "model_call",
-    "penalty_place",
-    "reached",
-]
+from epochzero.run.watch.model import SourceLine
 
 
-def loss_place(history: History, *keywords: str) -> Place | None:
+def loss_place(history: TrainingHistory, *keywords: str) -> SourceLine | None:
     """The line that made the loss, or gave it the first of these settings that it has.
 
     Of a loss that the program computes itself, the line that does.
@@ -44,7 +34,7 @@ def loss_place(history: History, *keywords: str) -> Place | None:
     return place
 
 
-def _own_loss(history: History) -> Place | None:
+def _own_loss(history: TrainingHistory) -> SourceLine | None:
     """The line that computed the loss, before what is done to it in the line of its backward pass."""
     place = backward_place(history)
     found = backward_loss(history)
@@ -64,7 +54,7 @@ def _own_loss(history: History) -> Place | None:
     return program.place(max(returns, key=lambda one: one.lineno, default=earlier[0].node))
 
 
-def penalty_place(history: History) -> Place | None:
+def penalty_place(history: TrainingHistory) -> SourceLine | None:
     """The line that adds up the size of the weights for the loss."""
     place = backward_place(history)
     program = parsed(place.path) if place else None
@@ -76,7 +66,7 @@ def penalty_place(history: History) -> Place | None:
     return place
 
 
-def maker(program: Program | None, call: ast.Call) -> ast.Call | None:
+def maker(program: ParsedFile | None, call: ast.Call) -> ast.Call | None:
     """The call that made what is called, such as ``nn.MSELoss()`` of ``criterion(x, y)``."""
     if isinstance(call.func, ast.Call):
         return call.func
@@ -88,7 +78,7 @@ def maker(program: Program | None, call: ast.Call) -> ast.Call | None:
     return None
 
 
-def backward_loss(history: History) -> tuple[Program, ast.expr] | None:
+def backward_loss(history: TrainingHistory) -> tuple[ParsedFile, ast.expr] | None:
     """The expression whose gradients are asked for."""
     place = backward_place(history)
     program = parsed(place.path) if place else None
@@ -101,7 +91,7 @@ def backward_loss(history: History) -> tuple[Program, ast.expr] | None:
     return None
 
 
-def reached(program: Program, value: ast.expr) -> Iterator[Use]:
+def reached(program: ParsedFile, value: ast.expr) -> Iterator[Use]:
     """A value and what it was computed from, along all names, the nearest first."""
     waiting: list[Use] = [Use(value)]
     seen: set[ast.AST] = set()
@@ -120,7 +110,7 @@ def reached(program: Program, value: ast.expr) -> Iterator[Use]:
 
 
 def model_call(
-    program: Program, value: ast.expr
+    program: ParsedFile, value: ast.expr
 ) -> tuple[ast.Call, dict[ast.AST, ast.Call | int]] | None:
     """The call of a model that a value was computed with."""
     for use in reached(program, value):
@@ -129,7 +119,7 @@ def model_call(
     return None
 
 
-def is_model(program: Program, call: ast.Call) -> bool:
+def is_model(program: ParsedFile, call: ast.Call) -> bool:
     """Whether what is called is an object of the program, and no loss."""
     name = last_name(call.func)
     if re.search(r"loss|criteri|objective|metric", name.lower()) or program.is_of_library(

@@ -7,15 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from epochzero.run.watch.lines.program import last_name, parsed
-from epochzero.run.watch.model import Finding, Place, Watched
-
-__all__ = ["option_given", "with_options"]
+from epochzero.run.watch.model import SourceLine, TrainingFinding, WatchResult
 
 MAKERS = ("add_argument", "option", "Option")
 """What makes an option: of argparse, click and typer."""
 
 
-def with_options(watched: Watched, arguments: Sequence[str]) -> Watched:
+def with_options(watched: WatchResult, arguments: Sequence[str]) -> WatchResult:
     """The verdict, its findings with the options that set their values.
 
     Args:
@@ -32,12 +30,12 @@ def with_options(watched: Watched, arguments: Sequence[str]) -> Watched:
     )
 
 
-def _with_option(finding: Finding, arguments: Sequence[str]) -> Finding:
+def _with_option(finding: TrainingFinding, arguments: Sequence[str]) -> TrainingFinding:
     given = option_given(finding.place, arguments) if finding.place is not None else ""
     return replace(finding, option=given) if given else finding
 
 
-def option_given(place: Place, arguments: Sequence[str]) -> str:
+def option_given(place: SourceLine, arguments: Sequence[str]) -> str:
     """The option that a line makes, as it was given: ``--lr 10``; empty where the line makes none, or it was not."""
     program = parsed(place.path)
     calls = program.calls(place.line) if program is not None else []

@@ -1,6 +1,6 @@
 """A file of the user's source, and where a value in it comes from: parsed, never run.
 
-A value is a `Use`: an expression, with what is taken of it. `Program.behind` goes one step back: from a name to
+A value is a `Use`: an expression, with what is taken of it. `ParsedFile.behind` goes one step back: from a name to
 what it was last given, from a parameter to the argument of a call, from an element of a loader to the data set,
 from what a function returns to its ``return``.
 """
@@ -14,9 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
 
-from epochzero.run.watch.model import Place
-
-__all__ = ["EACH", "Function", "Program", "Use", "argument", "last_name", "parsed"]
+from epochzero.run.watch.model import SourceLine
 
 EACH = "*"
 """In a `Use`: of what is iterated over, an item."""
@@ -58,14 +56,14 @@ class _Store:
 
 
 @lru_cache(maxsize=64)
-def parsed(path: str) -> Program | None:
+def parsed(path: str) -> ParsedFile | None:
     """The file; None where it cannot be read or is no Python."""
     try:
         file = Path(path)
         if not file.is_file() or file.stat().st_size > _LARGEST:
             return None
         text = file.read_text(encoding="utf-8")
-        return Program(path, ast.parse(text), tuple(text.splitlines()))
+        return ParsedFile(path, ast.parse(text), tuple(text.splitlines()))
     except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
         return None
 
@@ -83,7 +81,7 @@ def last_name(node: ast.AST) -> str:
     return ""
 
 
-class Program:
+class ParsedFile:
     """A parsed file.
 
     Args:
@@ -103,11 +101,11 @@ class Program:
 
     # Where things are -------------------------------------------------------------------------------
 
-    def place(self, node: ast.AST) -> Place:
+    def place(self, node: ast.AST) -> SourceLine:
         """The line of a node."""
         number: int = getattr(node, "lineno", 1)
         text = self.lines[number - 1] if number <= len(self.lines) else ""
-        return Place(self.path, number, text.strip()[:200])
+        return SourceLine(self.path, number, text.strip()[:200])
 
     def around(self, node: ast.AST) -> Iterator[ast.AST]:
         """What a node lies in, the innermost first."""
@@ -390,7 +388,7 @@ class Program:
     @staticmethod
     def _item(owner: ast.ClassDef) -> Function | None:
         """What gives an item of a data set."""
-        return Program.method(owner, "__getitem__") or Program.method(owner, "__iter__")
+        return ParsedFile.method(owner, "__getitem__") or ParsedFile.method(owner, "__iter__")
 
     def _returned(
         self, function: Function, call: ast.Call, made: ast.ClassDef | None, use: Use

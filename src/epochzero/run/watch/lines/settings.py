@@ -6,21 +6,10 @@ import ast
 from collections.abc import Iterable
 from dataclasses import replace
 
-from epochzero.run.watch.history import History, Layer, Record
+from epochzero.run.watch.history import ModelLayer, Record, TrainingHistory
 from epochzero.run.watch.lines.options import MAKERS
-from epochzero.run.watch.lines.program import EACH, Program, Use, argument, last_name, parsed
-from epochzero.run.watch.model import Place
-
-__all__ = [
-    "CONVERSIONS",
-    "clipping_place",
-    "decay_place",
-    "origin",
-    "place_of",
-    "schedule_place",
-    "setting_place",
-    "width_place",
-]
+from epochzero.run.watch.lines.program import EACH, ParsedFile, Use, argument, last_name, parsed
+from epochzero.run.watch.model import SourceLine
 
 _MOST = 20
 CONVERSIONS = ("int", "float", "bool", "str", "tuple", "list", "tensor", "as_tensor", "Tensor",
@@ -37,10 +26,10 @@ _SCHEDULE = (
 )
 
 
-def place_of(record: Record | None) -> Place | None:
+def place_of(record: Record | None) -> SourceLine | None:
     """The line that made what a record tells of."""
     found = (record or {}).get("place")
-    return Place(*found) if found else None
+    return SourceLine(*found) if found else None
 
 
 _OF_KERAS = {
@@ -51,8 +40,8 @@ _OF_KERAS = {
 
 
 def setting_place(
-    made: Place | None, keyword: str, position: int | None = None, name: str = ""
-) -> Place | None:
+    made: SourceLine | None, keyword: str, position: int | None = None, name: str = ""
+) -> SourceLine | None:
     """The line that gave a parameter of a call its value: the argument, or what it names.
 
     Follows names, attributes, parameters of functions and their defaults, options of ``argparse``, and
@@ -79,7 +68,7 @@ def setting_place(
     return made
 
 
-def decay_place(history: History) -> Place | None:
+def decay_place(history: TrainingHistory) -> SourceLine | None:
     """The line that set a weight decay: of an optimizer, else the regularizer of a layer of Keras."""
     layer = next((one for one in history.layers if one.settings.get("weight_decay")), None)
     of_optimizer = any(
@@ -90,7 +79,7 @@ def decay_place(history: History) -> Place | None:
     return setting_place(next(map(place_of, history.optimizers), None), "weight_decay")
 
 
-def width_place(layer: Layer) -> Place | None:
+def width_place(layer: ModelLayer) -> SourceLine | None:
     """The line that says how many units a layer has: the second number of all kinds of torch."""
     for keyword in ("out_features", "out_channels", "hidden_size", "embedding_dim"):
         if keyword in layer.settings:
@@ -98,19 +87,19 @@ def width_place(layer: Layer) -> Place | None:
     return layer.place
 
 
-def schedule_place(history: History) -> Place | None:
+def schedule_place(history: TrainingHistory) -> SourceLine | None:
     """The line that gave the last schedule its factor or length."""
     made = place_of(history.schedulers[-1]) if history.schedulers else None
     return _first_setting(made, _SCHEDULE)
 
 
-def clipping_place(history: History) -> Place | None:
+def clipping_place(history: TrainingHistory) -> SourceLine | None:
     """The line that set the limit at which gradients are clipped."""
     made = next(map(place_of, history.clips), None)
     return setting_place(made, "max_norm", 1) or made
 
 
-def _first_setting(made: Place | None, keywords: Iterable[str]) -> Place | None:
+def _first_setting(made: SourceLine | None, keywords: Iterable[str]) -> SourceLine | None:
     program = parsed(made.path) if made else None
     if made is None or program is None:
         return made
@@ -120,7 +109,7 @@ def _first_setting(made: Place | None, keywords: Iterable[str]) -> Place | None:
     return made
 
 
-def _unpacked(program: Program, call: ast.Call, keyword: str) -> ast.expr | None:
+def _unpacked(program: ParsedFile, call: ast.Call, keyword: str) -> ast.expr | None:
     """The value that ``**options``, a ``partial`` or a group of parameters has for a keyword."""
     for given in call.keywords:
         if given.arg is None and (value := _of_key(program, given.value, keyword)) is not None:
@@ -135,7 +124,7 @@ def _unpacked(program: Program, call: ast.Call, keyword: str) -> ast.expr | None
     return None
 
 
-def _of_key(program: Program, mapping: ast.expr, key: str) -> ast.expr | None:
+def _of_key(program: ParsedFile, mapping: ast.expr, key: str) -> ast.expr | None:
     """What a dictionary has for a key; one within another is found by its own."""
     if isinstance(mapping, ast.Subscript):
         mapping = _of_key(program, mapping.value, last_name(mapping)) or mapping
@@ -156,7 +145,7 @@ def _entry(node: ast.AST, key: str) -> ast.expr | None:
     return next((v for k, v in pairs if isinstance(k, ast.Constant) and k.value == key), None)
 
 
-def origin(program: Program, value: ast.expr) -> ast.AST:
+def origin(program: ParsedFile, value: ast.expr) -> ast.AST:
     """Where the value of an expression was written down."""
     use = Use(value)
     for _ in range(_MOST):
@@ -167,7 +156,7 @@ def origin(program: Program, value: ast.expr) -> ast.AST:
     return use.node
 
 
-def _named(program: Program, use: Use) -> Use | None:
+def _named(program: ParsedFile, use: Use) -> Use | None:
     """What a name, an attribute, a conversion stands for; None for what stands for itself."""
     node = use.node
     if isinstance(node, ast.Call | ast.BinOp):
@@ -211,7 +200,7 @@ def _without_one(node: ast.BinOp) -> ast.expr | None:
     return (node.right if left else node.left) if is_one else None
 
 
-def _written(program: Program, node: ast.expr, use: Use) -> ast.expr | None:
+def _written(program: ParsedFile, node: ast.expr, use: Use) -> ast.expr | None:
     """Where ``args.name``, ``config["name"]`` or a parameter is given a value: by that name, in the file."""
     name = last_name(node)
     whole = node.value if isinstance(node, ast.Attribute | ast.Subscript) and name else None

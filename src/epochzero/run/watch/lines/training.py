@@ -4,37 +4,26 @@ from __future__ import annotations
 
 import ast
 
-from epochzero.run.watch.history import History
-from epochzero.run.watch.lines.program import Program, argument, last_name, parsed
+from epochzero.run.watch.history import TrainingHistory
+from epochzero.run.watch.lines.program import ParsedFile, argument, last_name, parsed
 from epochzero.run.watch.lines.settings import origin, place_of, setting_place
-from epochzero.run.watch.model import Place
-
-__all__ = [
-    "at",
-    "backward_place",
-    "batch_size_place",
-    "epochs_place",
-    "evaluation_place",
-    "loop_place",
-    "loops",
-    "step_place",
-]
+from epochzero.run.watch.model import SourceLine
 
 _PLANNED = ("max_epochs", "num_train_epochs", "max_steps", "epochs", "num_epochs", "n_epochs")
 _NO_GRADIENT = ("no_grad", "inference_mode", "set_grad_enabled")
 
 
-def backward_place(history: History) -> Place | None:
+def backward_place(history: TrainingHistory) -> SourceLine | None:
     """The line that calls ``backward``."""
     return next(map(place_of, history.backwards), None)
 
 
-def step_place(history: History) -> Place | None:
+def step_place(history: TrainingHistory) -> SourceLine | None:
     """The line that calls an optimizer's ``step``, else the one that made it."""
     return next(map(place_of, (*history.steps, *history.optimizers)), None)
 
 
-def epochs_place(history: History) -> Place | None:
+def epochs_place(history: TrainingHistory) -> SourceLine | None:
     """The line that says how long the training goes: of its loop, or what a trainer is told."""
     place = backward_place(history)
     found = at(place)
@@ -57,7 +46,7 @@ def epochs_place(history: History) -> Place | None:
     return program.place(enclosing[-1]) if enclosing else place
 
 
-def loop_place(history: History) -> Place | None:
+def loop_place(history: TrainingHistory) -> SourceLine | None:
     """The line of the loop over the batches."""
     place = backward_place(history)
     found = at(place)
@@ -65,7 +54,7 @@ def loop_place(history: History) -> Place | None:
     return found[0].place(enclosing[0]) if found and enclosing else place
 
 
-def batch_size_place(history: History) -> Place | None:
+def batch_size_place(history: TrainingHistory) -> SourceLine | None:
     """The line that set the size of a batch: of the first loader, else in the loop of the training."""
     loader = next(map(place_of, history.loaders), None)
     if loader is not None:
@@ -88,13 +77,13 @@ def batch_size_place(history: History) -> Place | None:
     return None
 
 
-def _is_fit(place: Place) -> bool:
+def _is_fit(place: SourceLine) -> bool:
     """Whether a line trains a model of Keras, and so is the one that takes the data in batches."""
     found = at(place)
     return found is not None and last_name(found[1].func) == "fit"
 
 
-def evaluation_place(place: Place | None) -> Place | None:
+def evaluation_place(place: SourceLine | None) -> SourceLine | None:
     """The line where gradients are switched off around a call of the model, else that of the call."""
     found = at(place)
     if found is None:
@@ -108,14 +97,14 @@ def evaluation_place(place: Place | None) -> Place | None:
     return place
 
 
-def at(place: Place | None) -> tuple[Program, ast.Call] | None:
+def at(place: SourceLine | None) -> tuple[ParsedFile, ast.Call] | None:
     """The outermost call over a line."""
     program = parsed(place.path) if place else None
     calls = program.calls(place.line) if place and program else []
     return (program, calls[0]) if program and calls else None
 
 
-def loops(program: Program, node: ast.AST) -> list[ast.For]:
+def loops(program: ParsedFile, node: ast.AST) -> list[ast.For]:
     """The loops around a node, and around the calls of its function, the innermost first."""
     found: list[ast.For] = []
     seen: set[ast.AST] = set()

@@ -15,14 +15,14 @@ from collections.abc import Callable
 from importlib import import_module
 
 from epochzero.errors import InputError
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines.options import with_options
-from epochzero.run.watch.model import Watched
+from epochzero.run.watch.model import WatchResult
 from epochzero.run.watch.verdict import conclude
 
 __all__ = ["NAMES", "Method", "by_name"]
 
-Method = Callable[[History], Watched]
+Method = Callable[[TrainingHistory], WatchResult]
 NAMES = ("epochzero", "deeplocalize", "deepdiagnosis", "deepfd")
 
 

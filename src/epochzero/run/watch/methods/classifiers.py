@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["SCALE", "Array", "Forest", "Neighbors"]
-
 Array = npt.NDArray[np.float64]
 SCALE = 1000
 _LEAF = -1

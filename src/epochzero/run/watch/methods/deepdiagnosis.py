@@ -30,12 +30,10 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from epochzero.run.watch.history import History, Iteration
+from epochzero.run.watch.history import Iteration, TrainingHistory
 from epochzero.run.watch.lines import place_of, setting_place
-from epochzero.run.watch.methods.looks import Epoch, Layer, Recent, epochs, layers
-from epochzero.run.watch.model import Finding, Place, Watched
-
-__all__ = ["find"]
+from epochzero.run.watch.methods.training_view import CalledLayer, Epoch, Recent, epochs, layers
+from epochzero.run.watch.model import SourceLine, TrainingFinding, WatchResult
 
 EPOCHS, EPOCHS_OF_ACCURACY = 5, 20
 DEAD, SATURATED = 0.7, 0.5
@@ -108,25 +106,25 @@ _ADVICE = {
 class _Symptom:
     name: str
     epoch: Epoch
-    layer: Layer | None = None
+    layer: CalledLayer | None = None
 
     @property
     def look(self) -> Iteration:
         return self.epoch.looks[-1]
 
 
-def find(history: History) -> Watched:
+def find(history: TrainingHistory) -> WatchResult:
     """What the tree says is wrong as the root, with the symptom that it began from under it."""
     known = layers(history)
     seen = next(_symptoms(history, known), None)
     if seen is None:
-        return Watched(history.count)
+        return WatchResult(history.count)
     word, fix, place = _advice(history, known, seen)
     where = f" layer {seen.layer.number}" if seen.layer else ""
     text = f"Epoch {seen.epoch.number}{where}: {seen.name}."
     layer = seen.layer.path.partition(":")[0] if seen.layer else ""
-    symptom = Finding(_SYMPTOMS[seen.name], seen.look.number, text, layer=layer)
-    root = Finding(
+    symptom = TrainingFinding(_SYMPTOMS[seen.name], seen.look.number, text, layer=layer)
+    root = TrainingFinding(
         word,
         seen.look.number,
         f"{text} {fix}",
@@ -135,10 +133,10 @@ def find(history: History) -> Watched:
         fix=fix,
         causes=(symptom.word,),
     )
-    return Watched(history.count, root, (symptom,))
+    return WatchResult(history.count, root, (symptom,))
 
 
-def _symptoms(history: History, known: tuple[Layer, ...]) -> Iterator[_Symptom]:
+def _symptoms(history: TrainingHistory, known: tuple[CalledLayer, ...]) -> Iterator[_Symptom]:
     seen = epochs(history)
     recent, accuracies = Recent(EPOCHS), Recent(EPOCHS_OF_ACCURACY)
     for epoch in seen:
@@ -149,7 +147,7 @@ def _symptoms(history: History, known: tuple[Layer, ...]) -> Iterator[_Symptom]:
 
 
 def _of_outputs(
-    epoch: Epoch, known: tuple[Layer, ...], recent: Recent, is_last: bool
+    epoch: Epoch, known: tuple[CalledLayer, ...], recent: Recent, is_last: bool
 ) -> Iterator[_Symptom]:
     look = epoch.looks[-1]
     shown = [
@@ -187,7 +185,9 @@ def _of_metrics(epoch: Epoch, recent: Recent, accuracies: Recent) -> Iterator[_S
             yield _Symptom("accuracy not increasing", epoch)
 
 
-def _of_parameters(epoch: Epoch, known: tuple[Layer, ...], recent: Recent) -> Iterator[_Symptom]:
+def _of_parameters(
+    epoch: Epoch, known: tuple[CalledLayer, ...], recent: Recent
+) -> Iterator[_Symptom]:
     look = epoch.looks[-1]
     shown = [
         (layer, look.parameters[layer.weight])
@@ -212,7 +212,7 @@ def _of_parameters(epoch: Epoch, known: tuple[Layer, ...], recent: Recent) -> It
                 yield _Symptom(f"unchanged tensor in {what}", epoch, layer)
 
 
-def _is_out_of_range(look: Iteration, last: Layer) -> bool:
+def _is_out_of_range(look: Iteration, last: CalledLayer) -> bool:
     """Whether labels lie where the last activation cannot reach, or outputs far beyond them."""
     function = _last_activation(look, last)
     if "min" not in look.target or function == "softmax":
@@ -227,13 +227,13 @@ def _is_out_of_range(look: Iteration, last: Layer) -> bool:
     return bool(spread > MOST_SPREAD * abs(highest - lowest))
 
 
-def _last_activation(look: Iteration, last: Layer) -> str:
+def _last_activation(look: Iteration, last: CalledLayer) -> str:
     return _OWN.get(look.loss_function) or last.activation or "linear"
 
 
 def _advice(
-    history: History, known: tuple[Layer, ...], seen: _Symptom
-) -> tuple[str, str, Place | None]:
+    history: TrainingHistory, known: tuple[CalledLayer, ...], seen: _Symptom
+) -> tuple[str, str, SourceLine | None]:
     """Word, advice and line: of the first question that holds, else of the last."""
     *questions, otherwise = _TREE[seen.name]
     name = next((one for one in questions if _holds(one, known, seen)), otherwise)
@@ -254,7 +254,7 @@ def _advice(
     return word, fix, (seen.layer or known[-1]).place
 
 
-def _holds(question: str, known: tuple[Layer, ...], seen: _Symptom) -> bool:
+def _holds(question: str, known: tuple[CalledLayer, ...], seen: _Symptom) -> bool:
     look = seen.look
     if question == "softmax":
         return look.loss_function in _OF_CLASSES
@@ -269,12 +269,12 @@ def _holds(question: str, known: tuple[Layer, ...], seen: _Symptom) -> bool:
     return any(not LEAST_STEP <= step <= MOST_STEP for step in _steps(known, look))
 
 
-def _is_poor(look: Iteration, layer: Layer) -> bool:
+def _is_poor(look: Iteration, layer: CalledLayer) -> bool:
     weight = look.parameters.get(layer.weight, {}).get("weight")
     return weight is not None and not LEAST_VARIANCE <= weight["rms"] ** 2 <= MOST_VARIANCE
 
 
-def _steps(known: tuple[Layer, ...], look: Iteration) -> list[float]:
+def _steps(known: tuple[CalledLayer, ...], look: Iteration) -> list[float]:
     """Of each layer, how far a step goes beside its weight."""
     rate = max(look.rates, default=0.0)
     found = []

@@ -33,13 +33,11 @@ from typing import Any
 
 import numpy as np
 
-from epochzero.run.watch.history import History
+from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines import place_of, setting_place
 from epochzero.run.watch.methods.classifiers import SCALE, Array, Forest, Neighbors
-from epochzero.run.watch.methods.looks import Epoch, epochs, layers
-from epochzero.run.watch.model import Finding, Place, Watched
-
-__all__ = ["FAULTS", "FEATURES", "STATISTICS", "classifiers_of", "features", "find", "scaled"]
+from epochzero.run.watch.methods.training_view import Epoch, epochs, layers
+from epochzero.run.watch.model import SourceLine, TrainingFinding, WatchResult
 
 FAULTS = ("optimizer", "learning rate", "activation", "loss", "epochs")
 STATISTICS = ("mean", "std", "skew", "median", "var", "sem", "max", "min")
@@ -68,19 +66,19 @@ SLOW, CHANGED = 0.01, 0.01
 USUAL_STEP = 1e-3
 
 
-def find(history: History) -> Watched:
+def find(history: TrainingHistory) -> WatchResult:
     """The fault that most classifiers name as the root, what else they name beside it."""
     if not history.iterations:
-        return Watched(history.count)
+        return WatchResult(history.count)
     votes = _votes(features(history))
     named = sorted(
         (number for number in range(len(FAULTS)) if votes[number]), key=lambda n: -votes[n]
     )
     found = [_finding(history, FAULTS[number], int(votes[number])) for number in named]
-    return Watched(history.count, found[0] if found else None, others=tuple(found[1:]))
+    return WatchResult(history.count, found[0] if found else None, others=tuple(found[1:]))
 
 
-def features(history: History) -> Array:
+def features(history: TrainingHistory) -> Array:
     """`STATISTICS` of each of `FEATURES` over the epochs, (160,); nothing seen is 0."""
     monitor = _Monitor(history)
     rows = [monitor.row(epoch) for epoch in epochs(history)]
@@ -110,7 +108,7 @@ def _statistics(values: Array) -> Array:
 class _Monitor:
     """Counts what is seen in each epoch; counts go on through the training."""
 
-    def __init__(self, history: History) -> None:
+    def __init__(self, history: TrainingHistory) -> None:
         self._total = len(epochs(history))
         self._weights = [one.weight for one in layers(history) if one.trained and one.weight]
         self._sizes = {one.name: math.prod(one.shape) for one in history.parameters}
@@ -234,9 +232,9 @@ def _votes(values: Array) -> Array:
     return np.asarray(np.sum([one.predict(of_range) for one in classifiers_of(model)], axis=0))
 
 
-def _finding(history: History, fault: str, votes: int) -> Finding:
+def _finding(history: TrainingHistory, fault: str, votes: int) -> TrainingFinding:
     word, layer, place = _localized(history, fault)
-    return Finding(
+    return TrainingFinding(
         word,
         0,
         f"Fault in the {fault}: named by {votes} of 3 classifiers.",
@@ -248,7 +246,7 @@ def _finding(history: History, fault: str, votes: int) -> Finding:
     )
 
 
-def _localized(history: History, fault: str) -> tuple[str, str, Place | None]:
+def _localized(history: TrainingHistory, fault: str) -> tuple[str, str, SourceLine | None]:
     """The word, the layer and the line of a fault."""
     made = place_of(history.optimizers[0]) if history.optimizers else None
     if fault == "optimizer":
@@ -265,7 +263,7 @@ def _localized(history: History, fault: str) -> tuple[str, str, Place | None]:
     return "epochs_too_few", "", None
 
 
-def _step(history: History) -> float:
+def _step(history: TrainingHistory) -> float:
     """How large an update usually is beside its weight."""
     found = [
         told["update"]["rms"] / told["weight"]["rms"]

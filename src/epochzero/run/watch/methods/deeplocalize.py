@@ -24,11 +24,9 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
-from epochzero.run.watch.history import History, Iteration
-from epochzero.run.watch.methods.looks import Layer, Recent, layers
-from epochzero.run.watch.model import Finding, Watched
-
-__all__ = ["find"]
+from epochzero.run.watch.history import Iteration, TrainingHistory
+from epochzero.run.watch.methods.training_view import CalledLayer, Recent, layers
+from epochzero.run.watch.model import TrainingFinding, WatchResult
 
 BATCHES = 5
 _INVALID, _ZERO, _UNCHANGED = "invalid", "zero", "unchanged"
@@ -52,15 +50,15 @@ _WORDS = {
     ("output gradient", _UNCHANGED): "zero_gradient",
 }
 
-_Value = tuple[Layer | None, float]
+_Value = tuple[CalledLayer | None, float]
 
 
-def find(history: History) -> Watched:
+def find(history: TrainingHistory) -> WatchResult:
     """The first error as the root; its layer and, in the evidence, its phase."""
-    return Watched(history.count, next(_errors(history), None))
+    return WatchResult(history.count, next(_errors(history), None))
 
 
-def _errors(history: History) -> Iterator[Finding]:
+def _errors(history: TrainingHistory) -> Iterator[TrainingFinding]:
     known = layers(history)
     losses = dict(history.loss.tolist())
     recent = Recent(BATCHES)
@@ -82,7 +80,7 @@ def _errors(history: History) -> Iterator[Finding]:
 
 
 def _phases(
-    look: Iteration, known: tuple[Layer, ...], loss: float | None
+    look: Iteration, known: tuple[CalledLayer, ...], loss: float | None
 ) -> Iterable[tuple[str, list[_Value]]]:
     yield (
         "forward",
@@ -106,7 +104,9 @@ def _phases(
     )
 
 
-def _of_parameters(look: Iteration, what: str, named: Iterable[tuple[Layer, str]]) -> list[_Value]:
+def _of_parameters(
+    look: Iteration, what: str, named: Iterable[tuple[CalledLayer, str]]
+) -> list[_Value]:
     return [
         (layer, math.nan if seen.get("nonfinite") else seen["rms"])
         for layer, name in named
@@ -115,8 +115,12 @@ def _of_parameters(look: Iteration, what: str, named: Iterable[tuple[Layer, str]
 
 
 def _finding(
-    look: Iteration, phase: str, error: str, layer: Layer | None, known: tuple[Layer, ...]
-) -> Finding:
+    look: Iteration,
+    phase: str,
+    error: str,
+    layer: CalledLayer | None,
+    known: tuple[CalledLayer, ...],
+) -> TrainingFinding:
     word = _WORDS[phase, error]
     if word == "dead_units" and layer is known[-1]:
         word = "constant_output"
@@ -126,7 +130,7 @@ def _finding(
         text = f"Batch {look.number}: MDL."
     else:
         text = f"Batch {look.number}: invalid {phase}."
-    return Finding(
+    return TrainingFinding(
         word,
         look.number,
         text,

@@ -15,8 +15,6 @@ from typing import Any
 
 from epochzero.study.localization.readers.patches import files_of
 
-__all__ = ["read"]
-
 _SETTING = re.compile(r'^\s*(\w+)\s*=\s*"?([^"\n]*?)"?\s*$', re.MULTILINE)
 _ADDRESS = re.compile(r"github\.com[/:]([\w.-]+)/([\w.-]+?)(?:\.git)?/?$")
 

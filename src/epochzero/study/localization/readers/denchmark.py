@@ -15,8 +15,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["read"]
-
 _MARKUP = re.compile(r"</?denchmark-[^<>]*>")
 _INCOMPLETE = "it lacks the bug or the commit"
 _NO_XML = re.compile(r"[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")

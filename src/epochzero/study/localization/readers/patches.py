@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Any
 
-__all__ = ["files_of"]
-
 _FILE = re.compile(r"^diff --git ", re.MULTILINE)
 _SIDE = re.compile(r'^(---|\+\+\+) "?(?:[ab]/(?P<path>[^\t\n"]+)|/dev/null)', re.MULTILINE)
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["LEAST_MATCH", "read"]
-
 LEAST_MATCH = 0.5
 """BuGL names no commits: where they were looked for in the history, ``match`` is how far the files of
 the commit that was found are those that BuGL lists."""

@@ -9,8 +9,6 @@ from typing import Any
 
 from epochzero.study.localization.readers.patches import files_of
 
-__all__ = ["read"]
-
 _NEEDED = ("instance_id", "repo", "base_commit", "patch", "problem_statement")
 
 

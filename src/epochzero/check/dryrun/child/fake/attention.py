@@ -12,8 +12,6 @@ from typing import Any, Callable, Optional
 
 import torch
 
-__all__ = ["Kernel", "attention", "choose"]
-
 
 @dataclass(frozen=True)
 class Kernel:

@@ -12,8 +12,6 @@ import torch
 
 from epochzero.check.dryrun.child.fake.values import known, remember
 
-__all__ = ["BOUNDS", "check_index"]
-
 aten = torch.ops.aten
 _ASSUMED = "a selection by unknown values is taken at its largest"
 

@@ -17,8 +17,6 @@ import torch.distributed as dist
 
 from epochzero.injected.gpus.replace import replaced
 
-__all__ = ["imagined"]
-
 FIRST_BUCKET_BYTES = 1 << 20  # torch/distributed: _DEFAULT_FIRST_BUCKET_BYTES
 
 

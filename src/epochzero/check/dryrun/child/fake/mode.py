@@ -31,8 +31,6 @@ from epochzero.check.dryrun.child.fake.values import (
     unknown_tensor,
 )
 
-__all__ = ["FakeGpu"]
-
 # What a fake raises where values decide.
 _BY_VALUES = (DataDependentOutputException, DynamicOutputShapeException)
 # A real CPU tensor that is larger is not made.

@@ -21,8 +21,6 @@ from epochzero.check.dryrun.child.fake.values import known, remember
 from epochzero.check.dryrun.child.resume import path_of
 from epochzero.injected.gpus.replace import replaced
 
-__all__ = ["by_shape", "rebuild"]
-
 _sizes: list[dict[int, int]] = []
 """Of the files that are being saved: the bytes of each storage in them."""
 # Where the tensors of a file that is being loaded go: the `map_location` of each load under way.

@@ -19,8 +19,6 @@ from typing import Any
 
 import torch
 
-__all__ = ["Unfit", "install"]
-
 CUDA = 1  # c10/core/DeviceType.h
 DEVICE_TYPES = 22
 REGISTRY = "_ZN3c104impl26device_guard_impl_registryE"

@@ -13,8 +13,6 @@ from typing import Any, Optional
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
-__all__ = ["forget", "known", "remember", "unknown_scalar", "unknown_tensor"]
-
 KNOWN_BYTES = 1 << 16
 _NAME = "_known_value"
 

@@ -22,8 +22,6 @@ import sys
 from types import ModuleType
 from typing import Any, NoReturn
 
-__all__ = ["main"]
-
 _FIRST_FREE = 5  # after the standard three, the specification and the records
 _THREADS_EACH = 16
 

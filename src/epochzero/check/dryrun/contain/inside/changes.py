@@ -9,15 +9,13 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
-from epochzero.check.dryrun.contain.inside.view import Layer
-
-__all__ = ["changes_of"]
+from epochzero.check.dryrun.contain.inside.view import Overlay
 
 MOST = 2_000
 MOST_KEPT_BYTES = 1 << 30
 
 
-def changes_of(layers: list[Layer], keep: int | None = None) -> dict[str, Any]:
+def changes_of(layers: list[Overlay], keep: int | None = None) -> dict[str, Any]:
     """Paths that were created, changed or deleted, with their sizes; at most `MOST` of them.
 
     Args:
@@ -44,7 +42,7 @@ def changes_of(layers: list[Layer], keep: int | None = None) -> dict[str, Any]:
     return {"changes": found, "left_out": left_out}
 
 
-def _changed(layer: Layer) -> Iterator[tuple[str, str, int]]:
+def _changed(layer: Overlay) -> Iterator[tuple[str, str, int]]:
     for folder, folders, files, descriptor in os.fwalk(".", dir_fd=layer.upper):
         inside = os.path.normpath(folder)
         for name in sorted(folders + files):
@@ -57,7 +55,7 @@ def _changed(layer: Layer) -> Iterator[tuple[str, str, int]]:
                     yield os.path.normpath(os.path.join(layer.path, relative)), how, size
 
 
-def _kept(layer: Layer, path: str, keep: int, name: str) -> bool:
+def _kept(layer: Overlay, path: str, keep: int, name: str) -> bool:
     """Copy a file, or make a folder, under this name; whether that was done."""
     relative = os.path.relpath(path, layer.path)
     with suppress(OSError):
@@ -74,7 +72,7 @@ def _kept(layer: Layer, path: str, keep: int, name: str) -> bool:
     return False
 
 
-def _how(layer: Layer, relative: str, state: os.stat_result) -> str:
+def _how(layer: Overlay, relative: str, state: os.stat_result) -> str:
     if stat.S_ISCHR(state.st_mode) and state.st_rdev == 0:
         return "deleted"  # a whiteout
     try:

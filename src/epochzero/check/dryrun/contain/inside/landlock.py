@@ -11,8 +11,6 @@ import struct
 
 from epochzero.injected import system
 
-__all__ = ["confine", "version"]
-
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
 _ASK_VERSION = 1
 _PATH_BENEATH = 1

@@ -17,8 +17,6 @@ from typing import NamedTuple
 
 from epochzero.injected import system
 
-__all__ = ["Layer", "build", "intercepted"]
-
 _OWN = ("/dev", "/proc", "/sys")
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 _LINKS = {"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1",
@@ -30,7 +28,7 @@ _MOST_ENTRIES = 2_000
 _HARMLESS = system.MS_NOSUID | system.MS_NODEV
 
 
-class Layer(NamedTuple):
+class Overlay(NamedTuple):
     """An overlay: where the job sees it, and descriptors of what changed and of what was there."""
 
     path: str
@@ -38,7 +36,7 @@ class Layer(NamedTuple):
     lower: int
 
 
-def build(scratch: str, writable: list[str], size: int, partial: bool) -> list[Layer]:
+def build(scratch: str, writable: list[str], size: int, partial: bool) -> list[Overlay]:
     """Make the view below a scratch folder and the root of this mount namespace.
 
     Args:
@@ -68,13 +66,13 @@ def build(scratch: str, writable: list[str], size: int, partial: bool) -> list[L
     return view.layers
 
 
-def intercepted(scratch: str) -> list[Layer]:
+def intercepted(scratch: str) -> list[Overlay]:
     """What the interception inside the job's Python redirected, as if it were an overlay."""
     upper = scratch + "/root"
     if not os.path.isdir(upper):
         return []
     descriptors = (os.open(path, os.O_RDONLY | os.O_DIRECTORY) for path in (upper, "/"))
-    return [Layer("/", *descriptors)]
+    return [Overlay("/", *descriptors)]
 
 
 class _View:
@@ -83,7 +81,7 @@ class _View:
         self.points = points
         self.partial = partial
         self.options = ",userxattr" if partial else ""
-        self.layers: list[Layer] = []
+        self.layers: list[Overlay] = []
         self.root = scratch + "/root"
         os.mkdir(self.root)
         system.attach(self.root, self.root, flags=system.MS_BIND)
@@ -132,7 +130,7 @@ class _View:
         except OSError:
             os.close(lower)
             raise
-        self.layers.append(Layer(path, os.open(upper, os.O_PATH | os.O_DIRECTORY), lower))
+        self.layers.append(Overlay(path, os.open(upper, os.O_PATH | os.O_DIRECTORY), lower))
 
     def _fixed(self, path: str) -> None:
         system.attach(path, self.root + path, flags=system.MS_BIND)

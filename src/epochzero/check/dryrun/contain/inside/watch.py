@@ -8,8 +8,6 @@ import time
 from contextlib import suppress
 from typing import NamedTuple
 
-__all__ = ["Watched", "end_all", "watch"]
-
 _PAUSE_S = 0.005
 _BETWEEN_MEASURES_S = 0.05
 _MANY = 10_000

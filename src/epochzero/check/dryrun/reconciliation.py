@@ -1,0 +1,99 @@
+"""What a run with true values and one on pretended GPUs say together: one answer for one cause.
+
+Each sees what the other cannot. Values are unknown on a pretended GPU, so that a failure there which
+the true run did not meet counts only where it is about devices, types or shapes; a failure of the true run
+that is one of the CPU alone does not count where the GPU's went well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from epochzero.check.dryrun.attempt import DryRunAttempt
+from epochzero.check.dryrun.records import Raised
+from epochzero.check.findings import Finding, Unknown
+
+Answer = Finding | Unknown
+_FAKE_ONLY = re.compile(
+    r"DataDependentOutput|DynamicOutputShape|UnsupportedFakeTensor|UnsupportedOperator|FakeTensor"
+    r"|meta (kernel|tensor|device)|'meta'|data_ptr|unbacked|SymInt|_subclasses"
+)
+_CPU_ONLY = re.compile(
+    r"cuda|gpu|nccl|flash|triton|device|not implemented for '(BFloat16|Half|Float8)", re.IGNORECASE
+)
+_OF_GPU = re.compile(
+    r"cuda|gpu|device|dtype|scalar type|same type|Half|BFloat16|shape|size|dimension|channels|unscale_|inf checks",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run says; no answer where it came to its end."""
+
+    run: DryRunAttempt
+    answer: Answer | None
+
+    @property
+    def shown(self) -> str:
+        """The error that ended it, as Python shows it."""
+        raised = self.run.raised or Raised()
+        return f"{raised.type}: {raised.message}"
+
+
+def agreed(outcomes: Sequence[Outcome]) -> list[Answer]:
+    """The answers of a true run, and of one on pretended GPUs where there was one."""
+    if len(outcomes) == 1:
+        return [one.answer for one in outcomes if one.answer]
+    real, fake = outcomes
+    one, other = fake.answer, real.answer
+    if isinstance(one, Finding) and isinstance(other, Finding) and _same(one, other):
+        return [other if other.severity == "error" != one.severity else one]
+    return [*_of_fake(fake, real), *_of_real(real, fake)]
+
+
+def _same(one: Finding, other: Finding) -> bool:
+    near = one.place.path == other.place.path and abs(one.place.line - other.place.line) <= 1
+    return near or one.category == other.category
+
+
+def _of_fake(fake: Outcome, real: Outcome) -> Iterator[Answer]:
+    found = fake.answer
+    if isinstance(found, Unknown):
+        if not (fake.run.unfit and real.answer):
+            yield found
+    elif found is not None:
+        if _FAKE_ONLY.search(fake.shown):
+            yield Unknown("what comes after this line on the GPU", _CANNOT, found.place)
+        elif real.answer is not None or (_raised_by_torch(fake) and _OF_GPU.search(fake.shown)):
+            yield found
+        else:
+            yield Unknown("what comes after this line on the GPU", _VALUES, found.place)
+
+
+def _of_real(real: Outcome, fake: Outcome) -> Iterator[Answer]:
+    found = real.answer
+    if isinstance(found, Unknown):
+        if isinstance(fake.answer, Unknown) or fake.run.unfit:
+            yield found
+    elif found is not None and not (fake.answer is None and _is_of_the_cpu(real)):
+        yield found
+
+
+def _is_of_the_cpu(real: Outcome) -> bool:
+    """Whether a failure may come of running alone, on the CPU: the pretended run has all processes."""
+    frames = (real.run.raised or Raised()).frames
+    in_group = bool(frames) and "/torch/distributed/" in frames[-1].path
+    return in_group or bool(_CPU_ONLY.search(real.shown))
+
+
+_CANNOT = "an operation of it cannot be pretended"
+_VALUES = "it fails for values that are not known there; with true values on the CPU it does not"
+
+
+def _raised_by_torch(outcome: Outcome) -> bool:
+    raised = outcome.run.raised or Raised()
+    innermost = raised.frames[-1].path if raised.frames else ""
+    return raised.layer is not None or "/torch/" in innermost

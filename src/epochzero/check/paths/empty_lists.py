@@ -1,0 +1,72 @@
+"""What a program does with an empty list of files that surely fails: its first item, its maximum."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from epochzero.check.program.events import Called, Event, Looked, Situation
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Value
+
+_SAME = re.compile(r"builtins\.(sorted|list|tuple|reversed)$|natsort\.natsorted$")
+"""Functions that give a list with the same items."""
+_REFUSED = {
+    "builtins.max": "ValueError: max() arg is an empty sequence",
+    "builtins.min": "ValueError: min() arg is an empty sequence",
+    "builtins.next": "StopIteration",
+    "random.choice": "IndexError: Cannot choose from an empty sequence",
+    "numpy.random.choice": "ValueError: 'a' cannot be empty unless no samples are taken",
+}
+"""Functions that take no empty sequence, and their errors."""
+_ASKS = re.compile(r"\b(if|while|assert|try|len|any|exists?)\b")
+_INDEX = re.compile(r"-?\d+")
+
+
+def failing_use(program: Program, found: Called) -> tuple[Situation, str] | None:
+    """Where an empty list makes the program fail, and the error; None when it is not known to.
+
+    Args:
+        program: what the job does.
+        found: the call that gives the list.
+    """
+    empty: list[Value] = [found.result]
+    for event in _after(program, found):
+        if isinstance(event, Called) and _SAME.match(event.name) and _is_given(event, empty):
+            empty.append(event.result)
+        if (error := _error(event, empty)) and not _asked(program, found.at, event.at):
+            return event.at, error
+    return None
+
+
+def _after(program: Program, found: Called) -> Iterator[Event]:
+    events = iter(program.events)
+    for event in events:
+        if event is found:
+            break
+    return events
+
+
+def _is_given(call: Called, empty: list[Value]) -> bool:
+    return bool(call.arguments) and call.arguments[0] in empty
+
+
+def _error(event: Event, empty: list[Value]) -> str:
+    """That the event ends with; empty when it does not fail for want of items."""
+    if not event.at.certain or event.at.handled:
+        return ""
+    if isinstance(event, Looked) and event.item and not event.stored and event.on in empty:
+        return "IndexError: list index out of range" if _INDEX.fullmatch(event.name) else ""
+    if isinstance(event, Called) and _is_given(event, empty):
+        other = len(event.arguments) > 1 or "default" in event.keywords
+        return "" if other else _REFUSED.get(event.name, "")
+    return ""
+
+
+def _asked(program: Program, found: Situation, use: Situation) -> bool:
+    """Whether the program may ask for items in between, as far as its lines tell."""
+    if use.place.path != found.place.path or use.place.line < found.place.line:
+        return True
+    module = next((one for one in program.modules.values() if one.path == use.place.path), None)
+    between = module.lines[found.place.line - 1 : use.place.line] if module else ()
+    return any(_ASKS.search(line) for line in between)

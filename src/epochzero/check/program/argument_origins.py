@@ -1,0 +1,98 @@
+"""Where the arguments of a job stand, and which of them reading cannot tell."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import replace
+
+from epochzero.check.findings import SourceLocation
+from epochzero.check.job.model import COMMAND, Job
+from epochzero.check.program.parsers.model import ArgumentProblem, Parsed
+from epochzero.check.program.values import Anything, Constant, Instance, Items, Value
+
+
+def argument(job: Job, at: int) -> Value:
+    """An argument of the program as a value; not known where the job does not know it.
+
+    Args:
+        job: what is run.
+        at: position in its ``argv``.
+    """
+    if at in job.unsure:
+        return Anything(f"{job.argv[at]} depends on the run")
+    return Constant(job.argv[at], _place(job, at))
+
+
+def placed(job: Job, parsed: Parsed) -> Parsed:
+    """A parsed command line with the places where its arguments are written.
+
+    What comes of an argument that is not known is not known either; when some may be missing from
+    the job's, neither is an option that none of the others sets.
+    """
+    flags = {
+        name: {
+            flag for option in parsed.spec.options for flag in option.flags if _means(flag, name)
+        }
+        for name in parsed.values
+    }
+    values = {name: _placed(job, value, flags[name]) for name, value in parsed.values.items()}
+    return replace(parsed, values=values)
+
+
+def stands(job: Job, problem: ArgumentProblem) -> SourceLocation:
+    """Where the argument of a problem is written: of one that is missing, where the program is run."""
+    if problem.kind != "missing":
+        flags = problem.option.replace("/", " ").split()
+        for text in (problem.value, *flags):
+            found = list(_positions(job, text, flags)) if text else []
+            if found:
+                return _place(job, found[0])
+    return job.at
+
+
+def _place(job: Job, at: int) -> SourceLocation:
+    if at < len(job.argv_at):
+        return job.argv_at[at]
+    return SourceLocation(COMMAND, code=" ".join(job.argv))
+
+
+def _means(flag: str, name: str) -> bool:
+    return flag.lstrip("-+/").replace("-", "_") == name
+
+
+def _positions(job: Job, text: str, flags: Collection[str] = ()) -> Iterator[int]:
+    """Positions at which a text is given, those behind one of the flags first."""
+    found = [at for at, word in enumerate(job.argv) if word == text or word.endswith(f"={text}")]
+    after = [
+        at
+        for at in found
+        if job.argv[at].partition("=")[0] in flags or (at and job.argv[at - 1] in flags)
+    ]
+    yield from after or found
+
+
+def _placed(job: Job, value: Value, flags: Collection[str]) -> Value:
+    """A value with its place, or `Anything`."""
+    match value:
+        case Constant(_, origin) if origin is not None and origin.path == COMMAND:
+            # The flag may stand before the value, and a value may have blanks of its own.
+            said = origin.code.split(" ")
+            texts = [" ".join(said[first:]) for first in range(len(said))]
+            at = next((at for text in texts for at in _positions(job, text, flags)), None)
+            if at is None:
+                return value if not job.unsure else Anything("an argument that is not known")
+            if at in job.unsure:
+                return argument(job, at)
+            return replace(value, origin=_place(job, at))
+        case Items(_, values, keys):
+            return replace(
+                value,
+                values=tuple(_placed(job, one, flags) for one in values),
+                keys=tuple(_placed(job, one, flags) for one in keys),
+                complete=value.complete and job.complete,
+            )
+        case Instance(_, arguments) if arguments:
+            return replace(value, arguments=tuple(_placed(job, one, flags) for one in arguments))
+        case Constant() if not job.complete:
+            return Anything("the job may have arguments that are not known")
+    return value

@@ -1,0 +1,93 @@
+"""How objects of the job's classes are made: what data classes take, and what cannot be made."""
+
+from __future__ import annotations
+
+import ast
+
+from epochzero.check.call_signatures import misfit
+from epochzero.check.program.heap import Class, Function, LibraryResult, V
+from epochzero.check.program.values import External
+from epochzero.check.target.model import Signature
+
+
+def is_made_otherwise(cls: Class) -> bool:
+    """Whether something else than ``__init__`` has a say in how an object is made."""
+    return any(one.opaque or "__new__" in one.names for one in cls.line())
+
+
+def refusal(cls: Class, count: int, names: tuple[str, ...], complete: bool) -> str:
+    """Why no object of a class can be made from arguments; empty when that is not known."""
+    if is_made_otherwise(cls):
+        return ""
+    if abstract := _abstract_method(cls):
+        return f"without an implementation for abstract method '{abstract}'"
+    line = cls.line()
+    if any("__init__" in one.names for one in line):
+        return ""
+    if not any(one.bases for one in line) and not cls.is_data and (count or names):
+        return "takes no arguments"
+    said = _constructor_of_data(cls)
+    return "" if said is None else misfit(said, count, names, complete)
+
+
+def _abstract_method(cls: Class) -> str:
+    """An abstract method that a class does not implement; empty when there is none."""
+    line = cls.line()
+    is_checked = any(
+        External("abc.ABC") in one.bases or any(key.arg == "metaclass" for key in one.node.keywords)
+        for one in line
+    )
+    if not is_checked or cls.externals():
+        return ""
+    names = dict.fromkeys(name for one in line for name in one.names)
+    found = {name: next(one.names[name] for one in line if name in one.names) for name in names}
+    for name, value in found.items():
+        decorators = value.decorators if isinstance(value, Function) else []
+        if External("abc.abstractmethod") in decorators:
+            return name
+    return ""
+
+
+def _constructor_of_data(cls: Class) -> Signature | None:
+    """What a data class or named tuple takes; None when that is not known."""
+    line = cls.line()
+    is_tuple = cls.externals() == ("typing.NamedTuple",) and len(line) == 1
+    plain = all(
+        [ast.unparse(one) for one in each.node.decorator_list] in (["dataclass"], ["dataclasses.dataclass"])
+        for each in line
+    )  # fmt: skip
+    fields = fields_of(cls)
+    if not cls.is_data or not (is_tuple or (plain and not cls.externals())):
+        return None
+    written = [one.annotation for each in line for one in each.node.body if isinstance(one, ast.AnnAssign)]  # fmt: skip
+    if any("KW_ONLY" in ast.dump(one) for one in written):
+        return None
+    if any(isinstance(one, LibraryResult) for one in fields.values()):
+        return None  # field(...) may leave it out of the constructor
+    names = tuple(fields)
+    required = sum(default is None for default in fields.values())
+    return Signature(positional=names, required=required, keywords=names)
+
+
+def fields_of(cls: Class) -> dict[str, V | None]:
+    """The fields of a data class, of its bases first, with their defaults."""
+    found: dict[str, V | None] = {}
+    for one in reversed(cls.line()):
+        for statement in one.node.body:
+            if not isinstance(statement, ast.AnnAssign):
+                continue
+            name = getattr(statement.target, "id", "")
+            if name and "ClassVar" not in ast.dump(statement.annotation):
+                found[name] = one.names.get(name)
+    return found
+
+
+def misplaced_field(cls: Class) -> str:
+    """A field without a default behind one that has one; empty when there is none."""
+    said = _constructor_of_data(cls)
+    if said is None:
+        return ""
+    defaults = list(fields_of(cls).values())
+    first = next((at for at, one in enumerate(defaults) if one is not None), len(defaults))
+    late = [at for at, one in enumerate(defaults) if one is None and at > first]
+    return said.positional[late[0]] if late else ""

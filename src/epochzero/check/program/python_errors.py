@@ -1,0 +1,131 @@
+"""What Python refuses to do with values whose type is known, in Python's own words.
+
+A container stands for itself and for what is iterated like it: a ``list`` may be a generator or a
+view of a dictionary, a ``tuple`` a range. Only what all of them refuse is told.
+"""
+
+from __future__ import annotations
+
+import ast
+import collections
+import operator
+from collections.abc import Mapping
+from types import GeneratorType
+
+from epochzero.check.operators import ARITHMETIC, ORDER
+from epochzero.check.program.heap import Box, Class, Function, Object, Opened, V
+from epochzero.check.program.values import Constant, Items, Text
+
+_UNKNOWN = object()
+_SAMPLES: Mapping[str, object] = {"list": [], "tuple": (), "dict": {}, "set": set()}
+_BINARY = {**ARITHMETIC, ast.Pow: operator.pow}
+_ITERATED: tuple[type, ...] = (
+    range,
+    type(iter([])),
+    type({}.keys()),
+    type({}.items()),
+    map,
+    zip,
+    collections.deque,
+)
+_ALIKE: Mapping[str, tuple[type, ...]] = {
+    "list": (list, tuple, set, GeneratorType, *_ITERATED),
+    "tuple": (tuple, range),
+    "dict": (dict, collections.OrderedDict, collections.Counter, collections.defaultdict),
+    "set": (set, frozenset),
+}
+_OF_TUPLES = frozenset({"major", "minor", "micro", "releaselevel", "serial"})
+"""Of ``sys.version_info``."""
+
+
+def is_none(value: V) -> bool:
+    """Whether a value is None."""
+    return isinstance(value, Constant) and value.value is None
+
+
+def type_name(value: V) -> str:
+    """The name of a value's type; empty when it is not known."""
+    match value:
+        case Constant():
+            return type(value.value).__name__
+        case Text():
+            return "str"
+        case Box() | Items():
+            return value.kind
+        case Function():
+            return "function"
+        case Class():
+            return "type"
+        case Opened():
+            return "module"
+        case Object():
+            return value.cls.name.rpartition(".")[2]
+    return ""
+
+
+def has_attribute(value: V, name: str) -> bool | None:
+    """Whether a value of a built-in type has an attribute; None when that is not known."""
+    if isinstance(value, Constant):
+        return hasattr(value.value, name)
+    if isinstance(value, Text):
+        return hasattr("", name)
+    if isinstance(value, Box) and value.mirrors is None:
+        known = name in _OF_TUPLES or any(hasattr(one, name) for one in _ALIKE[value.kind])
+        return None if known else False
+    return None
+
+
+def joined(items: V) -> str:
+    """What Python says of texts that are joined; empty when all may be texts."""
+    content = items.content if isinstance(items, Box) else None
+    if content is None or not content.complete or (isinstance(items, Box) and items.kind == "dict"):
+        return ""
+    for at, one in enumerate(content.values):
+        if isinstance(one, Constant) and not isinstance(one.value, (str, bytes)):
+            return f"sequence item {at}: expected str instance, {type_name(one)} found"
+    return ""
+
+
+def refused(op: ast.operator | ast.cmpop, left: V, right: V) -> str:
+    """What Python says of an operator between two values; empty when it may do it."""
+    function = _BINARY.get(type(op)) if isinstance(op, ast.operator) else ORDER.get(type(op))
+    one, other = _sample(left), _sample(right)
+    if function is None or one is _UNKNOWN or other is _UNKNOWN:
+        return ""
+    if isinstance(op, ast.Mod) and isinstance(one, str | bytes):
+        return ""  # a format
+    if isinstance(left, Box) and isinstance(right, Box):
+        return ""
+    try:
+        function(one, other)
+    except TypeError as error:
+        return str(error)
+    except ArithmeticError:
+        return ""
+    return ""
+
+
+def subscripted(value: V) -> str:
+    """What Python says of an item of a value that has none; empty when it may have some."""
+    match value:
+        case Constant(value=None | bool() | int() | float() | complex()):
+            return f"'{type_name(value)}' object is not subscriptable"
+        case Function() | Opened():
+            return f"'{type_name(value)}' object is not subscriptable"
+    return ""
+
+
+def _sample(value: V) -> object:
+    """Some value of the same type; numbers and texts that no operation makes large."""
+    match value:
+        case Constant(value=None | bool()):
+            return value.value
+        case Constant(value=bytes()):
+            return b""
+        case Constant(value=str()) | Text():
+            return ""
+        case Constant():
+            return type(value.value)(1)  # type: ignore[misc]
+        case Box():
+            return _SAMPLES[value.kind]
+    return _UNKNOWN

@@ -1,0 +1,531 @@
+"""Functions of the standard library whose results follow from their arguments."""
+
+from __future__ import annotations
+
+import ast
+import math
+import posixpath
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from epochzero.check.job.catalogue import launchers
+from epochzero.check.job.containers import has_no_gpus
+from epochzero.check.program import python_errors
+from epochzero.check.program.core import Arguments
+from epochzero.check.program.heap import Box, Class, LibraryResult, Object, Opened, V
+from epochzero.check.program.texts import as_text, join_paths, path_part
+from epochzero.check.program.values import Anything, Constant, External, Items, Text
+
+if TYPE_CHECKING:
+    from epochzero.check.program.calls import Calls
+
+
+_LONGEST_RANGE = 64
+"""Numbers of a range that are written out."""
+
+_Known = Callable[["Calls", Arguments], V | None]
+
+
+def result_of(machine: Calls, name: str, given: Arguments) -> V | None:
+    """What a function gives; None when it is not one of those that are known."""
+    if not given.complete:
+        return None
+    if (function := _FUNCTIONS.get(name)) is not None:
+        return function(machine, given)
+    if (pure := _PURE.get(name)) is not None:
+        return _computed(machine, pure, given)
+    return None
+
+
+_PURE: dict[str, Callable[..., object]] = {
+    "builtins.int": int,
+    "builtins.float": float,
+    "builtins.bool": bool,
+    "builtins.abs": abs,
+    "builtins.round": round,
+    "builtins.repr": repr,
+    "builtins.chr": chr,
+    "builtins.ord": ord,
+    "builtins.format": format,
+    "math.ceil": math.ceil,
+    "math.floor": math.floor,
+    "math.sqrt": math.sqrt,
+    "math.log": math.log,
+    "math.log2": math.log2,
+    "math.log10": math.log10,
+    "math.gcd": math.gcd,
+    "os.path.basename": posixpath.basename,
+    "os.path.dirname": posixpath.dirname,
+    "os.path.normpath": posixpath.normpath,
+    "os.path.isabs": posixpath.isabs,
+    "os.path.splitext": posixpath.splitext,
+    "os.path.split": posixpath.split,
+    "os.fspath": str,
+}
+
+
+def _computed(machine: Calls, function: Callable[..., object], given: Arguments) -> V | None:
+    arguments: list[object] = []
+    for one in given.positional:
+        text = as_text(one)
+        if not isinstance(one, Constant) and not isinstance(text, Constant):
+            return _part_of_path(function, given)
+        arguments.append(text.value if isinstance(text, Constant) else one.value)  # type: ignore[union-attr]
+    if given.keywords or any(isinstance(one, int) and abs(one) > 1 << 64 for one in arguments):
+        return None
+    try:
+        result = function(*arguments)
+    except (TypeError, ValueError) as error:
+        return _refused(machine, function, given, error)
+    except ArithmeticError:
+        return None
+    if isinstance(result, tuple):
+        return Box.of("tuple", (Constant(one) for one in result))
+    origin = next((one.origin for one in given.positional if isinstance(one, Constant)), None)
+    return Constant(result, origin)  # type: ignore[arg-type]
+
+
+def _refused(
+    machine: Calls, function: Callable[..., object], given: Arguments, error: TypeError | ValueError
+) -> V | None:
+    """A function does not take what it is given."""
+    if not given.positional or not all(isinstance(one, Constant) for one in given.positional):
+        return None
+    if any(python_errors.is_none(one) for one in given.positional):
+        return machine.fails("none", type(error), str(error), machine.at)
+    if isinstance(error, TypeError) and function not in (int, float):
+        return None  # Who calls it so is told by what it takes.
+    return machine.fails("value", type(error), str(error), machine.at)
+
+
+def _part_of_path(function: Callable[..., object], given: Arguments) -> V | None:
+    """The folder or name of a path of which only parts are known."""
+    text = as_text(given.positional[0])
+    parts: dict[object, str] = {posixpath.dirname: "folder", posixpath.basename: "name"}
+    what = parts.get(function)
+    return path_part(text, what) if text is not None and what else None
+
+
+# -- Built-in functions --------------------------------------------------------------------------
+
+
+def _len(machine: Calls, given: Arguments) -> V | None:
+    one = given.positional[0] if given.positional else None
+    if isinstance(one, Constant) and isinstance(one.value, (str, bytes)):
+        return Constant(len(one.value))
+    content = one.content if isinstance(one, Box) else one
+    if isinstance(one, (Box, Items)) and content.complete and one.kind != "set":  # type: ignore[union-attr]
+        return Constant(len(content.values))  # type: ignore[union-attr]
+    if isinstance(one, Object):
+        return machine.own_method(one, "__len__", Arguments())
+    if isinstance(one, Constant):
+        kind = "none" if python_errors.is_none(one) else "type"
+        said = f"object of type '{python_errors.type_name(one)}' has no len()"
+        return machine.fails(kind, TypeError, said, machine.at)
+    return None
+
+
+def _str(machine: Calls, given: Arguments) -> V | None:
+    if len(given.positional) != 1:
+        return None if given.positional else Constant("")
+    one = given.positional[0]
+    if (text := as_text(one)) is not None:
+        return text
+    if isinstance(one, Constant):
+        return Constant(str(one.value), one.origin)
+    return None
+
+
+def _range(machine: Calls, given: Arguments) -> V | None:
+    numbers = [one.value for one in given.positional if isinstance(one, Constant)]
+    if len(numbers) != len(given.positional) or not all(isinstance(n, int) for n in numbers):
+        return None
+    try:
+        numbered = range(*numbers)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return None
+    shown = numbered[:_LONGEST_RANGE]
+    box = Box.of("tuple", (Constant(n) for n in shown), complete=len(shown) == len(numbered))
+    box.numbers = numbered
+    return box
+
+
+def _container(kind: str) -> _Known:
+    def make(machine: Calls, given: Arguments) -> V | None:
+        if not given.positional:
+            return Box.of(kind, ())
+        items, complete, _ = machine.iterated_known(given.positional[0])
+        return None if items is None else Box.of(kind, items, complete=complete)
+
+    return make
+
+
+def _dict(machine: Calls, given: Arguments) -> V | None:
+    keys: list[V] = []
+    values: list[V] = []
+    complete = True
+    for one in given.positional:
+        if not isinstance(one, Box) or one.kind != "dict":
+            return Box.of("dict", (), complete=False)
+        keys, values = list(one.content.keys), list(one.content.values)
+        complete = one.content.complete
+    box = Box.of("dict", values, keys, complete)
+    from epochzero.check.program.methods import store_item
+
+    for name, value in given.keywords.items():
+        store_item(machine.journal, box, Constant(name), value)
+    return box
+
+
+def _enumerate(machine: Calls, given: Arguments) -> V | None:
+    items, complete, _ = machine.iterated_known(given.positional[0] if given.positional else None)
+    start = given.keywords.get("start", (*given.positional[1:], Constant(0))[0])
+    if items is None or not isinstance(start, Constant) or not isinstance(start.value, int):
+        return None
+    pairs = (Box.of("tuple", (Constant(at), one)) for at, one in enumerate(items, start.value))
+    return Box.of("list", pairs, complete=complete)
+
+
+def _zip(machine: Calls, given: Arguments) -> V | None:
+    columns = [machine.iterated_known(one) for one in given.positional]
+    lists = [items for items, _, _ in columns if items is not None]
+    if len(lists) != len(columns) or not all(complete for _, complete, _ in columns):
+        return None
+    return Box.of("list", (Box.of("tuple", row) for row in zip(*lists, strict=False)))
+
+
+def _sorted(machine: Calls, given: Arguments) -> V | None:
+    items, complete, _ = machine.iterated_known(given.positional[0] if given.positional else None)
+    constants = [one.value for one in items or () if isinstance(one, Constant)]
+    if items is None or not complete or len(constants) != len(items) or given.keywords:
+        return None
+    try:
+        return Box.of("list", (Constant(one) for one in sorted(constants)))  # type: ignore[type-var]
+    except TypeError:
+        return None
+
+
+def _extreme(function: Callable[..., object]) -> _Known:
+    def find(machine: Calls, given: Arguments) -> V | None:
+        items: list[V] | None = given.positional
+        complete = True
+        if len(given.positional) == 1:
+            items, complete, _ = machine.iterated_known(given.positional[0])
+        constants = [one.value for one in items or () if isinstance(one, Constant)]
+        if not items or not complete or len(constants) != len(items) or given.keywords:
+            return None
+        try:
+            return Constant(function(constants))  # type: ignore[arg-type]
+        except TypeError:
+            return None
+
+    return find
+
+
+def _isinstance(machine: Calls, given: Arguments) -> V | None:
+    if len(given.positional) != 2:
+        return None
+    value, kind = given.positional
+    kinds = list(kind.content.values) if isinstance(kind, Box) else [kind]
+    known = [_is_a(value, one) for one in kinds]
+    if True in known:
+        return Constant(True)
+    return None if None in known else Constant(False)
+
+
+def _is_a(value: V, kind: V) -> bool | None:
+    if isinstance(value, Object) and isinstance(kind, Class):
+        if kind in value.cls.line():
+            return True
+        return None if "?" in value.cls.externals() else False
+    if isinstance(kind, Class) and not kind.externals() and not kind.opaque:
+        return False if isinstance(value, (Box, Constant, Text)) else None
+    if isinstance(kind, External) and kind.name.startswith("builtins."):
+        name = kind.name.removeprefix("builtins.")
+        if isinstance(value, Text):
+            return name == "str"
+        if isinstance(value, (Box, Items)):
+            return value.kind == name
+        if isinstance(value, Constant):
+            named = {"str": str, "int": int, "float": float, "bool": bool, "bytes": bytes}
+            plain = named.get(name)
+            return isinstance(value.value, plain) if plain else name == "object"
+    return None
+
+
+def _getattr(machine: Calls, given: Arguments) -> V | None:
+    if len(given.positional) < 2 or not isinstance(given.positional[1], Constant):
+        return None
+    owner, name = given.positional[0], str(given.positional[1].value)
+    if isinstance(owner, External):
+        return External(f"{owner.name}.{name}") if len(given.positional) == 2 else None
+    found = machine.has(owner, name)
+    is_asked = len(given.positional) == 2 and isinstance(owner, (Opened, Class))
+    if found or is_asked:
+        return machine.attribute(owner, name, machine.at)
+    if found is False and len(given.positional) > 2:
+        return given.positional[2]
+    return None
+
+
+def _hasattr(machine: Calls, given: Arguments) -> V | None:
+    if len(given.positional) != 2 or not isinstance(given.positional[1], Constant):
+        return None
+    found = machine.has(given.positional[0], str(given.positional[1].value))
+    return None if found is None else Constant(found)
+
+
+def _setattr(machine: Calls, given: Arguments) -> V | None:
+    if len(given.positional) == 3 and isinstance(
+        owner := given.positional[0], (Object, LibraryResult, Class)
+    ):
+        names = owner.names if isinstance(owner, Class) else owner.attributes
+        if isinstance(given.positional[1], Constant):
+            machine.journal.set(names, str(given.positional[1].value), given.positional[2])
+        # From here on anything may be there.
+        elif isinstance(owner, LibraryResult):
+            owner.closed = False
+        else:
+            (owner.cls if isinstance(owner, Object) else owner).opaque = True
+    return Constant(None)
+
+
+def _vars(machine: Calls, given: Arguments) -> V | None:
+    if given.positional and isinstance(owner := given.positional[0], (Object, LibraryResult)):
+        known = owner.attributes
+        complete = owner.closed if isinstance(owner, LibraryResult) else not owner.cls.opaque
+        box = Box.of("dict", known.values(), (Constant(key) for key in known), complete)
+        box.mirrors = owner
+        return box
+    return None
+
+
+def _globals(machine: Calls, given: Arguments) -> V | None:
+    """The names of the module as they are now; who asks for them so may add others."""
+    scope = machine.frame.scope
+    opened = next((one for one in machine.opened.values() if one.module is scope.module), None)
+    if opened is None:
+        return None
+    known = opened.names
+    return Box.of("dict", known.values(), (Constant(key) for key in known), False)
+
+
+def _first(machine: Calls, given: Arguments) -> V | None:
+    items, _, _ = machine.iterated_known(given.positional[0] if given.positional else None)
+    return items[0] if items else None
+
+
+def _any_or_all(stops: bool) -> _Known:
+    def find(machine: Calls, given: Arguments) -> V | None:
+        items, complete, _ = machine.iterated_known(
+            given.positional[0] if given.positional else None
+        )
+        known = [machine.truth(one) for one in items or ()]
+        if stops in known:
+            return Constant(stops)
+        return Constant(not stops) if items is not None and complete and None not in known else None
+
+    return find
+
+
+def _print(machine: Calls, given: Arguments) -> V | None:
+    return Constant(None)
+
+
+# -- Paths and the environment -------------------------------------------------------------------
+
+
+def _join(machine: Calls, given: Arguments) -> V | None:
+    return join_paths(given.positional) if given.positional else None
+
+
+def _path(machine: Calls, given: Arguments) -> V | None:
+    if not given.positional:
+        return LibraryResult("pathlib.Path", (Constant("."),))
+    return LibraryResult("pathlib.Path", (join_paths(given.positional),))
+
+
+def _cwd(machine: Calls, given: Arguments) -> V | None:
+    return Constant(machine.job.folder.as_posix())
+
+
+def _cwd_path(machine: Calls, given: Arguments) -> V | None:
+    return LibraryResult("pathlib.Path", (Constant(machine.job.folder.as_posix()),))
+
+
+def _absolute(machine: Calls, given: Arguments) -> V | None:
+    text = as_text(given.positional[0]) if given.positional else None
+    if text is None:
+        return None
+    whole = join_paths([Constant(machine.job.folder.as_posix()), text])
+    if isinstance(whole, Constant):
+        return Constant(posixpath.normpath(str(whole.value)), whole.origin)
+    return whole
+
+
+def _relative(machine: Calls, given: Arguments) -> V | None:
+    texts = [as_text(one) for one in given.positional]
+    known = [str(one.value) for one in texts if isinstance(one, Constant)]
+    if len(known) != len(texts) or not known:
+        return None
+    whole = [posixpath.join(machine.job.folder.as_posix(), one) for one in known]
+    return Constant(posixpath.relpath(whole[0], *(whole[1:] or [machine.job.folder.as_posix()])))
+
+
+def _home(machine: Calls) -> str:
+    user = machine.target.user
+    known, _ = machine.variable("HOME")
+    if isinstance(known, Constant):
+        return str(known.value)
+    return user.home if user is not None else ""
+
+
+def _expanduser(machine: Calls, given: Arguments) -> V | None:
+    text = as_text(given.positional[0]) if given.positional else None
+    home = _home(machine)
+    if isinstance(text, Constant):
+        written = str(text.value)
+        if not written.startswith("~"):
+            return text
+        if written == "~" or written.startswith("~/"):
+            return Constant(home + written[1:], text.origin) if home else None
+        return None
+    if text is not None and isinstance(text.parts[0], str) and not text.parts[0].startswith("~"):
+        return text
+    return None
+
+
+def _home_path(machine: Calls, given: Arguments) -> V | None:
+    home = _home(machine)
+    return LibraryResult("pathlib.Path", (Constant(home),)) if home else None
+
+
+def _expandvars(machine: Calls, given: Arguments) -> V | None:
+    text = as_text(given.positional[0]) if given.positional else None
+    return text if isinstance(text, Constant) and "$" not in str(text.value) else None
+
+
+def _getenv(machine: Calls, given: Arguments) -> V | None:
+    key = given.positional[0] if given.positional else given.keywords.get("key")
+    if not isinstance(key, Constant):
+        return None
+    value, found = machine.variable(str(key.value))
+    if found:
+        return value
+    default: V = Constant(None)
+    if len(given.positional) > 1:
+        default = given.positional[1]
+    default = given.keywords.get("default", default)
+    return default if found is False else Anything(f"the variable {key.value!r}, which may be set")
+
+
+def _setenv(machine: Calls, given: Arguments) -> V | None:
+    if len(given.positional) == 2 and isinstance(key := given.positional[0], Constant):
+        value, found = machine.variable(str(key.value))
+        if not found:
+            value = given.positional[1]
+            machine.journal.set(machine.environment, str(key.value), value)
+        return value
+    return None
+
+
+def _world_size(machine: Calls, given: Arguments) -> V | None:
+    """Of the default group, as the launcher counts its processes."""
+    said = machine.job.environment.get("WORLD_SIZE") or ""
+    return None if given.positional or given.keywords or not said.isdigit() else Constant(int(said))
+
+
+def _namedtuple(machine: Calls, given: Arguments) -> V | None:
+    """``collections.namedtuple``: a class as `typing.NamedTuple` would make it."""
+    if len(given.positional) != 2 or given.keywords:
+        return None
+    name, fields = given.positional
+    items, complete, _ = machine.iterated_known(fields)
+    if isinstance(fields, Constant) and isinstance(fields.value, str):
+        words = str(fields.value).replace(",", " ").split()
+        items, complete = [Constant(one) for one in words], True
+    names = [one.value for one in items or () if isinstance(one, Constant)]
+    if items is None or not complete or len(names) != len(items) or not isinstance(name, Constant):
+        return None
+    body: list[ast.stmt] = [
+        ast.AnnAssign(ast.Name(str(one), ast.Store()), ast.Constant(None), None, 1) for one in names
+    ]
+    node = ast.ClassDef(str(name.value), bases=[], keywords=[], body=body, decorator_list=[])
+    bases = (External("typing.NamedTuple"),)
+    return Class(f"{machine.module.name}.{node.name}", node, machine.module, bases, {}, True)
+
+
+def _namespace(machine: Calls, given: Arguments) -> V | None:
+    return LibraryResult("types.SimpleNamespace", (), {}, None, dict(given.keywords))
+
+
+def _copy(machine: Calls, given: Arguments) -> V | None:
+    one = given.positional[0] if given.positional else None
+    if isinstance(one, Box):
+        return Box.of(one.kind, one.content.values, one.content.keys, one.content.complete)
+    return one
+
+
+def _has_cuda(machine: Calls, _given: Arguments) -> V | None:
+    """True where the target has GPUs that nothing may hide from the job; else it is not known."""
+    job, target = machine.job, machine.target
+    _, chosen = machine.variable("CUDA_VISIBLE_DEVICES")
+    batch = any(one.set_on_nodes for name in job.launchers if (one := launchers().get(name)))
+    asked = bool(job.gpus or job.gpus_per_node) or not batch
+    hidden = has_no_gpus(job) or chosen or target.cuda_of_torch == ""
+    return Constant(True) if target.gpus and asked and not hidden else None
+
+
+_FUNCTIONS: dict[str, _Known] = {
+    "builtins.len": _len,
+    "builtins.str": _str,
+    "builtins.range": _range,
+    "tqdm.trange": _range,
+    "tqdm.auto.trange": _range,
+    "builtins.list": _container("list"),
+    "builtins.tuple": _container("tuple"),
+    "builtins.set": _container("set"),
+    "builtins.frozenset": _container("set"),
+    "builtins.dict": _dict,
+    "collections.OrderedDict": _dict,
+    "collections.namedtuple": _namedtuple,
+    "builtins.enumerate": _enumerate,
+    "builtins.zip": _zip,
+    "builtins.sorted": _sorted,
+    "builtins.min": _extreme(min),
+    "builtins.max": _extreme(max),
+    "builtins.sum": _extreme(sum),
+    "builtins.isinstance": _isinstance,
+    "builtins.getattr": _getattr,
+    "builtins.hasattr": _hasattr,
+    "builtins.setattr": _setattr,
+    "builtins.vars": _vars,
+    "builtins.globals": _globals,
+    "builtins.iter": _copy,
+    "builtins.next": _first,
+    "builtins.any": _any_or_all(True),
+    "builtins.all": _any_or_all(False),
+    "builtins.print": _print,
+    "copy.copy": _copy,
+    "copy.deepcopy": _copy,
+    "os.path.join": _join,
+    "os.path.abspath": _absolute,
+    "os.path.realpath": _absolute,
+    "os.path.relpath": _relative,
+    "os.path.expanduser": _expanduser,
+    "os.path.expandvars": _expandvars,
+    "os.getcwd": _cwd,
+    "os.getenv": _getenv,
+    "os.environ.get": _getenv,
+    "os.environ.setdefault": _setenv,
+    "pathlib.Path": _path,
+    "pathlib.PurePath": _path,
+    "pathlib.PosixPath": _path,
+    "pathlib.PurePosixPath": _path,
+    "pathlib.Path.cwd": _cwd_path,
+    "pathlib.Path.home": _home_path,
+    "torch.cuda.is_available": _has_cuda,
+    "torch.distributed.get_world_size": _world_size,
+    "types.SimpleNamespace": _namespace,
+    "argparse.Namespace": _namespace,
+}

@@ -1,0 +1,110 @@
+"""How a job uses PyTorch: its training steps, models and losses, as the events tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+
+from epochzero.check.code import code_of
+from epochzero.check.program.events import Called
+from epochzero.check.program.model import Program
+from epochzero.check.program.values import Constant, Instance, Value
+
+_FRAMEWORKS = frozenset(
+    [
+        "accelerate",
+        "apex",
+        "catalyst",
+        "composer",
+        "deepspeed",
+        "fabric",
+        "fairscale",
+        "fastai",
+        "horovod",
+        "ignite",
+        "keras",
+        "lightning",
+        "lightning_fabric",
+        "monai",
+        "pytorch_lightning",
+        "skorch",
+        "tensorflow",
+        "torch_xla",
+        "torchbearer",
+        "transformers",
+        "trl",
+    ]
+)
+_SCALERS = (
+    "torch.GradScaler()",
+    "torch.amp.GradScaler()",
+    "torch.amp.grad_scaler.GradScaler()",
+    "torch.cuda.amp.GradScaler()",
+)
+_MODES = ("torch.nn.Dropout", "torch.nn.BatchNorm", "torch.nn.AlphaDropout", "torchvision.models.")
+
+
+@lru_cache(maxsize=1)  # All rules ask for the same program, one after the other.
+def _attributes(program: Program) -> frozenset[str]:
+    names: set[str] = set()
+    for module in program.modules.values():
+        names |= code_of(module).attributes
+    return frozenset(names)
+
+
+def does_anywhere(program: Program, *names: str) -> bool:
+    """Whether any of the job's modules has one of the names after a dot, reached or not."""
+    return not _attributes(program).isdisjoint(names)
+
+
+def has_framework_loop(program: Program) -> bool:
+    """Whether a library that has training loops of its own is imported: it may do what is missed."""
+    return any(one.module.partition(".")[0] in _FRAMEWORKS for one in program.imports)
+
+
+def backward_calls(program: Program) -> Iterator[Called]:
+    """Calls of ``loss.backward()``."""
+    return (
+        one for one in program.calls if one.name.endswith(".backward") and one.receiver is not None
+    )
+
+
+def optimizer_steps(program: Program) -> Iterator[Called]:
+    """Calls of ``step`` of one of PyTorch's optimizers, or of a gradient scaler that steps one."""
+    for one in program.calls:
+        maker, _, method = one.name.rpartition(".")
+        if method != "step" or "lr_scheduler" in maker:
+            continue
+        if maker.startswith("torch.optim.") or (maker in _SCALERS and one.arguments):
+            yield one
+
+
+def stepped_optimizer(step: Called) -> Value | None:
+    """The optimizer of one of the `optimizer_steps`."""
+    scaled = step.name.rpartition(".")[0] in _SCALERS
+    return step.arguments[0] if scaled else step.receiver
+
+
+def makes_layers_with_modes(program: Program) -> bool:
+    """Whether the job makes a layer that works otherwise in training than in evaluation."""
+    return any(
+        one.name.startswith(_MODES) or one.name.endswith(".from_pretrained")
+        for one in program.calls
+    )
+
+
+def argument(call: Called, position: int, name: str) -> Value | None:
+    """An argument of a call; None when it is not given, or not known to be."""
+    if name in call.keywords:
+        return call.keywords[name]
+    return call.arguments[position] if position < len(call.arguments) else None
+
+
+def text_of(value: Value | None) -> str:
+    """What a value was made by; empty when that is not known."""
+    return value.made_by if isinstance(value, Instance) else ""
+
+
+def is_off(value: Value | None) -> bool:
+    """Whether a flag is surely false."""
+    return isinstance(value, Constant) and not value.value

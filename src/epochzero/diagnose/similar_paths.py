@@ -1,0 +1,37 @@
+"""The existing path that a missing one was probably meant to be."""
+
+from __future__ import annotations
+
+import os
+from difflib import get_close_matches
+from itertools import islice
+from pathlib import Path
+
+from epochzero.file_access import readable
+
+MOST_ENTRIES = 20_000
+
+
+def nearest_path(missing: str) -> str | None:
+    """An existing path much like ``missing``, on the machine that this runs on.
+
+    The deepest folder of the path that exists is searched for a name like the one that does not.
+
+    Args:
+        missing: an absolute path; a relative one means nothing outside of its job.
+    """
+    path = Path(missing)
+    if not path.is_absolute() or "\0" in missing:
+        return None
+    try:
+        if path.exists() or not readable(path):
+            return None
+        while not path.parent.is_dir():
+            path = path.parent
+        with os.scandir(path.parent) as entries:
+            names = [entry.name for entry in islice(entries, MOST_ENTRIES)]
+    except OSError:
+        return None
+    same = [name for name in names if name.casefold() == path.name.casefold()]
+    near = same or get_close_matches(path.name, names, n=1, cutoff=0.75)
+    return str(path.parent / near[0]) if near else None

@@ -1,0 +1,92 @@
+"""The user's own code, named as ``file.py:name``: it is run because the user asked for it."""
+
+from __future__ import annotations
+
+import re
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from epochzero.errors import InputError
+
+_NAMED = re.compile(r"(?P<file>.+\.py):(?P<name>[^\W\d]\w*)")
+
+
+def is_own_code(source: str) -> bool:
+    """Whether something is named as ``file.py:name``."""
+    return _NAMED.fullmatch(source) is not None
+
+
+def made_by(source: str) -> Any:
+    """What the function or class gives when it is called without arguments.
+
+    A name that cannot be called stands for itself.
+
+    Args:
+        source: ``file.py:name``. The file's folder can be imported from, as when Python runs it.
+
+    Raises:
+        InputError: there is no such file or name, or the code fails.
+    """
+    named = _NAMED.fullmatch(source)
+    if named is None:
+        raise InputError(f"{source}: is not named as file.py:function")
+    path = Path(named["file"])
+    if not path.is_file():
+        raise InputError(f"{source}: there is no file {path}")
+    with told_as_input_error(source):
+        made = getattr(_imported(path.resolve()), named["name"], None)
+        if made is None:
+            raise InputError(f"{source}: {path.name} has no {named['name']}")
+        # A module or data loader that was made already may be callable, too.
+        return made() if isinstance(made, type) or _is_function(made) else made
+
+
+@contextmanager
+def told_as_input_error(source: str) -> Iterator[None]:
+    """What fails in the user's code is told with its line there.
+
+    Raises:
+        InputError: it failed.
+    """
+    try:
+        yield
+    except InputError:
+        raise
+    except (Exception, SystemExit) as error:
+        path = Path(source.rpartition(":")[0])
+        raise InputError(f"{source}: fails with {_told(error, path)}") from error
+
+
+def _is_function(made: Any) -> bool:
+    return callable(made) and not hasattr(made, "forward") and not hasattr(made, "__getitem__")
+
+
+@cache
+def _imported(path: Path) -> ModuleType:
+    """The file as a module, run once though model and data may both come from it."""
+    name = f"_epochzero_own_{path.stem}"
+    spec = spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    if str(path.parent) not in sys.path:
+        sys.path.insert(0, str(path.parent))
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _told(error: BaseException, path: Path) -> str:
+    """Kind and message, and the last line of the user's file that led there."""
+    message = " ".join(str(error).split())
+    told = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if Path(frame.filename).name == path.name]
+    return f"{told} ({path.name}, line {lines[-1]})" if lines else told

@@ -1,0 +1,225 @@
+"""What the tools say of an attempt that failed: why, where in the code, and what a check would have said.
+
+None of it may change how the job ended: what a tool raises is told as an `JobEvent`.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from epochzero.errors import EpochZeroError
+from epochzero.run.hang import HANG_FILE, HUNG
+from epochzero.run.launchers import ELASTIC_FOLDER
+from epochzero.run.model import Ended, JobEvent, Output, Record, Sample, Started
+from epochzero.run.output import logs_in
+from epochzero.run.watcher import Clock
+
+if TYPE_CHECKING:
+    from epochzero.check import CheckResult, Target
+    from epochzero.code import Cache
+    from epochzero.diagnose import Diagnoser, Diagnosis
+    from epochzero.locate import Ranking
+
+
+_MOST_PLACES = 5
+_LONG_S = 30.0
+_MUCH_OUTPUT = 20_000_000
+_FAILURE = b"""Traceback (most recent call last):
+  File "train.py", line 1, in <module>
+KeyError: 'lr'
+"""
+_Answer = TypeVar("_Answer")
+
+
+class After:
+    """Asks the tools about one attempt that failed, one question a method.
+
+    Each answers None where it has nothing to say, or where the tool failed; `events` then says so.
+    The tools are loaded when they are asked: a job that ends well needs none.
+
+    Attributes:
+        started, ended: the attempt's first and last record.
+        folder: where it is kept.
+        clock: of the attempt.
+        state: what a scheduler says of its end, where one was simulated; empty otherwise.
+        events: what was seen, and what went wrong with the asking.
+    """
+
+    def __init__(
+        self, started: Started, ended: Ended, folder: Path, clock: Clock, state: str = ""
+    ) -> None:
+        self.state = state
+        self.started = started
+        self.ended = ended
+        self.folder = folder
+        self.clock = clock
+        self.events: list[JobEvent] = []
+
+    def diagnosis(self, outputs: Sequence[Output]) -> Diagnosis | None:
+        """The first cause, from what the attempt wrote."""
+        return self._answer("diagnose", lambda: self._diagnosed(outputs))
+
+    def there_now(self, diagnosis: Diagnosis, samples: Sequence[Sample]) -> str:
+        """What the attempt missed and is there now, in a sentence; empty for nothing.
+
+        Args:
+            diagnosis: of the failure.
+            samples: what the attempt used, in order.
+        """
+        from epochzero.run.retry import there_now
+
+        found = self._answer("look", lambda: there_now(diagnosis, self.started, samples)) or ""
+        if found:
+            self.events.append(JobEvent(*self.clock.now(), "there_now", found))
+        return found
+
+    def unseeded(self, diagnosis: Diagnosis) -> str:
+        """What was drawn without a seed where the attempt failed, in a sentence; empty for nothing.
+
+        Args:
+            diagnosis: of the failure.
+        """
+        from epochzero.run.retry import unseeded
+
+        found = self._answer("look for seeds", lambda: unseeded(diagnosis, self.started)) or ""
+        if found:
+            self.events.append(JobEvent(*self.clock.now(), "unseeded", found))
+        return found
+
+    def ranking(self, diagnosis: Diagnosis, cache: Cache | None = None) -> Ranking | None:
+        """Where the bug is in the repository in which the job ran, if it ran in one.
+
+        Args:
+            diagnosis: of the failure.
+            cache: of parsed code.
+        """
+        return self._answer("locate", lambda: self._located(diagnosis, cache))
+
+    def checked(self, target: Target | str | Path | None = None) -> CheckResult | None:
+        """What `check` would have said before the start; None also for what is no Python job.
+
+        Args:
+            target: the platform that the job was meant for; None for this machine.
+        """
+        return self._answer("check", lambda: self._checked(target))
+
+    def _answer(self, tool: str, ask: Callable[[], _Answer | None]) -> _Answer | None:
+        try:
+            return ask()
+        except EpochZeroError:
+            return None  # The job is nothing for this tool: binary output, no Python, no commit.
+        except Exception as error:
+            text = f"{tool} failed: {type(error).__name__}: {error}"
+            self.events.append(JobEvent(*self.clock.now(), "tool_failed", text))
+            return None
+
+    def _diagnosed(self, outputs: Sequence[Output]) -> Diagnosis:
+        from epochzero.diagnose import Facts
+        from epochzero.logs.source import Log, find_logs
+
+        # A rank's log repeats what stands in the whole one, whose parts have numbers that are no ranks.
+        names = next((output.paths for output in outputs if output.name == "output"), None)
+        if names is None:  # A full disk had no room for the record.
+            names = tuple(part.name for part in logs_in(self.folder).get("output", ()))
+        logs = [Log(name, self.folder / name) for name in names]
+        elastic = self.folder / ELASTIC_FOLDER
+        if any(path.is_file() for path in elastic.rglob("*")):
+            logs += (
+                # Those in a folder have names within it.
+                replace(log, name=(elastic / log.name).relative_to(self.folder).as_posix())
+                for log in find_logs([elastic])
+            )
+        started, ended = self.started, self.ended
+        hang = self.folder / HANG_FILE
+        if hang.exists():
+            found = [Log(HANG_FILE, hang)]
+            # A job that is interrupted since it hangs fails of the hang, not of the interruption.
+            logs = found if ended.why in ("user", "scheduler", HUNG) else [*logs, *found]
+        # Who does not end when asked is killed by us, and not for want of memory.
+        asked = ended.why in ("user", "scheduler") and ended.signal == signal.SIGKILL
+        facts = Facts(
+            exit_code=128 + signal.SIGTERM if asked else ended.exit_code,
+            signal=signal.SIGTERM if asked else ended.signal,
+            state=self.state or ("INTERRUPTED" if ended.why == "user" else None),
+            start=started.time,
+            end=started.time + ended.elapsed,
+            gpus=started.gpus or None,
+        )
+        return _diagnoser().diagnose(logs, facts)
+
+    def _located(self, diagnosis: Diagnosis, cache: Cache | None) -> Ranking | None:
+        from epochzero.code import Repository
+
+        if diagnosis.outcome != "failed" or diagnosis.dimension == "infrastructure":
+            return None
+        if not (diagnosis.root or diagnosis.exception or diagnosis.stack):
+            return None  # Nothing to search by.
+        repository = Repository(self.started.folder)
+        # Loading it takes longer than finding out that the job ran in no repository.
+        from epochzero.locate import locate
+
+        return locate(diagnosis, repository, cache=cache, top=_MOST_PLACES)
+
+    def _checked(self, target: Target | str | Path | None) -> CheckResult:
+        from epochzero.check import check
+
+        return check(self.started.command, target, folder=self.started.folder)
+
+
+class Preparation:
+    """A watcher that loads what a diagnosis needs while the job runs: half a second afterwards.
+
+    A short job with little output does without: it may end well, and its log is soon read.
+    """
+
+    def __init__(self) -> None:
+        self._prepared = False
+
+    def started(self, pid: int, folder: Path, clock: Clock) -> Iterable[Record]:
+        """Nothing is loaded yet."""
+        self._folder = folder
+        self._clock = clock
+        return ()
+
+    def output(self, name: str, data: bytes) -> Iterable[Record]:
+        """Much output may be over before the next tick."""
+        if not self._prepared and _size(self._folder) > _MUCH_OUTPUT:
+            self._prepare()
+        return ()
+
+    def tick(self) -> Iterable[Record]:
+        """A job that has run for long is worth it."""
+        if not self._prepared and self._clock.now()[1] > _LONG_S:
+            self._prepare()
+        return ()
+
+    def ended(self) -> Iterable[Record]:
+        """It is too late."""
+        return ()
+
+    def _prepare(self) -> None:
+        """Diagnoses a failure, for what is loaded by that."""
+        from epochzero.logs.source import Log
+
+        self._prepared = True
+        _diagnoser().diagnose([Log("output.log", text=_FAILURE)])
+
+
+def _size(folder: Path) -> int:
+    """Bytes of all output; 0 while a part is replaced by another."""
+    with suppress(OSError):
+        return sum(part.stat().st_size for part in logs_in(folder).get("output", ()))
+    return 0
+
+
+@cache
+def _diagnoser() -> Diagnoser:
+    from epochzero.diagnose import Diagnoser
+
+    return Diagnoser(look_around=True)

@@ -1,0 +1,271 @@
+"""Keeps tensors that are not needed for a while in the memory of the CPU.
+
+What a forward pass saves for backward is moved out at once and comes back shortly before backward asks for
+it, which it does in the opposite order. On a GPU both go over a stream of their own, through pinned memory.
+
+Source: torch's documentation, "Hooks for autograd saved tensors" and "CUDA semantics", streams.
+"""
+
+from __future__ import annotations
+
+import time
+import weakref
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.graph import saved_tensors_hooks
+from torch.optim import Optimizer
+
+from epochzero.errors import InputError
+from epochzero.run.memory.limit import in_host_memory, limit_here
+
+
+def to_host(tensor: Tensor) -> Tensor:
+    """A copy in the memory of the CPU, there when this returns."""
+    with in_host_memory():
+        return tensor.detach().to("cpu", copy=True)
+
+
+class offload:  # noqa: N801 - used as a function is, in ``with``
+    """Within ``with``, large tensors that wait for backward do so in the memory of the CPU.
+
+    >>> with epochzero.memory.offload(model.encoder, optimizer) as moved:  # doctest: +SKIP
+    ...     loss = model(batch)
+    ...     loss.backward()
+    ...     optimizer.step()
+    >>> moved.bytes_out, moved.seconds  # doctest: +SKIP
+    (201326592, 0.021)
+
+    Weights stay where they are. Without a GPU nothing is moved, but under `simulated_limit`.
+
+    Args:
+        cold: modules, of which only what their forward saves is moved, and optimizers, whose states are
+            away but for their step; no module for whatever is saved within ``with``.
+        smallest: size in bytes from which a tensor is moved; moving a small one costs more than it saves.
+        ahead: how many tensors are fetched before backward asks for them.
+
+    Attributes:
+        bytes_out: moved to the CPU so far.
+        bytes_back: moved back so far.
+        seconds: that the program itself has spent on it; copies beside other work of a GPU do not count.
+    """
+
+    def __init__(
+        self, *cold: nn.Module | Optimizer, smallest: int = 1 << 20, ahead: int = 2
+    ) -> None:
+        """Nothing is moved before ``with``.
+
+        Raises:
+            InputError: something is neither a module nor an optimizer, or a number is negative.
+        """
+        for one in cold:
+            if not isinstance(one, nn.Module | Optimizer):
+                raise InputError(f"offload: {type(one).__name__} is no module and no optimizer")
+        if smallest < 0 or ahead < 0:
+            raise InputError("offload: smallest and ahead must not be negative")
+        self.bytes_out = self.bytes_back = 0
+        self.seconds = 0.0
+        self._modules = [one for one in cold if isinstance(one, nn.Module)]
+        self._states = [
+            OptimizerStates(one, smallest) for one in cold if isinstance(one, Optimizer)
+        ]
+        self._smallest = smallest
+        self._ahead = ahead
+        self._waiting: list[weakref.ref[_Moved]] = []
+        self._streams: dict[torch.device, Any] = {}
+        self._stack = ExitStack()
+
+    def __enter__(self) -> offload:
+        for states in self._states:
+            states.begin()
+        if not self._modules:
+            self._stack.enter_context(self._hooks())
+        for module in self._modules:
+            self._of_forward(module)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
+        self._stack.close()
+        for states in self._states:
+            states.end()
+            self.bytes_out += states.bytes_out
+            self.bytes_back += states.bytes_back
+            self.seconds += states.seconds
+
+    def _hooks(self) -> saved_tensors_hooks:
+        return saved_tensors_hooks(self._pack, self._unpack)
+
+    def _of_forward(self, module: nn.Module) -> None:
+        """Only what is saved within the module's forward goes through our hooks."""
+        entered: list[saved_tensors_hooks] = []
+
+        def begin(*_: Any) -> None:
+            entered.append(self._hooks())
+            entered[-1].__enter__()
+
+        def end(*_: Any) -> None:
+            if entered:
+                entered.pop().__exit__()
+
+        before = module.register_forward_pre_hook(begin)
+        after = module.register_forward_hook(end, always_call=True)
+        self._stack.callback(before.remove)
+        self._stack.callback(after.remove)
+
+    def _pack(self, tensor: Tensor) -> Tensor | _Moved:
+        if tensor.nbytes < self._smallest or not _is_cold(tensor):
+            return tensor
+        began = time.perf_counter()
+        moved = self._known(tensor)
+        if moved is None:
+            moved = _Moved(tensor, self._stream(tensor.device), len(self._waiting))
+            self._waiting.append(weakref.ref(moved))
+            self.bytes_out += tensor.nbytes
+        self.seconds += time.perf_counter() - began
+        return moved
+
+    def _unpack(self, packed: Tensor | _Moved) -> Tensor:
+        if isinstance(packed, Tensor):
+            return packed
+        began = time.perf_counter()
+        tensor = packed.fetched()
+        self.bytes_back += tensor.nbytes
+        for index in range(packed.index - 1, max(packed.index - 1 - self._ahead, -1), -1):
+            if (soon := self._waiting[index]()) is not None:
+                soon.fetch()
+        self.seconds += time.perf_counter() - began
+        return tensor
+
+    def _known(self, tensor: Tensor) -> _Moved | None:
+        """The same values, which several operations may save one after the other."""
+        for reference in self._waiting[: -1 - _SAME : -1]:
+            if (moved := reference()) is not None and moved.is_of(tensor):
+                return moved
+        return None
+
+    def _stream(self, device: torch.device) -> Any:
+        if device.type != "cuda":
+            return None
+        if device not in self._streams:
+            self._streams[device] = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+        return self._streams[device]
+
+
+_SAME = 8
+"""How many tensors back the same one is looked for."""
+
+
+class _Moved:
+    """A tensor in the memory of the CPU, and how it comes back."""
+
+    def __init__(self, tensor: Tensor, stream: Any, index: int) -> None:
+        self.index = index
+        self._device = tensor.device
+        self._stream = stream
+        self._back: Tensor | None = None
+        self._source = weakref.ref(tensor.untyped_storage())
+        self._view = _view(tensor)
+        if stream is None:
+            self._host = to_host(tensor)
+            return
+        self._host = torch.empty_like(tensor, device="cpu", pin_memory=True, requires_grad=False)
+        stream.wait_stream(torch.cuda.current_stream(self._device))
+        with torch.cuda.stream(stream):
+            self._host.copy_(tensor.detach(), non_blocking=True)
+        tensor.record_stream(stream)
+
+    def is_of(self, tensor: Tensor) -> bool:
+        """Whether these are the values of a tensor that has not changed since."""
+        return self._source() is tensor.untyped_storage() and self._view == _view(tensor)
+
+    def fetch(self) -> None:
+        """Begins to copy back."""
+        if self._back is not None:
+            return
+        if self._stream is None:
+            self._back = self._host.clone()
+            return
+        with torch.cuda.stream(self._stream):
+            self._back = self._host.to(self._device, non_blocking=True)
+
+    def fetched(self) -> Tensor:
+        """The tensor where it was, for the operation that comes now."""
+        self.fetch()
+        back, self._back = self._back, None
+        assert back is not None
+        if self._stream is not None:
+            current = torch.cuda.current_stream(self._device)
+            current.wait_stream(self._stream)
+            back.record_stream(current)
+        return back
+
+
+class OptimizerStates:
+    """Keeps the states of an optimizer in the memory of the CPU but for its step.
+
+    Attributes:
+        bytes_out, bytes_back, seconds: as of `offload`.
+    """
+
+    def __init__(self, optimizer: Optimizer, smallest: int = 1 << 20) -> None:
+        self.bytes_out = self.bytes_back = 0
+        self.seconds = 0.0
+        self._optimizer = optimizer
+        self._smallest = smallest
+        self._away: list[tuple[dict[str, Any], str, torch.device]] = []
+        self._hooks: list[Any] = []
+
+    def begin(self) -> None:
+        """Moves out what there is, and from now on after each step."""
+        if self._hooks:
+            return
+        self._hooks.append(self._optimizer.register_step_pre_hook(lambda *_: self._bring()))
+        self._hooks.append(self._optimizer.register_step_post_hook(lambda *_: self._move()))
+        self._move()
+
+    def end(self) -> None:
+        """Brings all back, and leaves the optimizer alone."""
+        while self._hooks:
+            self._hooks.pop().remove()
+        self._bring()
+
+    @torch.no_grad()
+    def _move(self) -> None:
+        began = time.perf_counter()
+        for state in self._optimizer.state.values():
+            for name, value in state.items():
+                large = isinstance(value, Tensor) and value.nbytes >= self._smallest
+                if large and _is_cold(value):
+                    self._away.append((state, name, value.device))
+                    state[name] = to_host(value)
+                    self.bytes_out += value.nbytes
+        self.seconds += time.perf_counter() - began
+
+    @torch.no_grad()
+    def _bring(self) -> None:
+        began = time.perf_counter()
+        while self._away:
+            state, name, device = self._away.pop()
+            value = state[name]
+            state[name] = value.to(device, copy=True)
+            self.bytes_back += value.nbytes
+        self.seconds += time.perf_counter() - began
+
+
+def _is_cold(tensor: Tensor) -> bool:
+    """Whether moving saves memory of a device: not for weights, nor for what is expanded or on the CPU."""
+    base = tensor if tensor._base is None else tensor._base
+    if base.is_leaf and base.requires_grad:
+        return False
+    if tensor.nbytes > tensor.untyped_storage().nbytes():
+        return False
+    return tensor.is_cuda or limit_here() is not None
+
+
+def _view(tensor: Tensor) -> tuple[object, ...]:
+    return (tensor.storage_offset(), tensor.shape, tensor.stride(), tensor.dtype, tensor._version)

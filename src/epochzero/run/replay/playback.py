@@ -1,0 +1,273 @@
+"""Runs a captured job again, contained, with companions that play its capture."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from epochzero.errors import InputError
+from epochzero.injected.companions import AT_START, Companion, with_companions
+from epochzero.run.replay.capture import CAPTURE_COMPANIONS
+from epochzero.run.replay.child.inputs import PIPE
+from epochzero.run.replay.model import Capture, Position, Replayed, Row
+from epochzero.run.replay.reading import failure_of, losses_of, position_of, read_capture
+from epochzero.run.replay.since import changed_since
+from epochzero.run.replay.verdict import ANEW, FED, OUTSIDE, compared, differences, is_same
+from epochzero.run.replay.walk_result import walked_of
+
+WAYS = ("auto", "start", "snapshot")
+NEAR_S = 120.0
+"""A job that failed sooner is played from its start."""
+_VARIABLE = "EPOCHZERO_REPLAY"
+_CONTAINED = "epochzero.check.dryrun.child.companions"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """How to replay; see `epochzero.replay`."""
+
+    step: int | None = None
+    way: str = "auto"
+    inspect: bool = False
+    python: Path | None = None
+    write: bool = False
+    seconds: float | None = None
+    bisect: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """One run of the program.
+
+    Attributes:
+        told: by the process that was captured; None where it told nothing.
+        output: the end of what the program wrote.
+        why: how it ended, a sentence.
+    """
+
+    told: Mapping[str, Any] | None
+    output: str
+    why: str
+
+
+def play(
+    folder: Path,
+    environment: Mapping[str, str],
+    asked: Asked,
+    tell: Callable[[Sequence[str]], object],
+) -> Replayed:
+    """See `epochzero.replay`."""
+    capture = read_capture(folder)
+    known = changed_since(capture, environment, asked.python)
+    tell(known)
+    began = time.monotonic()
+    ways = list(_ways(capture, asked))
+    for way in ways:
+        played = run_again(capture, environment, asked, way)
+        replayed = _replayed(capture, asked, way, played, known, time.monotonic() - began)
+        if replayed.reproduced:
+            break
+    return replayed
+
+
+def _ways(capture: Capture, asked: Asked) -> Iterator[str]:
+    """What to try, in this order.
+
+    Raises:
+        InputError: what is asked for is not in the capture.
+    """
+    if asked.way not in WAYS:
+        raise InputError(f"{asked.way!r} is no way to replay: {', '.join(WAYS)}")
+    reaches = asked.step is None or (capture.snapshot is not None and capture.snapshot.steps < asked.step)  # fmt: skip
+    possible = capture.complete and capture.position.batches > 0 and reaches
+    if asked.step is not None and asked.step > capture.position.steps + 1:
+        raise InputError(f"step {asked.step} was never begun: the job failed after {capture.position.steps} steps")  # fmt: skip
+    if asked.way == "snapshot" and not possible:
+        raise InputError(f"{capture.folder}: no snapshot from which the failing step could be reached; replay it from its start")  # fmt: skip
+    near = capture.elapsed_s <= NEAR_S or capture.snapshot is None
+    if asked.way == "start" or (asked.way == "auto" and near):
+        yield "start"
+    if asked.way == "snapshot" or (asked.way == "auto" and possible):
+        yield "snapshot"
+    if asked.way == "auto" and not near and not possible:
+        yield "start"
+
+
+def run_again(capture: Capture, environment: Mapping[str, str], asked: Asked, way: str) -> Played:
+    """Runs the program of a capture once more.
+
+    Args:
+        capture: what is played.
+        environment: for variables that were withheld.
+        asked: how.
+        way: ``start`` or ``snapshot``.
+
+    Raises:
+        InputError: its program or folder is not there any more.
+    """
+    from epochzero.check.dryrun.contain.model import Limits
+    from epochzero.check.dryrun.process import RECORDS_DESCRIPTOR, run_contained
+
+    if not capture.directory.is_dir():
+        raise InputError(f"{capture.directory}: the folder in which the job ran is gone")
+    command = _command(capture, asked.python)
+    seconds = asked.seconds or max(120.0, 10 * capture.elapsed_s)
+    if asked.write:
+        return _run_free(
+            command,
+            capture.directory,
+            lambda records: _environment(capture, environment, asked, way, records),
+            seconds,
+        )
+    ended = run_contained(
+        command,
+        folder=capture.directory,
+        environment=_environment(capture, environment, asked, way, RECORDS_DESCRIPTOR),
+        limits=Limits(seconds=seconds, record_bytes=1 << 24),
+        spec=b"",
+    )
+    return Played(_last_of(ended.records), ended.output, ended.why)
+
+
+def _run_free(
+    command: Sequence[str],
+    folder: Path,
+    environment: Callable[[int], Mapping[str, str]],
+    seconds: float,
+) -> Played:
+    """Runs the program with all its effects."""
+    with tempfile.TemporaryFile() as records, tempfile.TemporaryFile() as output:
+        number = records.fileno()
+        try:
+            code = subprocess.run(
+                command,
+                cwd=folder,
+                env=dict(environment(number)),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                pass_fds=[number],
+                timeout=seconds,
+                check=False,
+            ).returncode
+            why = f"It ended by itself, with exit status {code}."
+        except subprocess.TimeoutExpired:
+            why = f"It was still running after {seconds:g} s, and was ended."
+        except OSError as error:
+            raise InputError(f"{command[0]}: cannot be run: {error.strerror}") from error
+        records.seek(0)
+        output.seek(0)
+        text = output.read().decode("utf-8", "replace")
+        return Played(_last_of(records.read().splitlines()), text, why)
+
+
+def _last_of(records: Sequence[bytes]) -> Mapping[str, Any] | None:
+    """The last record that can be read: a process may have come farther than the one before."""
+    for record in reversed(records):
+        with suppress(ValueError):
+            told = json.loads(record)
+            if isinstance(told, dict):
+                return told
+    return None
+
+
+def _command(capture: Capture, python: Path | None) -> list[str]:
+    command = list(capture.command)
+    if python is None:
+        return command
+    if not Path(command[0]).name.startswith("python"):
+        raise InputError(f"{command[0]}: is no Python that {python} could take the place of")
+    return [str(python), *command[1:]]
+
+
+def _environment(
+    capture: Capture, environment: Mapping[str, str], asked: Asked, way: str, records: int
+) -> dict[str, str]:
+    """The job's variables; of those that were withheld the values of now."""
+    now = {name: environment[name] for name in capture.withheld if name in environment}
+    companions: tuple[Companion, ...] = (
+        Companion(AT_START, f"{_CONTAINED}:hold_back"),
+        *CAPTURE_COMPANIONS,
+    )
+    if any(device.startswith("cuda") for device in capture.devices):
+        companions = (*companions, Companion("torch", f"{_CONTAINED}:stay_on_cpu"))
+    told = {
+        "folder": str(capture.folder.parent),
+        "told_by": capture.folder.name,
+        "from_snapshot": way == "snapshot",
+        "step": asked.step,
+        "inspect": asked.inspect,
+        "walk": asked.bisect,
+        "records": records,
+    }
+    variables = {**capture.variables, **now, _VARIABLE: json.dumps(told)}
+    return with_companions(variables, companions, Path("/tmp"))
+
+
+def _replayed(
+    capture: Capture,
+    asked: Asked,
+    way: str,
+    played: Played,
+    known: Sequence[str],
+    seconds: float,
+) -> Replayed:
+    """The verdict."""
+    expected, at = capture.failure, capture.position
+    if capture.nonfinite is not None and (way == "snapshot" or expected.kind == "nonfinite"):
+        # What was kept leads up to the first loss that was not finite.
+        expected, _ = capture.nonfinite
+    told = played.told or {}
+    ended = position_of(told["position"]) if "position" in told else Position(0, 0, 0)
+    came = failure_of(told.get("failure"))
+    losses = compared(capture.losses, at, losses_of(told.get("losses", ())), ended)
+    differs = tuple(differences(capture, told, known))
+    if not told:
+        differs = (f"the program did not come to its training or failure. {played.why}", *differs)
+    elif told["why"] not in ("failed", "ended", "nonfinite", "passed", "reached"):
+        differs = (str(told["why"]), *differs)
+    reached = told.get("why") == "reached"
+    reproduced = reached if asked.step is not None else is_same(expected, came)
+    if (
+        asked.step is None
+        and reproduced
+        and ended.steps != at.steps
+        and expected.kind != "nonfinite"
+    ):
+        differs = (
+            f"it came after {ended.steps:,} steps, and had come after {at.steps:,}",
+            *differs,
+        )
+    if way == "snapshot" and not reproduced:
+        differs = (*differs, ANEW)
+    if capture.input == PIPE and not reproduced:
+        differs = (*differs, FED)
+    if expected.kind == "signal" and not reproduced:
+        differs = (*differs, OUTSIDE)
+    return Replayed(
+        reproduced=reproduced,
+        way=way,
+        expected=expected,
+        came=came,
+        position=ended,
+        exactness=losses.exactness,
+        compared=losses.count,
+        largest_difference=losses.largest,
+        first_difference=losses.first,
+        differences=differs,
+        table=tuple(_row(row) for row in told.get("table", ())),
+        walked=walked_of(told["walk"]) if told.get("walk") else None,
+        output=played.output[-4000:],
+        seconds=seconds,
+    )
+
+
+def _row(told: Mapping[str, Any]) -> Row:
+    return Row(**{**told, "shape": tuple(told.get("shape", ()))})

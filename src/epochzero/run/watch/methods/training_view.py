@@ -1,0 +1,172 @@
+"""A training as the methods see it: layers in the order of their calls, epochs, and what each layer shows.
+
+A layer's weight stands for its Keras kernel: its first parameter of two or more dimensions.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from epochzero.run.watch.history import Evaluation, Iteration, TrainingHistory
+from epochzero.run.watch.model import SourceLine
+
+PARTS = 10
+"""Into so many epochs a training is divided that does not say where they end."""
+_ACTIVATIONS = {
+    "celu": "elu", "elu": "elu", "hardtanh": "tanh", "leakyrelu": "linear", "logsigmoid": "linear",
+    "logsoftmax": "softmax", "relu": "relu", "relu6": "relu", "selu": "elu", "sigmoid": "sigmoid",
+    "softmax": "softmax", "softplus": "relu", "tanh": "tanh",
+}  # fmt: skip
+_FLAT = ("Flatten", "Unflatten", "Identity")
+
+
+@dataclass(frozen=True, slots=True)
+class CalledLayer:
+    """A layer or a function in the order of their calls.
+
+    Attributes:
+        number: from 0.
+        path: in its model; of a function ``path:relu``.
+        activation: what Keras would call its function; empty where it is none.
+        weight, bias: names of its parameters; empty where it has none.
+        place: the line that made it.
+        reshapes: whether it only gives its input another shape.
+        trained: whether its parameters ask for gradients.
+    """
+
+    number: int
+    path: str
+    activation: str
+    weight: str
+    bias: str
+    place: SourceLine | None
+    reshapes: bool
+    trained: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """A part of the training.
+
+    Attributes:
+        number: from 0.
+        looks: the iterations that were looked at, never none.
+        loss: mean of the training loss; None where it was not seen.
+        accuracy: mean over the looks; None for a task without classes.
+        evaluation: at its end; None where there is none.
+    """
+
+    number: int
+    looks: tuple[Iteration, ...]
+    loss: float | None
+    accuracy: float | None
+    evaluation: Evaluation | None
+
+
+class Recent:
+    """The last values of each quantity, in blocks of a given length.
+
+    Args:
+        length: of a block.
+    """
+
+    def __init__(self, length: int) -> None:
+        self._length = length
+        self._values: dict[object, list[float]] = defaultdict(list)
+
+    def add(self, key: object, value: float) -> None:
+        """The next value of a quantity."""
+        self._values[key].append(value)
+
+    def unchanged(self, key: object) -> bool:
+        """Whether a block is full and all its values are the same; a full block ends so."""
+        values = self._values[key]
+        if len(values) < self._length:
+            return False
+        self._values[key] = []
+        return all(value == values[0] for value in values)
+
+
+def layers(history: TrainingHistory) -> tuple[CalledLayer, ...]:
+    """All layers and functions that were called."""
+    of_layer: dict[str, list[tuple[str, int, bool]]] = defaultdict(list)
+    for parameter in history.parameters:
+        of_layer[parameter.layer].append(
+            (parameter.name, len(parameter.shape), parameter.trainable)
+        )
+    found = []
+    for number, (path, kind) in enumerate(history.order):
+        mine = of_layer.get(path, ())
+        known = history.layer(path)
+        found.append(
+            CalledLayer(
+                number=number,
+                path=path,
+                activation=_ACTIVATIONS.get(kind.lower().replace("_", ""), ""),
+                weight=next((name for name, sizes, _ in mine if sizes >= 2), ""),
+                bias=next((name for name, sizes, _ in mine if sizes == 1), ""),
+                place=known.place if known else None,
+                reshapes=kind in _FLAT,
+                trained=any(trainable for _, _, trainable in mine),
+            )
+        )
+    return tuple(found)
+
+
+def epochs(history: TrainingHistory) -> tuple[Epoch, ...]:
+    """The training in epochs: as its loader was gone through, else where it was evaluated, else in equal
+    parts.
+    """
+    ends = _ends(history)
+    evaluations = {one.iteration: one for one in history.evaluations}
+    found: list[Epoch] = []
+    for begin, end in pairwise((0, *ends)):
+        looks = tuple(one for one in history.iterations if begin <= one.number < end)
+        if not looks:
+            continue
+        losses = [value for number, value in history.loss if begin <= number < end]
+        accuracies = [one.accuracy for one in looks if one.accuracy is not None]
+        found.append(
+            Epoch(
+                number=len(found),
+                looks=looks,
+                loss=float(np.mean(losses)) if losses else None,
+                accuracy=float(np.mean(accuracies)) if accuracies else None,
+                evaluation=evaluations.get(end),
+            )
+        )
+    return tuple(found)
+
+
+def _ends(history: TrainingHistory) -> Sequence[int]:
+    """The first iteration after each epoch."""
+    begun = _begun(history)
+    if len(begun) > 1:
+        return (*begun[1:], history.count)
+    told = sorted({one.iteration for one in history.evaluations if one.iteration > 0})
+    if len(told) > 1:
+        return told
+    length = _batches(history.loaders[0]) if history.loaders else 0
+    if not 1 < length < history.count:
+        length = max(1, -(-history.count // PARTS))
+    return range(length, history.count + length, length)
+
+
+def _begun(history: TrainingHistory) -> Sequence[int]:
+    """The first iteration of each epoch, where the loader that most iterations are of was begun anew."""
+    usual = Counter(one.loader for one in history.iterations).most_common(1)
+    of_training = (one for one in history.epochs if usual and one.get("loader") == usual[0][0])
+    return sorted({n for one in of_training if (n := int(one["iteration"])) < history.count})
+
+
+def _batches(loader: Mapping[str, object]) -> int:
+    examples, size = loader.get("examples"), loader.get("batch_size")
+    if not isinstance(examples, int) or not isinstance(size, int) or size < 1:
+        return 0
+    return math.ceil(examples / size)

@@ -1,0 +1,50 @@
+"""Many rows in one statement; also where several writers may come with the same ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from sqlalchemy import Table, insert
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.orm import Session
+
+from epochzero.store.schema import Base
+
+Rows = Sequence[Mapping[str, Any]]
+"""Values by the names of columns, the same names in each row."""
+
+
+def insert_rows(session: Session, table: type[Base], rows: Rows) -> None:
+    """Inserts rows that nobody else has."""
+    if rows:
+        session.execute(insert(_table(table)), rows)
+
+
+def insert_once(session: Session, table: type[Base], **values: Any) -> None:
+    """Inserts a row unless there is one with its key; that one is left as it is."""
+    insert_each_once(session, table, [values])
+
+
+def insert_each_once(session: Session, table: type[Base], rows: Rows) -> None:
+    """The same for many rows."""
+    if rows:
+        session.execute(_insert(session, table).on_conflict_do_nothing(), rows)
+
+
+def insert_or_update(session: Session, table: type[Base], key: Sequence[str], rows: Rows) -> None:
+    """Inserts rows; one whose key is there already gives that row its other values."""
+    if rows:
+        new = _insert(session, table)
+        changed = {name: new.excluded[name] for name in rows[0] if name not in key}
+        session.execute(new.on_conflict_do_update(index_elements=key, set_=changed), rows)
+
+
+def _insert(session: Session, table: type[Base]) -> postgresql.Insert | sqlite.Insert:
+    is_postgresql = session.get_bind().dialect.name == "postgresql"
+    return (postgresql.insert if is_postgresql else sqlite.insert)(_table(table))
+
+
+def _table(table: type[Base]) -> Table:
+    """The table itself: the classes of rows have much to say, and nothing to add, about new ones."""
+    return cast("Table", table.__table__)

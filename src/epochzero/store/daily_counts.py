@@ -1,0 +1,290 @@
+"""Sums of days that are over: a question about a year does not look at each of its jobs.
+
+The jobs of a day are summed up once the day is over, and the failures of 32 days once more, once these are
+all over. A trigger of the database notes a day of which a job comes late, changes or goes (migration 0004).
+What is not summed up, as today, is asked of the jobs themselves: an answer is right at any time.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    Select,
+    Subquery,
+    cast,
+    delete,
+    func,
+    insert,
+    literal,
+    literal_column,
+    select,
+    union_all,
+)
+from sqlalchemy.orm import Session
+from sqlalchemy.sql.base import ReadOnlyColumnCollection
+
+from epochzero.store.database import Database
+from epochzero.store.schema import Base, Counted, DayCount, FailureCount, JobRow, StaleDay
+
+DAY_S = 86_400
+BLOCK = 32
+"""Days that are summed up together; the triggers know it too."""
+END = 1e11
+"""The year 5138: a clock that says more is wrong, and its jobs are of no day; the triggers know it too."""
+_MOST_SPANS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """From a moment up to another, in seconds since the epoch."""
+
+    since: float
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """A part of a period that is read in one way.
+
+    Attributes:
+        days: how many a sum is of; 0 where the jobs themselves are read.
+    """
+
+    days: int
+    since: float
+    until: float
+
+    @property
+    def numbers(self) -> tuple[int, int]:
+        """The numbers of its first day and of the one after its last."""
+        return int(self.since // DAY_S), int(self.until // DAY_S)
+
+
+def uncounted(database: Database, team: str, *, now: float) -> list[int]:
+    """The first days of the blocks that have something to be summed up, the newest first.
+
+    Args:
+        database: the store.
+        team: whose jobs.
+        now: seconds since the epoch; the day of it is not over.
+
+    Raises:
+        StoreError: the database does not answer.
+    """
+    today = int(now // DAY_S)
+    with database.read() as session:
+        first = session.scalar(
+            select(func.min(JobRow.started)).where(JobRow.team == team, JobRow.started >= 0)
+        )
+        stale = session.scalar(select(func.min(StaleDay.day)).where(StaleDay.team == team))
+        days = [] if first is None else [int(first // DAY_S)]
+        days += [] if stale is None else [stale]
+        if not days:
+            return []
+        begin = min(days) // BLOCK * BLOCK
+        fresh = _fresh(session, team, begin, today)
+    return [
+        block
+        for block in reversed(range(begin, today, BLOCK))
+        if any(one not in fresh for one in _wanted(block, today))
+    ]
+
+
+def sum_up(database: Database, team: str, block: int, *, now: float) -> None:
+    """Sums up the days of a block that are over, where that is not done or not right any more.
+
+    Args:
+        database: the store.
+        team: whose jobs.
+        block: its first day, of `uncounted`.
+        now: as for `uncounted`.
+
+    Raises:
+        StoreError: the store cannot be written.
+    """
+    with database.write() as session:
+        if database.is_postgresql:  # Waits for those who write jobs of these days (migration 0004).
+            lock = func.pg_advisory_xact_lock(func.hashtext(team), cast(block // BLOCK, Integer))
+            session.execute(select(lock))
+        today = int(now // DAY_S)
+        fresh = _fresh(session, team, block, block + BLOCK)
+        missing = [
+            day for size, day in _wanted(block, today) if (size, day) not in fresh and size == 1
+        ]
+        if missing:
+            # Days between two of them are summed up again: one question is cheaper than many.
+            _sum_up_days(session, team, missing[0], missing[-1] + 1)
+        if block + BLOCK <= today and (missing or (BLOCK, block) not in fresh):
+            _sum_up_block(session, team, block)
+        changed = StaleDay.day >= block, StaleDay.day < block + BLOCK
+        session.execute(delete(StaleDay).where(StaleDay.team == team, *changed))
+
+
+def jobs_of(session: Session, team: str, period: Period) -> Subquery:
+    """Rows as of `DayCount`, without the team, that together are the jobs of a period."""
+    parts = (
+        _counted_jobs(team, span) if span.days else _live_jobs(session, team, span)
+        for span in _spans(session, team, period, (1,))
+    )
+    return union_all(*parts).subquery()
+
+
+def failures_of(session: Session, team: str, period: Period) -> Subquery:
+    """Rows as of `FailureCount`, without the team and the days, that together are the failures of a period."""
+    parts = (
+        _counted_failures(team, span) if span.days else _live_failures(session, team, span)
+        for span in _spans(session, team, period, (BLOCK, 1))
+    )
+    return union_all(*parts).subquery()
+
+
+def _counted_jobs(team: str, span: _Span) -> Select[*tuple[Any, ...]]:
+    columns = list(DayCount.__table__.columns)[1:]
+    first, end = span.numbers
+    return select(*columns).where(DayCount.team == team, DayCount.day >= first, DayCount.day < end)
+
+
+def _live_jobs(session: Session, team: str, span: _Span) -> Select[*tuple[Any, ...]]:
+    return select(
+        _day(session).label("day"), JobRow.state, JobRow.category, JobRow.target, literal(1).label("jobs"),
+        JobRow.gpu_hours, JobRow.wasted_gpu_hours, JobRow.caught,
+        (JobRow.caught * JobRow.gpu_hours).label("caught_gpu_hours"), JobRow.started.label("last"),
+    ).where(*_within(team, span))  # fmt: skip
+
+
+def _counted_failures(team: str, span: _Span) -> Select[*tuple[Any, ...]]:
+    columns = list(FailureCount.__table__.columns)[2:]
+    # Each by its number: so a fingerprint, which comes next in the index, is found in it too.
+    firsts = range(*span.numbers, span.days)
+    return select(*columns).where(
+        FailureCount.team == team, FailureCount.days == span.days, FailureCount.day.in_(firsts)
+    )
+
+
+def _live_failures(session: Session, team: str, span: _Span) -> Select[*tuple[Any, ...]]:
+    return select(
+        _day(session).label("day"), JobRow.fingerprint, JobRow.category, literal(1).label("jobs"),
+        JobRow.gpu_hours, JobRow.started.label("first"), JobRow.started.label("last"),
+    ).where(*_within(team, span), JobRow.fingerprint != "")  # fmt: skip
+
+
+def _spans(session: Session, team: str, period: Period, sizes: Sequence[int]) -> Sequence[_Span]:
+    """The parts of a period, in order: sums of the sizes that are allowed, the greatest first, and jobs."""
+    live = _Span(0, period.since, period.until)
+    fresh = _fresh(session, team, period.since / DAY_S, period.until / DAY_S)
+    days = [day for size, day in fresh if size == 1]
+    if not days:
+        return (live,)
+    first = max(math.ceil(period.since / DAY_S), min(days))
+    last = int(min(period.until / DAY_S, max(days) + 1))
+    if first >= last:
+        return (live,)
+    spans: list[_Span] = []
+    for part in _parts(period, first, last, fresh, sizes):
+        if spans and spans[-1].days == part.days:
+            spans[-1] = _Span(part.days, spans[-1].since, part.until)
+        elif part.since < part.until:
+            spans.append(part)
+    # A database takes only so many parts in one question.
+    return spans if len(spans) <= _MOST_SPANS else (live,)
+
+
+def _parts(
+    period: Period, first: int, last: int, fresh: frozenset[tuple[int, int]], sizes: Sequence[int]
+) -> Iterator[_Span]:
+    yield _Span(0, period.since, float(first * DAY_S))
+    day = first
+    while day < last:
+        size = next((one for one in sizes if (one, day) in fresh and day + one <= last), 0)
+        end = day + (size or 1)
+        yield _Span(size, float(day * DAY_S), float(end * DAY_S))
+        day = end
+    yield _Span(0, float(last * DAY_S), period.until)
+
+
+def _fresh(session: Session, team: str, begin: float, end: float) -> frozenset[tuple[int, int]]:
+    """What of some days is summed up and still right: days, and the first of them."""
+    low, high = math.floor(begin), math.ceil(min(end, END / DAY_S))
+    counted = select(Counted.days, Counted.day).where(
+        Counted.team == team, Counted.day >= low, Counted.day < high
+    )
+    changed = select(literal(0), StaleDay.day).where(
+        StaleDay.team == team, StaleDay.day >= low, StaleDay.day < high
+    )
+    rows = session.execute(union_all(counted, changed)).all()
+    stale = {(size, day // size * size) for none, day in rows if not none for size in (1, BLOCK)}
+    return frozenset((days, day) for days, day in rows if days) - stale
+
+
+def _wanted(block: int, today: int) -> Iterator[tuple[int, int]]:
+    """What of a block can be summed up: its days that are over, then the whole."""
+    for day in range(block, min(block + BLOCK, today)):
+        yield 1, day
+    if block + BLOCK <= today:
+        yield BLOCK, block
+
+
+def _sum_up_days(session: Session, team: str, first: int, end: int) -> None:
+    """Writes the sums of each of some days from their jobs."""
+    span = _Span(0, float(first * DAY_S), float(end * DAY_S))
+    row = _live_jobs(session, team, span).subquery().c
+    key = (row.day, row.state, row.category, row.target)
+    sums = (
+        func.sum(row.jobs), func.sum(row.gpu_hours), func.sum(row.wasted_gpu_hours),
+        func.sum(row.caught), func.sum(row.caught_gpu_hours), func.max(row.last),
+    )  # fmt: skip
+    ours = DayCount.team == team, DayCount.day >= first, DayCount.day < end
+    _replace(session, DayCount, ours, select(literal(team), *key, *sums).group_by(*key))
+    row = _live_failures(session, team, span).subquery().c
+    _replace_failures(session, team, range(first, end), row)
+
+
+def _sum_up_block(session: Session, team: str, block: int) -> None:
+    """Writes the sums of a block from those of its days."""
+    span = _Span(1, float(block * DAY_S), float((block + BLOCK) * DAY_S))
+    row = _counted_failures(team, span).subquery().c
+    _replace_failures(session, team, range(block, block + BLOCK, BLOCK), row)
+
+
+def _replace_failures(
+    session: Session, team: str, firsts: range, row: ReadOnlyColumnCollection[str, Any]
+) -> None:
+    """Writes sums of as many days as lie between two of the firsts, and that they are right."""
+    days = firsts.step
+    size = literal_column(str(days), Integer)
+    key = (row.day // size * size, row.fingerprint, row.category)
+    sums = (func.sum(row.jobs), func.sum(row.gpu_hours), func.min(row.first), func.max(row.last))
+    rows = select(literal(team), size, *key, *sums).group_by(*key)
+
+    def those(table: type[Counted | FailureCount]) -> Sequence[ColumnElement[bool]]:
+        of_size = table.team == team, table.days == days
+        return *of_size, table.day >= firsts.start, table.day < firsts.stop
+
+    _replace(session, FailureCount, those(FailureCount), rows)
+    session.execute(delete(Counted).where(*those(Counted)))
+    marks = [{"team": team, "days": days, "day": first} for first in firsts]
+    session.execute(insert(Counted), marks)
+
+
+def _replace(
+    session: Session, table: type[Base], those: Sequence[ColumnElement[bool]], rows: Select[Any]
+) -> None:
+    session.execute(delete(table).where(*those))
+    session.execute(insert(table).from_select(list(table.__table__.columns), rows))
+
+
+def _within(team: str, span: _Span) -> Sequence[ColumnElement[bool]]:
+    return JobRow.team == team, JobRow.started >= span.since, JobRow.started < span.until
+
+
+def _day(session: Session) -> ColumnElement[int]:
+    """The number of the day; a cast rounds in PostgreSQL, and SQLite may have no ``floor``."""
+    days = JobRow.started / DAY_S
+    is_postgresql = session.get_bind().dialect.name == "postgresql"
+    return cast(func.floor(days) if is_postgresql else days, Integer)

@@ -1,0 +1,214 @@
+"""Which commit fixed which issue, by the rules of the literature, each with its certainty.
+
+The rules look at what people wrote: closing words in a message or in a merged pull request (as GitHub
+documents them), and numbers of issues in messages of fixes (Śliwerski, Zimmermann and Zeller, MSR 2005;
+Bachmann and Bernstein, 2009). A commit counts only between the opening of the issue and a month after
+its end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from epochzero.code.git import Git
+from epochzero.code.words import words
+from epochzero.study.importing.issues import Issue
+
+Certainty = Literal["high", "medium", "low"]
+CERTAINTIES: Mapping[str, Certainty] = {
+    "commit_closes": "high",
+    "pull_request_closes": "high",
+    "fix_mentions": "medium",
+    "words_and_time": "low",
+}
+"""The rules, the most certain first."""
+AFTER_END_S = 30 * 86400.0
+NEAR_END_S = 2 * 86400.0
+LEAST_COMMON_WORDS = 3
+_NUMBER = r"(?:(?P<project>[\w.-]+/[\w.-]+)?#|gh-|https?://[\w.-]+/(?P<address>[\w.-]+/[\w.-]+)/issues/)(?P<number>\d{1,7})\b"
+_CLOSES = re.compile(
+    r"\b(?:close[sd]?|closing|fix(?:e[sd]|ing)?|resolve[sd]?|resolving)\b:?\s*(?:issues?|bugs?)?\s*"
+    r"(?P<list>(?:(?:\s|,|&|and|[(\[])*" + re.sub(r"\?P<\w+>", "?:", _NUMBER) + r")+)",
+    re.IGNORECASE,
+)  # fmt: skip
+_MENTIONS = re.compile(_NUMBER, re.IGNORECASE)
+_NAMED = re.compile(r"\b(?:issue|bug)s?\s+(?P<number>\d{1,7})\b", re.IGNORECASE)
+_FIXES = re.compile(
+    r"\b(?:fix(?:e[sd]|ing)?|bugs?|resolv(?:e[sd]?|ing)|close[sd]?|repair|patch|hotfix)\b",
+    re.IGNORECASE,
+)
+_PULL = re.compile(r"^Merge pull request #(?P<merged>\d+)|\(#(?P<squashed>\d+)\)\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """A commit as its message tells.
+
+    Attributes:
+        sha: its name.
+        time: when it was committed, in seconds since the epoch.
+        parents: how many it has.
+        message: all of it.
+    """
+
+    sha: str
+    time: float
+    parents: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A commit that a rule takes for the fix of an issue.
+
+    Attributes:
+        issue: its number.
+        commit: the fix.
+        rule: a name in `CERTAINTIES`.
+    """
+
+    issue: int
+    commit: Commit
+    rule: str
+
+    @property
+    def certainty(self) -> Certainty:
+        """How certain the rule is."""
+        return CERTAINTIES[self.rule]
+
+
+def read_commits(git: Git) -> list[Commit]:
+    """The commits that HEAD can reach, the latest first.
+
+    Raises:
+        InputError: as of `Git.run`.
+    """
+    output = git.run("log", "--format=%H%x00%ct%x00%P%x00%B%x00%x1e", "HEAD").decode(
+        "utf-8", "replace"
+    )
+    fields = (record.strip("\n").split("\0") for record in output.split("\0\x1e"))
+    return [
+        Commit(sha, float(time), len(parents.split()), message)
+        for sha, time, parents, message in (one for one in fields if len(one) == 4)
+    ]
+
+
+def links(
+    issues: Sequence[Issue], commits: Sequence[Commit], project: str, *, loose: bool = False
+) -> dict[int, list[Link]]:
+    """For each issue that has any, the commits that may have fixed it, the most certain first.
+
+    Args:
+        issues: issues and pull requests.
+        commits: of the repository.
+        project: ``owner/name``; numbers of other projects count for nothing. Empty for not known.
+        loose: whether words in common near the end of an issue are enough.
+    """
+    known = {issue.number: issue for issue in issues}
+    found: dict[int, dict[str, Link]] = defaultdict(dict)
+    rules: list[Iterable[Link]] = [
+        _by_words(known, commits, project),
+        _by_pulls(known, commits, project),
+    ]
+    if loose:
+        rules.append(_by_time(issues, commits))
+    for rule in rules:
+        for link in rule:
+            issue = known[link.issue]
+            if not issue.is_pull and _in_time(issue, link.commit):
+                earlier = found[link.issue].get(link.commit.sha)
+                if earlier is None or _rank(link) < _rank(earlier):
+                    found[link.issue][link.commit.sha] = link
+    return {
+        number: sorted(
+            of_issue.values(), key=lambda link: (_rank(link), _distance(known[number], link))
+        )
+        for number, of_issue in found.items()
+    }
+
+
+def _by_words(
+    issues: Mapping[int, Issue], commits: Iterable[Commit], project: str
+) -> Iterator[Link]:
+    """Messages that close an issue, or mention it and speak of a fix."""
+    for commit in commits:
+        if commit.parents > 1:
+            continue
+        closed = set(_closed(commit.message, project))
+        mentioned = {int(one["number"]) for one in _NAMED.finditer(commit.message)}
+        mentioned.update(_numbers(commit.message, project))
+        for number in closed & issues.keys():
+            yield Link(number, commit, "commit_closes")
+        if _FIXES.search(commit.message):
+            for number in (mentioned - closed) & issues.keys():
+                yield Link(number, commit, "fix_mentions")
+
+
+def _by_pulls(
+    issues: Mapping[int, Issue], commits: Iterable[Commit], project: str
+) -> Iterator[Link]:
+    """Commits that brought in a pull request which closes an issue."""
+    of_pull: dict[int, Commit] = {}
+    by_sha: dict[str, Commit] = {}
+    for commit in commits:
+        by_sha[commit.sha] = commit
+        subject = commit.message.partition("\n")[0]
+        if match := _PULL.search(subject):
+            of_pull.setdefault(int(match["merged"] or match["squashed"]), commit)
+    for pull in issues.values():
+        commit_of = by_sha.get(pull.merged) or of_pull.get(pull.number)
+        if pull.is_pull and commit_of is not None:
+            for number in set(_closed(f"{pull.title}\n{pull.body}", project)) & issues.keys():
+                yield Link(number, commit_of, "pull_request_closes")
+
+
+def _by_time(issues: Iterable[Issue], commits: Sequence[Commit]) -> Iterator[Link]:
+    """Fixes committed about when an issue ended, with enough of its title's words."""
+    fixes = [
+        (commit, set(words(commit.message.partition("\n")[0])))
+        for commit in commits
+        if commit.parents < 2 and _FIXES.search(commit.message)
+    ]
+    for issue in issues:
+        if issue.is_pull or issue.closed is None:
+            continue
+        title = set(words(issue.title))
+        for commit, subject in fixes:
+            near = abs(commit.time - issue.closed) <= NEAR_END_S
+            if near and len(title & subject) >= LEAST_COMMON_WORDS:
+                yield Link(issue.number, commit, "words_and_time")
+
+
+def _closed(text: str, project: str) -> Iterator[int]:
+    for match in _CLOSES.finditer(text):
+        yield from _numbers(match["list"], project)
+
+
+def _numbers(text: str, project: str) -> Iterator[int]:
+    """The numbers of this project's issues that are named."""
+    for match in _MENTIONS.finditer(text):
+        of = match["project"] or match["address"]
+        if of is None or _name(of) == _name(project):
+            yield int(match["number"])
+
+
+def _name(project: str) -> str:
+    """A project is given to another owner more often than two of one name mention each other."""
+    return project.rpartition("/")[2].lower()
+
+
+def _in_time(issue: Issue, commit: Commit) -> bool:
+    begun = issue.opened is None or commit.time >= issue.opened
+    return begun and (issue.closed is None or commit.time <= issue.closed + AFTER_END_S)
+
+
+def _rank(link: Link) -> int:
+    return list(CERTAINTIES).index(link.rule)
+
+
+def _distance(issue: Issue, link: Link) -> float:
+    return abs(link.commit.time - issue.closed) if issue.closed is not None else 0.0

@@ -1,0 +1,133 @@
+"""What a team's admin does: tokens, webhooks, jobs that shall be gone, and who did what."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, HTTPException, Query, Request
+from pydantic import BaseModel, Field
+
+from epochzero.errors import InputError
+from epochzero.run.notify import Webhook
+from epochzero.store.audit import Act, acts
+from epochzero.store.database import StoreError
+from epochzero.store.retention import RunningError, delete_job
+from epochzero.store.teams import Role, TokenDetails, add_token, revoke_token, tokens
+from epochzero.store.webhooks import WebhookFilter, add_rule, remove_rule, rules
+from epochzero.web.access import Administers, audit
+from epochzero.web.api import OwnJob
+from epochzero.web.state import ServiceState, Store
+from epochzero.web.validation import origin_of
+
+router = APIRouter(
+    prefix="/api/v1",
+    tags=["managing"],
+    responses={401: {"description": "No valid token"}, 403: {"description": "No admin's token"}},
+)
+_MISSING: dict[int | str, dict[str, Any]] = {404: {"description": "Your team has no such thing"}}
+Identity = Annotated[int, Field(ge=1, lt=1 << 53)]
+
+
+class NewToken(BaseModel):
+    """Whom a token is for."""
+
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    role: Role = "writer"
+    days: Annotated[float, Field(gt=0, le=3650)] | None = None
+
+
+class MadeToken(BaseModel):
+    """A token, told this once."""
+
+    token: str
+
+
+class NewRule(BaseModel):
+    """When whom to tell."""
+
+    url: Annotated[str, Field(min_length=1, max_length=2000)]
+    what: Literal["new_fingerprint", "gpu_hours"] = "new_fingerprint"
+    hours: Annotated[float, Field(ge=0, le=1e9)] | None = None
+
+
+@router.get("/tokens")
+def list_tokens(viewer: Administers, store: Store) -> list[TokenDetails]:
+    """The team's tokens, without what they are."""
+    return list(tokens(store, viewer.team))
+
+
+@router.post("/tokens", status_code=201)
+def make_token(
+    viewer: Administers, service: ServiceState, request: Request, new: NewToken
+) -> MadeToken:
+    """Makes a token."""
+    made = add_token(service.database, viewer.team, new.name, new.role, days=new.days)
+    audit(service, viewer, request, "token made", f"{new.name} ({new.role})")
+    return MadeToken(token=made)
+
+
+@router.delete("/tokens/{identity}", status_code=204, responses=_MISSING)
+def end_token(
+    viewer: Administers, service: ServiceState, request: Request, identity: Identity
+) -> None:
+    """Revokes a token, at once."""
+    try:
+        revoke_token(service.database, identity, team=viewer.team)
+    except StoreError:
+        raise
+    except InputError as error:
+        raise HTTPException(404, str(error)) from error
+    audit(service, viewer, request, "token revoked", str(identity))
+
+
+@router.get("/webhooks")
+def list_rules(viewer: Administers, store: Store) -> list[WebhookFilter]:
+    """The team's webhooks."""
+    return list(rules(store, viewer.team))
+
+
+@router.post("/webhooks", status_code=201)
+def make_rule(
+    viewer: Administers, service: ServiceState, request: Request, new: NewRule
+) -> WebhookFilter:
+    """Makes a webhook; its form follows its host: Slack, Mattermost, Discord, Teams, or plain JSON."""
+    Webhook(new.url, private=service.settings.private_webhooks).check_address()
+    made = add_rule(service.database, viewer.team, new.url, new.what, new.hours)
+    audit(service, viewer, request, "webhook made", f"{made.host} ({made.what})")
+    return made
+
+
+@router.delete("/webhooks/{identity}", status_code=204, responses=_MISSING)
+def end_rule(
+    viewer: Administers, service: ServiceState, request: Request, identity: Identity
+) -> None:
+    """Takes a webhook away."""
+    try:
+        remove_rule(service.database, viewer.team, identity)
+    except StoreError:
+        raise
+    except InputError as error:
+        raise HTTPException(404, str(error)) from error
+    audit(service, viewer, request, "webhook removed", str(identity))
+
+
+@router.delete(
+    "/jobs/{job}",
+    status_code=204,
+    responses={**_MISSING, 409: {"description": "The job still runs"}},
+)
+def end_job(viewer: Administers, service: ServiceState, request: Request, key: OwnJob) -> None:
+    """Throws a job away that is over: its logs, and all that is known of it."""
+    try:
+        delete_job(service.database, key, origin_of(viewer.team))
+    except RunningError as error:
+        raise HTTPException(409, str(error)) from error
+    audit(service, viewer, request, "job deleted", key)
+
+
+@router.get("/audit")
+def list_acts(
+    viewer: Administers, store: Store, limit: Annotated[int, Query(ge=1, le=1000)] = 100
+) -> list[Act]:
+    """Who did what in the team, the newest first; sign-ins that were refused are of no team and shown to all."""
+    return list(acts(store, viewer.team, limit=limit))

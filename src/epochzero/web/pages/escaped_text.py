@@ -1,0 +1,103 @@
+"""Text of jobs as HTML: whatever it holds, it is shown and does nothing.
+
+Of the escape sequences of a terminal (ECMA-48) the colors and the weight are kept, as classes; the rest is
+taken out. Characters that turn the order of a line around, or that cannot be seen, become visible names
+(Boucher and Anderson, "Trojan Source: Invisible Vulnerabilities", USENIX Security 2023).
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+from markupsafe import Markup, escape
+
+LONGEST_LINE = 2000
+"""Characters of a line that are shown."""
+
+_SEQUENCE = re.compile(
+    r"\x1b\[([0-?]*)[ -/]*([@-~])"  # Control sequences: colors are among them.
+    r"|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?"  # Strings, such as links and titles.
+    r"|\x1b[ -/]*[0-~]?"
+)
+_COLORS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
+_BOLD, _PLAIN, _NOT_BOLD, _NO_COLOR = 1, 0, 22, 39
+_HIDDEN = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+
+
+def visible(text: object) -> Markup:
+    """One or several lines, escaped; what is hidden is named, and sequences are taken out."""
+    return Markup("").join(_named(_SEQUENCE.sub("", str(text))))
+
+
+def plain(text: object) -> str:
+    """The same without markup, for attributes and pictures, where it is escaped as any text is."""
+    return visible(text).striptags()
+
+
+def line(text: str) -> Markup:
+    """A line of a log, with its colors; of a long one the beginning."""
+    more = len(text) - LONGEST_LINE
+    shown = Markup("").join(_colored(_last_written(text[:LONGEST_LINE])))
+    if more <= 0:
+        return shown
+    return shown + Markup('<span class="soft"> … {} more characters</span>').format(f"{more:,}")
+
+
+def cell(value: object) -> object:
+    """A value for CSV: a text that a spreadsheet would take for a formula is marked as text."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+def _last_written(text: str) -> str:
+    """What a terminal shows of a line that was written over, such as one of a progress bar."""
+    return text.rstrip("\r").rpartition("\r")[2]
+
+
+def _colored(text: str) -> Iterator[Markup]:
+    color, bold, at = "", False, 0
+    for found in _SEQUENCE.finditer(text):
+        yield _run(text[at : found.start()], color, bold)
+        at = found.end()
+        if found.group(2) == "m":
+            color, bold = _style(found.group(1), color, bold)
+    yield _run(text[at:], color, bold)
+
+
+def _style(codes: str, color: str, bold: bool) -> tuple[str, bool]:
+    """After a sequence of colors. One of more than the sixteen colors changes nothing."""
+    if re.fullmatch(r"[0-9;]*", codes) is None or {"38", "48"} & set(codes.split(";")):
+        return color, bold
+    for code in (int(word[:3] or 0) for word in codes.split(";")):
+        if code == _PLAIN:
+            color, bold = "", False
+        elif code in (_BOLD, _NOT_BOLD):
+            bold = code == _BOLD
+        elif code == _NO_COLOR:
+            color = ""
+        elif 30 <= code <= 37 or 90 <= code <= 97:
+            color = _COLORS[code % 10]
+    return color, bold
+
+
+def _run(text: str, color: str, bold: bool) -> Markup:
+    shown = Markup("").join(_named(text))
+    names = " ".join(filter(None, (f"t-{color}" if color else "", "t-bold" if bold else "")))
+    return Markup('<span class="{}">{}</span>').format(names, shown) if names and shown else shown
+
+
+def _named(text: str) -> Iterator[Markup]:
+    """The text, with a name in the place of each character that is not seen."""
+    at = 0
+    for place, character in enumerate(text):
+        if character in "\n\t" or unicodedata.category(character) not in _HIDDEN:
+            continue
+        yield escape(text[at:place])
+        name = unicodedata.name(character, f"U+{ord(character):04X}").lower()
+        yield Markup('<span class="hidden" title="{}">U+{}</span>').format(
+            name, f"{ord(character):04X}"
+        )
+        at = place + 1
+    yield escape(text[at:])

@@ -1,0 +1,87 @@
+"""What others wrote, before it is stored: of the right types, of bounded size, without secrets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+from sqlalchemy import JSON
+
+from epochzero.errors import InputError
+from epochzero.redact import redact, redact_log
+from epochzero.run.identity import is_job
+from epochzero.run.model import Record, Started, to_dict
+from epochzero.store.recorder import Origin
+from epochzero.store.rows import rows_of
+
+PLACE = "service"
+"""Stands before the path of each journal in the spool, whatever host the service runs on."""
+
+_MOST_ATTEMPTS = 100_000
+_LARGEST = 2**53
+"""JSON's numbers are whole up to here in every reader."""
+_DEEPEST = 40
+
+
+def origin_of(team: str) -> Origin:
+    """How a team's journals are taken in."""
+    return Origin(team, cleaned, redact_log, PLACE, tells=True)
+
+
+def cleaned(record: Record) -> Record | None:
+    """A record without secrets; None where the store could not keep it.
+
+    A journal is read line by line, and its types are what its writer says.
+    """
+    try:
+        values = _clean(to_dict(record))
+        del values["kind"]
+        kind: Any = type(record)
+        found: Record = _adapter(kind).validate_python(values)
+        _check(found)
+    except (ValidationError, InputError, AttributeError, TypeError, ValueError):
+        return None
+    return found
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def _check(record: Record) -> None:
+    """Refuses what would not fit into the columns of a row."""
+    if isinstance(record, Started) and not (
+        is_job(record.job) and 0 < record.attempt <= _MOST_ATTEMPTS
+    ):
+        raise InputError("this is no job or no attempt")
+    for table, values in rows_of(record, 0, 0):
+        for name, value in values.items():
+            column = table.__table__.columns[name]
+            if value is None and not column.nullable:
+                raise InputError(f"{name} is missing")
+            if value is None or isinstance(column.type, JSON):
+                continue
+            wanted = column.type.python_type
+            if not isinstance(value, (int, float) if wanted is float else wanted):
+                raise InputError(f"{name} is no {wanted.__name__}")
+
+
+def _clean(value: Any, depth: int = 0) -> Any:
+    if depth > _DEEPEST:
+        raise InputError("it is nested too deeply")
+    if isinstance(value, str):
+        # PostgreSQL keeps neither NUL nor half a surrogate pair.
+        return redact(value.replace("\0", "")).encode("utf-8", "replace").decode()
+    if isinstance(value, Mapping):
+        return {_clean(str(key), depth + 1): _clean(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_clean(item, depth + 1) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, int) and abs(value) > _LARGEST:
+        raise InputError("a number is too large")
+    return value
