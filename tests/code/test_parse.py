@@ -414,6 +414,7 @@ def test_results_are_read_only() -> None:
     assert list(parsed.bags) == list(FIELDS)
 
 
+@example(place=3, change=1)  # The length of the head.
 @given(st.integers(0), st.integers(1, 255))
 def test_damage_is_noticed(place: int, change: int) -> None:
     data = bytearray(parse(b"def f(): return 'a b c d'\n", "a.py").to_bytes())

@@ -241,9 +241,8 @@ class Parsed:
             separators=(",", ":"),
         ).encode()
         body = b"".join([array.tobytes() for array in arrays])
-        return (
-            _HEAD.pack(PARSER_VERSION, len(head), zlib.crc32(body, zlib.crc32(head))) + head + body
-        )
+        checksum = zlib.crc32(body, zlib.crc32(head, _seed(PARSER_VERSION, len(head))))
+        return _HEAD.pack(PARSER_VERSION, len(head), checksum) + head + body
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Parsed:
@@ -255,7 +254,8 @@ class Parsed:
         if len(data) < _HEAD.size:
             raise ValueError("too short for a parsed file")
         version, length, checksum = _HEAD.unpack_from(data)
-        if version != PARSER_VERSION or zlib.crc32(memoryview(data)[_HEAD.size :]) != checksum:
+        found = zlib.crc32(memoryview(data)[_HEAD.size :], _seed(version, length))
+        if version != PARSER_VERSION or found != checksum:
             raise ValueError("a parsed file of another version, or damaged")
         start = _HEAD.size + length
         head = json.loads(data[_HEAD.size : start])
@@ -281,6 +281,11 @@ class Parsed:
 
 _HEAD = struct.Struct("<HII")
 _WIDTHS: tuple[type[np.generic], ...] = (*[np.uint32] * 8, np.int32, np.uint16)
+
+
+def _seed(version: int, length: int) -> int:
+    """The checksum of the fields in front of it, so that damage to them is noticed, too."""
+    return zlib.crc32(_HEAD.pack(version, length, 0))
 
 
 def _width(words: int) -> type[np.uint16 | np.uint32]:
