@@ -31,7 +31,16 @@ ROOMS = {
     "reports": {"errors", "markdown"},
     "models": {"errors", "lazy_exports", "taxonomy", "data", "reports"},
     # What ends a dry run is diagnosed as what ends a job.
-    "check": {"file_access", "errors", "injected", "lazy_exports", "taxonomy", "logs", "diagnose", "data"},
+    "check": {
+        "file_access",
+        "errors",
+        "injected",
+        "lazy_exports",
+        "taxonomy",
+        "logs",
+        "diagnose",
+        "data",
+    },
     "run": {
         "redact",
         "errors",

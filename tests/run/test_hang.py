@@ -22,6 +22,7 @@ from epochzero.run.usage import Tree
 from epochzero.run.watcher import Clock, Watcher
 from tests.run.conftest import Kept
 from tests.run.trees import SLEEPER, job, until
+from tests.waiting import PATIENCE_S
 
 Run = Callable[..., subprocess.CompletedProcess[bytes]]
 
@@ -71,7 +72,7 @@ def events_of(watcher: Watcher, pid: int, folder: Path, seconds: float) -> list[
 def test_ranks_that_outlive_a_failed_one_are_ended(tmp_path: Path) -> None:
     with job(launch(SLEEPER, FAILING)) as child:
         lost, ended = events_of(RankWatcher(1.0), child.pid, tmp_path, 5)
-        assert child.wait(10) == 0
+        assert child.wait(PATIENCE_S) == 0
     assert (lost.what, lost.rank) == ("rank_lost", 1)
     assert ended.what == "ended_hung_ranks"
     assert "rank 0 showed no sign of life" in ended.text
@@ -166,7 +167,7 @@ def test_a_rank_that_waits_for_a_dead_one_in_torch(tmp_path: Path) -> None:
             events += watch(watcher, 0.2)
             return child.poll() is not None
 
-        until(over, 90)
+        until(over)
     assert [event.what for event in events] == ["rank_lost", "ended_hung_ranks"]
     assert events[0].rank == 1
 
@@ -174,7 +175,7 @@ def test_a_rank_that_waits_for_a_dead_one_in_torch(tmp_path: Path) -> None:
 def test_a_hang_in_torch_names_each_rank_and_its_line(tmp_path: Path) -> None:
     script, variables = gloo(tmp_path, "import queue; queue.Queue().get()", "dist.barrier()")
     with job(script, **variables) as child:
-        until(lambda: (tmp_path / "ready0").exists() and (tmp_path / "ready1").exists(), 90)
+        until(lambda: (tmp_path / "ready0").exists() and (tmp_path / "ready1").exists())
         watcher = HangWatcher(4.0, dict(os.environ))
         watcher.started(child.pid, tmp_path, Clock())
         events: list[JobEvent] = []
@@ -184,7 +185,7 @@ def test_a_hang_in_torch_names_each_rank_and_its_line(tmp_path: Path) -> None:
             events += watch(watcher, 1.0)
             return bool(events)
 
-        until(hung, 60)
+        until(hung)
     (stall, *_) = events
     assert stall.what == "stall"
     assert stall.rank == 1

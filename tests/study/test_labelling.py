@@ -432,7 +432,7 @@ def server(source: Path) -> Iterator[LabelServer]:
 def ask(
     server: LabelServer, path: str = "", form: dict[str, str] | None = None, host: str = ""
 ) -> tuple[int, str, dict[str, str]]:
-    connection = HTTPConnection("127.0.0.1", server.server_port, timeout=20)
+    connection = HTTPConnection("127.0.0.1", server.server_port, timeout=120)
     headers = {"Host": host} if host else {}
     url = path if path.startswith("/") else f"/{server.token}/{path}"
     if form is None:
