@@ -202,7 +202,7 @@ def test_the_package_itself_imports_no_room() -> None:
         "epochzero.errors",
         *(f"epochzero.errors.{name}" for name in ("CatalogError", "EpochZeroError", "InputError")),
         "epochzero.lazy_exports",
-        "epochzero.lazy_exports.load_late",
+        "epochzero.lazy_exports.export_lazily",
     }
 
 

@@ -49,6 +49,11 @@ def test_each_command_starts_on_its_own(name: str) -> None:
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
+def test_dir_lists_the_public_names() -> None:
+    assert dir(epochzero) == sorted(epochzero.__all__)
+    assert all(hasattr(epochzero, name) for name in epochzero.__all__)
+
+
 def test_starting_loads_no_room() -> None:
     code = "import epochzero, sys; print([n for n in sys.modules if n.startswith('epochzero.')])"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -14,16 +14,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from epochzero.errors import CatalogError, EpochZeroError, InputError
-from epochzero.lazy_exports import load_late
+from epochzero.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
-    from epochzero.check import CheckResult, Target, check
+    from epochzero.check import CheckResult, Finding, Limits, Target, Unknown, check
     from epochzero.diagnose import Diagnosis, Facts, diagnose
     from epochzero.errors import TrainingFault
     from epochzero.integrations import Watch, memory, progress, watch, watch_tensor
     from epochzero.locate import Locator, Ranking, Report, locate
     from epochzero.run import run
     from epochzero.run.replay import replay
+    from epochzero.run.replay.model import ReplayResult
+    from epochzero.run.session import RunResult
     from epochzero.run.watch.live import WatchOptions
 
 __version__ = "0.1.0"
@@ -34,12 +36,17 @@ __all__ = [
     "Diagnosis",
     "EpochZeroError",
     "Facts",
+    "Finding",
     "InputError",
+    "Limits",
     "Locator",
     "Ranking",
+    "ReplayResult",
     "Report",
+    "RunResult",
     "Target",
     "TrainingFault",
+    "Unknown",
     "Watch",
     "WatchOptions",
     "__version__",
@@ -55,7 +62,7 @@ __all__ = [
 ]
 
 _ROOMS = {
-    "epochzero.check": ("CheckResult", "Target", "check"),
+    "epochzero.check": ("CheckResult", "Finding", "Limits", "Target", "Unknown", "check"),
     "epochzero.diagnose": ("Diagnosis", "Facts", "diagnose"),
     "epochzero.errors": ("TrainingFault",),
     "epochzero.integrations": ("Watch", "memory", "progress", "watch", "watch_tensor"),
@@ -63,6 +70,8 @@ _ROOMS = {
     "epochzero.run": ("run",),
     "epochzero.run.watch.live": ("WatchOptions",),
     "epochzero.run.replay": ("replay",),
+    "epochzero.run.replay.model": ("ReplayResult",),
+    "epochzero.run.session": ("RunResult",),
 }
 
-load_late(__name__, _ROOMS)
+export_lazily(__name__, _ROOMS)

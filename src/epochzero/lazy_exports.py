@@ -1,4 +1,4 @@
-"""Packages that load a room when a name of it is first used: starting up must stay fast."""
+"""Packages that load a module when one of its names is first used, so that start-up stays fast."""
 
 from __future__ import annotations
 
@@ -9,23 +9,26 @@ from types import ModuleType
 from typing import Any
 
 
-def load_late(package: str, rooms: Mapping[str, Collection[str]]) -> None:
+def export_lazily(package: str, modules: Mapping[str, Collection[str]]) -> None:
     """Makes names of other modules attributes of a package, which loads them on first use.
 
-    A room may share its name with a function in it, as `epochzero.diagnose` does. Loading the room, be it only for
-    ``from epochzero.diagnose import Facts``, would put its module where the function belongs: here it does not.
+    A module may share its name with a function in it, as `epochzero.diagnose` does. Loading the module, even for
+    ``from epochzero.diagnose import Facts``, would replace the function by the module: here it does not.
 
     Args:
-        package: which is being imported.
-        rooms: modules and the names that they have.
+        package: name of the package that is being imported.
+        modules: the names that each module exports.
     """
-    own = {name: room for room, names in rooms.items() for name in names}
+    own = {name: module for module, names in modules.items() for name in names}
 
     class Package(ModuleType):
         def __getattr__(self, name: str) -> Any:
             if name in own:
                 return getattr(import_module(own[name]), name)
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+        def __dir__(self) -> list[str]:
+            return list(self.__all__)
 
         def __setattr__(self, name: str, value: Any) -> None:
             if isinstance(value, ModuleType) and own.get(name) == value.__name__:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from epochzero.lazy_exports import load_late
+from epochzero.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
     from epochzero.check.data import DataSet
@@ -117,4 +117,4 @@ _ROOMS = {
     "epochzero.check.target.model": ("Target",),
 }
 
-load_late(__name__, _ROOMS)
+export_lazily(__name__, _ROOMS)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from epochzero.cli import layout
-from epochzero.run.replay.model import Replayed, ReplayFailure, Row
+from epochzero.run.replay.model import ReplayFailure, ReplayResult, Row
 from epochzero.run.replay.verdict import CLOSE
 
 _WAYS = {"start": "from its start", "snapshot": "from the last snapshot"}
@@ -16,7 +16,7 @@ _MOST_ROWS = 40
 _MOST_OUTPUT = 12
 
 
-def replayed_lines(replayed: Replayed, step: int | None) -> Iterator[str]:
+def replayed_lines(replayed: ReplayResult, step: int | None) -> Iterator[str]:
     """The verdict, what it is about, how exact, and what differs.
 
     Args:
@@ -28,7 +28,7 @@ def replayed_lines(replayed: Replayed, step: int | None) -> Iterator[str]:
         yield from _failure("Failed", replayed.expected)
         if replayed.came is not None and not replayed.reproduced:
             yield from _failure("Now", replayed.came)
-    yield layout.field("Replayed", _how_far(replayed))
+    yield layout.field("ReplayResult", _how_far(replayed))
     yield layout.wrapped("Exactness", _exactness(replayed))
     for number, text in enumerate(replayed.differences):
         yield layout.wrapped("" if number else "Differs", text)
@@ -39,7 +39,7 @@ def replayed_lines(replayed: Replayed, step: int | None) -> Iterator[str]:
         yield from _table(replayed.table)
 
 
-def _verdict(replayed: Replayed, step: int | None) -> str:
+def _verdict(replayed: ReplayResult, step: int | None) -> str:
     if replayed.reproduced:
         return click.style("REPRODUCED" if step is None else f"STEP {step}", bold=True, fg="green")
     said = "NOT REPRODUCED" if step is None else f"STEP {step} NOT REACHED"
@@ -60,7 +60,7 @@ def _failure(label: str, failure: ReplayFailure) -> Iterator[str]:
             yield layout.wrapped("", f"{name} = {layout.shorten(repr(value), 100)}")
 
 
-def _how_far(replayed: Replayed) -> str:
+def _how_far(replayed: ReplayResult) -> str:
     at = replayed.position
     return (
         f"{_WAYS[replayed.way]}, to {layout.counted(at.steps, 'step')} and "
@@ -68,7 +68,7 @@ def _how_far(replayed: Replayed) -> str:
     )
 
 
-def _exactness(replayed: Replayed) -> str:
+def _exactness(replayed: ReplayResult) -> str:
     count = layout.counted(replayed.compared, "loss").replace("losss", "losses")
     if replayed.exactness == "none":
         return "there is no loss of then and now to compare"

@@ -15,7 +15,7 @@ from epochzero.cli.storing import opened, store_option
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
-    from epochzero.run.replay.model import Replayed
+    from epochzero.run.replay.model import ReplayResult
 
 
 @click.command(name="replay", no_args_is_help=True)
@@ -131,7 +131,7 @@ def _tell(differences: Sequence[str]) -> None:
         click.echo(layout.wrapped("" if number else "Since then", text), err=True)
 
 
-def _replay(folder: Path, **how: object) -> Replayed:
+def _replay(folder: Path, **how: object) -> ReplayResult:
     from epochzero.cli.progress import DryRunProgress
     from epochzero.run.replay import replay
 
@@ -139,7 +139,7 @@ def _replay(folder: Path, **how: object) -> Replayed:
         return replay(folder, **how)  # type: ignore[arg-type]
 
 
-def _write(replayed: Replayed, path: Path, python: Path | None, *, quiet: bool) -> None:
+def _write(replayed: ReplayResult, path: Path, python: Path | None, *, quiet: bool) -> None:
     from epochzero.cli.render_walk import program_lines
     from epochzero.run.replay.program import write_program
 

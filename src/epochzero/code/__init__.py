@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from epochzero.lazy_exports import load_late
+from epochzero.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
     from epochzero.code.cache import Cache, Key, parse_snapshot
@@ -57,4 +57,4 @@ _ROOMS = {
     "epochzero.code.words": ("Bag",),
 }
 
-load_late(__name__, _ROOMS)
+export_lazily(__name__, _ROOMS)

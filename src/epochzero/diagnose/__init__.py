@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from epochzero.lazy_exports import load_late
+from epochzero.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
     from epochzero.diagnose.catalog import Catalog, Signature, builtin, load_folder
@@ -38,4 +38,4 @@ _ROOMS = {
     "epochzero.diagnose.model": ("Diagnosis",),
 }
 
-load_late(__name__, _ROOMS)
+export_lazily(__name__, _ROOMS)

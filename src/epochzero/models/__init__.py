@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from epochzero.lazy_exports import load_late
+from epochzero.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
     from epochzero.models.classifier import Classifier
@@ -52,4 +52,4 @@ _ROOMS = {
     "epochzero.models.reading": ("load_examples",),
 }
 
-load_late(__name__, _ROOMS)
+export_lazily(__name__, _ROOMS)

@@ -21,7 +21,7 @@ from epochzero.run.replay.child.files import (
     read_json,
     write_json,
 )
-from epochzero.run.replay.model import Replayed
+from epochzero.run.replay.model import ReplayResult
 from epochzero.run.replay.reading import read_capture
 
 pytest.importorskip("torch")
@@ -77,7 +77,7 @@ FAILED, DRAWN = failed_of("1-0"), drawn_of("1-0")
 LINE = '["os.urandom 16", "00ff"]\n'
 
 
-def again(folder: Path, **how: object) -> Replayed:
+def again(folder: Path, **how: object) -> ReplayResult:
     return replay(folder, environment=os.environ, **how)  # type: ignore[arg-type]
 
 

@@ -5,10 +5,10 @@ child     runs in the job: keeps, and plays again
 reading   a folder -> Capture, read with distrust
 since     what is otherwise than then, known before it runs
 playing   Capture -> the job again, contained -> what came
-verdict   what came beside what was captured -> Replayed
+verdict   what came beside what was captured -> ReplayResult
 walked    the operators of the failing step
 program   a small program that shows the failure
-model     Capture, Replayed and their parts
+model     Capture, ReplayResult and their parts
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from epochzero.run.replay.model import Replayed
+    from epochzero.run.replay.model import ReplayResult
 
 __all__ = ["replay"]
 
@@ -35,7 +35,7 @@ def replay(
     seconds: float | None = None,
     bisect: bool = False,
     tell: Callable[[Sequence[str]], object] = lambda _: None,
-) -> Replayed:
+) -> ReplayResult:
     """Runs the failing step of a captured job again, and says whether the same failure came.
 
     The job's own program runs, with the random states, seeds and batches of then. What it writes goes

@@ -145,7 +145,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class ReplayResult:
     """What came of a replay.
 
     Attributes:

@@ -16,7 +16,7 @@ from epochzero.errors import InputError
 from epochzero.injected.companions import AT_START, Companion, with_companions
 from epochzero.run.replay.capture import CAPTURE_COMPANIONS
 from epochzero.run.replay.child.inputs import PIPE
-from epochzero.run.replay.model import Capture, Position, Replayed, Row
+from epochzero.run.replay.model import Capture, Position, ReplayResult, Row
 from epochzero.run.replay.reading import failure_of, losses_of, position_of, read_capture
 from epochzero.run.replay.since import changed_since
 from epochzero.run.replay.verdict import ANEW, FED, OUTSIDE, compared, differences, is_same
@@ -62,7 +62,7 @@ def play(
     environment: Mapping[str, str],
     asked: Asked,
     tell: Callable[[Sequence[str]], object],
-) -> Replayed:
+) -> ReplayResult:
     """See `epochzero.replay`."""
     capture = read_capture(folder)
     known = changed_since(capture, environment, asked.python)
@@ -218,7 +218,7 @@ def _replayed(
     played: Played,
     known: Sequence[str],
     seconds: float,
-) -> Replayed:
+) -> ReplayResult:
     """The verdict."""
     expected, at = capture.failure, capture.position
     if capture.nonfinite is not None and (way == "snapshot" or expected.kind == "nonfinite"):
@@ -251,7 +251,7 @@ def _replayed(
         differs = (*differs, FED)
     if expected.kind == "signal" and not reproduced:
         differs = (*differs, OUTSIDE)
-    return Replayed(
+    return ReplayResult(
         reproduced=reproduced,
         way=way,
         expected=expected,

@@ -51,7 +51,7 @@ class Comparison:
 
     @property
     def exactness(self) -> str:
-        """See `Replayed`."""
+        """See `ReplayResult`."""
         if not self.count:
             return "none"
         return "bits" if self.first is None else "close" if self.largest <= CLOSE else "different"
