@@ -35,12 +35,12 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_recorded_job_is_listed_and_shown(run: Command, log: Path) -> None:
     done = run("record", "--job-id", "4242", "--logs", log)
     assert (done.code, done.out) == (0, "")
-    assert done.err.startswith("job 4242 (resnet): kept: epochzero show ")
+    assert done.err.startswith("job 4242 (resnet): recorded; epochzero show ")
     (job,) = json.loads(run("jobs", "--format", "json").out)
     assert (job["name"], job["state"], job["category"]) == ("resnet", "failed", "key_not_found")
     assert (job["launcher"], job["gpus"], job["gpu_hours"]) == ("slurm", 8, 8.0)
     assert run("show", "last", "--log").out == LOG
-    assert "was kept already" in run("record", "--job-id", "4242", "--logs", log).err
+    assert "already recorded" in run("record", "--job-id", "4242", "--logs", log).err
 
 
 def test_an_epilog_names_the_job_in_a_variable(

@@ -23,15 +23,15 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def send_option(command: _Command) -> _Command:
-    """``--send``: the option of the commands that keep jobs."""
+    """``--send``: the option of the commands that store jobs."""
     return click.option(
         "--send",
         metavar="URL",
         callback=destination,
         envvar="EPOCHZERO_SEND",
         show_envvar=True,
-        help="Service of the team that gets the job too; its token is in EPOCHZERO_TOKEN, or in the "
-        "file EPOCHZERO_TOKEN_FILE.",
+        help="Also send the job to this team server; its token is read from EPOCHZERO_TOKEN or from "
+        "the file EPOCHZERO_TOKEN_FILE.",
     )(command)
 
 

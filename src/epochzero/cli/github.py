@@ -28,11 +28,12 @@ _MAY_NOT_WRITE = 403
 
 @click.group(cls=Group, name="github")
 def command() -> None:
-    """Comment on a pull request or an issue on GitHub: once, and brought up to date.
+    """Comment on GitHub pull requests and issues.
 
-    Meant for a workflow, whose variables it reads: GITHUB_TOKEN, GITHUB_EVENT_PATH,
-    GITHUB_REPOSITORY, GITHUB_STEP_SUMMARY, GITHUB_API_URL and GITHUB_SERVER_URL. Nothing of the
-    repository is run.
+    These commands run in a GitHub Actions workflow and read its variables: GITHUB_TOKEN,
+    GITHUB_EVENT_PATH, GITHUB_REPOSITORY, GITHUB_STEP_SUMMARY, GITHUB_API_URL and
+    GITHUB_SERVER_URL. Each pull request or issue has one comment, which later runs update. No code
+    of the repository is run.
 
     \b
     epochzero github pull-request --job "python train.py --epochs 3"
@@ -51,22 +52,20 @@ def _checkout(command: _Command) -> _Command:
         type=click.Path(path_type=Path, file_okay=False, exists=True),
         default=Path("."),
         show_default=True,
-        help="The top of the checkout.",
+        help="Root directory of the checkout.",
     )(command)
 
 
 def _common(command: _Command) -> _Command:
     """The options of each of the commands."""
     for option in (
-        click.option(
-            "--dry-run", is_flag=True, help="Print the comment, and write nothing anywhere."
-        ),
+        click.option("--dry-run", is_flag=True, help="Print the comment; write nothing."),
         click.option(
             "--account",
             metavar="LOGIN",
             default="github-actions[bot]",
             show_default=True,
-            help="Whose comments are brought up to date: the one that the token is of.",
+            help="Account of the token; its earlier comment is updated.",
         ),
         click.option(
             "--event",
@@ -76,7 +75,7 @@ def _common(command: _Command) -> _Command:
             show_envvar=True,
             required=True,
             type=click.Path(path_type=Path, dir_okay=False),
-            help="The event as JSON.",
+            help="JSON file of the event.",
         ),
     ):
         command = option(command)
@@ -89,20 +88,20 @@ def _common(command: _Command) -> _Command:
     "jobs",
     metavar="COMMAND",
     multiple=True,
-    help="A command to check, or several, one a line; repeatable.  [default: of pyproject.toml, else "
-    "the launch scripts that the pull request changes]",
+    help="Commands to check, one per line; repeatable.  [default: from pyproject.toml, else the launch "
+    "scripts that the pull request changes]",
 )
 @click.option(
     "--target",
     metavar="TARGET",
     default="",
-    help="The platform: a file or a preset.  [default: of pyproject.toml, else nothing is assumed]",
+    help="Target platform: a file or a preset.  [default: from pyproject.toml, else unknown]",
 )
 @click.option(
     "--save",
     metavar="FILE",
     type=OutputFile(),
-    help="Also write what was found there, for `comment`.",
+    help="Also write the findings to FILE, for `comment`.",
 )
 @_checkout
 @_common
@@ -117,18 +116,18 @@ def pull_request(
     account: str,
     dry_run: bool,
 ) -> None:
-    """Check the jobs of a pull request, and say on it what will go wrong.
+    """Check the jobs of a pull request and comment with the findings.
 
-    The findings become annotations of the lines and a summary of the step too; where the token may not
-    comment, as in a pull request from a fork, they are all there is, unless a second workflow takes what
-    --save wrote to `comment`.
+    Findings also appear as annotations of the lines and in the step summary. If the token must not
+    comment, as in a pull request from a fork, no comment is written; a second workflow can pass the
+    file of --save to `comment`.
 
     \b
     epochzero github pull-request
     epochzero github pull-request --target cluster.toml --job "sbatch jobs/train.sbatch"
 
-    Exit code 1 when there are errors or a job cannot be checked, 0 when there are warnings at most,
-    2 when the event or the settings cannot be used, or GitHub does not answer.
+    Exit code 0 if there are no errors, 1 if there are errors or a job cannot be checked, 2 if the event
+    or the settings are invalid or GitHub does not respond.
     """
     _check_installed()
     from epochzero.github import handed_json, read_pull_request, review, review_comment
@@ -158,21 +157,21 @@ def pull_request(
     metavar="FILE",
     required=True,
     type=click.Path(path_type=Path, dir_okay=False),
-    help="What `pull-request --save` wrote.",
+    help="File written by `pull-request --save`.",
 )
 @_common
 def comment(saved: Path, event: Path, account: str, dry_run: bool) -> None:
-    """Say on a pull request from a fork what a run that might not comment has found.
+    """Comment on a pull request from a fork with the findings of a run without permission to comment.
 
-    Meant for a workflow that `workflow_run` starts when that run has ended. FILE may hold anything: it is
-    taken for values of known forms. The pull request must come from where the event says, and still
-    stand at its commit.
+    Use this command in a workflow that `workflow_run` starts after that run. FILE is untrusted and
+    validated. There is no comment unless the pull request still has the repository and commit of the
+    event.
 
     \b
     epochzero github comment --review review.json
 
-    Exit code 0 when there is a comment or none is needed, 2 when FILE or the event cannot be used, or
-    GitHub does not answer.
+    Exit code 0 if the comment was written or none is needed, 2 if FILE or the event is invalid or
+    GitHub does not respond.
     """
     _check_installed()
     from epochzero.github import read_handed, read_run, review_comment
@@ -182,7 +181,9 @@ def comment(saved: Path, event: Path, account: str, dry_run: bool) -> None:
         head = github.head(handed.number)
         same = (head.repository, head.commit) == (run.head_repository, run.commit)
         if not (head.open and head.repository and same):
-            what = f"pull request {handed.number} does not stand, or no longer, at what was checked"
+            what = (
+                f"pull request {handed.number} is not, or no longer, at the commit that was checked"
+            )
             click.echo(f"epochzero: no comment: {what}", err=True)
             return
         found = handed.review(github.changed_files(handed.number))
@@ -206,19 +207,19 @@ def comment(saved: Path, event: Path, account: str, dry_run: bool) -> None:
     type=click.IntRange(1, 20),
     default=5,
     show_default=True,
-    help="Name at most this many places.",
+    help="Maximum number of places.",
 )
 @_checkout
 @_common
 def issue(level: Level, top: int, event: Path, folder: Path, account: str, dry_run: bool) -> None:
-    """Say on an issue where in the code its bug may be.
+    """Comment on an issue with the places in the code that may contain the bug.
 
     \b
     epochzero github issue
     epochzero github issue --level function --top 3
 
-    Exit code 0 when the question was answered, 2 when the event or the repository cannot be used, or
-    GitHub does not answer.
+    Exit code 0 if the ranking was made, 2 if the event or the repository is invalid or GitHub does not
+    respond.
     """
     _check_installed()
     from epochzero.github import ranking_comment, read_issue
@@ -236,9 +237,7 @@ def issue(level: Level, top: int, event: Path, folder: Path, account: str, dry_r
 
 def _check_installed() -> None:
     if find_spec("httpx") is None:
-        raise InputError(
-            "talking to GitHub needs one more package: pip install 'epochzero[github]'"
-        )
+        raise InputError("GitHub requires another package: pip install 'epochzero[github]'")
 
 
 def _text(event: Path) -> str:
@@ -248,7 +247,9 @@ def _text(event: Path) -> str:
     except OSError as error:
         raise InputError(f"{event}: cannot be read: {error.strerror or error}") from error
     if len(data) > _LARGEST_EVENT_BYTES:
-        raise InputError(f"{event}: larger than {_LARGEST_EVENT_BYTES >> 20} MB; no event is")
+        raise InputError(
+            f"{event}: larger than {_LARGEST_EVENT_BYTES >> 20} MB, the limit for an event"
+        )
     return data.decode("utf-8", "replace")
 
 
@@ -259,8 +260,8 @@ def _github(repository: str, dry_run: bool) -> GitHub:
     token = os.environ.get("GITHUB_TOKEN", "")
     if not token and not dry_run:
         raise InputError(
-            "GITHUB_TOKEN is not set; in a workflow give the step `env: GITHUB_TOKEN: "
-            "${{ github.token }}`, or see the comment with --dry-run"
+            "GITHUB_TOKEN is not set; add `env: GITHUB_TOKEN: ${{ github.token }}` to the step, or "
+            "print the comment with --dry-run"
         )
     url = os.environ.get("GITHUB_API_URL") or "https://api.github.com"
     return GitHub(os.environ.get("GITHUB_REPOSITORY") or repository, token, url)
@@ -276,7 +277,7 @@ def _links(github: GitHub, commit: str) -> Links:
 def _publish(
     github: GitHub, number: int, body: str, kind: Kind, needed: bool, account: str
 ) -> None:
-    """The comment, and the summary of the step: that is there too where commenting is not allowed."""
+    """Writes the comment and the step summary; the summary also where commenting is not allowed."""
     from epochzero.github import RefusedError, publish
 
     _summarize(body)
@@ -294,8 +295,8 @@ def _publish(
         if error.status != _MAY_NOT_WRITE:
             raise
         click.echo(
-            f"epochzero: no comment: {error}. The token may only read, as that of a pull request from "
-            "a fork; otherwise give the workflow `permissions: pull-requests: write, issues: write`",
+            f"epochzero: no comment: {error}. The token is read-only, as in a pull request from a fork; "
+            "otherwise add `permissions: pull-requests: write, issues: write` to the workflow",
             err=True,
         )
         return

@@ -42,7 +42,7 @@ def command(
     epochzero jobs --store postgresql://user@host/jobs --user ann
     epochzero jobs prune --older 90d --keep-failed
 
-    Exit code 0, also when there is none; 2 when the store cannot be used.
+    Exit code 0, even if no job matches; 2 if the store cannot be used.
     """
     if context.invoked_subcommand:
         context.obj = store

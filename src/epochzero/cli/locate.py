@@ -140,7 +140,7 @@ def command(
     gh issue view 17 --json title,body | epochzero locate -
     epochzero locate --coverage coverage.json --failed .pytest_cache/v/cache/lastfailed
 
-    Exit code 0 when the question was answered, 2 when the input cannot be used.
+    Exit code 0 if a ranking was made, 2 if the input is invalid.
     """
     _check_usage(report, logs, method, coverage, failed)
     if rev is not None and work_tree:

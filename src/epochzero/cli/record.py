@@ -1,4 +1,4 @@
-"""``epochzero record``: a job of Slurm's that was not run under ``epochzero run``."""
+"""``epochzero record``: records a Slurm job that was not started with ``epochzero run``."""
 
 from __future__ import annotations
 
@@ -28,26 +28,27 @@ from epochzero.run.upload import Destination
     metavar="PATH",
     multiple=True,
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="Log of the job; repeatable.  [default: the files that Slurm names]",
+    help="Log of the job; repeatable.  [default: the output files that Slurm reports]",
 )
 @store_option
 @send_option
 def command(
     job_id: str | None, logs: tuple[Path, ...], store: str | None, send: Destination | None
 ) -> None:
-    """Record a finished Slurm job that was not started with `epochzero run`. sacct provides its final state,
-    its log the cause.
+    """Record a finished Slurm job that was not started with `epochzero run`.
 
-    In Slurm's EpilogSlurmctld or Epilog the job's number and its end are taken from the variables.
-    A job that is kept already stays as it is.
+    The final state comes from sacct, the cause from the job's log. In an EpilogSlurmctld or Epilog
+    script of Slurm, the environment variables provide the job ID and the exit code. A job that is
+    already recorded is not changed.
 
     \b
     epochzero record --job-id 4242
     epochzero record --job-id 4242 --logs slurm-4242.out
 
-    With --send the service gets it too, and what could not be sent before.
+    With --send, the job is also sent to the team server, with all jobs that could not be sent before.
 
-    Exit code 0, or 2 when Slurm knows no such job, it has not ended, or it cannot be kept.
+    Exit code 0 if the job was recorded, 2 if Slurm does not know it, it has not finished, or it cannot
+    be stored.
     """
     if not job_id:
         raise click.UsageError("missing job ID: pass --job-id (epilogs set SLURM_JOB_ID)")
@@ -59,9 +60,9 @@ def command(
         )
     for job in jobs:
         recorded = record_job(job, home, logs=logs)
-        said = f"kept: epochzero show {job.identity}" if recorded else "was kept already"
-        click.echo(f"job {job.number} ({job.name}): {said}", err=True)
-    # An epilog is followed by no other command that would take it in.
+        outcome = f"recorded; epochzero show {job.identity}" if recorded else "already recorded"
+        click.echo(f"job {job.number} ({job.name}): {outcome}", err=True)
+    # After an epilog, no other command imports the journal into the store.
     with opened(store):
         pass
     if send is not None:

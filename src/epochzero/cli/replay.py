@@ -1,4 +1,4 @@
-"""``epochzero replay``: the failing step of a captured job, once more."""
+"""``epochzero replay``: reruns the failing step of a captured job."""
 
 from __future__ import annotations
 
@@ -81,9 +81,9 @@ def command(
 ) -> None:
     """Rerun the failing step of JOB, which ran with `epochzero run --capture`.
 
-    A job is given by its identity, the beginning of it, its name, `last`, or the folder of an attempt.
-    Its own program runs, with the random states, seeds and batches of then; what it writes goes
-    nowhere, and it has no network. What ran on a GPU runs on the CPU.
+    JOB is an ID or a unique prefix of it, a name, `last`, or the directory of an attempt. The program
+    of the job runs with the captured random states, seeds and batches. Its writes are discarded, it has
+    no network access, and GPU code runs on the CPU.
 
     \b
     epochzero replay last
@@ -91,8 +91,8 @@ def command(
     epochzero replay last --bisect --program failure.py
     epochzero replay resnet --from snapshot --format json
 
-    Exit code 0 when the same failure came, or the step was reached; 1 when not; 2 when there is no
-    capture, or it is damaged.
+    Exit code 0 if the failure was reproduced or the step was reached, 1 if not, 2 if the capture is
+    missing or damaged.
     """
     replayed = _replay(
         _folder(job, store),
@@ -104,7 +104,7 @@ def command(
         write=write,
         seconds=seconds,
         bisect=bisect or program is not None,
-        tell=_tell,
+        on_differences=_print_differences,
     )
     if form == "json":
         click.echo(json.dumps(replayed.to_dict(), indent=2, ensure_ascii=False, default=str))
@@ -123,8 +123,8 @@ def command(
     context.exit(0 if replayed.reproduced else 1)
 
 
-def _tell(differences: Sequence[str]) -> None:
-    """What is otherwise than then: known before a run that may take long, so that it can be mended first."""
+def _print_differences(differences: Sequence[str]) -> None:
+    """Prints them before the replay, which may take long, so that they can be fixed first."""
     from epochzero.cli import layout
 
     for number, text in enumerate(differences):

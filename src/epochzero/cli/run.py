@@ -108,37 +108,40 @@ def _method(_: click.Context, __: click.Parameter, name: str) -> str:
     name="run", context_settings={"allow_interspersed_args": False}, no_args_is_help=True
 )
 @click.argument("job", nargs=-1, type=click.UNPROCESSED, metavar="[--] COMMAND...", required=True)
-@click.option("--name", metavar="NAME", help="What to call the job.  [default: its script]")
+@click.option("--name", metavar="NAME", help="Name of the job.  [default: name of its script]")
 @click.option(
     "--gpus",
     metavar="N",
     type=click.IntRange(min=0),
-    help="How many GPUs the job holds in all.  [default: as the scheduler tells]",
+    help="Total number of GPUs of the job.  [default: from the scheduler]",
 )
 @click.option(
     "--target",
     metavar="TARGET",
-    help="The platform that the job was meant for, for the check: a file, or GPUs by name.",
+    help="Target platform for --check and --simulate: a file or a preset.",
 )
 @click.option(
     "--simulate",
     "simulates",
     is_flag=True,
-    help="Run the job as if this machine were the platform of --target.",
+    help="Run the job as if this machine were the target platform.",
 )
 @click.option(
     "--ranks",
     metavar="N",
     type=click.IntRange(1, 256),
-    help="With --simulate: start so many ranks here, in place of the launcher in COMMAND.",
+    help="With --simulate: start N ranks on this machine instead of the launcher in COMMAND.",
 )
 @click.option(
     "--build-packages",
     is_flag=True,
-    help="With --simulate: install the target's packages in an environment of their own first.",
+    help="With --simulate: install the packages of the target in a virtual environment first.",
 )
 @click.option(
-    "--check", "first", is_flag=True, help="Check the job first; do not start what would fail."
+    "--check",
+    "first",
+    is_flag=True,
+    help="Check the job first; do not start it if errors are found.",
 )
 @click.option(
     "--retries",
@@ -146,26 +149,26 @@ def _method(_: click.Context, __: click.Parameter, name: str) -> str:
     default="advise",
     show_default=True,
     callback=_retries,
-    help="Start a failed job again: where the policy says that it helps (auto), never, or N times "
-    "whatever failed; advise only says what auto would do.",
+    help="Restart a failed job if the policy recommends it (auto), never, or up to N times after any "
+    "failure; advise only prints what auto would do.",
 )
 @click.option(
     "--policy",
     metavar="NAME|FILE",
     default=_POLICY,
     show_default=True,
-    help="What decides about retries.",
+    help="Retry policy.",
 )
 @click.option(
     "--advice-file",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write what a scheduler should do after a failure, as JSON.",
+    help="After a failure, write advice for the scheduler as JSON.",
 )
 @click.option(
     "--advice-exit-codes",
     is_flag=True,
-    help="After a failure exit with 75 (try again), 76 (on another node) or 78 (do not).",
+    help="After a failure, exit with 75 (retry), 76 (retry on another node) or 78 (do not retry).",
 )
 @store_option
 @send_option
@@ -175,8 +178,8 @@ def _method(_: click.Context, __: click.Parameter, name: str) -> str:
     type=click.FloatRange(min=0),
     default=10.0,
     show_default=True,
-    help="From SIGINT or SIGTERM until all that is left of the job is killed; also how long ranks"
-    " may be silent after another one's failure.",
+    help="Time from SIGINT or SIGTERM until the job is killed; also the time that ranks may stay"
+    " silent after another rank failed.",
 )
 @click.option(
     "--stall",
@@ -184,15 +187,15 @@ def _method(_: click.Context, __: click.Parameter, name: str) -> str:
     type=click.FloatRange(min=0, min_open=True),
     default=300.0,
     show_default=True,
-    help="Report a job that makes no progress for so long, with the line where each rank waits.",
+    help="Report a hang after this time without progress, with the line where each rank waits.",
 )
 @click.option(
     "--on-hang",
     type=click.Choice(("report", "dump", "kill", "restart")),
     default="report",
     show_default=True,
-    help="What to do with a job that hangs: report it; dump also the stacks of C and C++; kill it with"
-    " exit code 80; restart it, once if it hangs at the same line again.",
+    help="Action if the job hangs: report; dump native stacks too; kill with exit code 80; restart,"
+    " once if it hangs at the same line again.",
 )
 @click.option(
     "--keep-output",
@@ -201,7 +204,7 @@ def _method(_: click.Context, __: click.Parameter, name: str) -> str:
     default="64MB",
     show_default=True,
     callback=_size,
-    help="How much of each log's head is kept, and again of its tail.",
+    help="Maximum size of the stored head of each log, and of its tail.",
 )
 @click.option(
     "--notify",
@@ -209,16 +212,16 @@ def _method(_: click.Context, __: click.Parameter, name: str) -> str:
     envvar="EPOCHZERO_NOTIFY",
     show_envvar=True,
     callback=_webhook,
-    help="Webhook that is told of a failure: Slack, Mattermost, Discord, Teams, or any that reads JSON.",
+    help="Notify this webhook of a failure: Slack, Mattermost, Discord, Teams, or any that accepts JSON.",
 )
 @click.option(
     "--note",
     "notes",
     type=click.Choice(TOOLS),
     multiple=True,
-    help="After a failure, note the diagnosis in the job's runs there too; repeatable.",
+    help="After a failure, add the diagnosis to the job's runs in this tool; repeatable.",
 )
-@click.option("--watch", "watches", is_flag=True, help="Look for faults of its training (PyTorch).")
+@click.option("--watch", "watches", is_flag=True, help="Detect training faults (PyTorch).")
 @click.option(
     "--fail-on",
     metavar="WORD|any",
@@ -232,13 +235,13 @@ def _method(_: click.Context, __: click.Parameter, name: str) -> str:
     default="epochzero",
     show_default=True,
     callback=_method,
-    help="With --watch: what concludes from what is seen.",
+    help="With --watch: detection method.",
 )
 @click.option(
     "--values",
     metavar="LAYER[,LAYER]",
     default="",
-    help="With --watch: keep the values of these layers and parameters over time.",
+    help="With --watch: store the values of these layers and parameters over time.",
 )
 @click.option(
     "--inject",
@@ -246,16 +249,16 @@ def _method(_: click.Context, __: click.Parameter, name: str) -> str:
     metavar="FAULT@WHEN",
     multiple=True,
     callback=_injected,
-    help="Make the platform fail on purpose, once, at step:N or after a time (30s, 5m): kill-rank[=R],"
-    " host-oom, preempt (:notice=30s), disk-full, network-drop[=fail|hang], slow-storage=200ms (all"
+    help="Inject a fault once, at step:N or after a time (30s, 5m): kill-rank[=R], host-oom,"
+    " preempt (:notice=30s), disk-full, network-drop[=fail|hang], slow-storage=200ms (all"
     " three :for=10s), oom (step:N only); repeatable.",
 )
 @click.option(
     "--capture",
     is_flag=True,
-    help="Keep what `epochzero replay` needs to run a failing step again (PyTorch).",
+    help="Capture what `epochzero replay` needs to rerun a failing step (PyTorch).",
 )
-@click.option("--quiet", is_flag=True, help="Say nothing, however the job ends.")
+@click.option("--quiet", is_flag=True, help="Print nothing, however the job exits.")
 @click.pass_context
 def command(
     context: click.Context,
@@ -287,12 +290,12 @@ def command(
     capture: bool,
     quiet: bool,
 ) -> None:
-    """Run the job of COMMAND as it would run by itself, and keep what matters.
+    """Run a job, record it, and diagnose it if it fails.
 
-    Output, input and signals pass through; so does the exit code. Nothing that the job started
-    outlives it by more than two seconds. When it fails, its first cause, the place in the code, its
-    cost and whether a retry helps are said on standard error. All of it is kept in EPOCHZERO_HOME
-    (~/.local/state/epochzero): `epochzero jobs` and `epochzero show` tell it again.
+    Input, output, signals and the exit code pass through unchanged. Processes that the job leaves
+    behind are killed within two seconds. If the job fails, the root cause, its place in the code, the
+    cost and the retry advice are printed on standard error. Everything is stored in EPOCHZERO_HOME
+    (~/.local/state/epochzero); `epochzero jobs` and `epochzero show` print it again.
 
     \b
     epochzero run -- python train.py --epochs 3
@@ -304,17 +307,19 @@ def command(
     epochzero run --capture -- python train.py
     srun epochzero run -- python train.py
 
-    SIGINT and SIGTERM end the job's whole process tree after --grace seconds, a second SIGINT at
-    once. Exit code of the job, 128 + n when signal n ended it, 127 when it was not found, 126 when
-    it could not be executed; 1 when --check found that it would fail; 79 when --fail-on ended it, 80
-    when --on-hang did.
+    SIGINT and SIGTERM are forwarded. After --grace seconds, or at a second SIGINT, the whole process
+    tree is killed.
+
+    The exit code is that of the job: 128 + n if signal n killed it, 127 if the command was not found,
+    126 if it could not be executed. It is 1 if --check found errors, 79 if --fail-on terminated the
+    job, 80 if --on-hang killed it.
     """
     if not watches and (fail_on or values or method != "epochzero"):
-        raise click.UsageError("--fail-on, --method and --values are of --watch")
+        raise click.UsageError("--fail-on, --method and --values require --watch")
     if not simulates and (ranks is not None or build_packages):
-        raise click.UsageError("--ranks and --build-packages are of --simulate")
+        raise click.UsageError("--ranks and --build-packages require --simulate")
     if simulates and target is None:
-        raise click.UsageError("--simulate needs the platform: --target cluster.toml")
+        raise click.UsageError("--simulate requires --target, such as --target cluster.toml")
     if os.getpid() == 1 and (code := stand_behind_init()) is not None:
         context.exit(code)
     closed = closed_streams()

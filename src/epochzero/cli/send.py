@@ -16,13 +16,14 @@ from epochzero.run.upload import Destination
 def command(url: Destination | None) -> None:
     """Send the jobs of this machine to a team server, except those that it already has.
 
-    `epochzero run --send` does so by itself; this sends what it could not, or what ran before there was a
-    service. Sending twice changes nothing. URL is EPOCHZERO_SEND by default.
+    `epochzero run --send` sends each job when it ends. This command sends the jobs that it could not
+    send, and jobs that ran before the server existed. Sending a job twice has no effect. The default of
+    URL is EPOCHZERO_SEND.
 
     \b
     EPOCHZERO_TOKEN_FILE=~/token epochzero send https://epochzero.example.org
 
-    Exit code 0, or 2 when not all could be sent.
+    Exit code 0, or 2 if some jobs could not be sent.
     """
     if url is None:
         raise click.UsageError("missing URL: pass the URL of the server or set EPOCHZERO_SEND")

@@ -37,7 +37,7 @@ def command(
     epochzero show 68e5d1 --format json
     epochzero show resnet --log | less -R
 
-    Exit code 0, or 2 when there is no such job or no such log.
+    Exit code 0, or 2 if the job or the log does not exist.
     """
     with opened(store) as database:
         identity = find_job(database, job)

@@ -48,13 +48,13 @@ command.add_command(make_spectrum)
 def show(training: str, html: Path | None, method: str, form: str, store: str | None) -> None:
     """Report the training faults found in JOB's last attempt, or in a file of records.
 
-    A job is given by its identity, the beginning of it, its name, or `last`.
+    JOB is an ID or a unique prefix of it, a name, or `last`.
 
     \b
     epochzero watch show last
     epochzero watch show watch.jsonl --html page.html
 
-    Exit code 0, or 2 when there is no such job or file, or it was not watched.
+    Exit code 0, or 2 if the job or the file does not exist or was not watched.
     """
     from epochzero.run.watch.methods import by_name
     from epochzero.run.watch.model import to_dict
@@ -94,7 +94,7 @@ def export(training: str, folder: Path, store: str | None) -> None:
     \b
     epochzero watch export last --tensorboard runs/last
 
-    Exit code 0, or 2 when there is nothing to write, or no tensorboard to write it with.
+    Exit code 0, or 2 if there is nothing to write or tensorboard is not installed.
     """
     from epochzero.run.watch.export import write_tensorboard
 

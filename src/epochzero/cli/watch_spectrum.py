@@ -57,7 +57,7 @@ def make_spectrum(
 ) -> None:
     """Rank layers and neurons by how much more they are active on failing than on passing inputs.
 
-    A file has which neurons were active for which inputs. In Python:
+    A file records which neurons were active for which inputs. To write one in Python:
 
     \b
     from epochzero.run.watch.child.neurons import Neurons
@@ -66,13 +66,13 @@ def make_spectrum(
     with Neurons(model, "failing.jsonl"):
         model(inputs[~is_right])
 
-    It may also be the records of a watched training, which is one test of its layers.
+    Records of a watched training run are accepted too and count as one test of its layers.
 
     \b
     epochzero watch spectrum passing.jsonl --failing failing.jsonl
     epochzero watch spectrum good1.jsonl good2.jsonl --failing bad.jsonl --by run --formula ochiai
 
-    Exit code 0 when the scores were computed, 2 when a file cannot be used.
+    Exit code 0 if the scores were computed, 2 if a file is invalid.
     """
     from epochzero.run.watch.spectrum import read_activity, spectrum, to_dict
 

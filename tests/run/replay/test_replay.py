@@ -156,7 +156,7 @@ def test_a_program_that_was_mended_is_said_to_be_another(
     folder = captured(BEFORE)
     (tmp_path / "train.py").write_text(BEFORE.replace("// 256", "+ 1"))
     told: list[str] = []
-    replayed = again(folder, tell=told.extend)
+    replayed = again(folder, on_differences=told.extend)
     assert (replayed.reproduced, replayed.came) == (False, None)
     changed = f"{tmp_path / 'train.py'} has been changed; the failure came through it"
     assert told[0] == replayed.differences[0] == changed
@@ -170,7 +170,7 @@ def test_other_packages_are_told_before_it_runs(captured: Captured) -> None:
         packages={"numpy": "1.2", "pytest": "2.1", "gone": "1.0"},
     )
     told: list[str] = []
-    assert again(folder.parent, tell=told.extend).reproduced
+    assert again(folder.parent, on_differences=told.extend).reproduced
     assert [text.partition(" is ")[0] for text in told] == ["numpy", "python", "pytest"]
     assert "its generators may draw other numbers" in told[0]
 

@@ -321,8 +321,8 @@ def test_a_target_that_cannot_be_is_refused_before_anything_is_begun(
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--simulate",), "needs the platform"),
-        (("--ranks", "2"), "are of --simulate"),
+        (("--simulate",), "requires --target"),
+        (("--ranks", "2"), "require --simulate"),
         (("--simulate", "--ranks", "2", "--target", "A100"), "which one Python program"),
     ],
 )

@@ -1,4 +1,4 @@
-"""``epochzero model``: tests of a trained model itself. A test is one file of this folder."""
+"""``epochzero model``: tests of a trained model. Each test is one file of this package."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["command"]
 
 @click.group(cls=Group, name="model")
 def command() -> None:
-    """Test a trained classifier itself: the fault may sit in the model or its data.
+    """Test a trained model: robustness, fairness, out-of-scope inputs.
 
-    MODEL is file.py:function, code of yours that gives a torch module (with --weights for its state
-    dict), or a file of TorchScript (.pt), ONNX (.onnx) or Keras 3 (.keras). Pickled models are refused.
+    MODEL is file.py:function, a function that returns a torch module (with --weights for its state
+    dict), or a file: TorchScript (.pt), ONNX (.onnx) or Keras 3 (.keras). Pickled models are refused.
 
-    DATA is file.py:function, code of yours that gives a dataset or loader of torch or arrays, a file of
-    arrays (.npz) or a table (.csv), or a folder of images with a folder for each class.
+    DATA is file.py:function, a function that returns a torch dataset, a loader or arrays, or a file:
+    arrays (.npz), a table (.csv), or a directory with one subdirectory of images per class.
 
     \b
     epochzero model dissect net.py:build data.py:train --test data.py:test --weights net.pt -o dissected/

@@ -1,4 +1,4 @@
-"""``epochzero model dissect``: which predictions of a model are beyond it."""
+"""``epochzero model dissect``: detects inputs that a model cannot handle."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _ONE_SIDED = "not defined: all predictions are right, or all wrong"
 @click.command(name="dissect")
 @model_options
 @click.option("--test", required=True, metavar="DATA",
-              help="Data that the model was not trained on: one half chooses the threshold, the other is reported on.")  # fmt: skip
+              help="Data that the model was not trained on: one half for the threshold, the other for the report.")  # fmt: skip
 @click.option("--layers", metavar="NAME,...",
-              help="Layers to look into.  [default: some six at even steps of depth]")  # fmt: skip
+              help="Layers to use.  [default: about six, evenly spaced]")  # fmt: skip
 @click.option("--growth", type=click.Choice(("linear", "log", "exp")), default="exp", show_default=True,
-              help="How the weight of a layer grows with its number.")  # fmt: skip
+              help="Growth of the weight of a layer with its depth.")  # fmt: skip
 @click.option("--false-rejections", type=click.FloatRange(0, 1, max_open=True), metavar="SHARE",
-              help="Share of right predictions that may be rejected.  [default: Youden's J decides]")  # fmt: skip
+              help="Maximum share of correct predictions to reject.  [default: maximize Youden's J]")  # fmt: skip
 @format_option("Output format.")
 def command(
     model: str,
@@ -46,19 +46,19 @@ def command(
     false_rejections: float | None,
     form: str,
 ) -> None:
-    """Tell inputs that MODEL can handle from those beyond it, by how its layers agree (DISSECTOR).
+    """Detect inputs that MODEL cannot handle, from the agreement of its layers (DISSECTOR).
 
-    Linear sub-models are trained on the outputs of some layers, on DATA, the model's own training data. How
-    far they agree with the final prediction tells right predictions from wrong ones, beside the
-    largest probability, energy and Mahalanobis distance.
+    Linear sub-models are trained on the outputs of several layers. DATA must be the training data of
+    MODEL. The agreement of the sub-models with the final prediction separates correct from wrong
+    predictions. The report compares it with the maximum probability, energy and Mahalanobis distance.
 
     \b
     epochzero model dissect net.py:build data.py:train --test data.py:test --weights net.pt -o dissected/
 
-    DIR gets the report (report.html, report.md, tables, figures) and the sub-models, which
+    DIR receives the report (report.html, report.md, tables, figures) and the sub-models, which
     epochzero.models.Guard uses at run time: Guard(model, "dissected/")(inputs).within.
 
-    Exit code 0 when it was measured; 2 when the model or the data cannot be used.
+    Exit code 0 if the measurement finished, 2 if the model or the data are invalid.
     """
     with working() as tell:
         from epochzero.models import dissect

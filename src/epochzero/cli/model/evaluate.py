@@ -1,4 +1,4 @@
-"""``epochzero model evaluate``: how good a model is, and what makes it worse."""
+"""``epochzero model evaluate``: measures accuracy, calibration and robustness of a model."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 @click.command(name="evaluate")
 @model_options
 @click.option("--beside", multiple=True, metavar="MODEL",
-              help="Another model, to compare with MODEL on the same data; may be repeated. Its --weights follow those of MODEL, - for none.")  # fmt: skip
-@click.option("--group", metavar="COLUMN", help="Column or array of subgroups to be told apart.")
+              help="Another model to compare with MODEL on the same data; repeatable. Its --weights follow those of MODEL; - means none.")  # fmt: skip
+@click.option("--group", metavar="COLUMN", help="Column or array of the subgroups.")
 @click.option("--attacks/--no-attacks", default=True, show_default=True,
               help="Attack the model with FGSM, PGD and DeepFool.")  # fmt: skip
 @click.option("--attacked", type=click.IntRange(min=1), default=200, show_default=True, metavar="N",
-              help="Attack at most N examples that the model has right.")  # fmt: skip
+              help="Attack at most N correctly classified examples.")  # fmt: skip
 @click.option("--epsilon", type=click.FloatRange(0, 1, min_open=True), default=0.03, show_default=True,
-              help="Largest change of a number by FGSM and PGD, as a share of the inputs' range.")  # fmt: skip
+              help="Maximum perturbation by FGSM and PGD, as a share of the range of the inputs.")  # fmt: skip
 @format_option("Output format.")
 def command(
     model: str,
@@ -46,8 +46,9 @@ def command(
 ) -> None:
     """Measure MODEL on DATA that it was not trained on (EvalDNN).
 
-    Top-k accuracy, also by subgroup; calibration; accuracy on corrupted inputs; success of attacks; neuron
-    coverage. What a model cannot be asked is left out with the reason.
+    The report contains top-k accuracy, also by subgroup, calibration, accuracy on corrupted inputs,
+    success of attacks, and neuron coverage. Metrics that do not apply to the model are omitted, with
+    the reason.
 
     \b
     epochzero model evaluate net.py:build test.npz --weights net.pt -o evaluated/
@@ -55,7 +56,7 @@ def command(
 
     DIR receives report.html, report.md, each table as CSV and Parquet, and each figure as SVG and PNG.
 
-    Exit code 0 when it was measured; 2 when a model or the data cannot be used.
+    Exit code 0 if the measurement finished, 2 if a model or the data are invalid.
     """
     with working() as tell:
         from epochzero.models import evaluate

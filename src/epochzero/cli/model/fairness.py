@@ -1,4 +1,4 @@
-"""``epochzero model fairness``: whom a model would judge otherwise, were only a protected attribute another."""
+"""``epochzero model fairness``: finds predictions that depend on protected attributes."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ TRAIN = "train"
 @click.command(name="fairness")
 @model_options
 @click.option("--protected", metavar="COLUMN,...",
-              help="Attributes that must not decide.  [default: those of Census, Credit and Bank]")  # fmt: skip
+              help="Protected attributes.  [default: those of Census, Credit and Bank]")  # fmt: skip
 @click.option("--domains", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
-              help="TOML with the values that columns can have.  [default: those in DATA]")  # fmt: skip
+              help="TOML file with the possible values of the columns.  [default: those in DATA]")  # fmt: skip
 @click.option("--budget", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
-              help=f"Time of each search.  [default: {SECONDS:g}, none with --inputs]")  # fmt: skip
+              help=f"Time limit of each search.  [default: {SECONDS:g}, none with --inputs]")  # fmt: skip
 @click.option("--inputs", type=click.IntRange(min=1), metavar="N",
-              help="Each search ends when it has checked N inputs; the same seed then finds the same.")  # fmt: skip
+              help="Stop each search after N inputs; the same seed then gives the same result.")  # fmt: skip
 @click.option("--instances", type=click.IntRange(min=1), metavar="N",
-              help="Each search ends when it has found N instances.")  # fmt: skip
+              help="Stop each search after N instances are found.")  # fmt: skip
 @click.option("--retrain", is_flag=True,
-              help="Retrain a copy of MODEL with instances that were found; with -o its weights are kept.")  # fmt: skip
+              help="Retrain a copy of MODEL with the instances; with -o its weights are saved.")  # fmt: skip
 @format_option("Output format.")
 def command(
     model: str,
@@ -55,25 +55,25 @@ def command(
     retrain: bool,
     form: str,
 ) -> None:
-    """Search inputs that MODEL judges otherwise when only protected attributes differ (ADF).
+    """Search for inputs whose prediction changes if only protected attributes change (ADF).
 
-    DATA is a table. Texts are numbered in their order, which must be what MODEL was trained with. Where the budget
-    suffices to check all inputs, that is done. Where not, AEQUITAS and random search run beside ADF, each with
-    the same budget; without gradients they run alone. MODEL may be the word train: the paper's network is
-    trained on 70 % of DATA.
+    DATA is a table. Text values are encoded as numbers in alphabetical order; MODEL must have been
+    trained with the same encoding. If the budget suffices, all inputs are checked. Otherwise ADF,
+    AEQUITAS and random search run with the same budget each; ADF is omitted if MODEL has no
+    gradients. If MODEL is the word train, the network of the paper is trained on 70% of DATA.
 
     \b
     epochzero model fairness net.py:build people.csv --protected sex,age --target income --weights net.pt
     epochzero model fairness train adult.data --protected race --retrain -o fair/
     epochzero model fairness train synthetic:region
 
-    adult.data, german.data, bank.csv and bank-full.csv of the UCI repository are known by their names. Of
-    synthetic: tables the discrimination is known (everywhere, region, intersection, several, rare,
+    The UCI files adult.data, german.data, bank.csv and bank-full.csv are recognized by name. The
+    synthetic: tables have known discrimination (everywhere, region, intersection, several, rare,
     medium, small).
 
-    DIR gets the report (report.html, report.md, tables, figures), instances.csv and retrained.pt.
+    DIR receives the report (report.html, report.md, tables, figures), instances.csv and retrained.pt.
 
-    Exit code 0 when it was measured; 2 when the model or the data cannot be used.
+    Exit code 0 if the measurement finished, 2 if the model or the data are invalid.
     """
     with working() as tell:
         from epochzero.models import measure_fairness

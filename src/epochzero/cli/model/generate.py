@@ -1,4 +1,4 @@
-"""``epochzero model generate``: networks that differ from each other, and the evolution of the best."""
+"""``epochzero model generate``: generates diverse networks and evolves the best."""
 
 from __future__ import annotations
 
@@ -34,31 +34,31 @@ def _shape(
 
 @click.command(name="generate")
 @click.argument("data", required=False)
-@click.option("--test", metavar="DATA", help="Data to measure the networks on in the end.")
+@click.option("--test", metavar="DATA", help="Test data for the final measurement.")
 @click.option("--shape", callback=_shape, metavar="CxHxW",
-              help="Of the images, where there is no DATA: channels, height and width.")  # fmt: skip
-@click.option("--classes", type=click.IntRange(min=2), help="How many, where there is no DATA.  [default: 10]")  # fmt: skip
+              help="Shape of the images, if there is no DATA.")  # fmt: skip
+@click.option("--classes", type=click.IntRange(min=2), help="Number of classes, if there is no DATA.  [default: 10]")  # fmt: skip
 @click.option("--count", type=click.IntRange(min=1), default=10, show_default=True, metavar="N",
-              help="How many networks.")  # fmt: skip
+              help="Number of networks.")  # fmt: skip
 @click.option("--blocks", type=click.IntRange(1, 10), default=3, show_default=True,
-              help="Blocks of a network, at most.")  # fmt: skip
+              help="Maximum number of blocks per network.")  # fmt: skip
 @click.option("--cells", type=click.IntRange(1, 10), default=3, show_default=True,
-              help="Cells of a block, at most.")  # fmt: skip
+              help="Maximum number of cells per block.")  # fmt: skip
 @click.option("--sampling", type=click.Choice(("diverse", "random")), default="diverse", show_default=True,
-              help="Far from each other, or drawn at random.")  # fmt: skip
+              help="Maximize differences, or draw at random.")  # fmt: skip
 @click.option("--search-steps", type=click.IntRange(min=0), default=1000, show_default=True,
-              help="Of the search for diverse networks.")  # fmt: skip
+              help="Steps of the search for diverse networks.")  # fmt: skip
 @click.option("--epochs", type=click.IntRange(min=1), default=12, show_default=True,
-              help="Of each training, at most.")  # fmt: skip
+              help="Maximum number of epochs per training.")  # fmt: skip
 @click.option("--augment", is_flag=True, help="Shift and flip the training images at random.")
 @click.option("--evolve", type=click.Choice(("none", "pledge", "full")), default="none", show_default=True,
-              help="Keep some features of the best networks and draw the others (pledge), or breed and mutate them (full).")  # fmt: skip
+              help="Fix some features of the best networks and draw the others (pledge), or cross and mutate them (full).")  # fmt: skip
 @click.option("--generations", type=click.IntRange(min=1), default=5, show_default=True,
-              help="Of the evolution.")  # fmt: skip
+              help="Number of generations of the evolution.")  # fmt: skip
 @click.option("--selection", type=click.Choice(("elitist", "hybrid", "pareto")), default="elitist", show_default=True,
-              help="Of the full evolution: the best, some others too, or those best in accuracy and under attack.")  # fmt: skip
+              help="Selection of the full evolution: the best; also some others; or the best in accuracy and robustness.")  # fmt: skip
 @click.option("--write", metavar="DIR", type=OutputFolder(),
-              help="Write each network there as a program, with its weights where it was trained.")  # fmt: skip
+              help="Write each network to DIR as a program, with its weights if it was trained.")  # fmt: skip
 @shared_options
 @format_option("Output format.")
 def command(
@@ -84,19 +84,19 @@ def command(
     out: Path | None,
     form: str,
 ) -> None:
-    """Generate networks for images that differ from each other, and train them on DATA (FeatureNET).
+    """Generate diverse networks for images and train them on DATA (FeatureNET).
 
-    Networks come from a feature model of blocks and cells with its constraints. The search makes their
-    features as different as it can; with --evolve better ones come from those that were the best on a fifth
-    of DATA that is held back.
+    Networks are drawn from a feature model of blocks and cells with constraints. The search maximizes
+    the difference of their features. With --evolve, new networks are derived from those with the best
+    accuracy on a held-out fifth of DATA.
 
     \b
     epochzero model generate --shape 3x32x32 --classes 10 --write models/
     epochzero model generate data.py:train --test data.py:test --evolve full --write models/
 
-    Each file of --write needs torch only: it can be read, run, and named as a MODEL of the other commands.
+    Each file of --write requires only torch and can be passed to the other commands as MODEL.
 
-    Exit code 0 when they were made; 2 when that is not possible.
+    Exit code 0 if the networks were generated, 2 if that is not possible.
     """
     if data is None and (test or evolve != "none"):
         raise InputError("--test and --evolve need DATA to train the networks on")

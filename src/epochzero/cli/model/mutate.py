@@ -1,4 +1,4 @@
-"""``epochzero model mutate``: a training program with a known fault in it."""
+"""``epochzero model mutate``: injects known faults into a training script."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
 @click.command(name="mutate")
 @click.argument("program", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--leaf", "leaves", multiple=True, metavar="LEAF",
-              help="The fault, a leaf of the taxonomy of real faults; may be repeated.")  # fmt: skip
-@click.option("--all", "every", is_flag=True, help="All faults that PROGRAM has a place for.")
+              help="Fault, a leaf of the taxonomy of real faults; repeatable.")  # fmt: skip
+@click.option("--all", "every", is_flag=True, help="Inject every fault that applies to PROGRAM.")
 @click.option("-o", "--out", metavar="DIR", type=OutputFolder(), required=True,
-              help="Write the mutants there; files of the same names are replaced.")  # fmt: skip
+              help="Output directory; existing files of the same names are overwritten.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,
-              help="Chooses one of the places where a fault can be made.")  # fmt: skip
+              help="Random seed that selects the place of a fault.")  # fmt: skip
 @format_option("Output format.")
 def command(
     program: Path, leaves: tuple[str, ...], every: bool, out: Path, seed: int, form: str
 ) -> None:
-    """Bring known faults into PROGRAM, a training with PyTorch, to see what finds them.
+    """Inject known faults into PROGRAM, a PyTorch training script, to test detectors.
 
-    Each fault is a leaf of the taxonomy of real faults by Humbatova et al.; `epochzero explain` lists
-    them, and `epochzero explain LEAF` says what is made to find it. PROGRAM is read and not run.
+    Each fault is a leaf of the taxonomy of real faults by Humbatova et al. `epochzero explain` lists
+    them, and `epochzero explain LEAF` names what is designed to detect it. PROGRAM is not run.
 
     \b
     epochzero model mutate train.py --leaf missing_api_call -o mutants/
     epochzero model mutate train.py --all -o mutants/
 
-    DIR gets LEAF.py, the program with the fault in one place, and LEAF.json with the line, the old and the
-    new text. With --all, faults that PROGRAM has no place for are left out and counted.
+    DIR receives LEAF.py, the program with the fault in one place, and LEAF.json with the line, the old
+    text and the new text. With --all, faults that do not apply to PROGRAM are skipped and counted.
 
-    Exit code 0 when there are mutants; 2 when there are none, or PROGRAM or a LEAF cannot be used.
+    Exit code 0 if mutants were written, 2 if none apply or PROGRAM or a LEAF is invalid.
     """
     if bool(leaves) is every:
         raise InputError("give either --leaf, once or more, or --all")

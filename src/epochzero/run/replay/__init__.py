@@ -34,7 +34,7 @@ def replay(
     write: bool = False,
     seconds: float | None = None,
     bisect: bool = False,
-    tell: Callable[[Sequence[str]], object] = lambda _: None,
+    on_differences: Callable[[Sequence[str]], object] = lambda _: None,
 ) -> ReplayResult:
     """Runs the failing step of a captured job again, and says whether the same failure came.
 
@@ -58,7 +58,8 @@ def replay(
         write: let it write its files and use the network.
         seconds: most that it may take; by default ten times what the job took, at least 120.
         bisect: walk through the operators of the failing step, to the one that its failure comes from.
-        tell: is given, before anything runs, what is otherwise than then and may matter, a sentence each.
+        on_differences: called before anything runs, with one sentence for each difference from the
+            captured run that may matter.
 
     Raises:
         InputError: there is no capture, it is damaged, or what is asked for cannot be played.
@@ -66,4 +67,4 @@ def replay(
     from epochzero.run.replay.playback import Asked, play
 
     asked = Asked(step, way, inspect, Path(python) if python else None, write, seconds, bisect)
-    return play(Path(job), environment, asked, tell)
+    return play(Path(job), environment, asked, on_differences)

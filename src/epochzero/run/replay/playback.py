@@ -61,12 +61,12 @@ def play(
     folder: Path,
     environment: Mapping[str, str],
     asked: Asked,
-    tell: Callable[[Sequence[str]], object],
+    on_differences: Callable[[Sequence[str]], object],
 ) -> ReplayResult:
     """See `epochzero.replay`."""
     capture = read_capture(folder)
     known = changed_since(capture, environment, asked.python)
-    tell(known)
+    on_differences(known)
     began = time.monotonic()
     ways = list(_ways(capture, asked))
     for way in ways:
