@@ -55,7 +55,7 @@ def test_what_differs_is_told_where_the_job_reads_it(job: Path) -> None:
     (finding,) = checked(job).findings
     assert (finding.severity, finding.category) == ("error", "corrupt_data")
     assert (finding.place.path, finding.place.line) == ("train.py", 4)
-    assert finding.message.startswith("data/train.csv:201, column 'label': 'owl' was not known")
+    assert finding.message.startswith("data/train.csv:201, column 'label': 'owl' is not in the profile")
 
 
 def test_data_that_no_line_is_known_to_read_are_told_of_at_the_settings(job: Path) -> None:
@@ -68,7 +68,7 @@ def test_an_argument_takes_the_place_of_the_settings(job: Path) -> None:
     (job / "other.csv").write_text("size,label\n1,owl\n")
     given = DataSet("other.csv", "train.profile.json", SourceLocation("<command>"))
     kinds = [finding.message for finding in checked(job, (given,)).findings]
-    assert kinds[0].startswith("other.csv:1, column 'label': 'owl' was not known")
+    assert kinds[0].startswith("other.csv:1, column 'label': 'owl' is not in the profile")
 
 
 def test_data_that_are_not_here_are_unknown(job: Path) -> None:

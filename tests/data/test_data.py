@@ -367,7 +367,7 @@ def test_a_file_that_was_cut_off_at_a_line_end_is_noted(tmp_path: Path) -> None:
     known = profile(path)
     path.write_text("".join(path.read_text(encoding="utf-8").splitlines(keepends=True)[:-9]))
     found = validate(path, known)
-    assert (found.findings, found.notes) == ((), ("d.csv: 391 records; the profile knows 400",))
+    assert (found.findings, found.notes) == ((), ("d.csv: 391 records; the profile has 400",))
 
 
 def test_a_part_is_compared_by_its_values_alone(tmp_path: Path) -> None:

@@ -96,20 +96,20 @@ def compare(known: Table, found: Table, *, whole: bool = True) -> Compared:
     """
     yield from _files(known, found)
     if not found.records:
-        message = f"it has no records; {known.records:,} were known"
+        message = f"no records; the profile has {known.records:,}"
         yield DataFinding("error", "empty", found.name, "", message), None
         return
     if whole and found.records < FEW_RECORDS * known.records:
-        message = f"it has {found.records:,} records; {known.records:,} were known"
+        message = f"records: {found.records:,}; in the profile: {known.records:,}"
         yield DataFinding("warning", "few_records", found.name, "", message), None
     for column in found.columns:
         if known.column(column.name) is None:
-            message = f"column {column.name!r} is not known"
+            message = f"column {column.name!r} is not in the profile"
             yield DataFinding("warning", "extra_column", found.name, column.name, message), None
     for expected in known.columns:
         now = found.column(expected.name)
         if now is None:
-            message = f"column {expected.name!r} is not there"
+            message = f"column {expected.name!r} is missing"
             yield DataFinding("error", "missing_column", found.name, expected.name, message), None
         elif expected.kind != "empty":
             yield from _column(_Pair(known, found, expected, now, whole))
@@ -138,7 +138,7 @@ def _files(known: Table, found: Table) -> Compared:
     details = dict(found.details)
     for name, value in known.details:
         if name in details and details[name] != value and found.records:
-            message = f"the {name} is {details[name]!r}; {value!r} was known"
+            message = f"the {name} is {details[name]!r}; in the profile it is {value!r}"
             kind = "encoding" if name == "encoding" else "layout"
             yield DataFinding("error", kind, found.name, "", message), None
 
@@ -177,18 +177,21 @@ def _column(pair: _Pair) -> Compared:
         return
     kind, now = _SAME.get(known.kind, known.kind), _SAME.get(found.kind, found.kind)
     if kind != now:
-        message = f"the values are of kind {now}; {kind} was known"
+        message = f"the values are of kind {now}; in the profile they are of kind {kind}"
         yield (
             pair.finding("type", message, "error", found.count - found.missing),
             _other(pair, kind),
         )
         return
     if found.others and not known.others:
-        message = f"{found.others:,} values are of another kind than {kind}"
+        message = f"values that are not of kind {kind}: {found.others:,}"
         yield pair.finding("type", message, "error", found.others), _other(pair, kind)
     if (known.shape, known.dtype) != (found.shape, found.dtype):
         item, before = (f"{each.dtype} {list(each.shape or ())}" for each in (found, known))
-        yield pair.finding("type", f"an item is {item}; {before} was known", "error"), None
+        yield (
+            pair.finding("type", f"an item is {item}; in the profile it is {before}", "error"),
+            None,
+        )
     yield from _numbers(pair)
     yield from _lengths(pair)
     if known.categories:
@@ -209,9 +212,7 @@ def _missing(pair: _Pair) -> Compared:
     if known.missing and not grew:
         return
     severity: Severity = "error" if found.kind == "empty" and known.kind != "empty" else "warning"
-    message = (
-        f"{found.missing:,} of {found.count:,} values are missing ({now:.1%}); {before:.1%} were"
-    )
+    message = f"missing values: {found.missing:,} of {found.count:,} ({now:.1%}); in the profile: {before:.1%}"
     finding = pair.finding("missing", message, severity, found.missing)
     yield finding, lambda value: pair.kind_of(value) == "empty"
 
@@ -229,24 +230,24 @@ def _numbers(pair: _Pair) -> Compared:
     if known is None or found is None:
         return
     if found.nan and not known.nan:
-        message = f"{found.nan:,} values are not a number; none was"
+        message = f"NaN values: {found.nan:,}; in the profile: none"
         yield pair.finding("nan", message, count=found.nan), lambda value: _any(np.isnan, value)
     if found.inf and not known.inf:
-        message = f"{found.inf:,} values are infinite; none was"
+        message = f"infinite values: {found.inf:,}; in the profile: none"
         yield pair.finding("inf", message, count=found.inf), lambda value: _any(np.isinf, value)
     if not known.count or not found.count:
         return
     if known.integers and not found.integers:
-        message = "some values are no whole numbers; all were"
+        message = "some values are not integers; in the profile all are"
         fraction = pair.finding("type", message, "error")
         yield fraction, lambda value: _any(lambda numbers: numbers % 1 != 0, value)
-    # Identities go on where others end.
+    # New identities lie beyond the known ones.
     if pair.known.unique and known.integers:
         return
     low, high = _bounds(known)
     if found.min < low or found.max > high:
         shown = _shown(pair.known)
-        message = f"the values go from {shown(found.min)} to {shown(found.max)}; {shown(known.min)} to {shown(known.max)} were known"
+        message = f"the values range from {shown(found.min)} to {shown(found.max)}; in the profile from {shown(known.min)} to {shown(known.max)}"
         yield (
             pair.finding("range", message),
             lambda value: _any(lambda numbers: (numbers < low) | (numbers > high), value),
@@ -291,7 +292,7 @@ def _lengths(pair: _Pair) -> Compared:
     longest = _bounds(known)[1]
     if found.max > longest:
         what = "characters" if pair.known.kind == "text" else "elements"
-        message = f"the longest has {found.max:,.0f} {what}; {known.max:,.0f} were known"
+        message = f"the longest value has {found.max:,.0f} {what}; in the profile {known.max:,.0f}"
         yield pair.finding("length", message), lambda value: _length(value) > longest
 
 
@@ -306,12 +307,12 @@ def _classes(pair: _Pair) -> Compared:
     if not label and pair.known.kind == "number":
         return
     if not found and pair.found.kind == "text":
-        message = f"there are many different values; {len(known):,} were known"
+        message = f"many different values; the profile has {len(known):,}"
         yield pair.finding("new_class", message), lambda value: written(value) not in known
         return
     for name in sorted(found.keys() - known.keys()):
         if not pair.known.rest or found[name] > pair.known.rest:
-            message = f"{name!r} was not known ({found[name]:,} records)"
+            message = f"{name!r} is not in the profile ({found[name]:,} {'record' if found[name] == 1 else 'records'})"
             severity: Severity = "error" if label else "warning"
             yield pair.finding("new_class", message, severity, found[name]), partial(_is, name)
     if pair.whole:
@@ -325,7 +326,7 @@ def _shares(pair: _Pair, known: Mapping[str, int], found: Mapping[str, int]) -> 
     for name in sorted(known.keys() - found.keys()):
         if not pair.found.rest and (1 - known[name] / total) ** now < IMPROBABLE:
             share = known[name] / total
-            message = f"{name!r} is not there; {share:.1%} of the records were known to be so"
+            message = f"{name!r} is missing; in the profile it has {share:.1%} of the records"
             yield pair.finding("missing_class", message), None
     if pair.known_table.label == pair.known.name:
         yield from _shift(pair, known, found)
@@ -359,8 +360,8 @@ def _shift(pair: _Pair, known: Mapping[str, int], found: Mapping[str, int]) -> C
     if probability < SIGNIFICANT and effect >= MEDIUM_EFFECT:
         worst = int(np.argmax(np.abs(shares_now - shares)))
         message = (
-            f"the classes have other shares: {names[worst]!r} {shares_now[worst]:.1%},"
-            f" {shares[worst]:.1%} was known (chi-square p = {probability:.1g}, w = {effect:.2f})"
+            f"the shares of the classes differ: {names[worst]!r} {shares_now[worst]:.1%},"
+            f" in the profile {shares[worst]:.1%} (chi-square p = {probability:.1g}, w = {effect:.2f})"
         )
         yield pair.finding("label_shift", message), None
 

@@ -33,16 +33,16 @@ Values = dict[str, list[Any]]
 
 # The corner cases by name, each with what it is.
 CORNERS: Mapping[str, str] = {
-    "empty": "no record at all",
+    "empty": "no records",
     "single-record": "one record",
-    "odd-batch": f"{ODD} records: the last batch has one, whatever power of two the batch size is",
+    "odd-batch": f"{ODD} records: the last batch has one record for every batch size that is a power of two",
     "longest": "every text, list, image and sound is as long as the longest",
     "shortest": "every text, list, image and sound is as short as the shortest",
-    "extreme": "numbers are the largest and the smallest in turn",
-    "missing-values": "whatever may be missing is missing",
-    "missing-class": "the rarest class does not come",
-    "single-class": "only the most frequent class comes",
-    "bad-encoding": "the first file has bytes that are no UTF-8",
+    "extreme": "numbers alternate between the largest and the smallest",
+    "missing-values": "every value that may be missing is missing",
+    "missing-class": "without the rarest class",
+    "single-class": "only the most frequent class",
+    "bad-encoding": "the first file has bytes that are not UTF-8",
     "truncated": "the first file is cut off in the middle",
 }
 

@@ -78,12 +78,12 @@ def validate(
     )
     cut = [found.name for found in seen if most_records and found.records >= most_records]
     findings = list(_unpaired(known, seen))
-    notes = [*left_out(sources), *(f"{name}: only its beginning was read" for name in cut)]
+    notes = [*left_out(sources), *(f"{name}: only the beginning was read" for name in cut)]
     for expected, found, source in _pairs(known, seen, sources):
         whole = found.name not in cut and not source.left_out
         findings += _placed(list(compare(expected, found, whole=whole)), source, root)
         if whole and found.name == expected.name and found.records < expected.records:
-            known_records = f"the profile knows {expected.records:,}"
+            known_records = f"the profile has {expected.records:,}"
             notes.append(f"{found.name}: {found.records:,} records; {known_records}")
     if most_records is None:
         findings += map(_duplicates, overlaps(sources, root))
@@ -127,14 +127,14 @@ def _unpaired(known: Profile, seen: Sequence[Table]) -> Iterator[DataFinding]:
     """Tables that only the profile or only the data have; one table alone may be a part."""
     for found in seen:
         if _match(found, known) is None:
-            message = f"the profile knows no {found.format} data"
+            message = f"the profile has no {found.format} data"
             yield DataFinding("warning", "extra_table", found.name, "", message)
     if len(seen) == 1:
         return
     matched = {match.name for found in seen if (match := _match(found, known))}
     for table in known.tables:
         if table.name not in matched:
-            yield DataFinding("error", "missing_table", table.name, "", "it is not there")
+            yield DataFinding("error", "missing_table", table.name, "", "the table is missing")
 
 
 def _placed(
