@@ -94,7 +94,7 @@ def test_of_large_data_only_the_beginning_is_read(
     monkeypatch.setattr("epochzero.data.formats.BATCH", 100)
     found = checked(job)
     assert not found.findings  # the classes of a part have other shares
-    assert "train.csv: only its beginning was read" in [one.reason for one in found.unknowns]
+    assert "train.csv: only the beginning was read" in [one.reason for one in found.unknowns]
 
 
 @pytest.mark.parametrize(

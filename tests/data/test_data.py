@@ -376,7 +376,7 @@ def test_a_part_is_compared_by_its_values_alone(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "d.csv", [*ordered, ordered[0] | {"city": "Oslo"}])
     few = validate(path, known, most_records=1)
     assert [finding.kind for finding in few.findings] == ["new_class"]
-    assert few.notes == ("d.csv: only its beginning was read",)
+    assert few.notes == ("d.csv: only the beginning was read",)
 
 
 def test_the_worst_comes_first(tmp_path: Path) -> None:
