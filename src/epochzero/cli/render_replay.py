@@ -28,7 +28,7 @@ def replayed_lines(replayed: ReplayResult, step: int | None) -> Iterator[str]:
         yield from _failure("Failed", replayed.expected)
         if replayed.came is not None and not replayed.reproduced:
             yield from _failure("Now", replayed.came)
-    yield layout.field("ReplayResult", _how_far(replayed))
+    yield layout.field("Replayed", _how_far(replayed))
     yield layout.wrapped("Exactness", _exactness(replayed))
     for number, text in enumerate(replayed.differences):
         yield layout.wrapped("" if number else "Differs", text)
