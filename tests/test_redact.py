@@ -144,6 +144,13 @@ def test_an_assignment_over_two_lines_of_a_log_is_hidden() -> None:
     assert redact_log(data) == b"a\npassword\n = [redacted]\nb\npassword=\n"
 
 
+def test_a_redacted_key_hides_nothing_after_it() -> None:
+    key = b"-----BEGIN PRIVATE KEY-----\nMIIEpA\n-----END PRIVATE KEY-----\n"
+    redacted = redact_log(key + b"step 1\n")
+    assert redacted == b"-----BEGIN PRIVATE KEY-----[redacted]\nstep 1\n"
+    assert redact_log(redacted) == redacted
+
+
 def test_a_log_is_redacted_by_several_threads_at_once() -> None:
     lines = [b"step %d\n" % n if n % 9 else b"password=hunter2x\n" for n in range(2000)]
     wanted = redact_log(b"".join(lines))

@@ -99,7 +99,8 @@ _NEAR = rf"(?:key|secret|pass|token|credential){_ASSIGNMENT}"
 _RULES = (
     _Rule(
         ("private key-----",),
-        r"(?P<keep>-----BEGIN [A-Z ]*PRIVATE KEY-----)"
+        # What was redacted once has no end: a second time would hide all that follows.
+        r"(?P<keep>-----BEGIN [A-Z ]*PRIVATE KEY-----)(?!\[redacted\])"
         r"(?s:.*?)(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)",
     ),
     _Rule(("://",), r"(?P<keep>://[^\s:/@]{0,200}:)[^\s:/@]{1,200}(?=@)"),

@@ -5,17 +5,26 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
+import re
+import signal
 import stat
 import tracemalloc
 from pathlib import Path
 
 import pytest
 import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
 
+from epochzero.redact import redact_log
 from epochzero.store.queries import read_log
+from epochzero.web import spool as spool_module
 from epochzero.web.app import create_app
 from epochzero.web.log_diagnosis import About
+from epochzero.web.log_redaction import HELD_MOST, Unfinished, redact_piece
 from epochzero.web.settings import Settings
+from epochzero.web.spool import Spool, appending
 from tests.store.jobs import Runs, whole
 from tests.web.conftest import Served
 
@@ -179,3 +188,114 @@ def test_only_the_account_of_the_service_can_read_what_was_received(tmp_path: Pa
     folder.mkdir(mode=0o755)
     create_app(Settings(f"sqlite:///{tmp_path}/store.db", folder))
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+KEY = b"-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA75\nq1x2y3z4Secret\n-----END RSA PRIVATE KEY-----\n"
+
+
+def test_a_log_of_a_running_job_lies_redacted_in_the_spool(served: Served, tmp_path: Path) -> None:
+    """Wherever the requests cut it; the sender still counts the bytes that it wrote."""
+    who = served.token("red", "writer")
+    log = b"token " + SECRET + b"\n" + KEY + LOG + b"then " + SECRET
+    spool = served.service.settings.folder
+    for offset in range(0, len(log), 7):
+        answer = served.client.put(
+            f"{ATTEMPT}/logs/output.log?offset={offset}",
+            content=log[offset : offset + 7],
+            headers=who,
+        )
+        assert answer.json() == {"size": min(len(log), offset + 7)}
+    stored = (served.service.spool.attempt("red", "job1", 1, None) / "output.log").read_bytes()
+    assert stored == redact_log(log)
+    assert served.client.put(
+        f"{ATTEMPT}/logs/output.log?offset={len(log)}", content=b"\n", headers=who
+    ).is_success
+    for secret in (SECRET, b"q1x2y3z4Secret", b"hunter2x"):
+        assert secret not in _contents(spool)
+    again = served.client.put(f"{ATTEMPT}/logs/output.log?offset=30", content=log[30:], headers=who)
+    assert again.json() == {"size": len(log) + 1}
+    other = log.replace(b"train.py", b"other.py") + b"\n"
+    for offset in (0, 30):
+        answer = served.client.put(
+            f"{ATTEMPT}/logs/output.log?offset={offset}", content=other[offset:], headers=who
+        )
+        assert answer.status_code == 409
+
+
+@pytest.mark.parametrize("moment", ["_record", "_end_with"])
+def test_what_a_killed_server_had_not_acknowledged_is_neither_lost_nor_twice(
+    tmp_path: Path, moment: str
+) -> None:
+    path = tmp_path / "_" / "runs" / "job1" / "1" / "output.log"
+    first, second = b"one\npassword=hun", b"ter2x\ntwo\n"
+
+    def put(offset: int, data: bytes) -> int:
+        with appending(path, offset, most=1 << 20) as piece:
+            piece.write(data)
+            piece.sync()
+        return piece.size
+
+    put(0, first)
+    if (child := os.fork()) == 0:
+        setattr(spool_module, moment, lambda *_: os.kill(os.getpid(), signal.SIGKILL))
+        put(len(first), second)
+        os._exit(1)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+    spool = Spool(tmp_path)
+    assert spool.sizes(path.parent) == {"output.log": len(first)}
+    spool.recover("")
+    assert path.read_bytes() == first
+    assert put(len(first), second) == len(first + second)
+    assert path.read_bytes() == b"one\npassword=[redacted]\ntwo\n"
+    assert b"hunter" not in _contents(tmp_path)
+
+
+TEXTS = st.sampled_from(
+    [
+        b" " + SECRET + b" ",
+        b" password=hunter2x ",
+        b" password\n = hunter2x ",
+        b"step 1 loss 0.5",
+        b"\n",
+        b"\xff\0",
+        KEY,
+    ]
+)
+
+
+@given(st.lists(TEXTS, max_size=30).map(b"".join), st.integers(1, 200))
+def test_a_log_is_redacted_as_if_it_had_come_whole(log: bytes, size: int) -> None:
+    state, redacted = Unfinished(), b""
+    for begin in range(0, len(log), size):
+        some, state = redact_piece(state, log[begin : begin + size])
+        redacted += some
+    for secret in (SECRET, b"hunter2x", b"q1x2y3z4Secret"):
+        assert secret not in redacted
+    if b"password\n" not in log:
+        assert b"".join(map(redact_log, _parts(log))) == redacted + redact_log(state.held)
+
+
+def _parts(log: bytes) -> list[bytes]:
+    """Lines, and keys with the lines that they begin and end in."""
+    return re.findall(rb"(?s)[^\n]*?-----BEGIN.*?-----END[^\n]*\n?|[^\n]*\n|[^\n]+$", log)
+
+
+@pytest.mark.parametrize("space", [b" ", b""])
+def test_a_line_of_any_length_is_redacted_and_little_of_it_held(space: bytes) -> None:
+    log = (b"50%|#####" + space) * 40_000 + b" " + SECRET + b" " + (b"60%|" + space) * 40_000
+    for size in (1000, 100_000):
+        state, redacted = Unfinished(), b""
+        for begin in range(0, len(log), size):
+            some, state = redact_piece(state, log[begin : begin + size])
+            redacted += some
+            assert len(state.held) <= HELD_MOST
+        assert redacted + redact_log(state.held) == log.replace(SECRET, b"[redacted]")
+
+
+def test_of_a_secret_longer_than_what_is_held_nothing_is_stored() -> None:
+    log = b"start\nrun --token " + b"s3cretX" * 20_000 + b"\nend\n"
+    state, redacted = Unfinished(), b""
+    for begin in range(0, len(log), 5000):
+        some, state = redact_piece(state, log[begin : begin + 5000])
+        redacted += some
+    assert redacted == b"start\nrun --token [redacted]\nend\n"

@@ -146,7 +146,7 @@ async def _append(
         async with service.pieces.taken(attempt.team):
             with appending(path, offset, most=limits.file_bytes) as piece:
                 async for data in pieces(request, limits.text_bytes):
-                    piece.write(data)
+                    await run_in_threadpool(piece.write, data)
                 await run_in_threadpool(piece.sync)
                 size, new = piece.size, piece.size - piece.begun
     except Gap as error:

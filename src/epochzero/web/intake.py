@@ -52,6 +52,7 @@ class Intake:
     def start(self) -> None:
         """Begins with what a service before has left."""
         for team in self._spool.teams():
+            self._spool.recover(team)
             self._used[team] = self._spool.used(team)
             for journal in self._spool.journals(team):
                 self._waiting[journal] = team

@@ -1,0 +1,113 @@
+"""Redacts a log that arrives in pieces cut anywhere, so that no secret is stored because it was cut.
+
+Lines are redacted when they are complete. The unfinished last line is held back, with a line before it that ends with
+the name of a secret, and a private key until its end. A
+very long line is redacted in parts: a part ends where redaction of both sides gives the redaction of the whole, and
+never within the last bytes that arrived, which may be the beginning of a secret.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from epochzero.redact import HIDDEN, redact_log
+
+HELD_MOST = 16 << 10
+"""The longest usual private key, RSA of 16,384 bits, has 12.6 kB as PEM."""
+_OVERLAP = 4 << 10
+"""Longer than the tokens of all known issuers."""
+_SEAMS = 32
+_HIDDEN = HIDDEN.encode()
+_VALUE = b"=Pr0be12345"
+"""A line after which this is hidden ends with the name of a secret, whose value may be in the next line."""
+_KEY_MARK = b"PRIVATE KEY-----"
+_KEY = re.compile(
+    rb"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----(?!\[redacted\]).*?"
+    rb"(?P<end>-----END [A-Z ]*PRIVATE KEY-----|\Z)"
+)
+
+
+class Unfinished(NamedTuple):
+    """The end of a log that cannot be redacted yet.
+
+    Attributes:
+        held: its bytes as they arrived, at most `HELD_MOST`.
+        hides: whether the rest of the line is left out: it belongs to a secret longer than that.
+    """
+
+    held: bytes = b""
+    hides: bool = False
+
+
+def redact_piece(before: Unfinished, data: bytes) -> tuple[bytes, Unfinished]:
+    """Redacts the next piece of a log.
+
+    Args:
+        before: what the pieces before have left.
+        data: the piece.
+
+    Returns:
+        Redacted bytes that follow those of the pieces before, and what is left.
+    """
+    held, hides = before
+    text = held + data
+    redacted: list[bytes] = []
+    while True:
+        if hides:
+            end = text.find(b"\n")
+            if end < 0:
+                return b"".join(redacted), Unfinished(hides=True)
+            text, hides = text[end:], False
+        cut = _complete(text)
+        redacted.append(redact_log(text[:cut]))
+        text = text[cut:]
+        if len(text) <= HELD_MOST:
+            return b"".join(redacted), Unfinished(text)
+        window = text[: 2 * HELD_MOST]
+        seam = _seam(window)
+        if seam is None:
+            redacted.append(redact_log(window).removesuffix(_HIDDEN) + _HIDDEN)
+            hides, seam = True, len(window)
+        else:
+            redacted.append(redact_log(text[:seam]))
+        text = text[seam:]
+
+
+def _complete(text: bytes) -> int:
+    """Length of the lines that nothing to come can change."""
+    cut = _before_open_key(text)
+    while cut:
+        last = text.rfind(b"\n", 0, cut - 1) + 1
+        if not redact_log(text[last:cut] + _VALUE).endswith(_HIDDEN):
+            break
+        cut = last
+    return cut
+
+
+def _before_open_key(text: bytes) -> int:
+    """Length of the complete lines, without a private key that may continue."""
+    cut = text.rfind(b"\n") + 1
+    if _KEY_MARK not in text:
+        return cut
+    line = end = 0
+    for key in _KEY.finditer(text):
+        # Where a key begins in the line in which another ends, both stay together.
+        begin = text.rfind(b"\n", 0, key.start()) + 1
+        line, end = begin if begin >= end else line, key.end()
+        if end > cut or not key["end"]:
+            return line
+    return cut
+
+
+def _seam(text: bytes) -> int | None:
+    """Where a long line can be cut, preferably before a space; None within one long secret."""
+    whole = redact_log(text)
+    place = len(text) - _OVERLAP
+    for _ in range(_SEAMS):
+        if place <= 0:
+            return None
+        if redact_log(text[:place]) + redact_log(text[place:]) == whole:
+            return place
+        place = text.rfind(b" ", 0, place)
+    return None
