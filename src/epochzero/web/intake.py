@@ -45,6 +45,7 @@ class Intake:
         self._metrics = metrics
         self._waiting: dict[Path, str] = {}
         self._used: dict[str, int] = {}
+        self._is_taking = False
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._work, name="intake", daemon=True)
@@ -76,14 +77,18 @@ class Intake:
 
     def idle(self) -> bool:
         """Whether the store has all."""
-        return not self._waiting
+        with self._lock:
+            return not self._waiting and not self._is_taking
 
     def _work(self) -> None:
         pause = _EVERY_S
         tidied = 0.0
         while not self._ended.wait(pause):
             try:
-                self._take_in()
+                try:
+                    self._take_in()
+                finally:
+                    self._is_taking = False
                 if time.monotonic() - tidied > _TIDY_EVERY_S:
                     self._tidy()
                     tidied = time.monotonic()
@@ -105,6 +110,7 @@ class Intake:
         """
         with self._lock:
             waiting = dict(self._waiting)
+            self._is_taking = bool(waiting)
         self._metrics.waiting.set(len(waiting))
         trouble: StoreError | None = None
         left = iter(waiting.items())
