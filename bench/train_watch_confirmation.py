@@ -1,11 +1,13 @@
 """Counts which findings last in healthy trainings; writes ``src/epochzero/run/watch/confirmation.json``.
 
 Over healthy trainings of ``lab/watch`` that were not used to build the searches: those that ``split.toml`` files and
-``bench/watch.py`` hold out, and the open half of ``lab/watch/varied``. Counting spends a look at the first. The held-out
-half of ``varied`` is left for the measurement. Each program runs once under the watcher; a finding lasts if it does so
-at any of the moments after a quarter, a half, three quarters and all of its iterations.
+``bench/watch.py`` hold out. Not those of ``lab/watch/varied``: on its open half searches were mended, and its held-out
+half is left for the measurement. The evaluation is counted in ``lab/watch/evaluations.json``. Each program runs once
+under the watcher; a finding lasts if it does so at any of the moments after a quarter, a half, three quarters and all
+of its iterations.
 
-    python bench/train_watch_confirmation.py --records DIR --jobs 2
+    python bench/train_watch_confirmation.py --records DIR             # run what has no record yet
+    python bench/train_watch_confirmation.py --records DIR --stored    # read the records that exist
 """
 
 from __future__ import annotations
@@ -18,12 +20,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from watch import Case, cases_of_lab
-from watch_runs import recorded
+from watch_runs import recorded, stored_path
 
 from epochzero.run.watch.confirmation import lasting
 from epochzero.run.watch.faults import catalogue
 from epochzero.run.watch.history import TrainingHistory, read_records
-from lab.watch.cases import VARIED, held_out_varied
+from lab.watch.cases import count_evaluation
 
 TARGET = Path(__file__).resolve().parent.parent / "src/epochzero/run/watch/confirmation.json"
 SHARES = (0.25, 0.5, 0.75)
@@ -33,26 +35,27 @@ def main() -> None:
     """Runs, counts, writes."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=Path, required=True, help="directory that stores records")
+    parser.add_argument("--stored", action="store_true", help="only programs that have a record")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
-    trainings, counts = 0, Counter[str]()
-    for case, records in recorded(unused(), options.records, options.jobs):
+    chosen = list(unused())
+    if options.stored:
+        chosen = [case for case in chosen if stored_path(case, options.records).exists()]
+    evaluated, counts = [], Counter[str]()
+    for case, records in recorded(chosen, options.records, options.jobs):
         if records is not None:
-            trainings += 1
+            evaluated.append(case.name)
             words = lasting_ever(read_records(records))
             counts.update(words)
             print(case.name, *sorted(words), file=sys.stderr)
-    stored = {"trainings": trainings, "lasting": dict(sorted(counts.items()))}
+    count_evaluation("train_watch_confirmation", evaluated)
+    stored = {"trainings": len(evaluated), "lasting": dict(sorted(counts.items()))}
     TARGET.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
 
 
 def unused() -> Iterator[Case]:
     """Healthy trainings that no search was built on."""
-    held_out = held_out_varied()
     yield from (case for case in cases_of_lab() if case.held_out and not case.truth)
-    for path in sorted((VARIED / "healthy").glob("*.py")):
-        if path.stem not in held_out:
-            yield Case(f"varied/{path.stem}", "varied_healthy", path.read_text(encoding="utf-8"))
 
 
 def lasting_ever(history: TrainingHistory) -> set[str]:

@@ -1,17 +1,18 @@
 """How many trainings `--fail-on any` terminates: healthy ones, of which it should be none, and faulty ones.
 
-Reads the records that ``bench/watch_runs.py`` has stored, of whichever programs were run. A training is terminated if any
-finding is confirmed at any of the moments of ``bench/train_watch_confirmation.py``; under the earlier rule, if any had a
-confidence of one half.
+Open programs of ``lab/watch`` alone, since searches were mended on them; ``--held-out`` adds the held-out healthy ones of
+``lab/watch/varied`` and counts the evaluation in ``lab/watch/evaluations.json``. A training is terminated if any finding is
+confirmed at any of the moments of ``bench/train_watch_confirmation.py``; under the earlier rule, if any had a confidence of
+one half. A program of more than `watch_runs.CPU_S` seconds is read as a training that continues.
 
-    python bench/watch_healthy.py --records DIR
+    python bench/watch_healthy.py --records DIR             # run what has no record yet: an hour
+    python bench/watch_healthy.py --records DIR --stored    # read the records that exist
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
-import json
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,48 +20,58 @@ from pathlib import Path
 from common import save
 from train_watch_confirmation import SHARES
 from watch import Case, cases_of_lab, is_named
+from watch_runs import recorded, stored_path
 
 from epochzero.run.watch.history import TrainingHistory, read_records
 from epochzero.run.watch.live import TOLD
 from epochzero.run.watch.model import CONFIRMED
 from epochzero.run.watch.verdict import conclude
-from lab.watch.cases import VARIED, held_out_varied
+from lab.watch.cases import count_evaluation, held_out_varied, varied_programs
 
 
 def main() -> None:
-    """Reads, counts, stores the result."""
+    """Runs, counts, stores the result."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--records", type=Path, required=True, help="directory with the records")
-    folder = parser.parse_args().records
+    parser.add_argument("--records", type=Path, required=True, help="directory that stores records")
+    parser.add_argument("--stored", action="store_true", help="only programs that have a record")
+    parser.add_argument("--held-out", action="store_true", help="also those of varied; is counted")
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    chosen = [case for case in cases() if options.held_out or not case.held_out]
+    # Healthy ones first: they answer the question, and a run may be interrupted.
+    chosen.sort(key=lambda case: bool(case.truth))
+    total = len(chosen)
+    if options.stored:
+        chosen = [case for case in chosen if stored_path(case, options.records).exists()]
     numbers: dict[str, Counter[str]] = {}
-    for case in cases():
-        digest = hashlib.sha256(case.program.encode()).hexdigest()[:12]
-        stored = folder / f"{case.name.replace('/', '.')}.{digest}.jsonl"
-        if stored.exists():
-            history = read_records(json.loads(line) for line in stored.read_bytes().splitlines())
-            part = "faulty" if case.truth else f"healthy, {_part(case)}"
-            numbers.setdefault(part, Counter()).update(counted(case, history))
-    print(json.dumps(numbers, indent=1))
-    save(
-        "watch_healthy",
-        dict(numbers),
-        data=[{"name": "lab/watch", "programs": sum(n["trainings"] for n in numbers.values())}],
-    )
+    evaluated = []
+    for case, records in recorded(chosen, options.records, options.jobs):
+        if records is None:
+            continue
+        found = counted(case, read_records(records))
+        numbers.setdefault(_part(case), Counter()).update(found)
+        evaluated.append(case)
+        print(case.name, dict(+found), file=sys.stderr)
+    count_evaluation("watch_healthy", (case.name for case in evaluated if case.held_out))
+    data = {"name": "lab/watch", "programs": len(evaluated), "of": total}
+    save("watch_healthy", dict(sorted(numbers.items())), data=[data])
 
 
 def cases() -> Iterator[Case]:
-    """The trainings of the lab; of faulty ones only those that are not held out."""
-    yield from (case for case in cases_of_lab() if not (case.truth and case.held_out))
+    """The open trainings of the lab, healthy and faulty, and all healthy ones of ``varied``."""
+    yield from (case for case in cases_of_lab() if not case.held_out)
     held_out = held_out_varied()
-    for path in sorted((VARIED / "healthy").glob("*.py")):
-        text = path.read_text(encoding="utf-8")
-        yield Case(f"varied/{path.stem}", "varied_healthy", text, held_out=path.stem in held_out)
+    for name, path in varied_programs().items():
+        program = path.read_text(encoding="utf-8")
+        yield Case(f"varied/{name}", "varied_healthy", program, held_out=name in held_out)
 
 
 def _part(case: Case) -> str:
-    if case.part == "varied_healthy":
-        return "varied, held out" if case.held_out else "varied, open"
-    return "held out before" if case.held_out else "open"
+    if case.truth:
+        return "faulty"
+    if case.part != "varied_healthy":
+        return "healthy"
+    return "varied/held_out" if case.held_out else "varied"
 
 
 def counted(case: Case, history: TrainingHistory) -> Counter[str]:

@@ -28,8 +28,6 @@ from watch import Case, Record, records_of_all
 
 from epochzero.run.watch.child.begin import FILE_VARIABLE, begin_torch
 
-__all__ = ["CPU_S", "recorded"]
-
 CPU_S = 12
 """Of one core that a program may take; its records up to then are those of a training that goes on."""
 
@@ -58,13 +56,18 @@ def recorded(
             run.kill_late()
 
 
+def stored_path(case: Case, folder: Path) -> Path:
+    """Of the records of a program: another text has another path."""
+    digest = hashlib.sha256(case.program.encode()).hexdigest()[:12]
+    return folder / f"{case.name.replace('/', '.')}.{digest}.jsonl"
+
+
 class _Run:
     """One program in a fork. Forks are started by the main thread alone: a lock that another holds stays locked."""
 
     def __init__(self, case: Case, folder: Path) -> None:
-        digest = hashlib.sha256(case.program.encode()).hexdigest()[:12]
         self.case = case
-        self._stored = folder / f"{case.name.replace('/', '.')}.{digest}.jsonl"
+        self._stored = stored_path(case, folder)
         self._until = time.monotonic() + _LIMIT_S
         fork = multiprocessing.get_context("fork")
         self._child = fork.Process(target=_run, args=(case, self._stored, folder))

@@ -18,12 +18,16 @@ from lab.watch.cases import (
     FRESH,
     Case,
     all_cases,
+    count_evaluation,
+    evaluations,
     family_cases,
     family_programs,
     fresh_cases,
     fresh_programs,
     held_out_families,
+    held_out_varied,
     mutated,
+    varied_programs,
 )
 from tests.catalogs import every
 
@@ -131,3 +135,37 @@ def test_half_of_the_families_are_held_out() -> None:
 
 def test_the_fresh_faults_name_every_word() -> None:
     assert {case.about["fault"] for case in fresh_cases()} == taxonomy.faults().keys()
+
+
+VARIED = list(varied_programs().items())
+
+
+@every("program", VARIED, lambda program: program[0])
+def test_a_varied_training_compiles_and_says_what_it_is(program: tuple[str, Path]) -> None:
+    name, path = program
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    compile(tree, name, "exec")
+    assert ast.get_docstring(tree)
+
+
+def test_half_of_the_varied_trainings_are_held_out() -> None:
+    assert held_out_varied() < varied_programs().keys()
+    assert len(held_out_varied()) == len(VARIED) // 2
+
+
+def test_only_held_out_programs_are_counted() -> None:
+    varied = {f"varied/{name}" for name in varied_programs()}
+    held_out = {f"varied/{name}" for name in held_out_varied()}
+    for evaluation in evaluations():
+        assert evaluation["programs"]
+        assert set(evaluation["programs"]) & varied <= held_out
+
+
+def test_each_evaluation_is_counted(tmp_path: Path) -> None:
+    path = tmp_path / "evaluations.json"
+    count_evaluation("nothing", [], path)
+    assert evaluations(path) == []
+    for script in ("first", "second"):
+        count_evaluation(script, ["varied/b", "varied/a"], path)
+    assert [one["script"] for one in evaluations(path)] == ["first", "second"]
+    assert evaluations(path)[0]["programs"] == ["varied/a", "varied/b"]

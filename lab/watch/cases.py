@@ -7,9 +7,11 @@ so are the faulty ones of `fresh` and `families`.
 
 from __future__ import annotations
 
+import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,8 @@ WATCH = Path(__file__).resolve().parent
 FRESH = WATCH / "fresh"
 FAMILIES = WATCH / "families"
 VARIED = WATCH / "varied"
+EVALUATIONS = WATCH / "evaluations.json"
+"""Which held-out programs a script has read, and when: each time makes its figure worth a little less."""
 TWINS = ("bugs", "keras")
 
 
@@ -114,6 +118,20 @@ def held_out_varied() -> frozenset[str]:
     return _held_out(VARIED)
 
 
+def count_evaluation(script: str, programs: Iterable[str], path: Path = EVALUATIONS) -> None:
+    """Records that a script has read these held-out programs; nothing where there are none."""
+    if names := sorted(programs):
+        today = datetime.now(UTC).date().isoformat()
+        evaluation = {"date": today, "script": script, "programs": names}
+        text = json.dumps([*evaluations(path), evaluation], indent=1)
+        path.write_text(f"{text}\n", encoding="utf-8")
+
+
+def evaluations(path: Path = EVALUATIONS) -> list[dict[str, Any]]:
+    """The evaluations of held-out programs so far, each with its date, script and programs."""
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
+
+
 def _held_out(folder: Path) -> frozenset[str]:
     path = folder / "split.toml"
     return frozenset(tomllib.loads(path.read_text(encoding="utf-8"))["held_out"])
@@ -134,9 +152,9 @@ def family_programs() -> dict[str, Mapping[str, Any]]:
     return _described(FAMILIES / "healthy")
 
 
-def varied_programs() -> dict[str, Mapping[str, Any]]:
-    """Of each healthy training of `varied`, by name, what its healthy.toml says."""
-    return _described(VARIED / "healthy")
+def varied_programs() -> dict[str, Path]:
+    """The healthy trainings of `varied`, by name."""
+    return {path.stem: path for path in sorted((VARIED / "healthy").glob("*.py"))}
 
 
 def _described(folder: Path) -> dict[str, Mapping[str, Any]]:

@@ -278,6 +278,25 @@ def test_sixteen_steps_do_not_overfit() -> None:
     assert reported(seen(train), "overfitting") == []
 
 
+def graded(trained: float, tested: float, batches: int, batch: int) -> TrainingHistory:
+    """A training of falling loss with these shares of right answers in its last batches, and in an evaluation."""
+    first = {"shape": [batch], "rows": ["the same"]}
+    records: list[dict[str, Any]] = [
+        {"kind": "losses", "losses": [[n, "train.py:1", 1.0 / (n + 1)] for n in range(batches)]}
+    ]
+    for number in range(batches):
+        given = {"inputs": [first], "target": {"shape": [batch]}, "accuracy": trained}
+        records.append({"kind": "iteration", "iteration": number, **given})
+    accuracy = {"iteration": batches, "loss": 0.7, "accuracy": tested, "examples": 400.0}
+    return read_records([*records, {"kind": "evaluation", **accuracy}])
+
+
+@pytest.mark.parametrize(("batch", "is_found"), [(2, False), (4, False), (16, True), (32, True)])
+def test_a_gap_counts_once_enough_examples_show_it(batch: int, is_found: bool) -> None:
+    history = graded(0.79, 0.555, batches=12, batch=batch)
+    assert bool(reported(history, "overfitting")) == is_found
+
+
 def test_weights_that_change_in_few_iterations_change() -> None:
     model = nn.Linear(8, 2)
 

@@ -214,14 +214,18 @@ def learns_nothing(history: TrainingHistory) -> bool:
 @_once
 def train_accuracy(history: TrainingHistory) -> float | None:
     """The share of right classes in the last batches looked at."""
+    shares = [one.accuracy for one in _last_batches(history) if one.accuracy is not None]
+    return float(np.mean(shares)) if shares else None
+
+
+@_once
+def _last_batches(history: TrainingHistory) -> Sequence[Iteration]:
+    """Inspected iterations at the end whose accuracy is known: enough of them for a share that says something."""
     found = [one for one in history.iterations if one.accuracy is not None]
-    some = found[-max(3, len(found) // 10) :]
-    # Of a few examples the share says little.
-    while len(some) < len(found) and sum(map(_examples, some)) < _ENOUGH:
-        some = found[-2 * len(some) :]
-    return (
-        float(np.mean([one.accuracy for one in some if one.accuracy is not None])) if some else None
-    )
+    last = found[-max(3, len(found) // 10) :]
+    while len(last) < len(found) and sum(map(_examples, last)) < _ENOUGH:
+        last = found[-2 * len(last) :]
+    return last
 
 
 def _examples(one: Iteration) -> int:
@@ -492,7 +496,7 @@ def overfits(history: TrainingHistory) -> Overfit | None:
     worse = bool(losses) and len(losses) >= 3 and end > 1.25 * best and end > 2 * found.end
     # What is far better than guessing both times is well.
     worse = worse and end > 0.25 * (chance_loss(history) or 0.0)
-    apart = gap is not None and gap > 0.18 + _gap_error(history)
+    apart = gap is not None and gap > 0.18 + _gap_error(history, gap)
     if not fitted or not _comes_again(history) or not (worse or apart):
         return None
     turned = best_at / max(1, history.count) if worse else None
@@ -509,11 +513,21 @@ def _comes_again(history: TrainingHistory) -> bool:
     return len(set(rows)) < len(rows) or history.count >= _LONG
 
 
-def _gap_error(history: TrainingHistory) -> float:
-    """The standard error of `accuracy_gap`, as of shares near one half."""
-    trained = sum(_examples(one) for one in history.iterations[-3:] if one.accuracy is not None)
-    tested = sum(one.examples for one in evaluations(history)[-2:])
-    return 0.5 * math.sqrt(1 / max(trained, _ENOUGH) + 1 / max(tested, 1.0))
+def _gap_error(history: TrainingHistory, gap: float) -> float:
+    """The standard error of `accuracy_gap`."""
+    trained = train_accuracy(history) or 0.0
+    # Evaluations one after another are of the same examples.
+    tested = max(one.examples for one in evaluations(history)[-2:])
+    return math.hypot(
+        _share_error(trained, sum(map(_examples, _last_batches(history)))),
+        _share_error(trained - gap, tested),
+    )
+
+
+def _share_error(share: float, count: float) -> float:
+    """The standard error of a share of so many examples, by the rule of succession: also all of a few are no certainty."""
+    likely = (share * count + 1) / (count + 2)
+    return math.sqrt(likely * (1 - likely) / max(count, 1.0))
 
 
 @_once
