@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from epochzero.cli import layout
-from epochzero.run.model import Concluded, Ended, JobEvent
+from epochzero.run.journal import Journal
+from epochzero.run.model import Concluded, Ended, JobEvent, Record
 from tests.store.jobs import START, Runs, started, whole
 
 if TYPE_CHECKING:
@@ -67,6 +68,39 @@ def test_a_job_that_was_ended_for_its_training_names_the_fault(run: Command, hom
     assert run("jobs").out.splitlines()[1].endswith("watch: zero_grad_missing")
     wanted = ("--category", "zero_grad_missing", "--format", "json")
     assert [job["id"] for job in json.loads(run("jobs", *wanted).out)] == ["dd4"]
+
+
+def test_a_job_that_hangs_is_marked_until_it_makes_progress_again(
+    run: Command, home: Path
+) -> None:
+    text = "no progress for 300 s: rank 1 waits at train.py:7 (`get`) since 12:00:00"
+    now = time.time()
+    first = started("ff6", name="gpt", time=now - 600)
+    hang = JobEvent(now - 200, 400.0, "stall", text, rank=1)
+    over = JobEvent(now - 100, 500.0, "stall_over", "the job makes progress again after 400 s")
+    path = Runs(home / "runs").write([first, hang])
+
+    def append(record: Record) -> None:
+        journal = Journal(path.parent)
+        journal.write(record)
+        journal.close()
+
+    row = run("jobs").out.splitlines()[1]
+    assert row.split()[:3] == ["ff6", "gpt", "hung"]
+    assert row.endswith("rank 1 waits at train.py:7 (`get`) since 12:00:00")
+    shown = run("show", "ff6").out
+    assert shown.startswith("HUNG  gpt")
+    assert "Hang " in shown
+    assert text in " ".join(shown.split())
+    (job,) = json.loads(run("jobs", "--state", "running", "--format", "json").out)
+    assert (job["state"], job["hung"]) == ("running", text)
+    append(over)
+    assert run("jobs").out.splitlines()[1].split()[2] == "running"
+    assert run("show", "ff6").out.startswith("RUNNING  gpt")
+    append(hang)
+    assert run("jobs").out.splitlines()[1].split()[2] == "hung"
+    append(Ended(now, 600.0, 137, 9, "user"))
+    assert run("jobs").out.splitlines()[1].split()[2] != "hung"
 
 
 def test_a_state_that_no_job_has_is_told_with_those_there_are(run: Command, kept: Runs) -> None:

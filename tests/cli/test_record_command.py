@@ -1,10 +1,12 @@
-"""``epochzero record``: a job of Slurm's is in the store after its end."""
+"""``epochzero record``: a Slurm job is stored after its end."""
 
 from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -49,3 +51,38 @@ def test_an_epilog_names_the_job_in_a_variable(
     assert run("record").code == 2
     monkeypatch.setenv("SLURM_JOB_ID", "4242")
     assert run("record", "--logs", log).code == 0
+
+
+# Answers as scontrol(1) does; the job is completing until a file exists.
+SCONTROL = """\
+#!/bin/sh
+end="EndTime=2026-05-01T13:00:00"
+if [ -e {released} ]; then echo "JobId=4242 JobState=CANCELLED Restarts=0 ExitCode=0:15 $end"
+else echo "JobId=4242 JobState=COMPLETING Restarts=0 ExitCode=0:0 $end"; fi
+"""
+
+
+def test_an_epilog_returns_before_slurm_knows_the_end(
+    run: Command, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    released = tmp_path / "released"
+    (tmp_path / "sacct").write_text("#!/bin/sh\necho no database >&2; exit 1\n")
+    (tmp_path / "scontrol").write_text(SCONTROL.format(released=released))
+    (tmp_path / "scontrol").chmod(0o755)
+    monkeypatch.setenv("SLURM_JOB_ID", "4242")
+    monkeypatch.setenv("SLURM_JOB_EXIT_CODE2", "0:0")
+    monkeypatch.setenv("SLURM_JOB_NAME", "resnet")
+    words = [sys.executable, "-m", "epochzero", "record", "--logs", str(log)]
+    # Its pipes reach their end only when no process holds them.
+    done = subprocess.run(words, capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == "job 4242 is completing and will be recorded when it has ended\n"
+    assert json.loads(run("jobs", "--format", "json").out) == []
+    released.touch()
+    end = time.monotonic() + 300
+    while not (jobs := json.loads(run("jobs", "--format", "json").out)):
+        assert time.monotonic() < end
+        time.sleep(0.2)
+    details = json.loads(run("show", jobs[0]["id"], "--format", "json").out)
+    assert details["attempts"][0]["exit_code"] == 143
+    assert details["attempts"][0]["ranks"][0]["why"] == "user"

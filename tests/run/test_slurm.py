@@ -195,7 +195,7 @@ def test_an_epilog_knows_the_end_before_sacct_does(sacct: Answer) -> None:
     (job,) = slurm_jobs("4242", sacct(running, **EPILOG))
     assert (job.facts.state, job.facts.exit_code, job.facts.end) == ("FAILED", 2, 1777633200)
     assert job.facts.gpus == 8
-    with pytest.raises(InputError, match="has not ended: Slurm says RUNNING"):
+    with pytest.raises(InputError, match="has not ended: its state in Slurm is RUNNING"):
         slurm_jobs("4242", sacct(running))
 
 

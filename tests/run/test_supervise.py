@@ -187,11 +187,11 @@ def test_a_home_that_cannot_be_written_has_a_substitute(run: Run, tmp_path: Path
     home = {"EPOCHZERO_HOME": str(tmp_path / "file" / "home"), "TMPDIR": str(tmp_path / "tmp")}
     done = run("echo", "x", env={**os.environ, **home})
     assert (done.returncode, done.stdout) == (0, b"x\n")
-    assert b"cannot be written; the job is kept in" in done.stderr
+    assert b"the job is stored in" in done.stderr
     (tmp_path / "none" / f"epochzero-{os.getuid()}").write_text("")
     done = run("echo", "x", env={**os.environ, **home, "TMPDIR": str(tmp_path / "none")})
     assert (done.returncode, done.stdout) == (0, b"x\n")
-    assert b"nothing of the job is kept" in done.stderr
+    assert b"the job is not stored" in done.stderr
 
 
 def test_a_full_disk_for_logs_does_not_touch_the_job(run: Run, kept: Kept) -> None:

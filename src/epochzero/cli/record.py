@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 
 import click
@@ -11,7 +12,8 @@ from epochzero.cli.destination import send_all, send_option
 from epochzero.cli.home import homes
 from epochzero.cli.storing import opened, store_option
 from epochzero.errors import InputError
-from epochzero.run.slurm import record_job, slurm_jobs
+from epochzero.run.scheduler.slurm import wait_until_completed
+from epochzero.run.slurm import JobCompletingError, record_job, slurm_jobs
 from epochzero.run.upload import Destination
 
 
@@ -38,8 +40,9 @@ def command(
     """Record a finished Slurm job that was not started with `epochzero run`.
 
     The final state comes from sacct, the cause from the job's log. In an EpilogSlurmctld or Epilog
-    script of Slurm, the environment variables provide the job ID and the exit code. A job that is
-    already recorded is not changed.
+    script of Slurm, SLURM_JOB_ID provides the job ID. The script never waits: if Slurm does not know the final
+    state yet, a background process records the job when it is complete. A job that is already
+    recorded is not changed.
 
     \b
     epochzero record --job-id 4242
@@ -53,7 +56,17 @@ def command(
     if not job_id:
         raise click.UsageError("missing job ID: pass --job-id (epilogs set SLURM_JOB_ID)")
     home = homes(os.environ)[0]
-    jobs = slurm_jobs(job_id, os.environ)
+    try:
+        jobs = slurm_jobs(job_id, os.environ)
+    except JobCompletingError:
+        # Slurm completes the job, and requeues it, only when its epilog has returned.
+        if not _continue_in_background():
+            click.echo(
+                f"job {job_id} is completing and will be recorded when it has ended", err=True
+            )
+            return
+        wait_until_completed(job_id, os.environ)
+        jobs = slurm_jobs(job_id, os.environ)
     if logs and len(jobs) > 1:
         raise InputError(
             f"{job_id} is an array of {len(jobs)} jobs, and --logs applies to one job: pass the ID of one task, such as {job_id}_1"
@@ -67,3 +80,16 @@ def command(
         pass
     if send is not None:
         send_all(send, home / "runs")
+
+
+def _continue_in_background() -> bool:
+    """Forks; True in the child, in a session of its own so that it survives the epilog."""
+    if os.fork():
+        return False
+    os.setsid()
+    null = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        # Slurm waits until the pipes of an epilog are closed; a file still takes messages.
+        if not stat.S_ISREG(os.fstat(stream).st_mode):
+            os.dup2(null, stream)
+    return True

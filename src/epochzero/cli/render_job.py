@@ -22,7 +22,10 @@ from epochzero.store.queries import (
     Usage,
 )
 
-_COLORS = {"running": "cyan", "succeeded": "green", "failed": "red", "lost": "yellow"}
+_HUNG = "hung"
+_COLORS = {
+    "running": "cyan", _HUNG: "red", "succeeded": "green", "failed": "red", "lost": "yellow",
+}  # fmt: skip
 _BARS = "▁▂▃▄▅▆▇█"
 _MOST_RANKS = 8
 _MOST_EVENTS = 8
@@ -42,12 +45,12 @@ def listing(jobs: Sequence[JobSummary], *, now: float) -> Iterator[str]:
         (
             job.id,
             layout.shorten(layout.plain(job.name), 28) + " (simulated)" * job.simulated,
-            job.state,
+            _state(job),
             _moment(job.started),
             layout.duration((job.ended or now) - job.started),
             f"{job.gpu_hours:.3g}" if job.gpus else "",
             str(job.attempts) if job.attempts > 1 else "",
-            _why(job.category),
+            layout.plain(job.hung.partition(": ")[2] or job.hung) or _why(job.category),
         )
         for job in jobs
     ]
@@ -69,8 +72,9 @@ def describe(job: JobDetails, *, now: float, usage_of: UsageOf) -> Iterator[str]
         usage_of: what a rank used over its time.
     """
     summary = job.summary
-    color = _COLORS.get(summary.state)
-    yield f"{click.style(summary.state.upper(), fg=color, bold=True)}  {layout.plain(summary.name)}"
+    state = _state(summary)
+    color = _COLORS.get(state)
+    yield f"{click.style(state.upper(), fg=color, bold=True)}  {layout.plain(summary.name)}"
     yield layout.field("Job", summary.id)
     yield layout.wrapped("Command", " ".join(job.command))
     where = [job.folder, f"on {summary.host}", f"by {summary.user}"]
@@ -83,6 +87,8 @@ def describe(job: JobDetails, *, now: float, usage_of: UsageOf) -> Iterator[str]
     took = layout.duration((summary.ended or now) - summary.started)
     cost = f"; {summary.gpus} GPUs, {summary.gpu_hours:.3g} GPU hours" if summary.gpus else ""
     yield layout.field("When", f"{_moment(summary.started)}, {took}{cost}")
+    if summary.hung:
+        yield layout.wrapped("Hang", summary.hung, fg="red")
     for attempt in job.attempts:
         yield ""
         yield from _attempt(attempt, usage_of, alone=len(job.attempts) == 1, now=now)
@@ -219,6 +225,10 @@ def _usage(used: Sequence[Usage]) -> Iterator[str]:
 def _chart(values: Sequence[float]) -> str:
     top = max(values) or 1.0
     return "".join(_BARS[min(len(_BARS) - 1, int(value / top * len(_BARS)))] for value in values)
+
+
+def _state(job: JobSummary) -> str:
+    return _HUNG if job.hung else job.state
 
 
 def _why(category: str) -> str:

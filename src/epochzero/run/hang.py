@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Literal
 
 from epochzero.run.gpus import Gpus
-from epochzero.run.model import JobEvent, Record
+from epochzero.run.model import HANG_EVENT, HANG_OVER_EVENT, JobEvent, Record
 from epochzero.run.progress_reports import PROGRESS_FILE
 from epochzero.run.ranks import rank_of
 from epochzero.run.stacks import Stack, StackReader
@@ -299,7 +299,7 @@ class HangWatcher:
         self._hung, self._moving_since, self._details = frozenset(), None, {}
         with suppress(OSError):
             (self._folder / HANG_FILE).unlink(missing_ok=True)
-        yield self._event("stall_over", f"the job makes progress again after {silent:.0f} s")
+        yield self._event(HANG_OVER_EVENT, f"the job makes progress again after {silent:.0f} s")
 
     def _report(self, ranks: Sequence[_Rank], now: float) -> Iterator[Record]:
         groups = _groups(ranks)
@@ -314,7 +314,7 @@ class HangWatcher:
         rank = blamed[0].number if len(blamed) == 1 else None
         details = {_who(group): _stacks_of(group[0])[:_SHORT] for group in groups}
         known, self._details = self._details == details, details
-        yield self._event("stall", text, rank, {} if known else details)
+        yield self._event(HANG_EVENT, text, rank, {} if known else details)
         if self._on_hang in ("kill", "restart"):
             raise EndJob(HUNG, HANG_CODE, f"the job was ended since it hung: {_sentence(groups)}")
 

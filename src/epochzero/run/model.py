@@ -19,6 +19,11 @@ SCHEMA = "epochzero.run/1"
 
 Action = Literal["retry", "retry_elsewhere", "stop"]
 
+HANG_EVENT = "stall"
+"""`JobEvent.what` of a job that hangs; repeated while it lasts."""
+HANG_OVER_EVENT = "stall_over"
+"""`JobEvent.what` of a job that makes progress again after a hang."""
+
 
 @dataclass(frozen=True, slots=True)
 class Started:
@@ -154,7 +159,7 @@ class JobEvent:
     """Something that happened to the job or to its supervision.
 
     Attributes:
-        what: stall, rank_lost, ended_hung_ranks, ended_for_rank, loss_not_finite, memory, signal, killed_leftovers, output_dropped,
+        what: stall, stall_over, rank_lost, ended_hung_ranks, ended_for_rank, loss_not_finite, memory, signal, killed_leftovers, output_dropped,
             journal_lost, ...
         text: in a sentence.
         rank: whose; None for the whole job.

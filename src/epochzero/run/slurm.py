@@ -54,6 +54,10 @@ _NOT_ENDED = frozenset(("PENDING", "RUNNING", "COMPLETING", "SUSPENDED", "RESIZI
 Row = Mapping[str, str]
 
 
+class JobCompletingError(InputError):
+    """The end of a job is not known until its epilog has returned."""
+
+
 @dataclass(frozen=True, slots=True)
 class SlurmJob:
     """A job that has ended.
@@ -91,6 +95,7 @@ def slurm_jobs(number: str, environment: Mapping[str, str]) -> list[SlurmJob]:
         environment: of this process; in an epilog it tells what sacct does not know yet.
 
     Raises:
+        JobCompletingError: the job's epilog runs, and neither sacct nor scontrol knows how the job ended.
         InputError: Slurm knows no such job, it has not ended, or there is no sacct.
     """
     of_epilog = _epilog_row(environment) if environment.get("SLURM_JOB_ID") == number else {}
@@ -186,7 +191,7 @@ def _epilog_row(environment: Mapping[str, str]) -> Row:
         if row[field].isdigit():
             row[field] = datetime.fromtimestamp(int(row[field]), UTC).isoformat()
     row["State"] = "COMPLETED" if row["ExitCode"] == "0:0" else "FAILED"
-    # The variable tells the exit code of a job that is cancelled, or queued again, too early.
+    # The variables have the exit code 0:0 for a job that is cancelled or requeued, and unexpanded logs.
     return {**row, **end_of_job(row["JobIDRaw"], environment)}
 
 
@@ -198,7 +203,8 @@ def _job(rows: Sequence[Row], of_epilog: Row) -> SlurmJob:
     row = {**of_epilog, **{field: text for field, text in first.items() if text}}
     number = row["JobIDRaw"]
     if _state(row) in _NOT_ENDED:
-        raise InputError(f"job {number} has not ended: Slurm says {_state(row)}")
+        error = JobCompletingError if of_epilog else InputError
+        raise error(f"job {number} has not ended: its state in Slurm is {_state(row)}")
     try:
         facts = facts_of_sacct([row, *rows[1:]])
     except ValueError as error:

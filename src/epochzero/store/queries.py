@@ -15,6 +15,7 @@ from sqlalchemy import ColumnElement, Integer, Select, cast, func, or_, select, 
 from sqlalchemy.orm import Session
 
 from epochzero.errors import InputError
+from epochzero.run.model import HANG_EVENT, HANG_OVER_EVENT
 from epochzero.run.output import logs_in
 from epochzero.run.simulate.limits import EVENT
 from epochzero.store import schema
@@ -68,6 +69,7 @@ class JobSummary:
 
     Attributes:
         simulated: whether it met its target on another machine (``run --simulate``).
+        hung: what a running job that hangs waits for; empty if it does not hang.
     """
 
     id: str
@@ -86,6 +88,7 @@ class JobSummary:
     fingerprint: str
     title: str = ""
     simulated: bool = False
+    hung: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,8 +201,7 @@ def find_jobs(database: Database, wanted: JobFilter = EVERY_JOB) -> list[JobSumm
     """
     with database.read() as session:
         jobs = session.scalars(filtered(wanted)).all()
-        simulated = _simulated(session, [job.id for job in jobs])
-        return [_summary(job, simulated) for job in jobs]
+        return _summaries(session, jobs)
 
 
 def job_page(
@@ -237,10 +239,9 @@ def job_page(
             .where(schema.JobRow.id.in_([one.id for one in found[:limit]]))
             .order_by(*order)
         ).all()
-        simulated = _simulated(session, [job.id for job in rows])
         last = found[limit - 1] if len(found) > limit else end
         after = f"{last[0]!r}~{last[1]}" if last else ""
-        return JobPage(tuple(_summary(job, simulated) for job in rows), after)
+        return JobPage(tuple(_summaries(session, rows)), after)
 
 
 def _end_of_search(
@@ -322,7 +323,7 @@ def job_details(database: Database, identity: str, *, team: str | None = None) -
             .order_by(schema.AttemptRow.number)
         ).all()
         return JobDetails(
-            summary=_summary(job, _simulated(session, [identity])),
+            summary=_summaries(session, [job])[0],
             command=tuple(job.command),
             folder=job.folder,
             world_size=job.world_size,
@@ -491,11 +492,33 @@ def _simulated(session: Session, jobs: Sequence[str]) -> frozenset[str]:
     )
 
 
-def _summary(job: schema.JobRow, simulated: frozenset[str]) -> JobSummary:
-    columns = [f.name for f in fields(JobSummary) if f.name != "simulated"]
-    return JobSummary(
-        **{name: getattr(job, name) for name in columns}, simulated=job.id in simulated
+def _hangs(session: Session, jobs: Sequence[str]) -> Mapping[str, str]:
+    """Those of the running jobs that hang, and what a rank of each waits for."""
+    attempts, ranks, events = schema.AttemptRow, schema.Rank, schema.EventRow
+    rows = session.execute(
+        select(attempts.job_id, ranks.id, events.what, events.text)
+        .join(ranks, ranks.attempt_id == attempts.id)
+        .join(events, events.rank_id == ranks.id)
+        .where(attempts.job_id.in_(jobs), ranks.state == "running")
+        .where(events.what.in_((HANG_EVENT, HANG_OVER_EVENT)))
+        .order_by(ranks.id, events.sequence)
     )
+    last = {(job, rank): (what, text) for job, rank, what, text in rows}
+    return {job: text for (job, _), (what, text) in last.items() if what == HANG_EVENT}
+
+
+def _summaries(session: Session, jobs: Sequence[schema.JobRow]) -> list[JobSummary]:
+    simulated = _simulated(session, [job.id for job in jobs])
+    hangs = _hangs(session, [job.id for job in jobs if job.state == "running"])
+    columns = [f.name for f in fields(JobSummary) if f.name not in ("simulated", "hung")]
+    return [
+        JobSummary(
+            **{name: getattr(job, name) for name in columns},
+            simulated=job.id in simulated,
+            hung=hangs.get(job.id, ""),
+        )
+        for job in jobs
+    ]
 
 
 def _attempt(session: Session, attempt: schema.AttemptRow) -> AttemptDetails:

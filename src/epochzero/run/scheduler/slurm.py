@@ -12,8 +12,10 @@ from epochzero.run.scheduler import Allocation
 
 _SECONDS = 20.0
 """A controller under load answers late; a job that is being killed has 30 s by default (KillWait)."""
-_STEPS_S = 40.0
-"""More than the 30 s after which Slurm kills what SIGTERM has not ended (KillWait)."""
+_COMPLETING_S = 3600.0
+"""A node whose processes cannot be killed keeps a job COMPLETING until an administrator acts."""
+_POLL_S = 2.0
+"""Slurm forgets a completed job after MinJobAge, 300 s by default."""
 _FIELD = re.compile(r"(?:^|\s)([A-Z][\w:/]*)=(.*?)(?=\s[A-Z][\w:/]*=|\s*$)")
 _RUNS = frozenset(("RUNNING", "CONFIGURING", "RESIZING", "SUSPENDED", "STOPPED", "SIGNALING"))
 _QUEUED = frozenset(("PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT"))
@@ -28,46 +30,52 @@ def allocation(variables: Mapping[str, str]) -> Allocation | None:
 
 
 def end_of_job(number: str, environment: Mapping[str, str]) -> Mapping[str, str]:
-    """State, exit code and restarts of a job whose epilog runs; none if Slurm does not answer.
+    """State, exit code, restarts and logs of a job whose epilog runs; empty if Slurm does not answer.
 
-    Until the epilog has run Slurm shows the job as COMPLETING, and the exit code is known only when its last
-    step has exited.
+    Until the epilog has returned Slurm reports COMPLETING for a job that it does not requeue, with the exit
+    code 0:0 as long as its processes are being killed.
 
     Args:
-        number: of the job.
-        environment: with the search path.
+        number: Slurm's job ID.
+        environment: environment with the search path.
     """
-    end = time.monotonic() + _STEPS_S
-    # For a job without steps it prints a sentence, with exit code 0.
-    while "StepId=" in _scontrol("step", number, environment) and time.monotonic() < end:
-        time.sleep(1.0)
     fields = show_job(number, environment)
     if not fields:
         return {}
-    code, restarts = fields.get("ExitCode", ""), fields.get("Restarts", "0")
-    found = {"State": _state(fields, int(restarts)), "ExitCode": code, "Restarts": restarts}
+    restarts = int(fields.get("Restarts", "0"))
+    state = _state(fields, restarts)
     left = _seconds_left(fields, datetime.now())
-    if left is not None and left > 0:
-        # Slurm has counted the restart, and shows the times of the next start.
-        return {**found, "State": "REQUEUED", "Restarts": str(int(restarts) - 1)}
-    if found["State"] == "CANCELLED" and "COMPLETING" in fields.get("JobState", ""):
-        # Nothing else tells a cancelled job from one that died of another signal.
-        known = {"0:0": "COMPLETED", "0:9": "CANCELLED", "0:15": "CANCELLED"}.get(code, "FAILED")
-        found["State"] = "OUT_OF_MEMORY" if fields.get("Reason") == "OutOfMemory" else known
-    return found
+    if state == "REQUEUED" or (left is not None and left > 0):
+        # Slurm has already counted the restart and reports the times of the next start.
+        state, restarts = "REQUEUED", restarts - 1
+    elif "COMPLETING" in fields.get("JobState", ""):
+        state = "COMPLETING"
+    logs = {name: fields.get(name, "") for name in ("StdOut", "StdErr")}
+    code = fields.get("ExitCode", "")
+    return {"State": state, "ExitCode": code, "Restarts": str(restarts), **logs}
+
+
+def wait_until_completed(number: str, environment: Mapping[str, str]) -> None:
+    """Waits until Slurm has completed a job: all its processes are gone and all its epilogs have returned.
+
+    It also returns when Slurm does not answer, and after one hour.
+
+    Args:
+        number: Slurm's job ID.
+        environment: environment with the search path.
+    """
+    end = time.monotonic() + _COMPLETING_S
+    while "COMPLETING" in show_job(number, environment).get("JobState", ""):
+        if time.monotonic() > end:
+            return
+        time.sleep(_POLL_S)
 
 
 def show_job(number: str, environment: Mapping[str, str] | None = None) -> Mapping[str, str]:
-    """The fields of ``scontrol show job``; none if Slurm does not answer or does not know the job."""
-    line = next(iter(_scontrol("job", number, environment).splitlines()), "")
-    return dict(_FIELD.findall(line))
-
-
-def _scontrol(what: str, number: str, environment: Mapping[str, str] | None) -> str:
-    """What ``scontrol show`` prints; nothing if it fails."""
+    """The fields of ``scontrol show job``; empty if Slurm does not answer or does not know the job."""
     try:
         done = subprocess.run(
-            ["scontrol", "--oneliner", "show", what, number],
+            ["scontrol", "--oneliner", "show", "job", number],
             env=environment,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -76,8 +84,9 @@ def _scontrol(what: str, number: str, environment: Mapping[str, str] | None) -> 
             errors="replace",
         )
     except (OSError, subprocess.SubprocessError):
-        return ""
-    return "" if done.returncode else done.stdout
+        return {}
+    lines = "" if done.returncode else done.stdout
+    return dict(_FIELD.findall(lines.partition("\n")[0]))
 
 
 def parse_job(fields: Mapping[str, str], now: datetime, *, restarts: int = 0) -> Allocation:
