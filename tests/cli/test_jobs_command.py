@@ -70,9 +70,7 @@ def test_a_job_that_was_ended_for_its_training_names_the_fault(run: Command, hom
     assert [job["id"] for job in json.loads(run("jobs", *wanted).out)] == ["dd4"]
 
 
-def test_a_job_that_hangs_is_marked_until_it_makes_progress_again(
-    run: Command, home: Path
-) -> None:
+def test_a_job_that_hangs_is_marked_until_it_makes_progress_again(run: Command, home: Path) -> None:
     text = "no progress for 300 s: rank 1 waits at train.py:7 (`get`) since 12:00:00"
     now = time.time()
     first = started("ff6", name="gpt", time=now - 600)
