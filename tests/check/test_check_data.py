@@ -55,7 +55,9 @@ def test_what_differs_is_told_where_the_job_reads_it(job: Path) -> None:
     (finding,) = checked(job).findings
     assert (finding.severity, finding.category) == ("error", "corrupt_data")
     assert (finding.place.path, finding.place.line) == ("train.py", 4)
-    assert finding.message.startswith("data/train.csv:201, column 'label': 'owl' is not in the profile")
+    assert finding.message.startswith(
+        "data/train.csv:201, column 'label': 'owl' is not in the profile"
+    )
 
 
 def test_data_that_no_line_is_known_to_read_are_told_of_at_the_settings(job: Path) -> None:
