@@ -143,7 +143,7 @@ def test_a_note_that_could_not_be_left_is_said_at_the_end(
     (tmp_path / "tensorboard.py").write_text("raise ImportError('none here')\n")
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
     words = ("--note", "tensorboard", "--", sys.executable, "-c", "raise KeyError('lr')")
-    said = b"epochzero: the diagnosis was not noted in tensorboard"
+    said = b"epochzero: the diagnosis was not added to tensorboard"
     assert said in run(*words).stderr
     assert said not in run("--quiet", *words).stderr
 

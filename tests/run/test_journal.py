@@ -149,13 +149,13 @@ def test_a_full_disk_loses_records_and_not_the_job(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="no journal can be kept"):
+    with pytest.raises(InputError, match="cannot write a journal"):
         Journal(tmp_path / "file" / "attempt")
 
 
 def test_a_record_of_a_newer_version_is_read_as_far_as_it_is_known() -> None:
     assert record_of({**to_dict(ENDED), "mood": "grim"}) == ENDED
-    with pytest.raises(InputError, match="kind 'ended' is not whole"):
+    with pytest.raises(InputError, match="kind 'ended' is incomplete"):
         record_of({"kind": "ended"})
     with pytest.raises(InputError, match="no record"):
         record_of({"kind": "dance"})

@@ -82,7 +82,7 @@ def test_a_refusal_is_told_without_the_address(server: Server, answer: int, trie
     server.answers = [answer]
     with pytest.raises(InputError) as told:
         Webhook(server.url).tell(NOTICE)
-    assert str(told.value) == f"127.0.0.1 was not told how the job ended: it answers {answer}"
+    assert str(told.value) == f"127.0.0.1 was not notified: it answers {answer}"
     assert len(server.told) == tries
 
 
@@ -98,7 +98,7 @@ def test_a_certificate_that_nobody_vouches_for_is_refused(server: Server) -> Non
      "https://user:pw@x/y", "https://[::1", "https://x/\ny", "nonsense", "on/off", ""],
 )  # fmt: skip
 def test_what_is_no_address_of_a_webhook_is_refused_at_once(url: str) -> None:
-    with pytest.raises(InputError, match="a webhook is an address"):
+    with pytest.raises(InputError, match="a webhook is a URL"):
         Webhook(url)
 
 
@@ -154,6 +154,6 @@ def test_retries_are_told_when_they_are_over(kept: Kept, server: Server, tmp_pat
 def test_a_webhook_that_nobody_hears_changes_no_exit_code(kept: Kept) -> None:
     assert _run("--notify", "http://127.0.0.1:9/secret", "--", "sh", "-c", "exit 3") == 3
     text = kept.events["not_notified"].text
-    assert text.startswith("127.0.0.1 was not told how the job ended: ")
+    assert text.startswith("127.0.0.1 was not notified: ")
     assert "secret" not in text
     assert _run("--notify", "ftp://x", "--", "true") == 2

@@ -116,7 +116,7 @@ def test_quiet_says_nothing_of_a_failure(run: Run, kept: Kept, job: Path) -> Non
 def test_advice_is_not_followed_by_itself(run: Run, kept: Kept, job: Path) -> None:
     done = run("--policy", "quick.toml", "--", sys.executable, "flaky.py", "2")
     assert done.returncode == 1
-    assert b"advice: --retries auto would do it" in done.stderr
+    assert b"advice only: --retries auto would restart it" in done.stderr
     assert (job / "tries").read_text() == "1"
 
 

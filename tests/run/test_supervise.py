@@ -90,7 +90,7 @@ def test_a_script_that_names_no_interpreter_is_one_for_sh(run: Run, tmp_path: Pa
 def test_a_signal_that_ends_the_job_is_in_the_exit_code(run: Run, kept: Kept) -> None:
     done = run("sh", "-c", "kill -SEGV $$")
     assert done.returncode == 128 + signal.SIGSEGV
-    assert b"was ended by SIGSEGV" in done.stderr
+    assert b"was killed by SIGSEGV" in done.stderr
     assert kept.ended.signal == signal.SIGSEGV
 
 

@@ -66,8 +66,8 @@ def test_a_rank_that_is_ended_for_another_says_so(kept: Kept, tmp_path: Path) ->
     words = (*TORCHRUN, "--no-python", *command("--", sys.executable, str(script)))
     done = subprocess.run(words, capture_output=True, timeout=PATIENCE_S, cwd=tmp_path)
     assert done.returncode == 1
-    assert b"was ended by SIGTERM" in done.stderr
-    assert b"since another rank had failed" in done.stderr
+    assert b"was killed by SIGTERM" in done.stderr
+    assert b"because another rank failed" in done.stderr
     assert done.stderr.count(b"FAILED  ") == 1
     database = open_database(tmp_path / "jobs.db")
     sweep(database, kept.home / "runs")

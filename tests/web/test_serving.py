@@ -123,7 +123,7 @@ def test_an_address_that_is_none_and_a_wrong_token_are_told(
     serving: Serving, tmp_path: Path
 ) -> None:
     for url in ("epochzero.example.org", "ftp://x", "https://ann:pw@x", "http://[x"):
-        with pytest.raises(InputError, match="is no service"):
+        with pytest.raises(InputError, match="is not a server URL"):
             Destination(url)
     journal = Runs(tmp_path / "runs").write(whole())
     with pytest.raises(InputError, match="answers 401: a valid token is needed"):

@@ -1,4 +1,4 @@
-"""What ``epochzero run`` says beside the job's own output: on standard error, after the job."""
+"""What ``epochzero run`` prints on standard error about a job."""
 
 from __future__ import annotations
 
@@ -32,18 +32,20 @@ def closing(told: Failed) -> str:
             f"{started.command[0] or repr('')}: {_not_started(started.command[0], ended.exit_code)}"
         )
     if ended.why == WHY:
-        return f"{started.name} was ended after {layout.duration(ended.elapsed)} for its training"
+        return f"{started.name} was terminated after {layout.duration(ended.elapsed)} because of a training fault"
     if ended.why == HUNG:
-        return f"{started.name} was terminated after {layout.duration(ended.elapsed)} since it hung"
+        return (
+            f"{started.name} was terminated after {layout.duration(ended.elapsed)} because it hung"
+        )
     if _is_interruption(told):
         return f"{started.name} was {_cancelled(ended)} after {layout.duration(ended.elapsed)}"
     if ended.signal is None:
         how = f"failed with exit code {ended.exit_code}"
     elif ended.signal == signal.SIGKILL and ended.why in ("user", "scheduler"):
-        how = "was asked to end, did not, and was killed"
+        how = "did not exit when requested and was killed"
     else:
-        how = f"was ended by {signal.Signals(ended.signal).name}"
-    since = ", since another rank had failed" if ended.why == "another_rank" else ""
+        how = f"was killed by {signal.Signals(ended.signal).name}"
+    since = ", because another rank failed" if ended.why == "another_rank" else ""
     return f"{started.name} {how} after {layout.duration(ended.elapsed)}{since}"
 
 
@@ -64,7 +66,7 @@ def failed(told: Failed) -> Iterator[str]:
         yield ""
         yield from render.lines(told.diagnosis, top=2, advice=told.decision is None)
     elif told.folder is not None and not told.ended.why:
-        yield layout.wrapped("Diagnosis", "None: its output cannot be read as a log.")
+        yield layout.wrapped("Diagnosis", "None: its output is not a readable log.")
     if told.there_now:
         yield layout.wrapped("Now", told.there_now)
     if told.unseeded:
@@ -80,7 +82,7 @@ def _is_interruption(told: Failed) -> bool:
 def _cancelled(ended: Ended) -> str:
     if ended.state:
         return f"cancelled ({ended.state} in the scheduler)"
-    killed = " and killed, since it did not exit" if ended.signal == signal.SIGKILL else ""
+    killed = " and killed because it did not exit" if ended.signal == signal.SIGKILL else ""
     return f"interrupted by the user{killed}"
 
 
@@ -93,16 +95,16 @@ def decided(decision: Decision, job: Job, ended: Ended) -> Iterator[str]:
     }[decision.action]
     only = ""
     if decision.action != "stop" and job.is_one_of_many:
-        only = " (advice: one rank alone is not started again; its launcher can start all)"
+        only = " (advice only: a single rank is not restarted; its launcher can restart all)"
     elif decision.action != "stop" and job.started.scheduler and ended.why == "scheduler":
-        what, only = "In a new allocation", " (advice: this one is over; submit the job again)"
+        what, only = "In a new allocation", " (advice only: this one is over; submit the job again)"
         if ended.state == "REQUEUED":
             only = " (the scheduler has queued the job again)"
     elif decision.action != "stop" and not job.starts_again(ended):
-        only = " (advice: --retries auto would do it)"
+        only = " (advice only: --retries auto would restart it)"
     avoid = f" Not on {', '.join(decision.avoid)}." if decision.avoid else ""
     saved = (
-        f" Saved {decision.saved_gpu_hours:.3g} GPU hours of three blind retries."
+        f" Saved {decision.saved_gpu_hours:.3g} GPU hours compared with three blind retries."
         if decision.saved_gpu_hours >= 0.01
         else ""
     )
@@ -130,7 +132,7 @@ def explained(ranking: Ranking | None, checked: CheckResult | None) -> Iterator[
         label = "Check" if number == 0 else ""
         yield layout.wrapped(label, f"{place}  {finding.rule}: {finding.message}")
     if errors:
-        yield layout.field("", "`epochzero check` says so before the start.")
+        yield layout.field("", "`epochzero check` reports this before the job starts.")
 
 
 _COLORS = {"simulated": "green", "hinted": "yellow", "impossible": "red"}

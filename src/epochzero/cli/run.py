@@ -1,4 +1,4 @@
-"""``epochzero run``: a job, supervised and kept."""
+"""``epochzero run``: runs a job, supervises it and stores what happened."""
 
 from __future__ import annotations
 
@@ -227,7 +227,7 @@ def _method(_: click.Context, __: click.Parameter, name: str) -> str:
     metavar="WORD|any",
     multiple=True,
     callback=_faults,
-    help="With --watch: terminate the job, with exit code 79, once this fault or symptom is confirmed; repeatable.",
+    help="With --watch: terminate the job with exit code 79 when this fault or symptom is confirmed; repeatable.",
 )
 @click.option(
     "--method",
@@ -484,7 +484,7 @@ class _Screen(Listener):
     def waits(self, seconds: float) -> bool:
         """Waits for a retry; Ctrl-C ends the waiting and the job."""
         if not self._quiet:
-            _say(f"starting again in {seconds:.0f} s; Ctrl-C to leave it")
+            _say(f"restarting in {seconds:.0f} s; press Ctrl-C to cancel")
         try:
             time.sleep(seconds)
         except KeyboardInterrupt:
@@ -500,15 +500,17 @@ class _Screen(Listener):
         if self._recording is None or journal is None:
             return
         if journal.lost:
-            _say(f"{journal.path.parent}: not all of the job could be kept; is the disk full?")
+            _say(
+                f"{journal.path.parent}: some records of the job could not be stored; is the disk full?"
+            )
         if has_capture(journal.path.parent) and not self._quiet:
             # Also of a job that ended well: one of its losses was not finite.
             _tell([layout.field("Replay", f"epochzero replay {journal.path.parts[-3]}")])
         if self._sending is not None and not self._sending.finish():
-            _say(f"not sent yet: {self._sending.trouble}; epochzero send tries again")
+            _say(f"the job was not sent: {self._sending.trouble}; to retry: epochzero send")
         waits = not self._has_own_store and time.monotonic() - self._began < _SHORT_S
         if not waits and not self._recording.finish():
-            _say(f"not in the store yet: {self._recording.trouble}")
+            _say(f"the job is not in the store yet: {self._recording.trouble}")
         elif self._knows_more and not self._quiet:
             _tell([layout.field("More", f"epochzero show {journal.path.parts[-3]}")])
 

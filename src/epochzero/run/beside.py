@@ -140,7 +140,9 @@ class Beside:
 
         started = self._started
         if self._folder is None:
-            raise InputError("a platform cannot be simulated where nothing can be kept")
+            raise InputError(
+                "a platform cannot be simulated because no directory for the job is writable"
+            )
         planned = plan(options, started.command, started.folder, self.environment, self._folder)
         self._listener.simulates(planned.aspects)
         self._limits = LimitWatcher(planned, self.options.grace)

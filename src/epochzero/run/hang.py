@@ -32,7 +32,7 @@ OnHang = Literal["report", "dump", "kill", "restart"]
 HUNG = "hang"
 """Why a job was ended, as in `Ended.why`."""
 HANG_CODE = 80
-"""Exit code of a job that was ended since it hung; 79 is that of a training fault."""
+"""Exit code of a job that was terminated because it hung; 79 is that of a training fault."""
 HANG_FILE = "hang.txt"
 """In an attempt's folder while it hangs: what its diagnosis reads."""
 
@@ -316,7 +316,9 @@ class HangWatcher:
         known, self._details = self._details == details, details
         yield self._event(HANG_EVENT, text, rank, {} if known else details)
         if self._on_hang in ("kill", "restart"):
-            raise EndJob(HUNG, HANG_CODE, f"the job was ended since it hung: {_sentence(groups)}")
+            raise EndJob(
+                HUNG, HANG_CODE, f"the job was terminated because it hung: {_sentence(groups)}"
+            )
 
     def _event(
         self,

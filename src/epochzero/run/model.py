@@ -299,14 +299,14 @@ def record_of(values: Mapping[str, Any]) -> Record:
     """
     cls = _KINDS.get(str(values.get("kind")))
     if cls is None:
-        raise InputError(f"no record of a run is of the kind {values.get('kind')!r}")
+        raise InputError(f"unknown kind of record: {values.get('kind')!r}")
     known = {f.name: _value(values[f.name]) for f in fields(cls) if f.name in values}
     if cls is Sample:
         known["gpus"] = tuple(GpuSample(**gpu) for gpu in known.get("gpus", ()))
     try:
         return cls(**known)
     except TypeError as error:
-        raise InputError(f"a record of kind {cls.kind!r} is not whole: {error}") from error
+        raise InputError(f"a record of kind {cls.kind!r} is incomplete: {error}") from error
 
 
 def _value(value: Any) -> Any:

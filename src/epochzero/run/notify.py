@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from epochzero.run.end_summary import Notice
 
 
-_NO_ADDRESS = "a webhook is an address such as https://hooks.example.org/x"
+_NO_ADDRESS = "a webhook is a URL such as https://hooks.example.org/x"
 _DEADLINE_S = 12.0
 """Two tries; also looking up a name, or a server that answers a byte a second, takes no longer."""
 
@@ -113,7 +113,7 @@ class Webhook:
         parts = urlsplit(self._url)
         port = parts.port or (443 if parts.scheme == "https" else 80)
         if problem := refusal(self.host, port, private=self._private):
-            raise InputError(f"{self.host}: no webhook may lead there: {problem}")
+            raise InputError(f"{self.host}: not allowed as a webhook: {problem}")
 
     def tell(self, notice: Notice, identity: str = "") -> None:
         """Sends a notice; takes 12 s at most.
@@ -141,4 +141,4 @@ class Webhook:
         sending.join(_DEADLINE_S)
         problem = answers[0] if answers else "does not answer"
         if problem:
-            raise InputError(f"{self.host} was not told how the job ended: {problem}")
+            raise InputError(f"{self.host} was not notified: {problem}")

@@ -58,7 +58,7 @@ class Reported:
             phase = values.get("phase", self._phase)
             if phase != self._phase:
                 self._phase = phase
-                text = f"the job says that it is in the phase {phase}"
+                text = f"the job reports the phase {phase}"
                 yield JobEvent(*self._clock.now(), "phase", text, details={"phase": phase})
             if "memory" in values:
                 yield JobEvent(*self._clock.now(), "memory", f"the job {values['memory']}")

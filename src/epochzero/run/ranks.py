@@ -156,7 +156,7 @@ class RankWatcher:
 
     def _lost(self, rank: Rank, now: float) -> Iterable[Record]:
         self._loss = _Loss(rank.number, dict(self._ranks), now)
-        text = f"rank {rank.number} has failed while {_numbers(self._loss)} went on"
+        text = f"rank {rank.number} failed while {_numbers(self._loss)} continued"
         return (JobEvent(*self._clock.now(), "rank_lost", text, rank=rank.number),)
 
     def _patience(self, loss: _Loss) -> float:
@@ -167,8 +167,8 @@ class RankWatcher:
         self._send(signal.SIGTERM, loss, processes)
         silent = now - loss.silent_since
         text = (
-            f"rank {loss.rank} had failed, and {_numbers(loss)} showed no sign of life for"
-            f" {silent:.0f} s and had to be ended"
+            f"rank {loss.rank} failed, and {_numbers(loss)} showed no sign of life for"
+            f" {silent:.0f} s: terminated"
         )
         return (JobEvent(*self._clock.now(), "ended_hung_ranks", text, rank=loss.rank),)
 

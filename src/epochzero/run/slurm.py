@@ -175,9 +175,9 @@ def _sacct(words: Sequence[str], environment: Mapping[str, str]) -> str:
     except FileNotFoundError as error:
         raise InputError("sacct is not on the path; is this a machine of the cluster?") from error
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise InputError(f"sacct cannot be asked: {error}") from error
+        raise InputError(f"sacct cannot be run: {error}") from error
     if done.returncode:
-        told = (done.stderr.strip().splitlines() or ["it says nothing"])[0]
+        told = (done.stderr.strip().splitlines() or ["no message"])[0]
         raise InputError(f"sacct failed with exit code {done.returncode}: {told}")
     return done.stdout
 
@@ -285,7 +285,7 @@ def _write(job: SlurmJob, folder: Path, logs: Sequence[Path]) -> None:
     outputs = [replace(output, time=end, elapsed=elapsed) for output in kept.close(Clock())]
     for output in outputs:
         journal.write(output)
-    text = f"Slurm says {facts.state or 'nothing of its state'}"
+    text = f"state in Slurm: {facts.state or 'unknown'}"
     details = {} if any(found) else {"no_log": ", ".join(map(str, job.logs))}
     journal.write(JobEvent(end, elapsed, "slurm", text, details=details))
     journal.write(_ended(facts, end, elapsed))

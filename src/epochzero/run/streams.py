@@ -173,7 +173,7 @@ class Pump(threading.Thread):
                 return False
             except OSError as error:
                 reason = os.strerror(error.errno or errno.EIO)
-                self._problem(f"{self.name} is kept but no longer passed on: {reason}")
+                self._problem(f"{self.name} is stored but no longer passed on: {reason}")
                 self._sink = None
         return True
 

@@ -104,7 +104,7 @@ def run_attempt(
         InputError: this system is not Linux.
     """
     if sys.platform != "linux":
-        raise InputError("a job can be run under supervision on Linux only")
+        raise InputError("epochzero run works only on Linux")
     attempt = _Attempt(started, folder, journal, options or Options())
     with ExitStack() as stack:
         adopt_orphans()
@@ -247,7 +247,7 @@ class _Attempt:
         if self.terminated and self.folder is not None:
             failed = failed_sibling(self.folder)
             if failed is not None:
-                text = f"rank {failed} had failed, and so this one was ended"
+                text = f"this rank was terminated because rank {failed} failed"
                 self.event("ended_for_rank", text)
                 return "another_rank"
         return self.asked[1]
@@ -263,14 +263,14 @@ class _Attempt:
         if allocation is None:
             return why, ""
         if not allocation.runs:
-            text = f"the scheduler says {allocation.state}: the allocation is over"
+            text = f"the allocation is over: its state in the scheduler is {allocation.state}"
             self.event("scheduler", text, state=allocation.state)
             return "user" if allocation.cancelled else "scheduler", allocation.state
         if why != "scheduler":
             return why, ""
         left = allocation.seconds_left
         if left is not None and left > _WARNING_S:
-            text = f"a person sent the signal: the allocation has {left / 60:.0f} min left"
+            text = f"a user sent the signal: the allocation has {left / 60:.0f} min left"
             self.event("scheduler", text, state=allocation.state)
             return "user", ""
         return why, "SIGNALED"
@@ -324,7 +324,7 @@ class _Attempt:
                 self.keys.give_back()
             self.signals.stop()
             self.guarding.signal(signal.SIGCONT)
-            self.event("continued", "the job went on")
+            self.event("continued", "the job continued")
 
     def _exited(self, status: int) -> None:
         code = os.waitstatus_to_exitcode(status)
@@ -338,12 +338,13 @@ class _Attempt:
         self.tree_is_gone = True
         if names:
             self.event(
-                "killed_leftovers", f"the job left running, and it was ended: {_list(names)}"
+                "killed_leftovers",
+                f"processes that the job left running were killed: {_list(names)}",
             )
 
     def _stuck(self, names: Sequence[str]) -> None:
         if names:
-            self.event("not_ended", f"could not be ended: {_list(names)}")
+            self.event("not_ended", f"could not be killed: {_list(names)}")
 
     _HEARD: ClassVar[Mapping[str, Callable[[_Attempt, Any], None]]] = {
         "running": _running,
@@ -357,8 +358,8 @@ class _Attempt:
     def _guard_died(self) -> None:
         self.tree_is_gone = True
         left = self.guarding.adopt()
-        text = "the guard of the job was killed, and so the job was ended"
-        self.event("guard_lost", text + (f"; {left} processes could not be" if left else ""))
+        text = "the job was terminated because its guard process was killed"
+        self.event("guard_lost", text + (f"; {left} processes could not be killed" if left else ""))
 
     def _signals_came(self) -> None:
         for number in self.signals.take():
@@ -378,7 +379,7 @@ class _Attempt:
         name = signal.Signals(number).name
         scheduled = bool(self.started.scheduler) and number in _BY_SCHEDULER
         who = "scheduler" if scheduled else "user"
-        self.event("signal", f"{name} came and was passed on to the job", signal=name, who=who)
+        self.event("signal", f"{name} was received and passed on to the job", signal=name, who=who)
         self.signaled[number] = who
         if number in _ENDS or number in _BY_USER:
             self.asked = (self.clock.now()[1], who)

@@ -58,9 +58,11 @@ class Destination:
         except ValueError:
             known = None
         if not known:
-            raise InputError(f"{self.url!r} is no service: write https://epochzero.example.org")
+            raise InputError(
+                f"{self.url!r} is not a server URL such as https://epochzero.example.org"
+            )
         if any(ord(character) <= 32 or ord(character) > 126 for character in self.token):
-            raise InputError("the token has characters that no token has: is it the right file?")
+            raise InputError("the token contains invalid characters; is it the right file?")
 
     def ask(self, method: str, path: str, data: bytes | None = None) -> Any:
         """The service's answer.
@@ -120,7 +122,7 @@ def send_attempt(to: Destination, folder: Path) -> bool:
     records = (record for _, record in read_journal(journal))
     started = next((record for record in records if isinstance(record, Started)), None)
     if started is None:
-        raise InputError(f"{folder}: no attempt of a job is kept here")
+        raise InputError(f"{folder}: contains no attempt of a job")
     rank = rank_of(folder)
     place = (
         f"/jobs/{started.job}/attempts/{started.attempt}/ranks/{'all' if rank is None else rank}"

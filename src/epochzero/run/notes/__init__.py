@@ -87,9 +87,9 @@ def leave_note(
     try:
         where = _write(tool, note, started, environment)
     except InputError as error:
-        text = f"the diagnosis was not noted in {tool}: {error}"
+        text = f"the diagnosis was not added to {tool}: {error}"
         return JobEvent(*clock.now(), "note_failed", text, details=details)
-    text = f"the diagnosis was noted in {tool}: {where}"
+    text = f"the diagnosis was added to {tool}: {where}"
     return JobEvent(*clock.now(), "note_left", text, details=details | {"where": where})
 
 

@@ -117,7 +117,7 @@ def decide(
         of_this = "of this failure" if policy.budget == "failure" else "of the job"
         action, reason = _stop(f"{rule.reason} {_times(used)} {of_this} did not help.")
     elif made >= policy.most:
-        action, reason = _stop(f"The job was started again {made} times, the most allowed.")
+        action, reason = _stop(f"The job was restarted {made} times, the maximum.")
     else:
         action = "retry_elsewhere" if rule.elsewhere else "retry"
         reason = f"{rule.reason} Retry {used + 1} of {rule.retries}."
