@@ -56,7 +56,7 @@ def test_an_epilog_names_the_job_in_a_variable(
 # Answers as scontrol(1) does; the job is completing until a file exists.
 SCONTROL = """\
 #!/bin/sh
-end="EndTime=2026-05-01T13:00:00"
+end="JobName=resnet StartTime=2026-05-01T12:00:00 EndTime=2026-05-01T13:00:00 TRES=cpu=8,gres/gpu=8"
 if [ -e {released} ]; then echo "JobId=4242 JobState=CANCELLED Restarts=0 ExitCode=0:15 $end"
 else echo "JobId=4242 JobState=COMPLETING Restarts=0 ExitCode=0:0 $end"; fi
 """
@@ -71,7 +71,6 @@ def test_an_epilog_returns_before_slurm_knows_the_end(
     (tmp_path / "scontrol").chmod(0o755)
     monkeypatch.setenv("SLURM_JOB_ID", "4242")
     monkeypatch.setenv("SLURM_JOB_EXIT_CODE2", "0:0")
-    monkeypatch.setenv("SLURM_JOB_NAME", "resnet")
     words = [sys.executable, "-m", "epochzero", "record", "--logs", str(log)]
     # Its pipes reach their end only when no process holds them.
     done = subprocess.run(words, capture_output=True, text=True, timeout=300)
@@ -83,6 +82,7 @@ def test_an_epilog_returns_before_slurm_knows_the_end(
     while not (jobs := json.loads(run("jobs", "--format", "json").out)):
         assert time.monotonic() < end
         time.sleep(0.2)
+    assert (jobs[0]["name"], jobs[0]["gpu_hours"]) == ("resnet", 8.0)
     details = json.loads(run("show", jobs[0]["id"], "--format", "json").out)
     assert details["attempts"][0]["exit_code"] == 143
     assert details["attempts"][0]["ranks"][0]["why"] == "user"

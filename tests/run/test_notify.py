@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.run.test_notice import DIAGNOSIS, ENDED, STARTED
 
 from epochzero.errors import InputError
 from epochzero.run.end_summary import notice_of
 from epochzero.run.notify import Webhook
 from tests.run.conftest import Kept, command
+from tests.run.test_end_summary import DIAGNOSIS, ENDED, STARTED
 
 NOTICE = notice_of(STARTED, ENDED, DIAGNOSIS)
 
@@ -87,7 +87,7 @@ def test_a_refusal_is_told_without_the_address(server: Server, answer: int, trie
 
 
 def test_a_certificate_that_nobody_vouches_for_is_refused(server: Server) -> None:
-    with pytest.raises(InputError, match="not told"):
+    with pytest.raises(InputError, match="not notified"):
         Webhook(server.url.replace("http:", "https:")).tell(NOTICE)
     assert not server.told
 

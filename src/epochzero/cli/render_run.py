@@ -82,7 +82,7 @@ def _is_interruption(told: Failed) -> bool:
 def _cancelled(ended: Ended) -> str:
     if ended.state:
         return f"cancelled ({ended.state} in the scheduler)"
-    killed = " and killed because it did not exit" if ended.signal == signal.SIGKILL else ""
+    killed = " and had to be killed" if ended.signal == signal.SIGKILL else ""
     return f"interrupted by the user{killed}"
 
 

@@ -6,6 +6,7 @@ import re
 import subprocess
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 
 from epochzero.run.scheduler import Allocation
@@ -17,6 +18,11 @@ _COMPLETING_S = 3600.0
 _POLL_S = 2.0
 """Slurm forgets a completed job after MinJobAge, 300 s by default."""
 _FIELD = re.compile(r"(?:^|\s)([A-Z][\w:/]*)=(.*?)(?=\s[A-Z][\w:/]*=|\s*$)")
+# Fields of sacct -> those of `scontrol show job`.
+_OF_SACCT = {
+    "ExitCode": "ExitCode", "JobName": "JobName", "WorkDir": "WorkDir", "AllocTRES": "TRES",
+    "StdOut": "StdOut", "StdErr": "StdErr",
+}  # fmt: skip
 _RUNS = frozenset(("RUNNING", "CONFIGURING", "RESIZING", "SUSPENDED", "STOPPED", "SIGNALING"))
 _QUEUED = frozenset(("PENDING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "SPECIAL_EXIT"))
 
@@ -30,7 +36,7 @@ def allocation(variables: Mapping[str, str]) -> Allocation | None:
 
 
 def end_of_job(number: str, environment: Mapping[str, str]) -> Mapping[str, str]:
-    """State, exit code, restarts and logs of a job whose epilog runs; empty if Slurm does not answer.
+    """How a job whose epilog runs ended, in the fields of sacct; empty if Slurm does not answer.
 
     Until the epilog has returned Slurm reports COMPLETING for a job that it does not requeue, with the exit
     code 0:0 as long as its processes are being killed.
@@ -42,17 +48,16 @@ def end_of_job(number: str, environment: Mapping[str, str]) -> Mapping[str, str]
     fields = show_job(number, environment)
     if not fields:
         return {}
+    found = {ours: fields[name] for ours, name in _OF_SACCT.items() if fields.get(name)}
     restarts = int(fields.get("Restarts", "0"))
     state = _state(fields, restarts)
     left = _seconds_left(fields, datetime.now())
     if state == "REQUEUED" or (left is not None and left > 0):
         # Slurm has already counted the restart and reports the times of the next start.
-        state, restarts = "REQUEUED", restarts - 1
-    elif "COMPLETING" in fields.get("JobState", ""):
+        return {**found, "State": "REQUEUED", "Restarts": str(restarts - 1)}
+    if "COMPLETING" in fields.get("JobState", ""):
         state = "COMPLETING"
-    logs = {name: fields.get(name, "") for name in ("StdOut", "StdErr")}
-    code = fields.get("ExitCode", "")
-    return {"State": state, "ExitCode": code, "Restarts": str(restarts), **logs}
+    return {**found, "State": state, "Restarts": str(restarts), **_times(fields)}
 
 
 def wait_until_completed(number: str, environment: Mapping[str, str]) -> None:
@@ -119,6 +124,16 @@ def _state(fields: Mapping[str, str], restarts: int) -> str:
     if fields.get("Reason") == "TimeLimit":
         return "TIMEOUT"
     return "NODE_FAIL" if fields.get("Reason") == "NodeDown" else "CANCELLED"
+
+
+def _times(fields: Mapping[str, str]) -> Mapping[str, str]:
+    """Start and end of a job, with the time zone that scontrol omits."""
+    times = {}
+    for name in ("Start", "End"):
+        with suppress(ValueError):
+            local = datetime.fromisoformat(fields.get(f"{name}Time", ""))
+            times[name] = local.astimezone().isoformat()
+    return times
 
 
 def _seconds_left(fields: Mapping[str, str], now: datetime) -> float | None:
