@@ -1,6 +1,6 @@
-"""What is wrong with a file of data, from a small part of it: its header, its middle and its end.
+"""Detect faults of a data file from a small part of it: its header, its middle and its end.
 
-Nothing is unpacked to disk, nothing is unpickled, and no file is read whole unless it is small.
+Nothing is unpacked to disk or unpickled, and only small files are read whole.
 """
 
 from __future__ import annotations
@@ -119,12 +119,12 @@ def _inspect(file: BinaryIO, size: int, reading: Reading) -> FileFault | None:
     look = _LOOKS.get(kind)
     head = file.read(SAMPLE_BYTES)
     if head.startswith(_LFS):
-        what = "is a pointer of Git LFS, not the file itself"
+        what = "is a Git LFS pointer, not the file itself"
         if kind in ("", "text"):
             return FileFault(
                 "not-parsable", what, "three lines of text are read as data", sure=False
             )
-        return FileFault("not-parsable", what, _ERRORS.get(kind, "an error of the reader"))
+        return FileFault("not-parsable", what, _ERRORS.get(kind, "an error in the reader"))
     if look is None:
         return None
     if size == 0:
@@ -133,7 +133,7 @@ def _inspect(file: BinaryIO, size: int, reading: Reading) -> FileFault | None:
         )
     if kind not in ("text", "csv", "tsv", "yaml") and _PAGE.match(head):
         return FileFault(
-            "not-parsable", "is a web page", _ERRORS.get(kind, "an error of the reader")
+            "not-parsable", "is a web page", _ERRORS.get(kind, "an error in the reader")
         )
     return look(file, size, head, reading)
 
@@ -253,7 +253,7 @@ def _last_row(rows: list[list[list[str]]], samples: list[tuple[int, bytes]]) -> 
     ends = samples[-1][1].endswith((b"\n", b"\r"))
     if not ends and rows[-1] and len(rows[-1][-1]) < len(rows[0][0]):
         found = f"{len(rows[-1][-1])} of {len(rows[0][0])} fields"
-        return _cut(f"ends within a line: the last has {found}", "missing values", sure=False)
+        return _cut(f"ends within a line: the last line has {found}", "missing values", sure=False)
     return None
 
 
@@ -272,7 +272,7 @@ def _json(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault
         file.seek(size - 4096)
         end = file.read().rstrip()[-1:]
         if head.lstrip()[:1] in (b"{", b"[") and end not in (b"}", b"]"):
-            return _cut("ends in the middle", "json.decoder.JSONDecodeError")
+            return _cut("is cut off", "json.decoder.JSONDecodeError")
         return None
     file.seek(0)
     try:
@@ -292,12 +292,12 @@ def _json_text(text: str) -> FileFault | None:
         if error.msg.startswith("Extra data"):
             return FileFault(
                 "not-parsable",
-                f"has more than one value: JSON lines, from line {error.lineno} on",
+                f"has more than one value: JSON lines, starting at line {error.lineno}",
                 name,
             )
         if error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string"):
-            return _cut(f"ends in the middle: {error}", name)
-        return FileFault("not-parsable", f"is no JSON: {error}", name)
+            return _cut(f"is cut off: {error}", name)
+        return FileFault("not-parsable", f"is not valid JSON: {error}", name)
     except RecursionError:
         return None
     return None
@@ -314,9 +314,9 @@ def _jsonl(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFaul
                 at_end = position == len(samples) - 1 and number == len(lines) - 1
                 name = f"json.decoder.JSONDecodeError: {error}"
                 if at_end and not data.endswith(b"\n"):
-                    return _cut("ends within its last line", name)
+                    return _cut("is cut off within its last line", name)
                 where = f"line {number + 1}" if position == 0 else "a line"
-                return FileFault("not-parsable", f"has no JSON in {where}: {error}", name)
+                return FileFault("not-parsable", f"has invalid JSON in {where}: {error}", name)
     return None
 
 
@@ -330,7 +330,7 @@ def _yaml(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault
         mark = getattr(error, "problem_mark", None)
         line = f" (line {mark.line + 1})" if mark else ""
         problem = getattr(error, "problem", None) or "it cannot be read"
-        return FileFault("not-parsable", f"is no YAML: {problem}{line}", f"yaml: {problem}")
+        return FileFault("not-parsable", f"is not valid YAML: {problem}{line}", f"yaml: {problem}")
     return None
 
 
@@ -341,7 +341,7 @@ def _toml(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault
         tomllib.loads(head.decode("utf-8"))
     except tomllib.TOMLDecodeError as error:
         return FileFault(
-            "not-parsable", f"is no TOML: {error}", f"tomllib.TOMLDecodeError: {error}"
+            "not-parsable", f"is not valid TOML: {error}", f"tomllib.TOMLDecodeError: {error}"
         )
     return None
 
@@ -354,7 +354,7 @@ def _npy(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault 
         return _zip(file, size, head, reading)
     if not head.startswith(b"\x93NUMPY"):
         if head[:1] != b"\x80":
-            return _bad("npy", "is no array of NumPy")
+            return _bad("npy", "is not a NumPy array")
         return None if reading.pickles else _pickled("is a pickle, not an array")
     # It takes longer to load than most checks, and few jobs have such a file.
     from numpy.lib import format as npy
@@ -366,7 +366,7 @@ def _npy(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault 
     read = npy.read_array_header_1_0
     shape, _, dtype = (read if version == (1, 0) else npy.read_array_header_2_0)(file)
     if dtype.hasobject:
-        return None if reading.pickles else _pickled("holds objects, which are pickled")
+        return None if reading.pickles else _pickled("contains pickled objects")
     count = 1
     for length in shape:
         count *= length
@@ -379,7 +379,7 @@ def _npy(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault 
 
 def _pickled(what: str) -> FileFault:
     error = "ValueError: Object arrays cannot be loaded when allow_pickle=False"
-    return FileFault("not-parsable", f"{what}, and allow_pickle is not given", error)
+    return FileFault("not-parsable", f"{what}, but allow_pickle is not set", error)
 
 
 def _zip(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
@@ -387,8 +387,10 @@ def _zip(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault 
     if zipfile.is_zipfile(file):
         return None
     if head.startswith(b"PK\x03\x04"):
-        return _cut("ends before its directory", "zipfile.BadZipFile: File is not a zip file")
-    return _bad("zip", "is no zip archive")
+        return _cut(
+            "ends before its central directory", "zipfile.BadZipFile: File is not a zip file"
+        )
+    return _bad("zip", "is not a zip archive")
 
 
 def _torch(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
@@ -398,7 +400,7 @@ def _torch(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFaul
         return fault and FileFault(fault.kind, fault.what, error)
     if head[:1] == b"\x80" or b"\0" in head[:512]:
         return None
-    return _bad("torch", "is no checkpoint of PyTorch")
+    return _bad("torch", "is not a PyTorch checkpoint")
 
 
 def _pickle(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
@@ -416,18 +418,18 @@ def _pickle(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFau
                     return None
     except ValueError as error:
         if head[:1] == b"\x80":
-            return _cut("ends in the middle", "EOFError / _pickle.UnpicklingError: truncated")
+            return _cut("is cut off", "EOFError / _pickle.UnpicklingError: truncated")
         known = "opcode" in str(error) and "unknown" in str(error)
-        return _bad("pickle", "is no pickle") if known else None
+        return _bad("pickle", "is not a pickle") if known else None
     return None
 
 
 def _safetensors(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
     if size < 8:
-        return _bad("safetensors", "is no safetensors file")
+        return _bad("safetensors", "is not a safetensors file")
     (length,) = struct.unpack("<Q", head[:8])
     if length > size - 8:
-        return _bad("safetensors", "is cut off, or is no safetensors file")
+        return _bad("safetensors", "is cut off or not a safetensors file")
     if length > len(head) - 8:
         return None
     header = json.loads(head[8 : 8 + length])
@@ -440,7 +442,7 @@ def _safetensors(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fi
 
 def _hdf5(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
     if not head.startswith(b"\x89HDF\r\n\x1a\n"):
-        return None if b"\x89HDF" in head else _bad("hdf5", "is no HDF5 file")
+        return None if b"\x89HDF" in head else _bad("hdf5", "is not an HDF5 file")
     # The place of the end of the file in the superblock, where addresses have 8 bytes.
     at = {0: 40, 1: 44, 2: 28, 3: 28}.get(head[8])
     if at is None or head[13 if head[8] < 2 else 9] != 8 or len(head) < at + 8:
@@ -455,7 +457,7 @@ def _hdf5(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault
 
 def _parquet(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
     if not head.startswith((b"PAR1", b"PARE")):
-        return _bad("parquet", "is no Parquet file")
+        return _bad("parquet", "is not a Parquet file")
     file.seek(max(size - 4, 0))
     if file.read() not in (b"PAR1", b"PARE"):
         return _cut("ends before its footer", _ERRORS["parquet"])
@@ -508,7 +510,7 @@ def _tar(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault 
                 return None
     except tarfile.ReadError:
         pass
-    return _cut("ends in the middle of a member", "tarfile.ReadError: unexpected end of data")
+    return _cut("is cut off within a member", "tarfile.ReadError: unexpected end of data")
 
 
 def _png(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
@@ -534,7 +536,7 @@ _IMAGES = (b"\x89PNG", b"\xff\xd8", b"GIF8", b"BM", b"RIFF", b"II*\0", b"MM\0*",
 
 def _image(head: bytes) -> FileFault | None:
     """A reader of images looks at the content, not at the name."""
-    return None if head.startswith(_IMAGES) else _bad("png", "is no image")
+    return None if head.startswith(_IMAGES) else _bad("png", "is not an image")
 
 
 _LOOKS: Mapping[str, Callable[[BinaryIO, int, bytes, Reading], FileFault | None]] = {

@@ -1,4 +1,4 @@
-"""The files of data that the program reads and that are here: what is wrong with them."""
+"""Faults in the data files that the program reads and that exist on this machine."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ _CHANGES = [
 
 @dataclass(frozen=True, slots=True)
 class Faulty:
-    """A file, and what is wrong with it.
+    """A file and its fault.
 
     Attributes:
-        access: the call that opens it.
-        shown: the file, for people.
-        fault: what is wrong.
-        at: where it would be noticed.
-        sure: whether the file is surely read and reading it surely fails.
+        access: call that opens the file.
+        shown: path, as text for users.
+        fault: the fault.
+        at: where the job would fail.
+        sure: whether the file is certainly read and reading it certainly fails.
     """
 
     access: Access
@@ -150,7 +150,7 @@ def _around(module: Module, line: int) -> list[ast.stmt | ast.expr]:
 
 
 def _look(opened: Opened, most: int) -> Iterator[tuple[str, FileFault | None]]:
-    """Files that are looked into, each with its fault."""
+    """The inspected files, each with its fault."""
     access, local = opened.access, opened.local
     if access.does == "globs":
         fault = _no_match(opened)
@@ -164,7 +164,7 @@ def _look(opened: Opened, most: int) -> Iterator[tuple[str, FileFault | None]]:
         elif access.call.name in _LISTS and not _names(local):
             yield (
                 local,
-                FileFault("no-item", "has nothing in it", "an empty list is given", sure=False),
+                FileFault("no-item", "is empty", "an empty list is returned", sure=False),
             )
     else:
         yield local, inspect(local, _reading(access, local))
@@ -203,16 +203,16 @@ def _no_match(opened: Opened) -> FileFault | None:
         found = any(True for _ in Path(opened.local).glob(pattern))
     except (OSError, ValueError, NotImplementedError, IndexError):
         return None
-    error = "an empty list is given, and the job goes on without data"
+    error = "an empty list is returned, and the job continues without data"
     return None if found else FileFault("no-item", "matches no file", error, sure=False)
 
 
 def _classes(folder: str) -> Iterator[tuple[str, FileFault | None]]:
-    """The images of a folder with one folder for each class: the first and last of each."""
+    """The images of a directory with one subdirectory per class: the first and last of each class."""
     kinds = sorted(name for name in _names(folder) if is_folder(os.path.join(folder, name)))
     if not kinds:
         error = f"FileNotFoundError: Couldn't find any class folder in {folder}."
-        yield folder, FileFault("empty", "has no folder for any class", error)
+        yield folder, FileFault("empty", "has no class directories", error)
     for kind in (*kinds[: _MOST_CLASSES // 2], *kinds[_MOST_CLASSES // 2 :][-_MOST_CLASSES // 2 :]):
         inside = os.path.join(folder, kind)
         names = sorted(_names(inside))
@@ -239,7 +239,7 @@ _FOUND: WeakKeyDictionary[World, tuple[Faulty, ...]] = WeakKeyDictionary()
 
 
 def faults_of(program: Program, target: Target) -> tuple[Faulty, ...]:
-    """What is wrong with the files that a program reads; looked at once for all rules."""
+    """The faults of the files that a program reads; inspected once for all rules."""
     world = world_of(program, target)
     if world not in _FOUND:
         _FOUND[world] = tuple(_faults(program, world))
@@ -250,19 +250,25 @@ _Check: TypeAlias = Callable[[Program, Target], Iterator[Claim]]
 
 
 def data_check(kind: str, fix: Callable[[Faulty], str]) -> _Check:
-    """The check of a rule about files of data: the faults of its kind, told with its fix."""
+    """Return the check of a rule about data files.
+
+    Args:
+        kind: kind of the faults that are reported.
+        fix: returns the fix of faulty fault.
+    """
 
     def check(program: Program, target: Target) -> Iterator[Claim]:
-        for one in faults_of(program, target):
-            if one.fault.kind == kind:
+        for faulty in faults_of(program, target):
+            if faulty.fault.kind == kind:
                 yield Claim(
-                    severity="error" if one.sure else "warning",
-                    phase=one.at.phase,
-                    place=one.at.place,
-                    message=f"{one.shown}, which {one.access.function} reads, {one.fault.what}.",
-                    consequence=one.fault.error,
-                    fix=fix(one),
-                    via=one.at.via,
+                    severity="error" if faulty.sure else "warning",
+                    phase=faulty.at.phase,
+                    place=faulty.at.place,
+                    message=f"{faulty.shown}, which {faulty.access.function} reads, "
+                    f"{faulty.fault.what}.",
+                    consequence=faulty.fault.error,
+                    fix=fix(faulty),
+                    via=faulty.at.via,
                 )
 
     return check

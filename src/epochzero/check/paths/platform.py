@@ -271,9 +271,9 @@ class Platform:
             return None
         home = _HOME.match(path)
         if home and user.home and not beneath(path, user.home) and home[0] != user.home:
-            return f"{home[0]} is the home of another than {user.name or user.home}"
+            return f"{home[0]} is the home directory of a user other than {user.name or user.home}"
         if _SYSTEM_ONLY.match(path) or path.count("/") == 1:
-            return f"only the administrator may write in {posixpath.dirname(path)}"
+            return f"only the administrator can write to {posixpath.dirname(path)}"
         return None
 
     def _refused_in_container(self, path: str) -> str | None:
@@ -295,7 +295,7 @@ class Platform:
             above = posixpath.dirname(above)
         if os.access(above, os.W_OK):
             return None
-        return f"{self.shown(above)} may not be written by the user of this machine"
+        return f"{self.shown(above)} is not writable by the user of this machine"
 
     def ignored(self, path: str) -> bool:
         """Whether the job's .gitignore names the path, so that it may lie only on the target."""

@@ -80,7 +80,7 @@ def _weight(folder: str, name: str) -> tuple[str, FileFault | None]:
     if not os.path.exists(path):
         where = os.path.basename(folder)
         error = f"OSError: {where} does not appear to have a file named {name}"
-        return path, FileFault("incomplete", "is named in the index and not there", error)
+        return path, FileFault("incomplete", "is listed in the index but does not exist", error)
     return path, inspect(path, Reading(format_of(name, "torch")))
 
 

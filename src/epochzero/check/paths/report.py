@@ -1,4 +1,4 @@
-"""From a problem with a path to the finding of a rule."""
+"""Convert a problem with a path into the finding of a rule."""
 
 from __future__ import annotations
 
@@ -10,20 +10,25 @@ from epochzero.check.paths.world import Problem, World, world_of
 from epochzero.check.program.model import Program
 from epochzero.check.target.model import Target
 
-Told: TypeAlias = tuple[str, str, str]
+Texts: TypeAlias = tuple[str, str, str]
 """Message, consequence, fix."""
 
 
 def path_check(
-    rule: str, tell: Callable[[Problem, World], Told]
+    rule: str, describe: Callable[[Problem, World], Texts]
 ) -> Callable[[Program, Target], Iterator[Claim]]:
-    """The check of a rule about paths: its problems of the world, as its own words tell them."""
+    """Return the check of a rule about paths.
+
+    Args:
+        rule: id of the rule whose problems are reported.
+        describe: returns the texts of one problem.
+    """
 
     def check(program: Program, target: Target) -> Iterator[Claim]:
         world = world_of(program, target)
         for problem in world.problems:
             if problem.rule == rule:
-                message, consequence, fix = tell(problem, world)
+                message, consequence, fix = describe(problem, world)
                 at = problem.access.call.at
                 yield Claim(
                     severity=problem.severity,
@@ -38,11 +43,11 @@ def path_check(
     return check
 
 
-def where_looked(world: World, path: str) -> str:
-    """Where a path was looked for, for people."""
+def where_searched(world: World, path: str) -> str:
+    """Where a path was searched, as text for users."""
     platform = world.platform
     if platform.travels(path):
-        return "in the folder of the job"
+        return "in the job directory"
     return (
         "on this machine" if platform.target.here else f"on {platform.target.name or 'the target'}"
     )

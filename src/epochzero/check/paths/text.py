@@ -119,9 +119,9 @@ def _of_call(value: Instance) -> PathText | None:
         inner = path_text(arguments[0])
         return inner and PathText(inner.parts, inner.origin, inner.reason, home=True)
     if name.startswith(("builtins.str().", "os.environ", "os.getenv", "os.path.", "pathlib.")):
-        return PathText((None,), None, f"what {name.replace('()', '')} gives is not known")
+        return PathText((None,), None, f"the return value of {name.replace('()', '')} is unknown")
     if name.startswith(("argparse.", "click.", "omegaconf.", "hydra.", "yaml.", "json.")):
-        return PathText((None,), None, f"it comes from {name.partition('.')[0]}")
+        return PathText((None,), None, f"its value comes from {name.partition('.')[0]}")
     return None
 
 

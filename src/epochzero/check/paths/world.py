@@ -404,12 +404,12 @@ class World:
             return
         shown = text.known or (f"{text.beginning}..." if text.beginning else "a path")
         reason = (
-            "what is at this path on the target is not known"
+            "it is unknown whether this path exists on the target"
             if text.known
-            else text.reason or "the path is not known before the run"
+            else text.reason or "the path is determined at run time"
         )
         self.unknowns.append(
-            Unknown(f"whether {shown} is there for {access.function}", reason, at.place)
+            Unknown(f"whether {shown} exists for {access.function}", reason, at.place)
         )
 
     def _unseen_in(self, folder: str) -> Unknown:
@@ -418,11 +418,9 @@ class World:
         first = ", ".join(list(paths)[:_MOST_SHOWN])
         more = f" and {len(paths) - _MOST_SHOWN} more" if len(paths) > _MOST_SHOWN else ""
         return Unknown(
-            f"whether {first}{more} is there"
-            if len(paths) == 1
-            else f"whether {first}{more} are there",
-            f"what lies in {folder} of the target is not known; "
-            f"`epochzero target capture --list {folder}` notes it there",
+            f"whether {first}{more} exists" if len(paths) == 1 else f"whether {first}{more} exist",
+            f"the contents of {folder} on the target are unknown; `epochzero target capture "
+            f"--list {folder}` records them",
             next(iter(paths.values())).place,
         )
 

@@ -1,7 +1,7 @@
-"""What can go wrong: one file a rule, and the catalogue that loads them.
+"""The rules, one file each, and the catalogue that loads them.
 
-A module of this folder that has ``RULE`` is a rule; its file's name is the rule's id with ``_`` for
-``-``. A module without it helps others. Nothing else has to be touched to add a rule.
+A module of this package that has ``RULE`` is a rule; its id is the name of the file with ``-`` for
+``_``. Other modules are helpers. Adding a rule needs no other change.
 """
 
 from __future__ import annotations
@@ -34,11 +34,12 @@ __all__ = [
 ]
 
 DRY_RUN = tuple(name for name in others() if name.startswith("dry-run-"))
-"""Ids of what a dry run finds, which no rule reads from the source."""
+"""Ids of dry-run findings, which no rule reads from the source."""
 
 UNREAD = tuple(others())
-"""Ids of all that no rule reads from the source: of dry runs, of data and their profiles, and of
-suppressions."""
+"""Ids of all findings that no rule reads from the source: those of dry runs, of data and their
+profiles, and of suppressions.
+"""
 
 _TEXTS = ("title", "why", "fix", "source")
 
@@ -48,7 +49,7 @@ def builtin() -> tuple[Rule, ...]:
     """The rules of this package, by id.
 
     Raises:
-        CatalogError: one of them is wrong.
+        CatalogError: one of them is invalid.
     """
     return load(sys.modules[__name__])
 
@@ -57,7 +58,7 @@ def load(folder: ModuleType) -> tuple[Rule, ...]:
     """The rules among the modules of a package, by id.
 
     Raises:
-        CatalogError: a module cannot be imported, or its rule is wrong.
+        CatalogError: a module cannot be imported, or its rule is invalid.
     """
     rules = []
     for found in pkgutil.iter_modules(folder.__path__):
@@ -72,7 +73,7 @@ def load(folder: ModuleType) -> tuple[Rule, ...]:
 
 
 def _checked(rule: object, where: str) -> Rule:
-    """The rule, when it is one and complete."""
+    """The rule, if it is one and complete."""
     if not isinstance(rule, Rule):
         raise CatalogError(f"{where}: RULE is a {type(rule).__name__}, not a Rule")
     for problem in _problems(rule):
@@ -81,41 +82,41 @@ def _checked(rule: object, where: str) -> Rule:
 
 
 def _problems(rule: Rule) -> Iterable[str]:
-    """What is wrong with a rule."""
+    """The faults of a rule."""
     if rule.category not in taxonomy.categories():
-        yield f"category: {rule.category!r} is none of the taxonomy"
+        yield f"category: {rule.category!r} is not in the taxonomy"
     for name in _TEXTS:
         if not getattr(rule, name).strip():
             yield f"{name} is empty"
     if not rule.catches or not rule.leaves:
-        yield "it needs a case that it catches and one that it leaves alone"
+        yield "a rule needs at least one case in catches and one in leaves"
     for case in rule.catches:
         if case.line < 1 and case.path not in ("<command>", "<target>"):
-            yield "catches: a case does not say at which line the finding must be"
+            yield "catches: a case has no line for the expected finding"
     for case in (*rule.catches, *rule.leaves):
         if "-m" not in case.command and not case.files.keys() & set(case.command):
-            yield f"a case has no {case.command[-1]}, which is what is run"
+            yield f"a case runs {case.command[-1]}, which is not among its files"
 
 
 def find(name: str) -> Rule:
-    """The rule of this id.
+    """The rule with this id.
 
     Raises:
-        InputError: there is none; the message names one like it.
+        InputError: no rule has it; the message suggests a similar one.
     """
     rules = {rule.id: rule for rule in builtin()}
     if name not in rules:
         near = get_close_matches(name, rules, n=1)
         hint = f"did you mean {near[0]}?" if near else "`epochzero check --rules` lists them"
-        raise InputError(f"no rule is called {name!r}; {hint}")
+        raise InputError(f"no rule has the id {name!r}; {hint}")
     return rules[name]
 
 
 def choose(select: Iterable[str] = (), ignore: Iterable[str] = ()) -> tuple[Rule, ...]:
-    """The rules that are asked: those of ``select``, all when it is empty, without ``ignore``.
+    """The selected rules: those of ``select``, or all if it is empty, without ``ignore``.
 
     Raises:
-        InputError: one of the names is no rule's and none of `UNREAD`.
+        InputError: a name is neither a rule nor one of `UNREAD`.
     """
     wanted = {name if name in UNREAD else find(name).id for name in select}
     unwanted = {name if name in UNREAD else find(name).id for name in ignore}

@@ -1,4 +1,4 @@
-"""Names and keywords that the target's version of a library has, and a later one will not."""
+"""The job uses names and keywords that a later version of a library removes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def _check(program: Program, target: Target) -> Claims:
         change = use.change
         have = installed(target, change.distribution)
         if have and _is_announced(change, have) and not reach.is_versioned(use.at):
-            said = f"{change.keyword}= of {change.name}" if change.keyword else change.name
-            until = f" and gone in {change.removed}" if change.removed else ""
+            changed = f"{change.keyword}= of {change.name}" if change.keyword else change.name
+            until = f" and removed in {change.removed}" if change.removed else ""
             yield claim_at(
                 use.at,
                 severity="warning",
-                message=f"{said} is deprecated since {change.distribution} {change.deprecated}"
+                message=f"{changed} is deprecated since {change.distribution} {change.deprecated}"
                 f"{until}; the target has {have}.",
                 consequence="A warning now, and a failure after an update of the image",
                 fix=f"Use {change.instead}.",
@@ -66,14 +66,14 @@ _TRAPEZOIDS = (
     "try:\n    from numpy import trapezoid\n    NEW = True\nexcept ImportError:\n    NEW = False\n"
     "import numpy as np\nif not NEW:\n    trapezoid = np.trapz\n",
 )
-"""Code for several versions, in the manners in which it is written."""
+"""The ways to write code that supports several versions."""
 
 RULE = Rule(
-    title="A name or keyword that a later version of a library no longer has",
+    title="The job uses a name or keyword that a later version of a library removes",
     category="framework_api_misuse",
-    why="It still works on the target. The next image of the platform may have the version that "
-    "removes it, and then the same job fails.",
-    fix="Use what replaces it.",
+    why="The call still works on the target. The next image of the platform may contain the "
+    "version that removes it, and then the same job fails.",
+    fix="Use the replacement.",
     source="Zhang et al., ICSE 2020, section 5.3, finding 7; release notes named in api_changes.toml",
     check=_check,
     catches=(

@@ -1,4 +1,4 @@
-"""Names that the target's version of a library does not have."""
+"""The job uses names that the target's version of a library does not have."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from epochzero.check.rules.base import (
 def _check(program: Program, target: Target) -> Claims:
     reach = Reach.of(program)
     gone = [use.at.place for use in uses(program) if is_gone(use.change, target)]
-    told = {(place.path, place.line) for place in gone}
+    reported = {(place.path, place.line) for place in gone}
     for name, at, error in _names(program):
         line = (at.place.path, at.place.line)
         is_import = error is not AttributeError
         handled = guarded(at, error)
-        if line in told or handled:
+        if line in reported or handled:
             continue
         there, _, beside = member(target, name)
         if there is not False or reach.is_versioned(at):
             continue
-        told.add(line)
+        reported.add(line)
         yield claim_at(
             at,
             category="library_not_found" if is_import else RULE.category,
@@ -59,11 +59,13 @@ def _fix(target: Target, name: str, beside: Sequence[str]) -> str:
     if other := elsewhere(target, name):
         return other
     near = get_close_matches(name.rpartition(".")[2], beside, n=3)
-    return f"Near names there: {', '.join(near)}." if near else "See the library's release notes."
+    return (
+        f"Similar names there: {', '.join(near)}." if near else "See the library's release notes."
+    )
 
 
 def _names(program: Program) -> Iterator[tuple[str, Situation, type[Exception]]]:
-    """The dotted names of libraries that the job uses, and what one that is missing raises."""
+    """The dotted names of libraries that the job uses, and the error if one is missing."""
     seen: set[tuple[str, SourceLocation]] = set()
     for event in program.events:
         for name, error in () if isinstance(event, Failed) else _of(event):
@@ -85,7 +87,7 @@ def _of(event: Imported | Called | Looked) -> Iterator[tuple[str, type[Exception
     elif "()" not in event.name:
         yield event.name, AttributeError
     elif event.name.count("()") == 1 and not event.name.endswith("()"):
-        # A method of an object that a class made: `torch.nn.Linear().froward`.
+        # A method of an instance: `torch.nn.Linear().froward`.
         name = class_of(event.name)
         if name and name.count(".") > 1 and not name.endswith("__call__"):
             yield name, AttributeError
@@ -104,10 +106,10 @@ _OLD = '[distributions]\ntorch = "2.1.2"\n'
 _OPEN = '[api.mylib]\nload = "(path)"\n"*" = false\n'
 
 RULE = Rule(
-    title="A library on the target does not have a name that the job uses",
+    title="The job uses a name that the target's version of a library does not have",
     category="attribute_not_found",
-    why="The job was written for another version of the library, or the name is misspelt. It fails when "
-    "the line runs.",
+    why="The job was written for another version of the library, or the name is misspelt. The "
+    "job fails when the line runs.",
     fix="Use a name that the target's version has.",
     source="Zhang et al., ICSE 2020, section 5.3, finding 7: frameworks evolve rapidly",
     check=_check,

@@ -1,4 +1,4 @@
-"""Names and keywords that the target's version of a library no longer has."""
+"""The job uses names and keywords that the target's version of a library has removed."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ def _check(program: Program, target: Target) -> Claims:
         is_asked = _is_handled(use) or reach.is_versioned(use.at)
         if is_gone(change, target) and not is_asked:
             if use.kind == "import":
-                fails.add(change)  # What comes after it is not reached.
-            said = f"{change.keyword}= of {change.name}" if change.keyword else change.name
+                fails.add(change)  # Code after this event is not reached.
+            changed = f"{change.keyword}= of {change.name}" if change.keyword else change.name
             yield claim_at(
                 at_keyword(program, use.at, change.keyword) if change.keyword else use.at,
                 category=_CATEGORIES[use.kind],
                 severity=reach.severity(use.at),
-                message=f"{said} is gone since {change.distribution} {change.removed}; "
+                message=f"{changed} was removed in {change.distribution} {change.removed}; "
                 f"the target has {installed(target, change.distribution)}.",
                 consequence=_consequence(use),
                 fix=f"Use {change.instead}, or pin {change.distribution}<{change.removed}.",
@@ -54,11 +54,11 @@ def _is_handled(use: Use) -> bool:
 def _consequence(use: Use) -> str:
     within, _, last = use.change.name.rpartition(".")
     if use.kind == "import":
-        return f"ImportError: {use.change.name} is not there"
+        return f"ImportError: cannot import name {use.change.name!r}"
     if use.kind == "keyword":
         return f"TypeError: {last}() got an unexpected keyword argument '{use.change.keyword}'"
     if use.kind == "override":
-        return f"{last} is refused or never called"
+        return f"{last} is rejected or never called"
     return f"AttributeError: {within} has no attribute '{last}'"
 
 
@@ -96,11 +96,12 @@ _SKLEARN = (
 _FLOAT = "import numpy as np\nprint(np.float64 if not hasattr(np, 'float_') else np.float_)\n"
 
 RULE = Rule(
-    title="A name or keyword that the target's version of a library no longer has",
+    title="The job uses a name or keyword that the target's version of a library has removed",
     category="attribute_not_found",
-    why="Frameworks change quickly, and the image of the platform seldom has the versions of the "
-    "laptop. The call fails when it is reached, which for evaluation code is after the training.",
-    fix="Use what replaced it, or pin the version that the job was written for.",
+    why="Frameworks change quickly, and the platform's image rarely has the versions of the "
+    "author's machine. The call fails when it is reached; evaluation code is reached after "
+    "the training.",
+    fix="Use the replacement, or pin the version that the job was written for.",
     source="Zhang et al., ICSE 2020, section 5.3, finding 7; release notes named in api_changes.toml",
     check=_check,
     catches=(

@@ -1,4 +1,4 @@
-"""Arguments that the target's version of a library does not take."""
+"""The job passes arguments that the target's version of a library does not accept."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from epochzero.check.target.model import Signature
 def _check(program: Program, target: Target) -> Claims:
     reach = Reach.of(program)
     gone = [use.at.place for use in uses(program) if is_gone(use.change, target)]
-    told = {(place.path, place.line) for place in gone}
+    reported = {(place.path, place.line) for place in gone}
     for call in program.calls:
         name = class_of(call.name) if "()" in call.name else call.name
         line = (call.at.place.path, call.at.place.line)
-        if not name or name.endswith("__call__") or line in told:
+        if not name or name.endswith("__call__") or line in reported:
             continue
-        # An own class's `super().__init__` is called with the library's name, and its own object.
+        # `super().__init__` of the job's class is called under the library's name, with its own object.
         _, signature, _ = member(target, name)
         if signature is None or name.endswith("__init__"):
             continue
@@ -39,7 +39,7 @@ def _check(program: Program, target: Target) -> Claims:
         given = (len(call.arguments), tuple(keywords), call.complete)
         wrong = misfit(signature, *given)
         if wrong and not guarded(call.at, TypeError) and not reach.is_versioned(call.at):
-            told.add(line)
+            reported.add(line)
             unknown = _unknown(wrong)
             yield claim_at(
                 at_keyword(program, call.at, unknown) if unknown else call.at,
@@ -54,7 +54,7 @@ def _check(program: Program, target: Target) -> Claims:
 
 
 def _unknown(wrong: str) -> str:
-    """The keyword that is not taken; empty when something else is wrong."""
+    """The unexpected keyword; empty if the error is another one."""
     return wrong.partition("unexpected keyword argument '")[2].rstrip("'")
 
 
@@ -67,7 +67,7 @@ _OF_NUMPY = {
     "x1": "input",
     "x2": "other",
 }
-"""NumPy's names of parameters, which PyTorch's compiled functions take too (python_arg_parser.cpp)."""
+"""NumPy's parameter names, which PyTorch's compiled functions also accept (python_arg_parser.cpp)."""
 
 
 def _is_compiled(name: str) -> bool:
@@ -92,7 +92,7 @@ def _takes(given: tuple[int, tuple[str, ...], bool], signature: Signature) -> bo
 
 def _takes_instead(signature: Signature) -> str:
     names = list(dict.fromkeys([*signature.positional, *signature.keywords]))
-    return f"It takes: {', '.join(names)}." if names else "It takes nothing."
+    return f"It accepts: {', '.join(names)}." if names else "It accepts no arguments."
 
 
 _OLD = '[distributions]\ntorch = "1.13.1"\n'
@@ -111,13 +111,14 @@ _FILTERED = (
     "chosen = dict(GIVEN)\nfor key in GIVEN:\n    if key not in known:\n        del chosen[key]\n",
     "chosen = {}\nfor key in GIVEN:\n    if key in known:\n        chosen.update({key: GIVEN[key]})\n",
 )
-"""Arguments of which only those are given that the library takes."""
+"""Arguments, limited to those that the library accepts."""
 
 RULE = Rule(
-    title="A library on the target does not take the arguments that the job gives",
+    title="The job passes arguments that the target's version of a library does not accept",
     category="framework_api_misuse",
-    why="Parameters are renamed and removed between versions. The call fails when it is reached.",
-    fix="Give what the target's version takes.",
+    why="Libraries rename and remove parameters between versions. The call fails when it is "
+    "reached.",
+    fix="Pass the arguments that the target's version accepts.",
     source="Zhang et al., ICSE 2020, section 3.2, Framework API Misuse: softmax() got an unexpected keyword "
     "argument 'axis'",
     check=_check,

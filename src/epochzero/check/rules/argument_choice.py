@@ -1,4 +1,4 @@
-"""A value that is none of an option's choices."""
+"""A value is not one of the choices of its option."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ args = parser.parse_args()
 
 
 def _check(program: Program, target: Target) -> Claims:
-    return argument_claims(program, {"choice"}, "Give {option} one of its choices.")
+    return argument_claims(program, {"choice"}, "Set {option} to one of its choices.")
 
 
 RULE = Rule(
-    title="A value is none of the choices of its option",
+    title="A value is not one of the choices of its option",
     category="illegal_argument",
-    why="The names of models, optimizers and modes are spelt differently in the launch script and in the code, or a choice was taken away; the parser ends the job when it starts.",
-    fix="Give one of the choices, or add the value to them.",
+    why="The launch script and the code spell the names of models, optimizers and modes "
+    "differently, or a choice was removed. The parser ends the job at startup.",
+    fix="Use one of the choices, or add the value to them.",
     source="Zhang et al., ICSE 2020, section 3.3: about half of the illegal arguments are passed to "
     "Python code by the launching script",
     check=_check,

@@ -1,4 +1,4 @@
-"""Calls of the job's own functions and classes with arguments that do not fit."""
+"""A call passes arguments that the job's own function or class does not accept."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from epochzero.check.target.model import Signature
 
 def _check(program: Program, target: Target) -> Claims:
     reach = Reach.of(program)
-    told: set[tuple[str, int]] = set()
+    reported: set[tuple[str, int]] = set()
     for module in program.modules.values():
         code = code_of(module)
         for call, name, signature in _calls(program, module, code):
             wrong = misfit(signature, *given(call))
             at = reach.at(module, call) if wrong else None
             if at is not None and not guarded(at, TypeError):
-                told.add((at.place.path, at.place.line))
+                reported.add((at.place.path, at.place.line))
                 yield claim_at(
                     at,
                     severity=reach.severity(at),
@@ -48,23 +48,25 @@ def _check(program: Program, target: Target) -> Claims:
                     consequence=f"TypeError: {name}() {wrong}",
                     fix=_fix(name, signature),
                 )
-    for failed in failures(program, "arguments", told=told):
+    for failed in failures(program, "arguments", reported=reported):
         yield claim_failure(
             failed,
             message=f"{failed.message}.",
-            fix="Give the call what the function takes.",
+            fix="Pass the arguments that the function accepts.",
         )
 
 
 def _fix(name: str, signature: Signature) -> str:
     names = ", ".join(dict.fromkeys([*signature.positional, *signature.keywords]))
-    return f"Give {name} what it takes: {names}." if names else f"Give {name} nothing."
+    return (
+        f"Pass the parameters of {name}: {names}." if names else f"Call {name} without arguments."
+    )
 
 
 def _calls(
     program: Program, module: Module, code: Code
 ) -> Iterator[tuple[ast.Call, str, Signature]]:
-    """The calls of which it is known what they call."""
+    """The calls whose target is known."""
     for call in code.of(ast.Call):
         own = resolve(program, module, call.func)
         if own is not None:
@@ -87,7 +89,7 @@ def _of_self(program: Program, module: Module, code: Code, call: ast.Call) -> Si
     func = call.func
     if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
         return None
-    # Several classes may define it, or another one may be stored under its name.
+    # Several classes may define it, or another object may be stored under its name.
     if method_counts(program)[func.attr] != 1 or func.attr in stored_attributes(program):
         return None
     cls, function = code.class_around(call), code.function(call)
@@ -122,11 +124,11 @@ _DATA = (
 )
 
 RULE = Rule(
-    title="A function or class of the job is called with arguments that do not fit",
+    title="A call passes arguments that the job's own function or class does not accept",
     category="illegal_argument",
-    why="Python looks at arguments when the call is made, not before: a call in the evaluation fails "
-    "after the training.",
-    fix="Give the call what the function takes.",
+    why="Python checks arguments when the call runs: a wrong call in the evaluation fails after "
+    "the training.",
+    fix="Pass the arguments that the function accepts.",
     source="Zhang et al., ICSE 2020, Table 1, Illegal Argument; section 5.5, common programming errors",
     check=_check,
     catches=(

@@ -1,4 +1,4 @@
-"""An argument that the program's parser demands is not given."""
+"""The command line lacks an argument that the program's parser requires."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ args = parser.parse_args()
 
 
 def _check(program: Program, target: Target) -> Claims:
-    return argument_claims(program, {"missing"}, "Give {option}.")
+    return argument_claims(program, {"missing"}, "Pass {option}.")
 
 
 RULE = Rule(
-    title="An argument that the program demands is not given",
+    title="A required argument is missing",
     category="illegal_argument",
-    why="A required option or the value of an option is missing, often because a variable of the launch script is empty; the parser ends the job when it starts.",
-    fix="Give the argument, or a default in the parser.",
+    why="A required option or its value is missing, often because a variable of the launch "
+    "script is empty. The parser ends the job at startup.",
+    fix="Pass the argument, or define a default in the parser.",
     source="Zhang et al., ICSE 2020, section 3.3: about half of the illegal arguments are passed to "
     "Python code by the launching script",
     check=_check,

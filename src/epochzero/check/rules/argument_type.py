@@ -1,4 +1,4 @@
-"""A value that its option cannot convert, or converts to something else than is meant."""
+"""An option cannot convert its value, or converts it to something unintended."""
 
 from __future__ import annotations
 
@@ -23,15 +23,19 @@ def _check(program: Program, target: Target) -> Claims:
     return argument_claims(
         program,
         {"type"},
-        "Give {option} a value of its type instead of {value}; for truth values use an action such as store_true.",
+        "Set {option} to a value of its type instead of {value}. For truth values use an "
+        "action such as store_true.",
     )
 
 
 RULE = Rule(
-    title="A value is not of the type that its option takes",
+    title="A value does not have the type of its option",
     category="illegal_argument",
-    why="A number with a unit, a float for an int, an empty variable: the parser ends the job when it starts. With type=bool every text is true, also False, and the job goes on with the wrong setting.",
-    fix="Give a value of the option's type; define truth values with action='store_true' or BooleanOptionalAction.",
+    why="The value is a number with a unit, a float where an int is expected, or an empty "
+    "variable: the parser ends the job at startup. With type=bool every non-empty text is "
+    "true, including False, and the job continues with the wrong setting.",
+    fix="Pass a value of the option's type. Define truth values with action='store_true' or "
+    "BooleanOptionalAction.",
     source="Zhang et al., ICSE 2020, section 3.3: about half of the illegal arguments are passed to "
     "Python code by the launching script",
     check=_check,

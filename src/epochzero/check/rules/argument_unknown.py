@@ -1,4 +1,4 @@
-"""An argument that the program's parser does not know."""
+"""The command line has an argument that the program's parser does not define."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _check(program: Program, target: Target) -> Claims:
     return argument_claims(
         program,
         {"unknown", "ambiguous"},
-        "Leave {option} out, or define it in the parser.",
+        "Remove {option}, or define it in the parser.",
     )
 
 
@@ -34,10 +34,11 @@ _LIGHTNING = {
 }
 
 RULE = Rule(
-    title="The command line has an argument that the program does not know",
+    title="The command line has an argument that the program does not define",
     category="illegal_argument",
-    why="Options are renamed in the code and not in the launch script, or belong to another version of the program; the parser ends the job when it starts, after the wait in the queue.",
-    fix="Write the option as the parser defines it, or leave it out.",
+    why="An option was renamed in the code but not in the launch script, or belongs to another "
+    "version of the program. The parser ends the job at startup, after the wait in the queue.",
+    fix="Write the option as the parser defines it, or remove it.",
     source="Zhang et al., ICSE 2020, section 3.3: about half of the illegal arguments are passed to "
     "Python code by the launching script",
     check=_check,

@@ -1,4 +1,4 @@
-"""Arguments that the program's own checks refuse together."""
+"""The program's own checks reject a combination of arguments."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ _ENDINGS = frozenset({"sys.exit", "builtins.exit", "builtins.quit", "os._exit", 
 
 
 class _UnknownError(Exception):
-    """An expression of which not all is known."""
+    """An expression that is not fully known."""
 
 
 class _LeftError(Exception):
-    """The walk may have been left: what follows may not be reached."""
+    """The traversal may have left the function: what follows may not be reached."""
 
 
 def _check(program: Program, target: Target) -> Claims:
-    yield from argument_claims(program, {"conflict"}, "Leave one of them out.")
+    yield from argument_claims(program, {"conflict"}, "Remove one of them.")
     # The parser would have ended the job before.
     if any(problem.fatal for parsed in program.parsed for problem in parsed.problems):
         return
@@ -52,29 +52,29 @@ def _check(program: Program, target: Target) -> Claims:
     yield from _asserted(program, {one.place.line for one in walk.found})
 
 
-def _asserted(program: Program, told: set[int]) -> Iterator[Claim]:
-    """Assertions that are known to fail, on values that are known from wherever they come."""
+def _asserted(program: Program, reported: set[int]) -> Iterator[Claim]:
+    """Assertions that are known to fail, on values known from any source."""
     for call in program.calls:
         if call.name in _ENDINGS and not call.at.certain:
-            return  # The program may have ended before.
+            return  # The program may have ended earlier.
         failed = call.name == "builtins.AssertionError" and "assert" in call.at.place.code
-        if not failed or not call.at.certain or call.at.place.line in told:
+        if not failed or not call.at.certain or call.at.place.line in reported:
             continue
         if not guarded(call.at, AssertionError):
             yield claim_at(
                 call.at,
-                message=f"The program demands what does not hold: {call.at.place.code}",
+                message=f"The program requires a condition that is false: {call.at.place.code}",
                 consequence="AssertionError",
-                fix="Give arguments or a configuration for which it holds.",
+                fix="Pass arguments or a configuration that meet the condition.",
             )
 
 
 def _options(program: Program) -> dict[str, object]:
-    """The options that are known and that the program nowhere changes."""
+    """The options that are known and that the program never changes."""
     changed: set[str] = set()
     for module in program.modules.values():
         code = code_of(module)
-        # Options may be changed under names that are not written.
+        # Options may be changed under names that are not in the source.
         if code.names & {"setattr", "vars", "delattr"}:
             return {}
         if code.attributes & {"__dict__", "set_defaults"}:
@@ -88,7 +88,7 @@ def _options(program: Program) -> dict[str, object]:
 
 
 def _namespaces(tree: ast.AST) -> frozenset[str]:
-    """The names that hold the parsed arguments, and never anything else."""
+    """The names that always hold the parsed arguments."""
     parsed: set[str] = set()
     others: set[str] = set()
     for node in ast.walk(tree):
@@ -119,14 +119,14 @@ def _parsers(tree: ast.AST) -> frozenset[str]:
 
 
 def _option_of(node: ast.AST, names: frozenset[str]) -> str:
-    """``lr`` for ``args.lr``; empty for anything else."""
+    """``lr`` for ``args.lr``; empty for any other expression."""
     known = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
     return node.attr if known and node.value.id in names else ""  # type: ignore[attr-defined]
 
 
 @dataclass
 class _Walk:
-    """From the entry through what surely runs, with the conditions that are known."""
+    """Follow what certainly runs from the entry point, with the conditions that are known."""
 
     program: Program
     options: Mapping[str, object]
@@ -135,7 +135,7 @@ class _Walk:
     def block(
         self, module: Module, body: Sequence[ast.stmt], names: frozenset[str], depth: int
     ) -> None:
-        """Statements in their order; `_LeftError` where what follows may not be reached."""
+        """Statements in order; `_LeftError` where what follows may not be reached."""
         for statement in body:
             if isinstance(statement, ast.Assert):
                 self._refused(module, statement.test, statement, names, holds=False)
@@ -166,7 +166,7 @@ class _Walk:
     def _calls(
         self, module: Module, statement: ast.stmt, names: frozenset[str], depth: int
     ) -> None:
-        """Into the functions of the same module that a statement calls by their names."""
+        """Follow the functions of the same module that a statement calls by name."""
         value = getattr(statement, "value", None)
         if not isinstance(value, ast.Call) or not isinstance(value.func, ast.Name):
             return
@@ -189,7 +189,7 @@ class _Walk:
         try:
             self.block(module, function.body, frozenset(inside), depth + 1)
         except _LeftError:
-            # A return leaves the function only.
+            # A return leaves only the function.
             if self.found or _exits(function):
                 raise
 
@@ -201,7 +201,7 @@ class _Walk:
         names: frozenset[str],
         holds: bool,
     ) -> None:
-        """A finding when the condition is known to be the refused one, and is about arguments."""
+        """A finding if the condition is known to be the rejected one and concerns arguments."""
         used = sorted(set(self._used(test, names)))
         try:
             if not used or bool(self._value(test, names)) is not holds:
@@ -218,7 +218,7 @@ class _Walk:
                 place=place,
                 message=f"The program {refuses} {ast.unparse(test)}, and {given}.",
                 consequence="AssertionError" if not holds else _end(statement),
-                fix="Give arguments that go together: " + ", ".join(used) + ".",
+                fix="Pass arguments that are compatible: " + ", ".join(used) + ".",
             )
         )
 
@@ -230,10 +230,10 @@ class _Walk:
     # -- Conditions ------------------------------------------------------------------------------
 
     def _value(self, node: ast.expr, names: frozenset[str]) -> object:
-        """What an expression comes to.
+        """The value of an expression.
 
         Raises:
-            _UnknownError: not all of it is known.
+            _UnknownError: it is not fully known.
         """
         try:
             return self._known(node, names)
@@ -298,12 +298,12 @@ def _leaves(statement: ast.AST) -> bool:
 
 
 def _exits(function: ast.FunctionDef) -> bool:
-    """Whether a function may end the program, not itself only."""
+    """Whether a function may end the program, not only itself."""
     return any(isinstance(node, ast.Raise) or _is_exit(node) for node in ast.walk(function))
 
 
 def _refuses(body: Sequence[ast.stmt], module: Module) -> bool:
-    """Whether a block surely ends the program: ``raise``, ``parser.error``."""
+    """Whether a block certainly ends the program: ``raise``, ``parser.error``."""
     last = body[-1]
     if any(_leaves(statement) for statement in body[:-1]):
         return False
@@ -320,7 +320,7 @@ def _refuses(body: Sequence[ast.stmt], module: Module) -> bool:
 
 
 def _end(statement: ast.stmt) -> str:
-    """What the job ends with: the exception, where its message is written there."""
+    """How the job ends: the exception, if its message is written there."""
     last = statement.body[-1] if isinstance(statement, ast.If) else statement
     raised = last.exc if isinstance(last, ast.Raise) else None
     if isinstance(raised, ast.Call) and len(raised.args) == 1:
@@ -340,11 +340,11 @@ _CHECKS = (
 )
 
 RULE = Rule(
-    title="The program refuses these arguments together",
+    title="The program rejects this combination of arguments",
     category="illegal_argument",
-    why="Programs check what belongs together when they have started; with known arguments the "
-    "check's answer is known before.",
-    fix="Give arguments that go together.",
+    why="Programs check combinations of arguments after startup. If the arguments are known, so "
+    "is the result of the check.",
+    fix="Pass arguments that are compatible.",
     source="Zhang et al., ICSE 2020, section 3.3: Illegal Argument",
     check=_check,
     catches=(

@@ -1,4 +1,4 @@
-"""Arguments that a function of a library refuses, alone or together, whatever the version."""
+"""A library function rejects arguments, alone or in combination, in every version."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _EXCEPTIONS: Mapping[str, type[BaseException]] = {
 
 @dataclass(frozen=True, slots=True)
 class _Refusal:
-    """What is refused, by a condition over the parameters, and what is said then."""
+    """A rejected combination: a condition over the parameters, and the error it causes."""
 
     when: str
     error: str
@@ -46,7 +46,7 @@ class _Refusal:
 
 @dataclass(frozen=True, slots=True)
 class _Callable:
-    """A function or class: its parameters in their order with the defaults that are known."""
+    """A function or class: its parameters in order, with the known defaults."""
 
     parameters: tuple[str, ...]
     defaults: Mapping[str, object]
@@ -54,13 +54,13 @@ class _Callable:
 
 
 class _Thing:
-    """A value of which only that it is an object, not None, is known: it is equal to nothing."""
+    """A value known only to be an object other than None: it is equal to nothing."""
 
     def __bool__(self) -> bool:
-        raise TypeError("its truth is not known")
+        raise TypeError("its truth value is unknown")
 
     def __eq__(self, other: object) -> bool:
-        raise TypeError("its value is not known")
+        raise TypeError("its value is unknown")
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -104,7 +104,7 @@ def _check(program: Program, target: Target) -> Claims:
                     call.at,
                     category=refusal.category,
                     severity=reach.severity(call.at),
-                    message=f"{call.name} refuses its arguments: {_said(refusal.when, values)}.",
+                    message=f"{call.name} rejects its arguments: {_described(refusal.when, values)}.",
                     consequence=refusal.error,
                     fix=refusal.fix,
                 )
@@ -112,7 +112,7 @@ def _check(program: Program, target: Target) -> Claims:
 
 
 def _values(call: Called, known: _Callable) -> dict[str, object]:
-    """The arguments that are known, by parameter; of those not given the defaults."""
+    """The known arguments by parameter; defaults for those that are not passed."""
     positional = [name for name in known.parameters if not name.startswith("*")]
     given = dict(zip(positional, call.arguments, strict=False)) | dict(call.keywords)
     values = dict(known.defaults) if call.complete else {}
@@ -124,7 +124,7 @@ def _values(call: Called, known: _Callable) -> dict[str, object]:
 
 
 def _plain(value: Value) -> tuple[object] | None:
-    """The value itself, `_THING` for an object that surely is not None; None when not known."""
+    """The value itself, `_THING` for an object that is certainly not None; None if unknown."""
     match value:
         case Constant(inner):
             return (inner,)
@@ -140,11 +140,11 @@ def _plain(value: Value) -> tuple[object] | None:
     return None
 
 
-def _said(condition: str, values: Mapping[str, object]) -> str:
-    """The values that a condition speaks of: ``embed_dim = 500 and num_heads = 8``."""
+def _described(condition: str, values: Mapping[str, object]) -> str:
+    """The values that a condition refers to: ``embed_dim = 500 and num_heads = 8``."""
     names = {node.id for node in ast.walk(ast.parse(condition)) if isinstance(node, ast.Name)}
     shown = [
-        f"{name} is given" if isinstance(value, _Thing) else f"{name} = {value!r}"
+        f"{name} is set" if isinstance(value, _Thing) else f"{name} = {value!r}"
         for name, value in values.items()
         if name in names
     ]
@@ -155,12 +155,13 @@ _LOADER = "from torch.utils.data import DataLoader\n\nDataLoader([1, 2], {})\n"
 _ATTENTION = "import torch\n\ntorch.nn.MultiheadAttention({})\n"
 
 RULE = Rule(
-    title="A library refuses these arguments",
+    title="A library rejects these arguments",
     category="illegal_argument",
-    why="Libraries check some of their arguments when they are called. Values that are computed from "
-    "options, or that depend on one another, are wrong only for some options: a batch size that was "
-    "halved to zero, heads that do not divide the width, no workers on another machine.",
-    fix="Give arguments that go together; change the option, or how the value is computed.",
+    why="Libraries check some of their arguments when they are called. Values that are computed "
+    "from options, or that depend on each other, are wrong only for some options: a batch "
+    "size halved to zero, a number of heads that does not divide the width, no workers on "
+    "another machine.",
+    fix="Pass arguments that are compatible. Change the option, or the way the value is computed.",
     source="Zhang et al., ICSE 2020, section 3.3: Illegal Argument; the libraries' own checks, named "
     "in arguments_refused.toml",
     check=_check,

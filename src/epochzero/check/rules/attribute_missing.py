@@ -1,4 +1,4 @@
-"""Attributes and names that the job's own classes and modules lack."""
+"""The job uses attributes and names that its own classes and modules lack."""
 
 from __future__ import annotations
 
@@ -139,18 +139,18 @@ _RENAMED = {
     ("list", "add"): "append",
     ("list", "push"): "append",
     ("set", "append"): "add",
-    ("str", "decode"): "the text itself: it is decoded",
+    ("str", "decode"): "the text itself: it is already decoded",
 }
-"""What another name stands for, of Python 2 and of other languages."""
+"""What to write in place of a name of Python 2 or of another language."""
 _NAMESPACE = "Namespace"
-"""What argparse gives: it has the options that are defined, and nothing else."""
+"""Objects that argparse returns: they have the defined options and no other attributes."""
 _PLAIN = frozenset({"object", "torch.nn.Module", "torch.nn.modules.Module"})
 
 
 def _check(program: Program, target: Target) -> Claims:
     reach = Reach.of(program)
     stored = _stored(program)
-    told: set[tuple[str, int, str]] = set()
+    reported: set[tuple[str, int, str]] = set()
     for module in program.modules.values():
         code = code_of(module)
         found = [*_of_imports(program, module, code)]
@@ -161,7 +161,7 @@ def _check(program: Program, target: Target) -> Claims:
             is_import = isinstance(node, ast.ImportFrom)
             if at is None or guarded(at, ImportError if is_import else AttributeError):
                 continue
-            told.add((at.place.path, at.place.line, name))
+            reported.add((at.place.path, at.place.line, name))
             near = get_close_matches(name, others, n=1)
             yield claim_at(
                 at,
@@ -174,8 +174,8 @@ def _check(program: Program, target: Target) -> Claims:
             )
     for look, owner in _of_objects(program, stored or frozenset()) if stored is not None else ():
         where = (look.at.place.path, look.at.place.line, look.name)
-        if where not in told and not guarded(look.at, AttributeError):
-            told.add(where)
+        if where not in reported and not guarded(look.at, AttributeError):
+            reported.add(where)
             known = program.options if owner == _NAMESPACE else stored or ()
             near = get_close_matches(look.name, known, n=1)
             yield claim_at(
@@ -183,7 +183,7 @@ def _check(program: Program, target: Target) -> Claims:
                 severity=reach.severity(look.at),
                 message=f"{owner} has no {look.name}.",
                 consequence=f"AttributeError: '{owner}' object has no attribute '{look.name}'",
-                fix=f"The model that it holds has it: write .module.{look.name}."
+                fix=f"The wrapped model has it: write .module.{look.name}."
                 if owner in _WRAPPERS.values()
                 else f"Did you mean {near[0]}?"
                 if near
@@ -191,30 +191,30 @@ def _check(program: Program, target: Target) -> Claims:
             )
     for failed in failures(program, "attribute"):
         name = failed.message.rsplit("'", 2)[1]
-        if (failed.at.place.path, failed.at.place.line, name) not in told:
+        if (failed.at.place.path, failed.at.place.line, name) not in reported:
             yield claim_failure(
                 failed,
-                message=f"There is no {name}: {failed.message}.",
+                message=f"{name} does not exist: {failed.message}.",
                 fix=_instead(failed.message, name),
             )
 
 
 def _instead(message: str, name: str) -> str:
-    """What to write in place of a name that is not there."""
+    """What to write in place of a missing name."""
     owner = message.split("'")[1]
     if "module" in message and owner in sys.stdlib_module_names:
-        return f"{owner} of the job hides the module of Python that has this name: rename it."
+        return f"The job's {owner} hides the Python module of the same name: rename it."
     if "partially" in message:
-        return "The modules import each other: import it in the function that uses it."
+        return "The modules import each other: move the import into the function that uses it."
     known = dir(getattr(builtins, owner, None)) if hasattr(builtins, owner) else []
     near = _RENAMED.get((owner, name)) or next(iter(get_close_matches(name, known, n=1)), "")
     return f"Did you mean {near}?" if near else f"Define {name}, or correct its name."
 
 
 def _of_objects(program: Program, stored: frozenset[str]) -> Iterator[tuple[Looked, str]]:
-    """Attributes of objects that are known not to be there, and the class of the object.
+    """Attributes that objects are known to lack, with the class of the object.
 
-    A wrapper for several processes has the methods of modules, not what the model in it has.
+    A wrapper for several processes has the methods of modules, but not those of the wrapped model.
     """
     asked = _asked(program)
     for look in program.lookups:
@@ -230,7 +230,7 @@ def _of_objects(program: Program, stored: frozenset[str]) -> Iterator[tuple[Look
 
 
 def _is_of_inner(program: Program, look: Looked) -> bool:
-    """Whether the attribute is not the wrapper's, nor of any module, and nothing sets it."""
+    """Whether neither the wrapper nor any module has the attribute, and nothing sets it."""
     assert isinstance(look.on, Instance)
     first = look.on.arguments[0] if look.on.arguments else look.on.keywords.get("module")
     is_set = any(
@@ -241,7 +241,7 @@ def _is_of_inner(program: Program, look: Looked) -> bool:
 
 
 def _asked(program: Program) -> frozenset[str]:
-    """The names that the job asks for before it uses them: ``hasattr(model, "name")``."""
+    """The names that the job checks before it uses them: ``hasattr(model, "name")``."""
     return frozenset(
         call.arguments[1].value
         for call in program.calls
@@ -253,9 +253,9 @@ def _asked(program: Program) -> frozenset[str]:
 
 
 def _stored(program: Program) -> frozenset[str] | None:
-    """All names that anything in the job gives a value after a dot or in a class.
+    """All names that the job assigns after a dot or in a class.
 
-    None when names may be made while it runs.
+    None if the job may create names at run time.
     """
     found: set[str] = set()
     for module in program.modules.values():
@@ -277,7 +277,7 @@ def _stored(program: Program) -> frozenset[str] | None:
 def _of_self(
     program: Program, module: Module, code: Code, stored: frozenset[str]
 ) -> Iterator[_Missing]:
-    """``self.name`` in classes of which all is known, where nothing in the job gives it a value."""
+    """``self.name`` in fully known classes, where nothing in the job assigns it."""
     for node in code.of(ast.Attribute):
         if not isinstance(node.ctx, ast.Load) or not isinstance(node.value, ast.Name):
             continue
@@ -296,7 +296,7 @@ def _of_self(
 
 
 def _is_asked(code: Code, node: ast.Attribute) -> bool:
-    """Whether the job asks for the attribute before: ``hasattr(self, "name")``."""
+    """Whether the job checks the attribute first: ``hasattr(self, "name")``."""
     return any(
         code.class_around(call) is code.class_around(node)
         for call in code.of(ast.Call)
@@ -305,7 +305,7 @@ def _is_asked(code: Code, node: ast.Attribute) -> bool:
 
 
 def _known(program: Program, module: Module, cls: ast.ClassDef) -> frozenset[str] | None:
-    """The attributes that a class has by its bases; None when they are not known."""
+    """The attributes that a class inherits from its bases; None if they are not known."""
     line = own_bases(program, module, cls)
     if line is None or _is_base(program, cls):
         return None
@@ -324,7 +324,7 @@ def _known(program: Program, module: Module, cls: ast.ClassDef) -> frozenset[str
 
 
 def _is_base(program: Program, cls: ast.ClassDef) -> bool:
-    """Whether another class may derive from this one, and bring what it lacks."""
+    """Whether another class may derive from this one and provide the missing attribute."""
     return any(
         cls.name == dotted(base).rpartition(".")[2]
         for module in program.modules.values()
@@ -357,7 +357,7 @@ def _beginning(file: Path) -> str:
 
 
 def _of_imports(program: Program, module: Module, code: Code) -> Iterator[_Missing]:
-    """``from own_module import name`` of a name that the module does not have."""
+    """``from own_module import name`` of a name that the module lacks."""
     for node in code.of(ast.ImportFrom):
         owner = program.modules.get(code.absolute(node))
         if owner is None or owner.tree is None or owner is module:
@@ -418,10 +418,10 @@ _ENUM = (
 )
 
 RULE = Rule(
-    title="A class or module of the job lacks a name that is used",
+    title="The job uses a name that its class or module does not have",
     category="attribute_not_found",
-    why="Names after a dot are looked up when the line runs. A layer that was renamed, or a function "
-    "that was never written, ends the job there.",
+    why="Python looks up a name after a dot when the line runs. A layer that was renamed, or a "
+    "function that was never written, ends the job at that line.",
     fix="Correct the name, or define it.",
     source="Zhang et al., ICSE 2020, Table 1, Attribute Not Found",
     check=_check,

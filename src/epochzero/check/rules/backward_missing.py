@@ -1,4 +1,4 @@
-"""An optimizer that steps without any gradient."""
+"""An optimizer steps without gradients."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def _check(program: Program, target: Target) -> Claims:
             yield claim_at(
                 call.at,
                 severity="warning",
-                message="The optimizer steps, and nothing in the job calls backward().",
-                consequence="The model never changes: all epochs have the same loss",
+                message="The optimizer steps, but the job never calls backward().",
+                consequence="The model never changes: the loss is the same in all epochs",
                 fix="Call loss.backward() before optimizer.step().",
             )
             return
@@ -34,10 +34,10 @@ _FUNCTION = {
 }
 
 RULE = Rule(
-    title="The optimizer steps without any gradient",
+    title="The optimizer steps without gradients",
     category="framework_api_misuse",
-    why="step() skips parameters without gradients, in silence: the training runs to its end and has "
-    "learned nothing.",
+    why="step() silently skips parameters without gradients: the training runs to its end "
+    "without learning anything.",
     fix="Call loss.backward() before optimizer.step().",
     source="PyTorch documentation, torch.optim.Optimizer.step and autograd",
     check=_check,

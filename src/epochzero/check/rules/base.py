@@ -1,6 +1,6 @@
-"""What a rule is: one file, with what it must catch and what it must leave alone.
+"""What a rule is: one file, with examples that it must find and examples that it must ignore.
 
-The module of a rule has one public name, ``RULE``. The tests run each rule's own examples.
+The module of a rule has one public name, ``RULE``. The tests run the examples of each rule.
 """
 
 from __future__ import annotations
@@ -41,25 +41,25 @@ __all__ = [
 ]
 
 Claims: TypeAlias = Iterable[Claim | Unknown]
-"""What a rule yields."""
+"""The results of a rule."""
 
 
 class CannotTell(Exception):  # noqa: N818 -- no error: the answer is UNKNOWN
-    """A rule cannot answer; the message says why."""
+    """A rule cannot decide; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A small job that a rule is tried on.
+    """A small job on which a rule is tested.
 
     Attributes:
         files: source and data files by path; ``train.py`` is run.
-        arguments: of the command line.
-        target: TOML of the target; an empty target, of which nothing is known, when not given.
-        line: at which the finding must be (in ``path``); 0 for cases that must be left alone.
-        path: of the file of the finding.
-        environment: variables that are set where the command is given.
-        command: what is run, before the arguments.
+        arguments: arguments of the command line.
+        target: TOML of the target; by default an empty target, about which nothing is known.
+        line: line of the expected finding (in ``path``); 0 if no finding is expected.
+        path: file of the expected finding.
+        environment: variables of the environment in which the command runs.
+        command: command before the arguments.
     """
 
     files: Mapping[str, str]
@@ -76,17 +76,18 @@ class Rule:
     """A rule.
 
     Attributes:
-        title: one line, as a statement of what goes wrong.
-        category: of the failures that it predicts, by the taxonomy.
-        why: what happens and why it is found late; a few sentences.
-        fix: in general; a finding says it with its own values.
+        title: one line that states what goes wrong.
+        category: category of the predicted failures, from the taxonomy.
+        why: what happens and why it is noticed late; a few sentences.
+        fix: general advice; a finding gives it with its own values.
         source: a study, documentation or issue that shows that it happens.
-        check: finds; yields findings and what it could not tell.
-        catches: cases in which it must find something at the given line.
-        leaves: cases in which it must find nothing.
-        beside: what runs in another process while rules are asked, for this one to hear.
-        general: gives way to another rule which tells that the job ends in the same words.
-        id: ``path-not-found``, the name of its file, which the catalogue fills in; ``--select`` and suppressions name it.
+        check: yields findings and undecided questions.
+        catches: cases that must give a finding at the given line.
+        leaves: cases that must give no finding.
+        beside: starts work in another process while rules run; this rule collects the result.
+        general: yields to another rule that reports the same error at the same line.
+        id: name of the file with dashes, such as ``path-not-found``; set by the catalogue, used by
+            ``--select`` and suppressions.
     """
 
     title: str
@@ -102,7 +103,7 @@ class Rule:
     id: str = ""
 
     def findings(self, program: Program, target: Target) -> Iterator[Finding | Unknown]:
-        """The claims of the rule under its name, and what it could not decide."""
+        """Findings with the id of the rule, and the questions that it could not decide."""
         for answer in self.check(program, target):
             yield answer.of(self.id, self.category) if isinstance(answer, Claim) else answer
 
@@ -116,9 +117,9 @@ def claim_at(
     severity: Severity | None = None,
     category: str = "",
 ) -> Claim:
-    """A claim about an event: an error when the event is certain, unless a severity is given.
+    """A claim about an event: an error if the event is certain, unless a severity is given.
 
-    In a thread it is a warning: the thread ends, and the job goes on without it.
+    In a thread it is a warning: only the thread ends, and the job continues without it.
     """
     return Claim(
         severity="warning" if at.aside else severity or ("error" if at.certain else "warning"),
@@ -142,7 +143,7 @@ def claim_at_start(
     via: tuple[SourceLocation, ...] = (),
     category: str = "",
 ) -> Claim:
-    """A claim about how the job is started, or about what keeps it from starting."""
+    """A claim about how the job starts, or about what prevents it from starting."""
     return Claim(
         severity=severity,
         category=category,
@@ -156,28 +157,27 @@ def claim_at_start(
 
 
 def guarded(at: Situation, *exceptions: type[BaseException]) -> bool:
-    """Whether one of the exceptions, or a class above it, is caught around the event."""
+    """Whether one of the exceptions, or one of its base classes, is caught around the event."""
     above = {parent.__name__ for one in exceptions for parent in one.__mro__}
-    # OSError has older names, and a handler may be written with its module.
+    # OSError has older names, and a handler may qualify it with its module.
     above |= {"IOError", "EnvironmentError"} if "OSError" in above else set()
     return any(name.rpartition(".")[2] in above for name in at.handled)
 
 
 def failures(
-    program: Program, *kinds: str, told: Container[tuple[str, int]] = ()
+    program: Program, *kinds: str, reported: Container[tuple[str, int]] = ()
 ) -> Iterator[Failed]:
-    """What surely fails in one of these ways, each line once.
+    """Events that certainly fail in one of these ways, one per line of code.
 
-    What stands under a condition that is not known is left out: the condition may be there to keep
-    the job from it.
+    Events under an unknown condition are omitted: the condition may protect the job from them.
 
     Args:
-        program: that may fail.
-        kinds: of `Failed`.
-        told: paths and lines of which the rule has told already.
+        program: program to inspect.
+        kinds: kinds of `Failed`.
+        reported: paths and lines that the rule has reported already.
     """
     if any(problem.fatal for parsed in program.parsed for problem in parsed.problems):
-        return  # The parser of the command line has ended the job before.
+        return  # The parser of the command line ends the job first.
     reach = Reach.of(program)
     seen: set[tuple[str, int]] = set()
     for one in program.failures:
@@ -185,12 +185,12 @@ def failures(
         if one.kind not in kinds or where in seen or reach.severity(one.at) != "error":
             continue
         seen.add(where)
-        if where not in told:
+        if where not in reported:
             yield one
 
 
 def claim_failure(failed: Failed, *, message: str, fix: str, category: str = "") -> Claim:
-    """A claim about something that surely fails."""
+    """A claim about an event that certainly fails."""
     return claim_at(
         failed.at,
         category=category,
@@ -202,7 +202,7 @@ def claim_failure(failed: Failed, *, message: str, fix: str, category: str = "")
 
 
 def at_keyword(program: Program, at: Situation, keyword: str) -> Situation:
-    """The circumstances of a call, at the line of one of its keywords, where that is written."""
+    """The circumstances of a call, at the line of one of its keywords if the source has it."""
     module = next((one for one in program.modules.values() if one.path == at.place.path), None)
     for call in code_of(module).of(ast.Call) if module is not None else ():
         if (call.lineno, call.col_offset + 1) == (at.place.line, at.place.column):

@@ -1,4 +1,4 @@
-"""A batch stays on the CPU, and the model is on a GPU."""
+"""A batch stays on the CPU while the model is on a GPU."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _LOADER = "torch.utils.data.DataLoader"
 _SCATTER = ("DataParallel", "DistributedDataParallel", "FullyShardedDataParallel", "fully_shard", "prepare",
             "setup", "setup_module", "initialize", "set_default_device", "set_default_tensor_type",
             "dispatch_model")  # fmt: skip
-"""What moves batches itself, or makes tensors on the GPU."""
+"""Calls that move batches themselves, or create tensors on the GPU."""
 _WEIGHTED = (
     "Linear",
     "Conv",
@@ -38,7 +38,7 @@ _WEIGHTED = (
     "Transformer",
     "Multihead",
 )
-"""In the names of layers that have parameters."""
+"""Parts of the names of layers that have parameters."""
 _SHAPING = frozenset(["contiguous", "flatten", "float", "long", "permute", "reshape", "squeeze", "transpose",
                       "unsqueeze", "view"])  # fmt: skip
 _GPU, _PERHAPS, _CPU = "GPU", "perhaps", "CPU"
@@ -50,23 +50,23 @@ def _check(program: Program, target: Target) -> Claims:
     ):
         return
     models, origins, reach = Models.of(program), Origins.of(program), Reach.of(program)
-    told = set()
+    reported = set()
     for at, call in enumerate(program.calls):
         model = _used(models, origins, call)
         if model is None or guarded(call.at, RuntimeError):
             continue
         where = before_forward(program, call.at)
         line = where.place.path, where.place.line
-        if line in told:
+        if line in reported:
             continue
         device = _device(program, at, model, target)
         if device in (_GPU, _PERHAPS):
-            told.add(line)
+            reported.add(line)
             sure = device == _GPU and not _own_data(origins, call)
             yield claim_at(
                 where,
                 severity=reach.severity(call.at) if sure else "warning",
-                message="The batch is on the CPU as the data loader gives it, and the model is on the GPU.",
+                message="The data loader returns the batch on the CPU, but the model is on the GPU.",
                 consequence="RuntimeError: Expected all tensors to be on the same device, but found at least "
                 "two devices, cuda:0 and cpu!",
                 fix="Move the batch first: x, y = x.to(device), y.to(device).",
@@ -74,7 +74,7 @@ def _check(program: Program, target: Target) -> Claims:
 
 
 def _used(models: Models, origins: Origins, call: Called) -> Model | None:
-    """The model that a call gives a batch to as it comes, or whose output is compared with one."""
+    """The model that a call passes an unmoved batch to, or whose output it compares with one."""
     if not call.name.endswith(".__call__") and not call.name.startswith("torch.nn.functional."):
         return None
     batches = [_is_batch(_unmoved(origins, one)) for one in call.arguments[:2]]
@@ -87,7 +87,7 @@ def _used(models: Models, origins: Origins, call: Called) -> Model | None:
 
 
 def _has_weights(call: Called) -> bool:
-    """Whether what is called is a layer with parameters, or a whole model of a library."""
+    """Whether the callee is a layer with parameters, or a whole model of a library."""
     made = call.receiver.made_by if isinstance(call.receiver, Instance) else ""
     last = made.partition("()")[0].rpartition(".")[2]
     return call.name.endswith(".__call__") and (
@@ -97,7 +97,7 @@ def _has_weights(call: Called) -> bool:
 
 
 def _unmoved(origins: Origins, value: Value) -> Value | None:
-    """A tensor before what leaves it on its device: other shapes, and layers without parameters."""
+    """The tensor before operations that do not move it: changes of shape, and layers without parameters."""
     found: Value | None = value
     for _ in range(16):
         maker = origins.maker(found)
@@ -114,7 +114,7 @@ def _unmoved(origins: Origins, value: Value) -> Value | None:
 
 
 def _is_batch(value: Value | None) -> bool:
-    """Whether a value is a batch of a data loader, or a part of one by its number, as it comes."""
+    """Whether a value is an unmoved batch of a data loader, or a numbered part of one."""
     loader = _loader(value)
     if loader is None or not isinstance(value, Instance) or loader.keywords.get("collate_fn"):
         return False
@@ -130,7 +130,7 @@ def _loader(value: Value | None) -> Instance | None:
 
 
 def _own_data(origins: Origins, call: Called) -> bool:
-    """Whether the data may be on the GPU: they are not those of a library, read from files."""
+    """Whether the data may be on the GPU: they are not those of a library that reads them from files."""
     for value in call.arguments[:2]:
         loader = _loader(_unmoved(origins, value))
         data = (
@@ -153,7 +153,7 @@ def _is_on_cpu(data: Instance) -> bool:
 
 
 def _device(program: Program, use: int, model: Model, target: Target) -> str:
-    """Where a model is when the call of a number comes."""
+    """The device of a model at the call with this number."""
     models, reach = Models.of(program), Reach.of(program)
     device = _CPU
     for call in program.calls[:use]:
@@ -181,7 +181,7 @@ def _moved_to(given: list[Value], target: Target) -> str:
 
 
 def _moves_items(program: Program) -> bool:
-    """Whether the job puts moved tensors back into what it has them from: ``batch[k] = batch[k].cuda()``."""
+    """Whether the job stores moved tensors back in their container: ``batch[k] = batch[k].cuda()``."""
     return any(
         isinstance(one, ast.Attribute) and one.attr in ("to", "cuda")
         for module in program.modules.values()
@@ -204,11 +204,11 @@ _NET = (
 _MODEL = "model = nn.Sequential(nn.Linear(4, 1), nn.Flatten(0)){}\n"
 
 RULE = Rule(
-    title="A batch stays on the CPU, and the model is on a GPU",
+    title="A batch stays on the CPU while the model is on a GPU",
     category="framework_api_misuse",
-    why="A data loader gives tensors on the CPU, whatever the model is on. Where a loop, often that of the "
-    "validation, forgets to move one of them, it ends at its first batch; on a machine without a GPU all "
-    "goes well.",
+    why="A data loader returns tensors on the CPU, whatever the device of the model. If a loop, "
+    "often the validation loop, does not move one of them, it fails at its first batch. On a "
+    "machine without a GPU the error does not occur.",
     fix="Move each batch to the model's device.",
     source="PyTorch documentation, torch.utils.data, memory pinning; torch.nn.Module.to",
     check=_check,

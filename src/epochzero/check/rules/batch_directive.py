@@ -1,4 +1,4 @@
-"""A line of a batch file that the batch system refuses, or does not see."""
+"""The batch system rejects or ignores a line of a batch file."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ def _check(program: Program, target: Target) -> Claims:
             one,
             message=one.text,
             consequence="sbatch: error: the job is not submitted, or ends at once without a log",
-            fix="Write the option as sbatch(1) has it; give what depends on variables on the command "
-            "line of sbatch.",
+            fix="Write the option as in sbatch(1). Pass values that depend on variables on the "
+            "command line of sbatch.",
         )
     for one in problems_of(program, "ignored"):
         yield claim_of(
             one,
             message=one.text,
-            consequence="No error: the job gets the defaults of the cluster instead.",
-            fix="Begin the line with #SBATCH, above the first command.",
+            consequence="No error: the job runs with the defaults of the cluster.",
+            fix="Start the line with #SBATCH, above the first command.",
         )
 
 
@@ -35,13 +35,13 @@ def _batch(line: str, *, above: str = "") -> Case:
 
 
 RULE = Rule(
-    title="A line with options of the batch system is wrong, or is not read",
+    title="A line with options of the batch system is invalid or ignored",
     category="illegal_argument",
-    why="The lines are comments to the shell, so that nothing tells of one that is misspelt. Slurm "
-    "refuses what it cannot read and passes over what stands in another place; it expands no "
+    why="To the shell these lines are comments, so a misspelt line gives no error. Slurm rejects "
+    "options that it cannot parse, ignores lines in other positions, and expands no "
     "variables in them.",
-    fix="Begin the line with #SBATCH, above the first command, and write the options as sbatch(1) has "
-    "them.",
+    fix="Start the line with #SBATCH, above the first command, and write the options as in "
+    "sbatch(1).",
     source="Slurm documentation, sbatch: DESCRIPTION, OPTIONS --time, --mem, and FILENAME PATTERN",
     check=_check,
     catches=(

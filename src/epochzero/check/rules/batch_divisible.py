@@ -1,4 +1,4 @@
-"""A global batch that the processes cannot share evenly."""
+"""The processes cannot share a global batch evenly."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ def _megatron(program: Program) -> Claims:
         return
     yield claim_at_start(
         at_option(whole[1]),
-        message=f"The global batch of {whole[0]} is no multiple of micro batch {micro[0]} x {replicas} "
-        "data-parallel replicas.",
+        message=f"The global batch of {whole[0]} is not a multiple of micro batch {micro[0]} x "
+        f"{replicas} data-parallel replicas.",
         consequence=f"AssertionError: global batch size ({whole[0]}) is not divisible by micro batch size "
         f"({micro[0]}) times data parallel size ({replicas})",
-        fix=f"Choose a multiple of {micro[0] * replicas} as the global batch.",
+        fix=f"Set the global batch to a multiple of {micro[0] * replicas}.",
     )
 
 
 def _deepspeed(program: Program) -> Claims:
-    """DeepSpeed's three batch sizes, of which two decide the third."""
+    """DeepSpeed's three batch sizes, two of which determine the third."""
     world = world_size(program.job)
-    # Without a known count of nodes the batch is still a multiple of what one node takes.
+    # If the number of nodes is unknown, the batch must still be a multiple of one node's share.
     processes = world or program.job.processes_per_node
     if processes is None:
         return
@@ -74,7 +74,7 @@ def _deepspeed(program: Program) -> Claims:
             f"{processes} processes{'' if world else ' of a node'} = {product}.",
             consequence="AssertionError: Check batch related parameters. train_batch_size is not equal to "
             "micro_batch_per_gpu * gradient_acc_step * world_size",
-            fix="Leave train_batch_size out, or make it the product.",
+            fix="Remove train_batch_size, or set it to the product.",
             via=call.at.via,
         )
 
@@ -90,11 +90,11 @@ _ZERO = (
 )
 
 RULE = Rule(
-    title="The global batch cannot be shared by the processes",
+    title="The processes cannot share the global batch evenly",
     category="illegal_argument",
-    why="The global batch is fixed in a configuration and the number of GPUs changes: the frameworks "
-    "refuse what does not divide.",
-    fix="Make the global batch a multiple of micro batch x data-parallel size.",
+    why="A configuration fixes the global batch, but the number of GPUs changes. The frameworks "
+    "reject a global batch that does not divide evenly.",
+    fix="Set the global batch to a multiple of micro batch x data-parallel size.",
     source="Megatron-LM, num_microbatches_calculator; DeepSpeed documentation, 'Batch Size Related "
     "Parameters'",
     check=_check,

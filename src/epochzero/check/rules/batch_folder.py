@@ -1,4 +1,4 @@
-"""A batch file that runs a script of the folder in which it is submitted, and starts in another."""
+"""A batch file runs a script of the submission directory, but the job starts in another problem."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from epochzero.check.rules.scripts import claim_of, problems_of
 
 
 def _check(program: Program, target: Target) -> Claims:
-    for one in problems_of(program, "home"):
+    for problem in problems_of(program, "home"):
         yield claim_of(
-            # Elsewhere the home folder may be the one in which it is submitted.
-            replace(one, certain=one.certain and target.here),
-            message=f"{one.text} is looked for in the home folder, in which PBS and Grid Engine start "
-            "a job.",
-            consequence=f"{program.job.program}: can't open file '{one.text}': No such file or directory",
-            fix="Write `cd $PBS_O_WORKDIR` before it, or `#$ -cwd` for Grid Engine.",
+            # On other systems the home directory may be the submission directory.
+            replace(problem, certain=problem.certain and target.here),
+            message=f"{problem.text} is searched in the home directory, where PBS and Grid Engine "
+            "start a job.",
+            consequence=f"{program.job.program}: can't open file '{problem.text}': No such file or directory",
+            fix="Add `cd $PBS_O_WORKDIR` before it, or `#$ -cwd` for Grid Engine.",
         )
 
 
 _JOB = "#!/bin/bash\n#PBS -l walltime=1:00:00\n{}python train.py\n"
 
 RULE = Rule(
-    title="A batch file starts in the home folder and not where it is submitted",
+    title="A batch job starts in the home directory, not in the submission directory",
     category="path_not_found",
-    why="Slurm and LSF start a job where it is submitted; PBS, Torque and Grid Engine start it in the "
-    "home folder. A batch file that comes from another system, or lacks one line, finds none of its "
-    "files.",
-    fix="Write `cd $PBS_O_WORKDIR` before the first command, or `#$ -cwd` for Grid Engine.",
+    why="Slurm and LSF start a job in the submission directory; PBS, Torque and Grid Engine "
+    "start it in the home directory. A batch file that was written for another system, or "
+    "lacks problem line, finds none of its files.",
+    fix="Add `cd $PBS_O_WORKDIR` before the first command, or `#$ -cwd` for Grid Engine.",
     source="PBS Professional User's Guide, PBS_O_WORKDIR; qsub(1) of Grid Engine, -cwd",
     check=_check,
     catches=(

@@ -1,4 +1,4 @@
-"""A library keeps what it fetches in a folder that cannot be written."""
+"""A library cannot write to its cache directory."""
 
 from __future__ import annotations
 
@@ -19,33 +19,38 @@ _SAID_BY = {
 def _check(program: Program, target: Target) -> Iterator[Claim]:
     if target.network.internet is False:
         return
-    world, told = world_of(program, target), set()
-    for one in downloads_of(program, target, world):
-        place = cache_folder(program, target, one.fetch.cache)
-        own = {"cache_dir", "local_dir", "model_dir"} & one.call.keywords.keys()
-        if place is None or own or place[0] in told or caught(one.call.at, PermissionError):
+    world, reported = world_of(program, target), set()
+    for download in downloads_of(program, target, world):
+        place = cache_folder(program, target, download.fetch.cache)
+        own = {"cache_dir", "local_dir", "model_dir"} & download.call.keywords.keys()
+        if (
+            place is None
+            or own
+            or place[0] in reported
+            or caught(download.call.at, PermissionError)
+        ):
             continue
         reason = _refusal(world, place[0])
         if reason:
-            told.add(place[0])
-            variable = _SAID_BY.get(one.fetch.cache, "its cache variable")
+            reported.add(place[0])
+            variable = _SAID_BY.get(download.fetch.cache, "its cache variable")
             yield claim_at(
-                one.call.at,
-                message=f"{one.call.name} keeps what it fetches in {place[0]}, and {reason}.",
+                download.call.at,
+                message=f"{download.call.name} stores its downloads in {place[0]}, but {reason}.",
                 consequence=f"PermissionError: [Errno 13] Permission denied: '{place[0]}'",
-                fix=f"Set {variable} to a folder that is writable on the target.",
+                fix=f"Set {variable} to a directory that is writable on the target.",
             )
 
 
 def _refusal(world: World, folder: str) -> str:
-    """Why the cache cannot be made or filled; empty when nothing is known against it."""
+    """Why the cache cannot be created or written; empty if nothing is known to prevent it."""
     platform, user = world.platform, world.platform.target.user
     refused = platform.refusal(folder)
     if refused:
         return refused
     home = user.home if user else ""
     if home and folder.startswith(home) and platform.there(home) is False:
-        return f"the home folder {home} is not there"
+        return f"the home directory {home} does not exist"
     return ""
 
 
@@ -59,9 +64,10 @@ _NET = "from torchvision.models import resnet18\nnet = resnet18(weights='DEFAULT
 RULE = Rule(
     title="A library cannot write its cache",
     category="permission_denied",
-    why="Libraries keep models and data under the home folder, which in a container or on a compute "
-    "node is often read-only or not there.",
-    fix="Set HF_HOME, TORCH_HOME or the like to a folder that is writable on the target.",
+    why="Libraries store models and data in the home directory, which is often read-only or "
+    "missing in a container or on a compute node.",
+    fix="Set HF_HOME, TORCH_HOME or the corresponding variable to a directory that is writable "
+    "on the target.",
     source="huggingface_hub documentation: environment variables",
     check=_check,
     catches=(

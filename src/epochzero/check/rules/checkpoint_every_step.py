@@ -1,4 +1,4 @@
-"""A checkpoint is saved in every step of training."""
+"""The training saves a checkpoint in every step."""
 
 from __future__ import annotations
 
@@ -33,15 +33,16 @@ def _check(program: Program, target: Target) -> Iterator[Claim]:
         yield claim_at(
             call.at,
             severity="warning",
-            message=f"{saves[0].function} saves a checkpoint in every step of the loop over "
+            message=f"{saves[0].function} saves a checkpoint in every iteration of the loop over "
             f"{ast.unparse(loops[-1][0].iter)}.",
-            consequence="Most of the time would go into saving, and a new name each time fills the storage.",
-            fix="Save once an epoch, or every few hundred steps: if step % 500 == 0.",
+            consequence="The job would spend most of its time on saving, and a new file name for each "
+            "checkpoint fills the storage.",
+            fix="Save once per epoch, or every few hundred steps: if step % 500 == 0.",
         )
 
 
 def _is_step(loop: ast.For) -> bool:
-    """Whether a loop goes over batches, by the names in it."""
+    """Whether a loop iterates over batches, judged by its names."""
     names = ast.unparse(loop.target)
     return bool(_BATCHES.search(ast.unparse(loop.iter))) and not _EPOCHS.search(names)
 
@@ -50,11 +51,11 @@ _START = "import torch\nmodel = torch.nn.Linear(2, 2)\nloader = [torch.zeros(4, 
 _SAVE = "torch.save(model.state_dict(), 'last.pt')\n"
 
 RULE = Rule(
-    title="A checkpoint is saved in every step",
+    title="The training saves a checkpoint in every step",
     category="storage_full",
-    why="Saving takes longer than a step: the GPUs wait, and with a new name for each file the "
-    "storage fills up.",
-    fix="Save once an epoch, or every few hundred steps.",
+    why="Saving takes longer than a step, so the GPUs wait. With a new file name for each "
+    "checkpoint the storage fills up.",
+    fix="Save once per epoch, or every few hundred steps.",
     source="documentation of transformers: save_steps=500; mlfoundations/open_lm #154",
     check=_check,
     catches=(

@@ -1,4 +1,4 @@
-"""A part of a checkpoint is read that was not saved."""
+"""The program reads a key of a checkpoint that was not saved."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from epochzero.check.rules.base import (
 )
 
 ENOUGH_SHARED = 2
-"""Keys that a checkpoint of an unknown name must share with what the job saves, to be taken for it."""
+"""Keys that a checkpoint of unknown name must share with a saved one to be treated as the same."""
 
 
 def _check(program: Program, target: Target) -> Claims:
@@ -49,7 +49,7 @@ def _keys(loaded: Loaded) -> list[str]:
 
 
 def _asked_for(program: Program) -> set[str]:
-    """Keys for which the program looks before it reads them, or which it adds."""
+    """Keys that the program checks before it reads them, or that it adds."""
     found = {look.name for look in program.lookups if look.stored}
     for module in program.modules.values():
         for node in code_of(module).of(ast.Compare):
@@ -95,11 +95,11 @@ _NUMBERED = (
 )
 
 RULE = Rule(
-    title="A part of a checkpoint is read that was not saved",
+    title="The program reads a key of a checkpoint that was not saved",
     category="key_not_found",
-    why="What is saved and what is read stand far apart, often in two programs, and the reading is tried "
-    "first when the job is to go on after days.",
-    fix="Save what is read: model, optimizer, scheduler, epoch.",
+    why="The code that saves and the code that reads are far apart, often in two programs. The "
+    "code that reads often runs for the first time when the job resumes after days.",
+    fix="Save every key that is read: model, optimizer, scheduler, epoch.",
     source="PyTorch tutorials, Saving and loading a general checkpoint; Zhang et al., ICSE 2020, "
     "Table 1, Key Not Found",
     check=_check,

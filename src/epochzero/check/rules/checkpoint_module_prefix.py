@@ -1,4 +1,4 @@
-"""The weights of a wrapped model are loaded into one that is not, or the other way round."""
+"""The weights of a wrapped model are loaded into an unwrapped one, or the reverse."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _HAS_MODULE = re.compile(r"self\.module\s*=")
 
 @dataclass(frozen=True, slots=True)
 class _Weights:
-    """Weights that are saved: to which path, under which key of a dictionary, of a wrapped model or not."""
+    """Saved weights: their path, their key in a dictionary, and whether the model was wrapped."""
 
     path: str
     key: str
@@ -70,7 +70,7 @@ def _saved(call: Called) -> Iterator[_Weights]:
 
 
 def _loaded(call: Called, saved: list[_Weights], read: list[str]) -> list[_Weights]:
-    """The weights that a model is given; those that were saved before to the path that is read."""
+    """The weights that a model loads, if they were saved earlier to the path that is read."""
     state = argument(call, 0, "state_dict")
     strict = argument(call, 1, "strict")
     named = isinstance(state, Instance) and _LOADED.fullmatch(_whole(state))
@@ -84,13 +84,13 @@ def _whole(state: Instance) -> str:
 
 
 def _path(value: Value | None) -> str:
-    """A path that is wholly known; empty otherwise."""
+    """A path that is fully known; empty otherwise."""
     text = path_text(value)
     return text.known or "" if text is not None else ""
 
 
 def _is_wrapped(model: Value | None) -> bool | None:
-    """Whether a model is one of PyTorch's wrappers; None when that is not known."""
+    """Whether a model is wrapped by PyTorch; None if unknown."""
     if not isinstance(model, Instance) or "()" in model.made_by:
         return None
     if model.own or model.made_by.startswith("torch.nn."):
@@ -105,19 +105,20 @@ def _claim(program: Program, call: Called, wrapped: bool) -> Claim:
         message="The weights were saved "
         + ("from the bare model, and the wrapped one wants" if wrapped else "from the wrapped model: their")
         + " names begin with 'module.'"
-        + (" from it." if wrapped else ", which the bare one does not know."),
+        + (" from it." if wrapped else ", which the unwrapped model does not have."),
         consequence="RuntimeError: Error(s) in loading state_dict: Missing key(s) in state_dict",
-        fix="Save model.module.state_dict(), and load it into the bare model before it is wrapped.",
+        fix="Save model.module.state_dict(), and load it into the model before it is wrapped.",
     )  # fmt: skip
 
 
 _HEAD = "import torch\nfrom torch import nn\n\n\ndef build():\n    return nn.Linear(4, 2)\n\n\nmodel = nn.DataParallel(build())\n"
 
 RULE = Rule(
-    title="Weights of a wrapped model are loaded into a bare one",
+    title="The weights of a wrapped model are loaded into an unwrapped one",
     category="tensor_mismatch",
-    why="DataParallel and DistributedDataParallel put 'module.' before the name of each weight. The "
-    "evaluation builds the model without them and cannot load what the training has saved.",
+    why="DataParallel and DistributedDataParallel prefix the name of each weight with 'module.'. "
+    "The evaluation builds the model without a wrapper and cannot load what the training has "
+    "saved.",
     fix="Save the weights of model.module.",
     source="PyTorch tutorial, Saving and Loading Models, Saving torch.nn.DataParallel Models",
     check=_check,

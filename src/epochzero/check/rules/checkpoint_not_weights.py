@@ -1,4 +1,4 @@
-"""A checkpoint with other objects than weights is loaded where only weights are taken."""
+"""A checkpoint contains objects other than weights, but only weights are loaded."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ def _check(program: Program, target: Target) -> Claims:
         yield claim_at(
             call.at,
             severity=Reach.of(program).severity(call.at),
-            message=f"torch.load takes only weights here, and the checkpoint holds {refused[0][0]}: "
-            f"{loaded.held[0].said_by}.",
+            message="torch.load accepts only weights here, but the checkpoint contains "
+            f"{refused[0][0]}: {loaded.held[0].said_by}.",
             consequence="_pickle.UnpicklingError: Weights only load failed. Unsupported global: GLOBAL "
             f"{refused[0][0]} was not an allowed global by default.",
-            fix="Save state_dict() and plain numbers only, or, for a file that you trust, load it with "
+            fix="Save only state_dict() and plain numbers. If you trust the file, load it with "
             "weights_only=False.",
         )
 
 
 def _only_weights(call: Called, program: Program, target: Target) -> bool:
-    """Whether a call surely takes only weights: it says so, or torch does since 2.6."""
+    """Whether a call certainly loads only weights: by its argument, or by the default since torch 2.6."""
     said = call.keywords.get("weights_only")
     if said is not None:
         return isinstance(said, Constant) and said.value is True
@@ -71,12 +71,13 @@ _NEW = 'distributions = { torch = "2.7.1" }\n'
 _OLD = 'distributions = { torch = "2.5.1" }\n'
 
 RULE = Rule(
-    title="A checkpoint holds other objects than weights, and only weights are taken",
+    title="A checkpoint contains objects other than weights, but only weights are loaded",
     category="framework_api_misuse",
-    why="Since PyTorch 2.6 torch.load refuses whatever is not a tensor, a number, a text or a container of "
-    "them. A checkpoint with the parsed arguments, a NumPy array or a whole model in it can be written, "
-    "and not be read again.",
-    fix="Save state_dict() and plain values, or load files that you trust with weights_only=False.",
+    why="Since PyTorch 2.6, torch.load rejects everything except tensors, numbers, texts and "
+    "containers of them. A checkpoint that contains the parsed arguments, a NumPy array or a "
+    "whole model can be written but not loaded.",
+    fix="Save state_dict() and plain values, or load files that you trust with "
+    "weights_only=False.",
     source="PyTorch 2.6 release notes, Flip default of torch.load to weights_only=True; documentation of "
     "torch.serialization",
     check=_check,

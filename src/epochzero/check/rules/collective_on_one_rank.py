@@ -1,4 +1,4 @@
-"""A collective operation that only one rank comes to: it waits for the others, which never come."""
+"""Only one rank reaches a collective operation and waits for the others forever."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def _check(program: Program, target: Target) -> Claims:
                 yield claim_at(
                     at,
                     severity="error" if world is not None else "warning",
-                    message=f"Only rank 0 calls {name}, which returns when all ranks have called it.",
+                    message=f"Only rank 0 calls {name}, which returns only after all ranks have "
+                    "called it.",
                     consequence="The job hangs until the timeout: Watchdog caught collective operation "
                     "timeout",
                     fix=f"Call {name} on all ranks: move it out of the condition.",
@@ -41,7 +42,7 @@ def _check(program: Program, target: Target) -> Claims:
 
 
 def _alone(code: Code) -> Iterator[tuple[ast.Call, str]]:
-    """Collectives under ``if rank == 0`` that no other branch of the function calls, too."""
+    """Collectives under ``if rank == 0`` that no other branch of the function calls."""
     calls = [
         (node, name)
         for node in code.of(ast.Call)
@@ -65,7 +66,7 @@ def _alone(code: Code) -> Iterator[tuple[ast.Call, str]]:
 
 
 def _of_group(call: ast.Call) -> bool:
-    """Whether a collective may be of a group that rank 0 is alone in."""
+    """Whether a collective may belong to a group that contains only rank 0."""
     return any(keyword.arg == "group" for keyword in call.keywords)
 
 
@@ -82,10 +83,10 @@ def _first_rank_branch(code: Code, node: ast.AST) -> ast.If | None:
 
 
 def _is_first(test: ast.expr) -> bool:
-    """Whether only the first process comes through a condition: it is asked for, alone or with more."""
+    """Whether only the first process meets a condition, which tests the rank, alone or with more."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
         return any(_is_first(one) for one in test.values)
-    # There is a first process on each node, and a single process has the local rank -1.
+    # Each node has a first process, and a single process has the local rank -1.
     return is_first_rank(test) and "local" not in ast.unparse(test)
 
 
@@ -98,12 +99,12 @@ def _case(text: str, line: int = 0, command: tuple[str, ...] = _FOUR) -> Case:
 
 
 RULE = Rule(
-    title="Only one rank comes to an operation that waits for all",
+    title="Only one rank reaches an operation that waits for all ranks",
     category="timeout",
-    why="A barrier or a reduction returns when every rank has called it. Within a condition that only "
-    "rank 0 meets, often around saving or evaluating, rank 0 waits until the timeout, and the GPUs of all "
-    "are held.",
-    fix="Call it on all ranks, and keep under the condition only what writes or prints.",
+    why="A barrier or a reduction returns when every rank has called it. Under a condition that "
+    "only rank 0 meets, often around saving or evaluating, rank 0 waits until the timeout "
+    "and the GPUs of all ranks stay allocated.",
+    fix="Call it on all ranks. Under the condition, only write or print.",
     source="PyTorch documentation, torch.distributed, collective functions: must be called by all ranks "
     "of the group",
     check=_check,

@@ -1,4 +1,4 @@
-"""A line of a launch script that begins with an option: its command has ended before."""
+"""A line of a launch script starts with an option because its command has ended before."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from epochzero.check.rules.scripts import claim_of, problems_of
 
 
 def _check(program: Program, target: Target) -> Claims:
-    for one in problems_of(program, "option"):
+    for problem in problems_of(program, "option"):
         yield claim_of(
-            one,
-            message=f"{one.text} stands where a command should: the command that it belongs to has "
-            "ended before, and is run without it and what follows.",
-            consequence=f"{one.text}: command not found (exit status 127)",
-            fix="End the line before with a backslash, without blanks after it, and take comments and "
-            "empty lines out of the command.",
+            problem,
+            message=f"{problem.text} is in the position of a command: its command ends on an earlier "
+            "line, and runs without this option and those that follow.",
+            consequence=f"{problem.text}: command not found (exit status 127)",
+            fix="End the previous line with a backslash without blanks after it, and remove "
+            "comments and empty lines from the command.",
         )
 
 
 RULE = Rule(
     title="A command of a launch script ends before its last option",
     category="illegal_argument",
-    why="A backslash with a blank behind it, a backslash that is missing, and a comment within a "
-    "command that spans lines end it there. It is run all the same, with default values for all that "
-    "follows.",
+    why="A backslash followed by a blank, a missing backslash, or a comment within a command "
+    "that spans lines ends the command there. The shell still runs it, with default values "
+    "for all later options.",
     fix="End each line but the last with a backslash, without blanks after it.",
     source="POSIX, Shell Command Language, 2.2.1 Escape Character (Backslash)",
     check=_check,

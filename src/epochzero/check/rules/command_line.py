@@ -1,4 +1,4 @@
-"""What the rules about the command line share: claims about the problems of parsed arguments."""
+"""Shared by the rules about the command line: claims about the problems of parsed arguments."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from epochzero.check.rules.base import Claim, Program, SourceLocation
 
 
 def argument_claims(program: Program, kinds: Collection[str], fix: str) -> Iterator[Claim]:
-    """A claim for each problem of these kinds that is surely one.
+    """A claim for each certain problem of these kinds.
 
     Args:
         program: the program with its parsed command lines.
-        kinds: of `ArgumentProblem`.
-        fix: what to do when nothing near is known; ``{option}`` and ``{value}`` are filled in.
+        kinds: kinds of `ArgumentProblem`.
+        fix: advice if no similar option is known; ``{option}`` and ``{value}`` are filled in.
     """
     unsure = [program.job.argv[at] for at in sorted(program.job.unsure)]
     seen: set[tuple[str, str, SourceLocation]] = set()
-    # All arguments that are missing are one message, which the parser gives once.
-    told: set[str] = set()
+    # The parser reports all missing arguments in one message.
+    reported: set[str] = set()
     for parsed in program.parsed:
         for problem in parsed.problems:
             key = (problem.kind, problem.option, problem.place)
             if problem.kind not in kinds or key in seen or _may_pass(problem, unsure):
                 continue
             seen.add(key)
-            if problem.kind == "missing" and problem.message in told:
+            if problem.kind == "missing" and problem.message in reported:
                 continue
-            told.add(problem.message)
+            reported.add(problem.message)
             yield _claim(program, parsed, problem, fix)
 
 
 def _may_pass(problem: ArgumentProblem, unsure: Sequence[str]) -> bool:
-    """Whether an argument that is not known may put it right, or is what is complained about."""
+    """Whether an unknown argument may solve the problem, or is itself the problem."""
     said = f"{problem.option}={problem.value}"
     return bool(unsure) and (problem.kind == "missing" or any(one in said for one in unsure))
 
@@ -45,12 +45,12 @@ def _claim(program: Program, parsed: Parsed, problem: ArgumentProblem, fix: str)
         f"{name}: error: {problem.message}" if parsed.spec.kind == "argparse" else problem.message
     )
     if not problem.fatal:
-        ends = f"No error: the program goes on, and {problem.message.partition(': ')[2]}."
+        ends = f"No error: the program continues, and {problem.message.partition(': ')[2]}."
     written = _meant(problem) or fix.format(option=problem.option, value=problem.value)
     return Claim(
         severity="error" if problem.fatal else "warning",
         phase="initialization",
-        # What goes on with a wrong value is the definition's fault, not the command's.
+        # If the program continues with a wrong value, the definition is at fault, not the command.
         place=stands(program.job, problem) if problem.fatal else problem.place,
         message=problem.message,
         consequence=ends,
@@ -63,4 +63,4 @@ def _meant(problem: ArgumentProblem) -> str:
     if not problem.near:
         return ""
     wrong = problem.option if problem.kind == "unknown" else problem.value
-    return f"Write {problem.near} for {wrong}, if that is what is meant."
+    return f"Write {problem.near} instead of {wrong}, if that is what you mean."

@@ -45,7 +45,7 @@ class Started:
 
 
 def started(program: Program) -> Iterator[Started]:
-    """The programs that are started by a call whose program is known."""
+    """The programs that a call starts, if they are known."""
     for call in program.calls:
         if call.name in _SHELL or call.name in _DIRECT:
             shell = call.name in _SHELL or _is_true(call.keywords.get("shell"))
@@ -56,7 +56,7 @@ def started(program: Program) -> Iterator[Started]:
 
 
 def words_of(line: str) -> tuple[str, ...]:
-    """The words of the first command of a shell's line; none where they cannot be told."""
+    """The words of the first command of a shell line; empty if they are not known."""
     simple = _OPERATORS.split(line.strip(), maxsplit=1)[0]
     try:
         words = shlex.split(simple)
@@ -78,7 +78,7 @@ def _words(call: Called, shell: bool) -> tuple[str, ...]:
     if isinstance(first, Constant) and isinstance(first.value, str):
         return words_of(first.value) if shell else (first.value,)
     if shell and isinstance(first, Text) and isinstance(first.parts[0], str):
-        # The last word before what is not known may go on in it.
+        # The last word before an unknown part may continue in it.
         return words_of(first.parts[0].rpartition(" ")[0])
     return ()
 

@@ -1,4 +1,4 @@
-"""`torch.compile` on a GPU that is too old for its compiler."""
+"""The job uses `torch.compile` on a GPU that its compiler does not support."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from epochzero.check.rules.base import (
 from epochzero.check.torch_usage import does_anywhere
 
 _TRITON = (7, 0)
-"""The lowest compute capability for which Triton compiles."""
+"""The lowest compute capability that Triton supports."""
 
 
 def _check(program: Program, target: Target) -> Claims:
@@ -36,12 +36,12 @@ def _check(program: Program, target: Target) -> Claims:
                 message="Triton needs compute capability 7.0; the target's GPUs have "
                 f"{capability[0]}.{capability[1]}.",
                 consequence="RuntimeError: The GPU is too old to be supported by the triton GPU compiler",
-                fix="Run without torch.compile there, or ask for newer GPUs.",
+                fix="Run without torch.compile on this target, or request newer GPUs.",
             )
 
 
 def _compiles(call: Called) -> bool:
-    """Whether a model is compiled with the compiler that is taken when none is named."""
+    """Whether a model is compiled with the default compiler."""
     backend, disabled = call.keywords.get("backend"), call.keywords.get("disable")
     is_default = backend is None or (isinstance(backend, Constant) and backend.value == "inductor")
     return call.name == "torch.compile" and is_default and disabled is None
@@ -51,11 +51,11 @@ _JOB = "import torch\n\nmodel = torch.nn.Linear(2, 2).cuda()\nmodel = torch.comp
 _OLD = 'gpus = "1 x P100"\n'
 
 RULE = Rule(
-    title="torch.compile is used on a GPU that is too old for it",
+    title="torch.compile is used on a GPU that its compiler does not support",
     category="gpu_fault",
-    why="torch.compile returns at once; the code is made and compiled when the model is first called, and for "
-    "old GPUs none can be made.",
-    fix="Leave torch.compile out on such a platform.",
+    why="torch.compile returns at once. The code is generated and compiled when the model is "
+    "first called, which fails on old GPUs.",
+    fix="Do not use torch.compile on such a platform.",
     source="PyTorch documentation, torch.compile, Troubleshooting; torch/_inductor/exc.py, GPUTooOldForTriton",
     check=_check,
     catches=(

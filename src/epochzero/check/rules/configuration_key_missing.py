@@ -1,4 +1,4 @@
-"""A key that the program reads from its configuration, and that the configuration lacks."""
+"""The configuration lacks a key that the program reads."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _check(program: Program, target: Target) -> Claims:
 
 
 def _of_hydra(program: Program) -> Iterator[Claim]:
-    """What is read of a configuration that Hydra composes, and that no file of it has."""
+    """Keys that are read from a configuration composed by Hydra and that none of its files has."""
     if any(_may_add(call) for call in program.calls):
         return
     yield from _of_values(program)
@@ -50,32 +50,35 @@ def _of_hydra(program: Program) -> Iterator[Claim]:
             error = "ConfigKeyError" if event.item else "ConfigAttributeError"
             yield claim_at(
                 event.at,
-                message=f"The configuration that Hydra composes has no {event.name!r} there.",
+                message=f"The configuration that Hydra composes has no {event.name!r} at this "
+                "position.",
                 consequence=f"omegaconf.errors.{error}: Key '{event.name}' is not in struct",
-                fix=f"Add {event.name} to its file, or read it with cfg.get.",
+                fix=f"Add {event.name} to the configuration file, or read it with cfg.get.",
             )
 
 
 def _of_values(program: Program) -> Iterator[Claim]:
-    """What is read of a configuration, and has no value: ``???``, or the value of no other key."""
+    """Keys that are read and have no value: ``???``, or a reference to a key that does not exist."""
     if any(event.stored and _is_config(event.on) for event in program.lookups):
-        return  # What is stored may be what an interpolation elsewhere asks for.
+        return  # An interpolation elsewhere may use what is stored here.
     for failed in failures(program, "configuration"):
         mandatory = failed.error == "MissingMandatoryValue"
         key = failed.message.partition(": ")[2]
         yield claim_failure(
             failed,
-            message=f"{key} is ??? in the configuration, and nothing gives it a value."
+            message=f"{key} is ??? in the configuration, and nothing sets it."
             if mandatory
-            else f"{failed.message}: the value refers to a key that the configuration has not.",
-            fix=f"Give {key}=... on the command line, or a value in its file."
+            else (
+                f"{failed.message}: the value refers to a key that the configuration does not have."
+            ),
+            fix=f"Set {key}=... on the command line, or set it in the configuration file."
             if mandatory
-            else "Write the whole path of the key, from the top of the configuration.",
+            else "Write the full path of the key, from the top of the configuration.",
         )
 
 
 def _may_add(call: Called) -> bool:
-    """Whether a call may give a configuration keys that it has not."""
+    """Whether a call may add keys to a configuration."""
     given = any(_is_config(value) for value in (*call.arguments, *call.keywords.values()))
     return bool(_ADDS.match(call.name)) or (given and not _ADDS_NOTHING.match(call.name))
 
@@ -85,7 +88,7 @@ def _is_config(value: Value) -> bool:
 
 
 def _is_named(program: Program, name: str) -> bool:
-    """Whether the job writes the name as a text: ``"name" in cfg``."""
+    """Whether the job contains the name as a text: ``"name" in cfg``."""
     quoted = re.compile(rf"""["']{re.escape(name)}["']""")
     return any(quoted.search(module.text) for module in program.modules.values())
 
@@ -99,20 +102,20 @@ def _of_files(program: Program) -> Iterator[Claim]:
         if not path or guarded(event.at, error):
             continue
         near = nearest(event.name, list(_keys(event.on)))
-        meant = f"Write {near}, if that is meant" if near else f"Add {event.name} to {path}"
+        meant = f"Write {near}, if that is what you mean" if near else f"Add {event.name} to {path}"
         yield claim_at(
             event.at,
-            message=f"{path} has no {event.name!r} there; it has {_some(event.on)}.",
+            message=f"{path} has no {event.name!r} at this position; it has {_some(event.on)}.",
             consequence=f"{error.__name__}: '{event.name}'",
             fix=f"{meant}, or read it with a default.",
         )
 
 
 def _path(items: Items) -> str:
-    """The configuration that a dictionary comes from as a whole; empty when it does not."""
+    """The configuration file of a whole dictionary; empty if it has none."""
     if items.kind != "dict" or not items.complete or not items.keys:
         return ""
-    # Of what the program puts together itself, the file cannot be blamed.
+    # The file is not at fault for values that the program composes itself.
     paths = set(_origins(items, 0))
     path = paths.pop() if len(paths) == 1 else ""
     return path if kind_of(path) else ""
@@ -150,8 +153,8 @@ _CONF = {"conf/main.yaml": "lr: 0.1\nmodel:\n  depth: 3\n"}
 RULE = Rule(
     title="The configuration lacks a key that the program reads",
     category="key_not_found",
-    why="A key was renamed in the code or in one of many configuration files. It is often read late, "
-    "such as the settings of the evaluation, when all the training has been paid for.",
+    why="A key was renamed in the code or in one of many configuration files. It is often read "
+    "late, such as the settings of the evaluation, after the whole training.",
     fix="Add the key to the file, or read it with a default.",
     source="Zhang et al., ICSE 2020, section 3.3: Key Not Found; section 4: failures in evaluation",
     check=_check,

@@ -1,4 +1,4 @@
-"""A configuration that the job is started with is not there, or cannot be read."""
+"""A configuration of the job does not exist or cannot be read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from epochzero.check.rules.base import (
 _REGISTERS = re.compile(
     r"(hydra\.core\.(config_store|plugins|global_hydra)|hydra_zen|hydra\.plugins)\b"
 )
-"""Modules with which a program gives Hydra configurations that are in no file of its folder."""
+"""Modules that provide Hydra configurations without a file in the configuration directory."""
 
 _READERS = (
     ("lightning.pytorch.cli.LightningCLI", ("--config", "-c"), "error: Unable to load config {path!r}"),
@@ -33,7 +33,7 @@ _READERS = (
     ("transformers.HfArgumentParser", ("--deepspeed",), "ValueError: Expected a string path to an "
      "existing deepspeed config, or a dictionary, but received: {path}"),
 )  # fmt: skip
-"""Calls of libraries that read a file, the arguments that name it, and how they end without it."""
+"""Calls of libraries that read a file, the arguments that name it, and the error if it is missing."""
 _ACCELERATE = "FileNotFoundError: The passed configuration file `{path}` does not exist."
 
 
@@ -44,9 +44,9 @@ def _check(program: Program, target: Target) -> Claims:
         if _is_file(path) and world.there(world.platform.absolute(path)) is False:
             yield claim_at_start(
                 place,
-                message=f"The configuration {path} is not there.",
+                message=f"The configuration {path} does not exist.",
                 consequence=error.format(path=path),
-                fix=f"Correct the name, or bring {path} along.",
+                fix=f"Correct the name, or copy {path} to the job directory.",
             )
 
 
@@ -60,7 +60,7 @@ def _of_hydra(program: Program) -> Iterator[Claim]:
 
 def _claim(job: Job, problem: ArgumentProblem) -> Claim:
     absent = problem.kind == "absent"
-    near = f"Write {problem.near}, if that is meant, or bring" if problem.near else "Bring"
+    near = f"Write {problem.near}, if that is what you mean, or add" if problem.near else "Bring"
     return claim_at_start(
         stands(job, problem) if _is_given(job, problem) else problem.place,
         category="path_not_found" if absent else "corrupt_data",
@@ -78,7 +78,7 @@ def _is_given(job: Job, problem: ArgumentProblem) -> bool:
 
 
 def _named(program: Program) -> Iterator[tuple[str, SourceLocation, str]]:
-    """The files that the command line names, where, and what comes when they are not there."""
+    """The files that the command line names, their location, and the error if they do not exist."""
     job = program.job
     said = job.said.get("accelerate --config_file")
     if said is not None:
@@ -121,11 +121,12 @@ _CLI = "from lightning.pytorch.cli import LightningCLI\nLightningCLI()\n"
 _LAUNCH = ("accelerate", "launch", "--config_file", "four.yaml", "train.py")
 
 RULE = Rule(
-    title="A configuration that the job is started with is not there or cannot be read",
+    title="A configuration of the job does not exist or cannot be read",
     category="path_not_found",
-    why="Configurations are renamed, left out of version control, or named from another folder than "
-    "the one in which the job starts. A tab or a bracket too few in one of them ends the job likewise.",
-    fix="Bring the file along, or correct its name.",
+    why="The configuration was renamed, left out of version control, or named relative to a "
+    "directory other than the one in which the job starts. A tab or a missing bracket in it "
+    "also ends the job.",
+    fix="Add the file to the job, or correct its name.",
     source="Hydra documentation, 'The Defaults List'; Accelerate documentation, 'Launching your "
     "scripts'; jsonargparse documentation, 'Configuration files'",
     check=_check,

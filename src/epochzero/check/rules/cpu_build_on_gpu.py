@@ -1,4 +1,4 @@
-"""Something is put on a GPU where there is none, or where PyTorch cannot use it."""
+"""The job uses a GPU, but the target has none or PyTorch cannot use it."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def _check(program: Program, target: Target) -> Claims:
     reason = lacks_cuda(target)
     withheld = not reason and has_no_gpus(program.job)
     if withheld:
-        reason = "no GPU is asked for when its container is started"
+        reason = "its container starts without a GPU"
     if not reason:
         return
     reach = Reach.of(program)
     for call in moves_to_cuda(program):
-        # What stands under a condition mostly asks whether there is a GPU.
+        # A condition around such code usually tests whether a GPU is available.
         if reach.severity(call.at) == "error" and not guarded(
             call.at, RuntimeError, AssertionError
         ):
@@ -33,13 +33,13 @@ def _check(program: Program, target: Target) -> Claims:
             yield claim_at(
                 call.at,
                 severity="warning" if withheld else "error",
-                message=f"This needs a GPU, and on the target it cannot have one: {reason}.",
+                message=f"This call needs a GPU, but none is available on the target: {reason}.",
                 consequence="RuntimeError: No CUDA GPUs are available, or Found no NVIDIA driver"
                 if no_gpu
                 else "AssertionError: Torch not compiled with CUDA enabled",
                 fix="Start the container with --gpus all (in a compose file: gpus: all)."
                 if withheld
-                else "Ask for a GPU, or take the device from torch.cuda.is_available()."
+                else "Request a GPU, or choose the device with torch.cuda.is_available()."
                 if no_gpu
                 else "Install a CUDA build of PyTorch.",
             )
@@ -68,10 +68,11 @@ _UNDER = {
 }
 
 RULE = Rule(
-    title="A GPU is used where PyTorch cannot use one",
+    title="The job uses a GPU that PyTorch cannot use",
     category="framework_api_misuse",
-    why="A PyTorch from PyPI's CPU index, or a job that was not given a GPU, fails at the first .cuda().",
-    fix="Install a CUDA build, ask for a GPU, or choose the device by torch.cuda.is_available().",
+    why="A PyTorch from PyPI's CPU index, or a job without an allocated GPU, fails at the first "
+    ".cuda().",
+    fix="Install a CUDA build, request a GPU, or choose the device with torch.cuda.is_available().",
     source="pytorch/pytorch issue 30664, Torch not compiled with CUDA enabled",
     check=_check,
     catches=(

@@ -1,4 +1,4 @@
-"""A column is asked for that the table does not have."""
+"""The program reads a column that the table does not have."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OF_METHODS = {
 }
 """Methods of a frame, each with the parameter that names columns."""
 _PLACES = ("loc", "iloc", "at")
-"""Attributes by which columns may be added, too."""
+"""Attributes that may also add columns."""
 _ADDS = ("insert", "eval", "update", "__setitem__")
 
 
@@ -45,7 +45,7 @@ def _check(program: Program, target: Target) -> Iterator[Claim]:
 
 
 def _of_rows(program: Program, opened: Opened, reader: Called) -> Iterator[Claim]:
-    """What is asked of the rows of ``csv.DictReader``, each of which has the columns as keys."""
+    """Lookups in the rows of ``csv.DictReader``, which have the columns as keys."""
     is_plain = reader.name == "csv.DictReader" and len(reader.arguments) == 1
     if not is_plain or reader.keywords or _skips(program):
         return
@@ -60,7 +60,7 @@ def _of_rows(program: Program, opened: Opened, reader: Called) -> Iterator[Claim
     reach = Reach.of(program)
     for look in looks:
         is_known = look.name in {*header, *own} or caught(look.at, KeyError)
-        # What stands under a condition mostly asks for the column.
+        # A condition around such code usually tests for the column.
         if not is_known and reach.severity(look.at) == "error":
             yield _claim(opened, header, look.name, replace(look.at, certain=True))
 
@@ -72,7 +72,7 @@ def _is_row(value: Value, reader: Called) -> bool:
 
 
 def _skips(program: Program) -> bool:
-    """Whether lines are read before the header."""
+    """Whether the program reads lines before the header."""
     return any(
         call.name == "builtins.next" or call.name.endswith("readline") for call in program.calls
     )
@@ -89,7 +89,7 @@ def _of_table(program: Program, opened: Opened, header: list[str]) -> Iterator[C
 
 
 def _changed(program: Program, frame: Instance) -> bool:
-    """Whether the frame gets columns in a way that is not followed."""
+    """Whether the frame gets columns in a way that the analysis does not follow."""
     return any(
         look.on == frame and not look.item and (look.stored or look.name in _PLACES)
         for look in program.lookups
@@ -104,7 +104,7 @@ def _changed(program: Program, frame: Instance) -> bool:
 
 
 def _asked_of(program: Program, frame: Instance) -> Iterator[tuple[str, Situation]]:
-    """The columns that are asked of a frame, without those that the program adds to it."""
+    """The columns that the program reads from a frame, without those that it adds."""
     own = {look.name for look in program.lookups if look.on == frame and look.stored}
     for look in program.lookups:
         known = look.at.certain and look.item and not look.stored
@@ -130,7 +130,7 @@ def _claim(opened: Opened, header: list[str], name: str, at: Situation) -> Claim
     reading = at is opened.access.call.at
     return claim_at(
         at,
-        message=f"the column {name!r} is not in {shown}; it has {has}.",
+        message=f"the column {name!r} does not exist in {shown}, which has {has}.",
         consequence=f"ValueError: columns expected but not found: [{name!r}]"
         if reading
         else f"KeyError: {name!r}",
@@ -148,11 +148,11 @@ _ROWS = (
 _TABLE = "text,sentiment\ngood,1\nbad,0\n"
 
 RULE = Rule(
-    title="A column is asked for that the table does not have",
+    title="The program reads a column that the table does not have",
     category="key_not_found",
-    why="A column that is called otherwise in the file of the target, often in the test set alone, "
+    why="A column has another name in the target's file, often only in the test set. Reading it "
     "ends the job with a KeyError.",
-    fix="Use the names that the file has.",
+    fix="Use the column names of the file.",
     source="Zhang et al., ICSE 2020, Table 1: Key Not Found; section 5.4: check the schema before",
     check=_check,
     catches=(

@@ -1,4 +1,4 @@
-"""A file or folder of data has nothing in it."""
+"""A data file or directory is empty."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from epochzero.check.rules.base import Case, Rule
 
 
 def _fix(faulty: Faulty) -> str:
-    return f"Fill {faulty.shown}, or give the path of the data that is meant."
+    return f"Fill {faulty.shown}, or pass the correct path of the data."
 
 
 _GLOB = "from pathlib import Path\nfiles = sorted(Path('data').glob('*/*.png'))\n"
 _FOLDER = "from torchvision.datasets import ImageFolder\ndata = ImageFolder('images')\n"
 
 RULE = Rule(
-    title="A file of data has nothing in it",
+    title="A data file or directory is empty",
     category="corrupt_data",
-    why="A file that was made and never filled, or a pattern that matches nothing, ends the job "
-    "when it is read, or lets it go on without data.",
-    fix="Fill the file, or give the path of the data that is meant.",
+    why="A file that was created but never filled, or a pattern that matches nothing, ends the "
+    "job when it is read, or the job continues without data.",
+    fix="Fill the file, or pass the correct path of the data.",
     source="Zhang et al., ICSE 2020, section 4.4: Corrupt Data",
     check=data_check("empty", _fix),
     catches=(

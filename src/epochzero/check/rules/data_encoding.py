@@ -1,4 +1,4 @@
-"""A text is not in the encoding in which it is read."""
+"""A text file has another encoding than the program expects."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from epochzero.check.rules.base import Case, Rule
 def _fix(faulty: Faulty) -> str:
     asked = encoding_of(faulty.access) or "utf-8"
     return (
-        f"Give the encoding in which {faulty.shown} is written (encoding='latin-1' or 'cp1252' is "
-        f"usual), or convert it to {asked} once."
+        f"Pass the encoding of {faulty.shown} (usually encoding='latin-1' or 'cp1252'), or "
+        f"convert the file to {asked} once."
     )
 
 
@@ -18,10 +18,11 @@ _ASCII = "text = open('a.txt', encoding='ascii').read()\n"
 _LINES = "for line in open('a.txt', 'r', -1, 'ascii'):\n    print(line)\n"
 
 RULE = Rule(
-    title="A text is in another encoding than it is read in",
+    title="A text file has another encoding than the program expects",
     category="unexpected_encoding",
-    why="One line with an accent in another encoding ends the reading, in the middle of a corpus.",
-    fix="Give the encoding in which the file is written.",
+    why="One line with an accented character in another encoding stops the reader in the middle "
+    "of a corpus.",
+    fix="Pass the encoding of the file.",
     source="Zhang et al., ICSE 2020, Table 1: Unexpected Encoding",
     check=data_check("encoding", _fix),
     catches=(

@@ -1,4 +1,4 @@
-"""A file of data is not what it is read as."""
+"""A data file does not have the format that the program expects."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from epochzero.check.rules.base import Case, Rule
 
 def _fix(faulty: Faulty) -> str:
     if "Git LFS" in faulty.fault.what:
-        return f"Fetch the file: git lfs pull --include {faulty.shown}"
+        return f"Download the file: git lfs pull --include {faulty.shown}"
     if "JSON lines" in faulty.fault.what:
-        return "Read it line by line, json.loads of each."
-    return f"Correct {faulty.shown}, or read it as what it is."
+        return "Read the file line by line, with json.loads for each line."
+    return f"Correct {faulty.shown}, or read it in its actual format."
 
 
 _LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:0a1b\nsize 1234567\n"
@@ -27,11 +27,11 @@ _WHOLE = '{"a": 1}\n{"a": 2}\n'
 _CSV = "import pandas as pd\nframe = pd.read_csv('a.csv')\n"
 
 RULE = Rule(
-    title="A file of data cannot be read as what it should be",
+    title="A data file does not have the format that the program expects",
     category="corrupt_data",
-    why="A file that is a pointer of Git LFS, a web page that was saved in place of a download, or "
-    "has an error in one line ends the job when it is read.",
-    fix="Correct the file, or read it as what it is.",
+    why="The file is a Git LFS pointer, a web page that was saved instead of a download, or has "
+    "an error in one line. Reading it ends the job.",
+    fix="Correct the file, or read it in its actual format.",
     source="Zhang et al., ICSE 2020, section 4.4: Corrupt Data",
     check=data_check("not-parsable", _fix),
     catches=(

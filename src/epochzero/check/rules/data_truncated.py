@@ -1,4 +1,4 @@
-"""A file of data ends before its end."""
+"""A data file is cut off."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from epochzero.check.rules.base import Case, Rule
 
 
 def _fix(faulty: Faulty) -> str:
-    return f"Bring {faulty.shown} again, and compare its size or checksum with the original."
+    return f"Copy {faulty.shown} again, and compare its size or checksum with the original."
 
 
 _JSON = "import json\nwith open('a.json') as file:\n    items = json.load(file)\n"
@@ -16,11 +16,11 @@ _ZIP = "PK\x03\x04" + "x" * 99
 _LINES = "import pandas as pd\npd.read_json('a.jsonl', lines=True)\n"
 
 RULE = Rule(
-    title="A file of data is cut off",
+    title="A data file is cut off",
     category="corrupt_data",
-    why="A download or a copy that was interrupted leaves a file that looks right in a listing. It "
-    "is noticed when its end is read.",
-    fix="Bring the file again, and compare its size or checksum with the original.",
+    why="An interrupted download or copy leaves a file that looks complete in a listing. The job "
+    "fails when it reads the end of the file.",
+    fix="Copy the file again, and compare its size or checksum with the original.",
     source="Zhang et al., ICSE 2020, section 4.4: truncated JSON",
     check=data_check("truncated", _fix),
     catches=(

@@ -1,4 +1,4 @@
-"""A data set without the methods that a data loader calls."""
+"""A data set lacks a method that a data loader calls."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _check(program: Program, target: Target) -> Claims:
 
 
 def _missing(program: Program, name: str) -> str:
-    """The method that a class of the job lacks; empty when it has both or that is not known."""
+    """The method that a class of the job lacks; empty if it has both, or this is unknown."""
     within, _, last = name.rpartition(".")
     module = program.modules.get(within)
     cls = code_of(module).classes.get(last) if module is not None else None
@@ -83,7 +83,7 @@ _ITEM, _LENGTH = "__getitem__(self, i)", "__len__(self)"
 RULE = Rule(
     title="A data set lacks a method that the data loader calls",
     category="type_mismatch",
-    why="A map-style data set needs its length for the sampler and its items for the batches.",
+    why="The sampler needs the length of a map-style data set, and the batches need its items.",
     fix="Define __len__ and __getitem__.",
     source="PyTorch documentation, torch.utils.data.Dataset: subclasses should overwrite __getitem__ and "
     "__len__",

@@ -1,4 +1,4 @@
-"""What the rules about DeepSpeed share: the configurations that it is started with."""
+"""Shared by the rules about DeepSpeed: the configurations that it starts with."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OPTION = "--deepspeed_config"
 
 
 def configurations(program: Program) -> Iterator[tuple[Called, Items]]:
-    """Each call of ``deepspeed.initialize`` with its configuration, where that can be read."""
+    """Each call of ``deepspeed.initialize`` with its configuration, if that is readable."""
     for call in program.calls:
         if call.name == "deepspeed.initialize" and call.complete:
             given = call.keywords.get("config", call.keywords.get("config_params"))
@@ -23,7 +23,7 @@ def configurations(program: Program) -> Iterator[tuple[Called, Items]]:
 
 
 def _of_command(program: Program) -> Value | None:
-    """The file that the command line names; DeepSpeed's own arguments take it."""
+    """The file that the command line names; DeepSpeed's own arguments read it."""
     for at, word in enumerate(program.job.argv):
         name, equals, value = word.partition("=")
         at = at if equals else at + 1
@@ -33,7 +33,7 @@ def _of_command(program: Program) -> Value | None:
 
 
 def _read(program: Program, value: Value | None) -> Value | None:
-    """The configuration: a dictionary, or the file of that name in the job's folder."""
+    """The configuration: a dictionary, or the file of that name in the job directory."""
     if isinstance(value, Constant) and isinstance(value.value, str):
         loaded = load(program.job.folder / value.value, "json", value.value)
         return None if isinstance(loaded, Unreadable) else loaded

@@ -1,4 +1,4 @@
-"""A configuration that DeepSpeed refuses."""
+"""DeepSpeed rejects its configuration."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def _check(program: Program, target: Target) -> Claims:
 
 
 def _refused(config: Items) -> Iterator[tuple[Value | None, str, str, str]]:
-    """What is refused: the value that it is about, message, error and fix."""
+    """What DeepSpeed rejects: the value, the message, the error and the fix."""
     stage = _at(config, "zero_optimization", "stage")
     if isinstance(stage, Constant) and isinstance(stage.value, int) and stage.value not in _STAGES:
         yield (
             stage,
-            f"ZeRO has the stages 0 to 3; {stage.value} is none.",
+            f"The ZeRO stages are 0 to 3; {stage.value} is not one of them.",
             "pydantic_core.ValidationError: zero_optimization.stage",
-            "Choose one of the stages 0 to 3.",
+            "Set one of the stages 0 to 3.",
         )
     half = [_at(config, name, "enabled") for name in ("fp16", "bf16")]
     if all(isinstance(one, Constant) and one.value is True for one in half):
@@ -50,7 +50,7 @@ def _refused(config: Items) -> Iterator[tuple[Value | None, str, str, str]]:
     if sizes == [None, None]:
         yield (
             None,
-            "The configuration says neither train_batch_size nor train_micro_batch_size_per_gpu.",
+            "The configuration sets neither train_batch_size nor train_micro_batch_size_per_gpu.",
             "AssertionError: Either train_batch_size or train_micro_batch_size_per_gpu needs to be "
             "provided",
             "Add train_micro_batch_size_per_gpu.",
@@ -73,11 +73,11 @@ _PARSED = (
 _BOTH = '{\n"train_batch_size": 8,\n"fp16": {"enabled": true},\n"bf16": {\n"enabled": true\n}\n}\n'
 
 RULE = Rule(
-    title="DeepSpeed refuses its configuration",
+    title="DeepSpeed rejects its configuration",
     category="illegal_argument",
-    why="The configuration is a file beside the code, put together from several examples: both kinds "
-    "of half precision, a stage that ZeRO does not have, no batch size. DeepSpeed reads it after all "
-    "processes have started.",
+    why="The configuration is a separate file that is often composed from several examples: both "
+    "half-precision formats, a ZeRO stage that does not exist, no batch size. DeepSpeed "
+    "reads it after all processes have started.",
     fix="Correct the configuration.",
     source="DeepSpeed documentation, 'DeepSpeed Configuration JSON'",
     check=_check,

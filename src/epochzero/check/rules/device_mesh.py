@@ -1,4 +1,4 @@
-"""A mesh of devices that is not what the processes are."""
+"""A device mesh does not match the number of processes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _check(program: Program, target: Target) -> Claims:
                 message=f"The mesh has {len(shape)} dimensions and {len(names.values)} names: "
                 f"{', '.join(str(constant(name) or '?') for name in names.values)}.",
                 consequence="RuntimeError: mesh_shape and mesh_dim_names should have same length!",
-                fix="Give each dimension one name.",
+                fix="Pass one name for each dimension.",
             )
             continue
         size = math.prod(shape)
@@ -34,19 +34,21 @@ def _check(program: Program, target: Target) -> Claims:
         written = f"{' x '.join(map(str, shape))} = {size}"
         yield claim_at(
             call.at,
-            message=f"The mesh has {written} places, and {world} processes are started.",
+            message=f"The mesh has {written} positions, but the job starts {world} processes.",
             consequence=f"RuntimeError: Mesh should not be bigger than default world size {world}, but "
             f"found {size} ranks!"
             if size > world
-            else f"{world - size} processes have no place in the mesh: what they compute is lost, or "
-            "they wait forever",
+            else (
+                f"{world - size} processes have no position in the mesh: their results are lost, "
+                "or they wait forever"
+            ),
             fix=f"Choose sizes whose product is {world}, or start {size} processes.",
             severity=None if size > world else "warning",
         )
 
 
 def _numbers(shape: Value | None) -> list[int] | None:
-    """The sizes of a mesh; None when not all of them are known."""
+    """The sizes of a mesh; None if they are not all known."""
     if not isinstance(shape, Items) or not shape.complete:
         return None
     sizes = [number(value) for value in shape.values]
@@ -68,10 +70,10 @@ _WORLD = (
 _EIGHT = ("torchrun", "--nproc_per_node=8", "train.py")
 
 RULE = Rule(
-    title="A device mesh has more or fewer places than there are processes",
+    title="A device mesh has more or fewer positions than the job has processes",
     category="illegal_argument",
-    why="The sizes of a mesh are written for one number of GPUs. With fewer, PyTorch refuses it; with "
-    "more, some processes have no place in it.",
+    why="The sizes of a mesh are written for a fixed number of GPUs. With fewer, PyTorch rejects "
+    "the mesh; with more, some processes have no position in it.",
     fix="Compute one of the sizes from the world size.",
     source="PyTorch documentation, torch.distributed.device_mesh.init_device_mesh",
     check=_check,

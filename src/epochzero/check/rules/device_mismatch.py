@@ -1,4 +1,4 @@
-"""A tensor's move to a device whose result is thrown away."""
+"""The job discards the result of moving a tensor to a device."""
 
 from __future__ import annotations
 
@@ -38,24 +38,24 @@ def _check(program: Program, target: Target) -> Claims:
         for node in code_of(module).of(ast.Expr)
         if isinstance(node.value, ast.Call)
     }
-    told = set()
+    reported = set()
     for call in program.calls:
         place = call.at.place
         is_alone = (place.path, place.line, place.column) in statements
-        if is_alone and _moves_tensor(call) and place not in told:
-            told.add(place)
+        if is_alone and _moves_tensor(call) and place not in reported:
+            reported.add(place)
             yield claim_at(
                 call.at,
                 severity="warning",
-                message="A tensor's .to() and .cuda() give a new tensor; this one is thrown away and the "
-                "old one stays where it is.",
+                message=".to() and .cuda() of a tensor return a new tensor. The result is discarded, "
+                "and the original tensor stays on its device.",
                 consequence="RuntimeError: Expected all tensors to be on the same device",
                 fix="Assign the result: x = x.to(device).",
             )
 
 
 def _moves_tensor(call: Called) -> bool:
-    """Whether a call moves what is surely a tensor: a module moves itself."""
+    """Whether a call certainly moves a tensor: a module moves itself."""
     maker, _, method = call.name.rpartition(".")
     if not isinstance(call.receiver, Instance) or maker.removesuffix("()") not in _MAKERS:
         return False
@@ -69,10 +69,11 @@ def _moves_tensor(call: Called) -> bool:
 _HEAD = "import torch\nfrom torch import nn\n\nmodel = nn.Linear(2, 2).to('cuda')\nx = torch.rand(4, 2)\n"
 
 RULE = Rule(
-    title="A tensor is moved to a device and the result is thrown away",
+    title="A tensor is moved to a device and the result is discarded",
     category="framework_api_misuse",
-    why="A module's .to() moves the module itself; a tensor's gives another tensor. Without an "
-    "assignment the data stays on the CPU, which shows on the first machine with a GPU.",
+    why=".to() of a module moves the module itself; .to() of a tensor returns another tensor. "
+    "Without an assignment the data stays on the CPU, which fails on the first machine with "
+    "a GPU.",
     fix="Assign the result.",
     source="PyTorch documentation, torch.Tensor.to: returns a tensor; torch.nn.Module.to: modifies the "
     "module in-place",

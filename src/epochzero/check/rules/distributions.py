@@ -1,4 +1,4 @@
-"""Which installed distribution brings which module."""
+"""Which installed distributions provide which modules."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from epochzero.check.rules.base import Target
 from epochzero.check.target.model import Distribution
 from epochzero.check.target.packages import likely_modules, well_known
 
-if TYPE_CHECKING:  # It takes its time, and most targets say nothing of what packages require.
+if (
+    TYPE_CHECKING
+):  # Importing packaging is slow, and most targets do not list requirements of packages.
     from packaging.requirements import Requirement
 
 
@@ -18,12 +20,12 @@ Installed: TypeAlias = Mapping[str, Distribution]
 
 
 def providers(module: str, installed: Installed) -> tuple[Distribution, ...]:
-    """The distributions that bring a top-level module, as far as their modules are known or likely."""
+    """The distributions that provide a top-level module, as far as their modules are known or likely."""
     return tuple(one for one in installed.values() if module in likely_modules(one))
 
 
 def distributions_of(module: str) -> tuple[str, ...]:
-    """Names of the well-known distributions that bring a top-level module."""
+    """Names of well-known distributions that provide a top-level module."""
     return tuple(name for name, modules in well_known().items() if module in modules)
 
 
@@ -38,12 +40,12 @@ def _parsed(text: str) -> Requirement | None:
 
 
 def requirements(distribution: Distribution) -> Iterable[Requirement]:
-    """Its requirements; without those that are not written as PEP 508 wants."""
+    """The requirements of a distribution, without those that violate PEP 508."""
     return [one for text in distribution.requires if (one := _parsed(text)) is not None]
 
 
 def applies(requirement: Requirement, target: Target, extra: str = "") -> bool:
-    """Whether a requirement's marker holds on the target, for one of the extras."""
+    """Whether the marker of a requirement holds on the target, for one of the extras."""
     if requirement.marker is None:
         return True
     from packaging.markers import (

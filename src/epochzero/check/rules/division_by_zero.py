@@ -1,4 +1,4 @@
-"""Divisions by a count that is zero, or can be."""
+"""A division by a count that is zero, or can be."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _DIVISIONS = (ast.Div, ast.FloorDiv, ast.Mod)
 def _check(program: Program, target: Target) -> Claims:
     reach = Reach.of(program)
     counts = _counts(program)
-    told: set[tuple[str, int]] = set()
+    reported: set[tuple[str, int]] = set()
     for module in program.modules.values():
         for node in code_of(module).of(ast.BinOp):
             if not isinstance(node.op, _DIVISIONS):
@@ -37,24 +37,25 @@ def _check(program: Program, target: Target) -> Claims:
             is_sure = message.endswith("is 0.")
             at = reach.at(module, node)
             if at is not None and not guarded(at, ZeroDivisionError):
-                told.add((at.place.path, at.place.line))
+                reported.add((at.place.path, at.place.line))
                 yield claim_at(
                     at,
                     severity=reach.severity(at) if is_sure else "warning",
                     message=message,
                     consequence="ZeroDivisionError: division by zero",
-                    fix=f"Divide by max(1, {ast.unparse(node.right)}), or say that there is nothing.",
+                    fix=f"Divide by max(1, {ast.unparse(node.right)}), or handle the case of no "
+                    "items.",
                 )
-    for failed in failures(program, "zero", told=told):
+    for failed in failures(program, "zero", reported=reported):
         yield claim_failure(
             failed,
             message=f"The divisor is 0: {failed.at.place.code}",
-            fix="Divide by max(1, count), or leave the division out when there is nothing.",
+            fix="Divide by max(1, count), or skip the division if the count is 0.",
         )
 
 
 def _of_option(program: Program, divisor: ast.expr) -> str:
-    """What is wrong when a division is by an option that is zero."""
+    """The message if an option that is zero is the divisor."""
     if not isinstance(divisor, ast.Attribute) or not isinstance(divisor.value, ast.Name):
         return ""
     is_options = divisor.value.id in (
@@ -74,7 +75,7 @@ def _of_option(program: Program, divisor: ast.expr) -> str:
 
 
 def _counts(program: Program) -> dict[tuple[str, int, int], list[Value]]:
-    """By the place of a call of len, what it was asked of."""
+    """The argument of each call of len, by the position of the call."""
     found: dict[tuple[str, int, int], list[Value]] = {}
     for call in program.calls:
         if call.name == "builtins.len" and call.arguments:
@@ -87,7 +88,7 @@ def _counts(program: Program) -> dict[tuple[str, int, int], list[Value]]:
 def _of_length(
     module: Module, divisor: ast.expr, counts: dict[tuple[str, int, int], list[Value]]
 ) -> str:
-    """What is wrong when a division is by the length of something that is or can be empty."""
+    """The message if the divisor is the length of something that is or can be empty."""
     if not isinstance(divisor, ast.Call):
         return ""
     for value in counts.get((module.path, divisor.lineno, divisor.col_offset + 1), ()):
@@ -96,13 +97,13 @@ def _of_length(
             return f"{written} is 0."
         if isinstance(value, Instance) and _may_drop_all(value):
             return (
-                f"{written} is 0 when there are fewer samples than a batch has: drop_last is set."
+                f"{written} is 0 if the data set has fewer samples than a batch: drop_last is set."
             )
     return ""
 
 
 def _may_drop_all(loader: Instance) -> bool:
-    """Whether a loader that does not shuffle drops its last batch: one for an evaluation."""
+    """Whether a loader without shuffling drops its last batch: one for an evaluation."""
     if loader.made_by != "torch.utils.data.DataLoader":
         return False
     drop, shuffle = loader.keywords.get("drop_last"), loader.keywords.get("shuffle")
@@ -111,7 +112,7 @@ def _may_drop_all(loader: Instance) -> bool:
 
 
 def _may_format(module: Module, node: ast.BinOp) -> bool:
-    """Whether ``%`` may put something into a text: its left side is not known to be a number."""
+    """Whether ``%`` may format a text: its left side is not known to be a number."""
     if not isinstance(node.op, ast.Mod):
         return False
     match node.left:
@@ -142,7 +143,7 @@ def _is_integer(value: ast.expr) -> bool:
 
 
 def _is_asked(module: Module, divisor: ast.expr) -> bool:
-    """Whether a condition around the division looks at its divisor."""
+    """Whether a condition around the division tests its divisor."""
     written = ast.unparse(divisor)
     names = {written, written.removeprefix("len(").removesuffix(")")}
     code = code_of(module)
@@ -180,10 +181,11 @@ _FORMATS = (
 )  # fmt: skip
 
 RULE = Rule(
-    title="A division is by a count that is zero, or can be",
+    title="A division by a count that is zero, or can be",
     category="division_by_zero",
-    why="A mean over nothing ends the job: an evaluation set smaller than a batch, an option that is 0.",
-    fix="Divide by max(1, count), or say that there is nothing to evaluate.",
+    why="A mean over no items ends the job: an evaluation set smaller than a batch, or an option "
+    "that is 0.",
+    fix="Divide by max(1, count), or report that the evaluation has no data.",
     source="Zhang et al., ICSE 2020, Table 1, Division by Zero, and section 3.3 on evaluation",
     check=_check,
     catches=(

@@ -1,4 +1,4 @@
-"""Something is fetched from the network where there is none."""
+"""The job downloads something, but the target has no network."""
 
 from __future__ import annotations
 
@@ -15,34 +15,37 @@ def _check(program: Program, target: Target) -> Iterator[Claim]:
         return
     where = "the container" if is_offline(program.job) else target.name or "the target"
     world = world_of(program, target)
-    for one in downloads_of(program, target, world):
+    for download in downloads_of(program, target, world):
         allowed = () if is_offline(program.job) else target.network.hosts
-        if one.host in allowed or caught(one.call.at, ConnectionError):
+        if download.host in allowed or caught(download.call.at, ConnectionError):
             continue
-        cache = cache_folder(program, target, one.fetch.cache)
-        # A cache that somebody placed on purpose may have been filled.
+        cache = cache_folder(program, target, download.fetch.cache)
+        # A cache that is configured explicitly may be filled already.
         filled = cache is not None and (cache[1] or world.platform.there(cache[0]) is True)
-        sure = one.call.at.certain and one.fetch.hard and not filled
-        yield _claim(one, "error" if sure else "warning", where)
+        sure = download.call.at.certain and download.fetch.hard and not filled
+        yield _claim(download, "error" if sure else "warning", where)
 
 
-def _claim(one: Download, severity: str, where: str) -> Claim:
-    name = one.call.name.removesuffix(".__init__")
-    what = f" {one.what}" if one.what else ""
-    hub = one.fetch.cache == "huggingface"
+def _claim(download: Download, severity: str, where: str) -> Claim:
+    name = download.call.name.removesuffix(".__init__")
+    what = f" {download.what}" if download.what else ""
+    hub = download.fetch.cache == "huggingface"
     return Claim(
         severity="error" if severity == "error" else "warning",
-        phase=one.call.at.phase,
-        place=one.call.at.place,
-        message=f"{name} fetches{what} from {one.host}, and {where} has no way to the internet.",
-        consequence=f"OSError: cannot connect to {one.host}; it is tried again and again first."
-        if one.fetch.hard
+        phase=download.call.at.phase,
+        place=download.call.at.place,
+        message=f"{name} downloads{what} from {download.host}, but {where} has no internet access.",
+        consequence=f"OSError: cannot connect to {download.host}, after several retries."
+        if download.fetch.hard
         else "The job would wait for the network, and record nothing.",
-        fix="Fetch it before, where there is a network, into a cache that the target sees (HF_HOME), "
-        "and set HF_HUB_OFFLINE=1; or give the path of a local copy."
+        fix=(
+            "Download it in advance, on a machine with internet access, into a cache that the "
+            "target can read (HF_HOME), and set HF_HUB_OFFLINE=1. Or pass the path of a local "
+            "copy."
+        )
         if hub
-        else "Fetch it before, where there is a network, and give its path.",
-        via=one.call.at.via,
+        else "Download it in advance, on a machine with internet access, and pass its path.",
+        via=download.call.at.via,
     )
 
 
@@ -53,11 +56,11 @@ _MODEL = (
 _MOUNTED = ("docker", "run", "-v", ".:/job", "-w", "/job")
 
 RULE = Rule(
-    title="Something is fetched from a network that the target does not have",
+    title="The job downloads something, but the target has no network",
     category="communication_failure",
-    why="Compute nodes often have no way to the internet. Models and data that are fetched at the "
-    "first use were in the cache of the author's machine.",
-    fix="Fetch before, into a place that the target sees.",
+    why="Compute nodes often have no internet access. On the author's machine, models and data "
+    "that are downloaded at first use were already in the cache.",
+    fix="Download in advance, to a location that the target can read.",
     source="transformers documentation, offline mode; huggingface/transformers #9147",
     check=_check,
     catches=(

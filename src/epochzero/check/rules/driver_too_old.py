@@ -1,4 +1,4 @@
-"""A driver that is too old for the CUDA of the target's PyTorch."""
+"""The driver is too old for the CUDA version of the target's PyTorch."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ def _check(program: Program, target: Target) -> Claims:
     if needed is None or version(target.driver) >= version(needed) or not wants_cuda(program):
         return
     if target.cuda and version(target.cuda) >= version(built):
-        return  # A compatibility package stands in for the driver.
+        return  # A compatibility package replaces the driver.
     first = first_on_cuda(program)
     yield claim_at(
         first or torch.at,
-        # What is put on a GPU under a condition mostly asks whether there is one: there is none then.
+        # A condition around such code usually tests for a GPU, which is then not available.
         severity=Reach.of(program).severity(first) if first else "error",
         message=f"The target's PyTorch was built for CUDA {built}, which needs driver {needed} or "
         f"newer; the target has {target.driver}.",
         consequence="RuntimeError: The NVIDIA driver on your system is too old",
-        fix="Install a PyTorch built for an older CUDA, or have the driver updated.",
+        fix="Install a PyTorch build for an older CUDA, or ask for a driver update.",
     )
 
 
@@ -45,11 +45,11 @@ _LIGHTNING = {
 }
 
 RULE = Rule(
-    title="The driver is too old for the CUDA that PyTorch was built for",
+    title="The driver is too old for the CUDA version that PyTorch was built for",
     category="gpu_fault",
-    why="The CUDA libraries come with PyTorch, the driver with the machine. A driver runs programs of "
-    "its own CUDA major version and of older ones.",
-    fix="Choose a build of PyTorch for the driver.",
+    why="The CUDA libraries come with PyTorch, the driver with the machine. A driver runs "
+    "programs of its own CUDA major version and of older ones.",
+    fix="Install a PyTorch build that supports the driver.",
     source="NVIDIA, CUDA Toolkit release notes, minimum required driver version for CUDA minor version "
     "compatibility",
     check=_check,

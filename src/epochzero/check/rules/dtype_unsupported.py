@@ -1,4 +1,4 @@
-"""Number formats and kernels that the target's GPUs are too old for."""
+"""The target's GPUs are too old for a number format or kernel."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _FP8: _Need = (
     "FP8",
     "RuntimeError: compute capability 8.9 or higher is required for FP8 execution",
 )
-# Newer versions of PyTorch emulate it, and are slow; older ones refuse.
+# Newer versions of PyTorch emulate it slowly; older ones reject it.
 _BF16: _Need = (
     (8, 0),
     "warning",
@@ -56,7 +56,8 @@ def _check(program: Program, target: Target) -> Claims:
                     message=f"{what} needs compute capability {least[0]}.{least[1]}; the target's GPUs "
                     f"have {capability[0]}.{capability[1]}.",
                     consequence=consequence,
-                    fix="Use float16 with gradient scaling and another attention, or ask for newer GPUs.",
+                    fix="Use float16 with gradient scaling and another attention, or request "
+                    "newer GPUs.",
                 )
                 break
 
@@ -111,9 +112,9 @@ _SCALED = {"train.py": "import torch\n\na = torch.ones(16, 16)\nb = torch._scale
 RULE = Rule(
     title="The target's GPUs are too old for a number format or kernel",
     category="framework_api_misuse",
-    why="bfloat16 wants Ampere, FP8 Ada or Hopper, FlashAttention 2 Ampere. On older GPUs the call is "
-    "refused, or emulated many times slower.",
-    fix="Use what the GPU has, or ask for another GPU.",
+    why="bfloat16 and FlashAttention 2 require Ampere, FP8 requires Ada or Hopper. Older GPUs "
+    "reject the call, or emulate it many times slower.",
+    fix="Use what the GPU supports, or request another GPU.",
     source="NVIDIA, CUDA C++ Programming Guide, features by compute capability; Dao-AILab/flash-attention "
     "README, supported GPUs",
     check=_check,

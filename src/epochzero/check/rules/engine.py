@@ -1,4 +1,4 @@
-"""Runs rules on a program, within a budget of processor time each and in all."""
+"""Run rules on a program, each and all within a budget of processor time."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from epochzero.check.rules.base import CannotTell, Rule
 from epochzero.check.target.model import Target
 
 RULE_S, RULES_S = 10.0, 30.0
-"""Seconds of processor time that one rule may take, and all of them for one program."""
+"""Seconds of processor time for one rule, and for all rules on one program."""
 
 
 def run_rules(
     program: Program, target: Target, rules: Sequence[Rule]
 ) -> Iterator[Finding | Unknown]:
-    """The answers of all rules; one that fails or runs away does not take the others along."""
+    """The results of all rules; a rule that fails or exceeds its budget does not stop the others."""
     sure = program.job.certain and program.job.complete
-    # What is wrong with a script does not depend on whether and how it runs this program.
+    # A fault in a script does not depend on whether and how it runs this program.
     own = {problem.place for problem in program.job.problems}
     end = time.process_time() + RULES_S
     with ExitStack() as running:
@@ -31,7 +31,7 @@ def run_rules(
         for rule in rules:
             seconds = min(RULE_S, end - time.process_time())
             if seconds <= 0:
-                reason = f"not asked: the rules before it took {RULES_S:g} s"
+                reason = f"not run: the preceding rules took {RULES_S:g} s"
                 yield Unknown(rule.id, reason, SourceLocation("<command>"))
                 continue
             for answer in _answers(rule, program, target, seconds):
@@ -41,7 +41,7 @@ def run_rules(
 def _answers(
     rule: Rule, program: Program, target: Target, seconds: float
 ) -> list[Finding | Unknown]:
-    """What a rule says within so many seconds, and why it says no more."""
+    """The results of a rule within its budget, and why there are no more."""
     said: list[Finding | Unknown] = []
     try:
         with at_most(seconds):
@@ -53,10 +53,10 @@ def _answers(
     except CannotTell as error:
         reason = str(error)
     except Exception as error:
-        reason = f"the rule itself failed: {type(error).__name__}: {error}"
+        reason = f"the rule failed: {type(error).__name__}: {error}"
     return [*said, Unknown(rule.id, reason, SourceLocation("<command>"))]
 
 
 def _softened(answer: Finding | Unknown) -> Finding | Unknown:
-    """The same as a warning: the job is perhaps not run, or with other arguments."""
+    """The same finding as a warning: the job may not run, or run with other arguments."""
     return replace(answer, severity="warning") if isinstance(answer, Finding) else answer

@@ -1,4 +1,4 @@
-"""A launch script activates a Python environment that is not there."""
+"""A launch script activates a Python environment that does not exist."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ from epochzero.check.rules.scripts import claim_of, problems_of
 
 
 def _check(program: Program, target: Target) -> Claims:
-    for one in problems_of(program, "environment"):
-        # An environment is made on its platform, and does not lie with the job.
-        if not target.here and target.files.get(one.text) is not False:
+    for problem in problems_of(program, "environment"):
+        # An environment is created on its platform, and does not travel with the job.
+        if not target.here and target.files.get(problem.text) is not False:
             continue
         yield claim_of(
-            one,
-            message=f"The script activates {one.text}, which is not there.",
-            consequence=f"{one.text}: No such file or directory; without `set -e` the job goes on with "
-            "another Python, and without its packages",
-            fix="Make the environment before, or correct its folder.",
+            problem,
+            message=f"The script activates {problem.text}, which does not exist.",
+            consequence=f"{problem.text}: No such file or directory; without `set -e` the job continues "
+            "with another Python, without its packages",
+            fix="Create the environment first, or correct its path.",
         )
 
 
 RULE = Rule(
-    title="A launch script activates an environment that is not there",
+    title="A launch script activates an environment that does not exist",
     category="path_not_found",
-    why="Environments are not part of a repository, and have other names on other machines. A script "
-    "without `set -e` goes on with the Python of the system, and fails at the first import.",
-    fix="Make the environment before, or correct its folder.",
+    why="Environments are not part of a repository, and have other names on other machines. A "
+    "script without `set -e` continues with the system Python and fails at the first import.",
+    fix="Create the environment first, or correct its path.",
     source="Zhang et al., ICSE 2020, section 3.2: differences between the local environment and the "
     "platform; venv in the Python documentation",
     check=_check,

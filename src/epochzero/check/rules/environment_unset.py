@@ -1,4 +1,4 @@
-"""A variable of the environment that is read, and that nothing sets."""
+"""The program reads an environment variable that nothing sets."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from epochzero.check.rules.world import constant, is_set
 _OF_LAUNCHERS = frozenset(
     ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 )
-# What takes no None.
+# Functions that do not accept None.
 _OF_TEXTS = frozenset(
     (
         "builtins.int",
@@ -35,12 +35,12 @@ _OF_TEXTS = frozenset(
         "pathlib.Path",
     )
 )
-# These hand the environment of the shell that submits on to the job, or may be told to.
+# These pass the environment of the submitting shell to the job, or may do so.
 _SUBMITTING = frozenset(("sbatch", "salloc", "srun", "qsub", "bsub"))
 
 
 def _check(program: Program, target: Target) -> Claims:
-    # Another program may start this one, with an environment of its own.
+    # Another program may start this one, with its own environment.
     if not program.job.certain:
         return
     for name, at in _read(program):
@@ -52,18 +52,18 @@ def _check(program: Program, target: Target) -> Claims:
                     f"whether {name} is set", "the job's script activates an environment", at.place
                 )
                 continue
-            why = "no part of the job and not the target sets it"
+            why = "neither the job nor the target sets it"
             yield _claim(name, at, why, may=_may_be_exported(name, program.job, target))
         elif target.environment is None and name in _OF_LAUNCHERS and not program.job.launchers:
             yield _claim(
-                name, at, "a launcher such as torchrun sets it, and none is used", may=True
+                name, at, "a launcher such as torchrun sets it, but the job uses none", may=True
             )
     if target.environment is not None and not program.job.activated:
         yield from _without_default(program, target, target.environment)
 
 
 def _without_default(program: Program, target: Target, environment: Mapping[str, str]) -> Claims:
-    """``int(os.getenv("X"))``: None where a text is needed."""
+    """``int(os.getenv("X"))``: None where a text is required."""
     asked: dict[tuple[str, int], str] = {}
     for call in program.calls:
         first = constant(call.arguments[0]) if call.arguments else None
@@ -77,27 +77,27 @@ def _without_default(program: Program, target: Target, environment: Mapping[str,
             yield claim_at(
                 call.at,
                 category="type_mismatch",
-                message=f"No part of the job and not the target sets {name}, so that "
-                f"{call.name.removeprefix('builtins.')} is given None.",
+                message=f"Neither the job nor the target sets {name}, so "
+                f"{call.name.removeprefix('builtins.')} receives None.",
                 consequence="TypeError: expected a text or a number, not NoneType",
-                fix=f"Set {name} where the job is started, or give a default.",
+                fix=f"Set {name} where you start the job, or read it with a default.",
                 severity="warning" if _may_be_exported(name, program.job, target) else None,
             )
 
 
 def _may_be_exported(name: str, job: Job, target: Target) -> bool:
-    """Whether another shell submits the job and may have set it, which the job would inherit."""
+    """Whether another shell submits the job, whose environment the job would inherit."""
     submitted = not _SUBMITTING.isdisjoint(job.launchers)
     return submitted and name not in _OF_LAUNCHERS and not job.container and not target.here
 
 
 def _line(at: Situation) -> tuple[str, int]:
-    """The line of an event, of whichever part of it."""
+    """The line of an event, whichever part of it that is."""
     return at.place.path, at.place.line
 
 
 def _read(program: Program) -> Iterable[tuple[str, Situation]]:
-    """The variables that must be there, and where they are read."""
+    """The required variables, and where they are read."""
     stored: set[str] = set()
     environ = External("os.environ")
     for event in program.lookups:
@@ -117,20 +117,20 @@ def _claim(name: str, at: Situation, why: str, *, may: bool) -> Claim:
     launched = name in _OF_LAUNCHERS
     return claim_at(
         at,
-        message=f"The environment has no {name}: {why}.",
+        message=f"The environment variable {name} is not set: {why}.",
         consequence=f"KeyError: '{name}'",
         fix="Start the program with torchrun, or read the variable with a default."
         if launched
-        else f"Set {name} where the job is started, or read it with os.environ.get and a default.",
+        else f"Set {name} where you start the job, or read it with os.environ.get and a default.",
         severity="warning" if may else None,
     )
 
 
 RULE = Rule(
-    title="A variable of the environment is read, and nothing sets it",
+    title="The program reads an environment variable that nothing sets",
     category="key_not_found",
-    why="Variables that a shell profile sets at home are not there in a container, and those of a "
-    "launcher are not there when the program is started without it.",
+    why="Variables from a shell profile do not exist in a container. Variables of a launcher do "
+    "not exist if the program starts without it.",
     fix="Set the variable in the job, or read it with a default.",
     source="torchrun's documentation, section 'Environment Variables'; Zhang et al., ICSE 2020, "
     "section 3.2",

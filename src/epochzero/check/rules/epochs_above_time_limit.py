@@ -1,4 +1,4 @@
-"""More epochs than the time limit has room for, where it is known how long one takes."""
+"""The epochs exceed the time limit, if the duration of an epoch is known."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from epochzero.check.rules.world import TIME_OPTIONS, constant, given, in_hours,
 from epochzero.file_access import open_file
 
 SURELY = 1.5
-"""Times the limit that what is expected must be for a job that surely does not end in it."""
+"""Factor between the expected time and the limit from which the job certainly does not finish."""
 LARGEST_BYTES = 1 << 20
 _EPOCHS = ("num_train_epochs", "max_epochs", "num_epochs", "n_epochs", "epochs")
 _ENDS_OTHERWISE = (
@@ -19,13 +19,13 @@ _ENDS_OTHERWISE = (
     "ckpt_path", "start_epoch",
 )  # fmt: skip
 _RESULTS = ("train_results.json", "all_results.json")
-"""What transformers' ``Trainer.save_metrics`` writes into the folder of a run."""
+"""File that transformers' ``Trainer.save_metrics`` writes into the output directory."""
 _GOES_ON = ("sbatch --requeue", "sbatch --signal", "sbatch --array", "sbatch --dependency")
 
 
 @dataclass(frozen=True, slots=True)
 class _Rate:
-    """How long an epoch takes, who says so, and whether it is said of this job on this platform."""
+    """The duration of an epoch, its source, and whether it was measured for this job on this platform."""
 
     seconds: float
     source: str
@@ -46,16 +46,17 @@ def _check(program: Program, target: Target) -> Claims:
         severity="error" if surely else "warning",
         phase="training",
         place=said_at(job, *TIME_OPTIONS),
-        message=f"{epochs:g} epochs of {rate.seconds:.4g} s each, as {rate.source}, take {in_hours(needed)}, "
-        f"and the job is given {in_hours(limit)}.",
-        consequence=f"The job is ended at its time limit, in epoch {int(limit / rate.seconds) + 1}",
-        fix=f"Ask for {in_hours(needed * 1.1)}, train {int(limit / rate.seconds)} epochs, or save "
-        "checkpoints that a next job goes on from.",
+        message=f"{epochs:g} epochs of {rate.seconds:.4g} s each, as {rate.source}, take "
+        f"{in_hours(needed)}, but the time limit of the job is {in_hours(limit)}.",
+        consequence="The scheduler ends the job at its time limit, in epoch "
+        f"{int(limit / rate.seconds) + 1}",
+        fix=f"Request {in_hours(needed * 1.1)}, train {int(limit / rate.seconds)} epochs, or save "
+        "checkpoints from which a next job resumes.",
     )
 
 
 def _epochs(program: Program) -> float | None:
-    """How many epochs are trained; None when that is not known, or something else ends the training."""
+    """The number of epochs; None if it is unknown, or if something else ends the training."""
     ends = (constant(given(program, name)) for name in _ENDS_OTHERWISE)
     if any(one not in (None, False, "", 0, -1) for one in ends):
         return None
@@ -68,7 +69,7 @@ def _epochs(program: Program) -> float | None:
 
 def _rate(program: Program) -> _Rate | None:
     if program.job.seconds_per_epoch is not None:
-        return _Rate(program.job.seconds_per_epoch, "the settings say", sure=True)
+        return _Rate(program.job.seconds_per_epoch, "set in the settings", sure=True)
     folders = [constant(given(program, "output_dir"))]
     folders += [
         constant(c.keywords.get("output_dir")) for c in program.calls if "output_dir" in c.keywords
@@ -77,12 +78,12 @@ def _rate(program: Program) -> _Rate | None:
         for name in _RESULTS if isinstance(folder, str) else ():
             seconds = _of_earlier(program.job.folder / str(folder) / name)
             if seconds is not None:
-                return _Rate(seconds, f"an earlier run took by {folder}/{name}", sure=False)
+                return _Rate(seconds, f"measured in an earlier run by {folder}/{name}", sure=False)
     return None
 
 
 def _of_earlier(file: Path) -> float | None:
-    """The seconds of an epoch of the run that has written the file; None when it does not say."""
+    """Seconds per epoch of the run that wrote the file; None if the file does not contain them."""
     try:
         with open_file(file) as stream:
             data = stream.read(LARGEST_BYTES + 1)
@@ -121,11 +122,11 @@ def _job(time: str, arguments: str = "", settings: str = _SETTINGS) -> dict[str,
 _SBATCH = ("sbatch", "run.sh")
 
 RULE = Rule(
-    title="The epochs take longer than the job is given",
+    title="The epochs take longer than the time limit of the job",
     category="interrupted",
-    why="A time limit is written once, and the number of epochs changes. The scheduler ends the job at "
-    "its limit, with what was trained since the last checkpoint lost.",
-    fix="Ask for more time, train fewer epochs, or go on from checkpoints in a next job.",
+    why="A time limit is set once, but the number of epochs changes. The scheduler ends the job "
+    "at its limit, and everything since the last checkpoint is lost.",
+    fix="Request more time, train fewer epochs, or resume from checkpoints in a next job.",
     source="sbatch(1), --time; Zhang et al., ICSE 2020, section 3.2: jobs that are ended by the platform",
     check=_check,
     catches=(

@@ -1,4 +1,4 @@
-"""An evaluation in training mode, or training after an evaluation in evaluation mode."""
+"""The job evaluates in training mode, or continues training in evaluation mode."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ def _check(program: Program, target: Target) -> Claims:
             yield claim_at(
                 at,
                 severity="warning",
-                message="The model is evaluated in training mode: nothing "
-                f"{'in the job' if nowhere else 'before'} calls its eval().",
+                message="The model is evaluated in training mode: eval() is never "
+                f"called{'' if nowhere else ' before'}.",
                 consequence="Dropout and batch normalization work as in training: the result is wrong "
-                "and changes from run to run",
-                fix="Call model.eval() before, and model.train() after.",
+                "and differs between runs",
+                fix="Call model.eval() before the evaluation, and model.train() after it.",
             )
             return
 
 
 def _in_training_mode(program: Program, module: Module, node: ast.AST) -> bool:
-    """Whether a trained model is in training mode when it is called in an evaluation."""
+    """Whether a trained model is in training mode when an evaluation calls it."""
     models = Models.of(program)
     block = node if isinstance(node, ast.With) else code_of(module).function(node) or node
     steps = {id(step) for step in optimizer_steps(program)}
@@ -84,7 +84,7 @@ def _comes_by(call: Called, module: Module, node: ast.AST) -> bool:
 
 
 def _is_apart(program: Program, call: Called, module: Module, node: ast.AST) -> bool:
-    """Whether an evaluation is named so, or lies outside of the loop over the training's batches."""
+    """Whether the names indicate an evaluation, or it is outside the loop over the training batches."""
     code = code_of(module)
     function = node if isinstance(node, ast.FunctionDef) else code.function(node)
     loops = [one for one in (*code.around(node), *ast.walk(node)) if isinstance(one, ast.For)]
@@ -120,7 +120,7 @@ def _decorated(code: Code) -> Iterator[Function]:
 
 
 def _has_model_call(block: ast.With) -> bool:
-    """Whether something that is named like a model is called."""
+    """Whether the callee is named like a model."""
     for node in ast.walk(block):
         if isinstance(node, ast.Call):
             name = ast.unparse(node.func).rpartition(".")[2].lower()
@@ -130,7 +130,7 @@ def _has_model_call(block: ast.With) -> bool:
 
 
 def _is_about_weights(block: ast.With) -> bool:
-    """Whether the block changes parameters, which also wants no gradients."""
+    """Whether the block changes parameters, which also needs no gradients."""
     return any(
         isinstance(node, ast.Attribute)
         and node.attr.endswith("_")
@@ -165,8 +165,8 @@ _VALIDATED = "    with torch.no_grad():\n        print(model(torch.rand(2, 4)))\
 RULE = Rule(
     title="The model is evaluated in training mode",
     category="framework_api_misuse",
-    why="Dropout and batch normalization work differently in training. Without eval() the evaluation "
-    "measures another model, in silence.",
+    why="Dropout and batch normalization work differently in training. Without eval() the "
+    "evaluation silently measures a different model.",
     fix="Call model.eval() before the evaluation and model.train() after it.",
     source="PyTorch documentation, torch.nn.Module.eval; Autograd mechanics, evaluation mode",
     check=_check,

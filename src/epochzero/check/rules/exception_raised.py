@@ -1,4 +1,4 @@
-"""The program raises an exception itself, where it surely comes."""
+"""The program certainly reaches a line at which it raises an exception."""
 
 from __future__ import annotations
 
@@ -38,10 +38,13 @@ def _check(program: Program, target: Target) -> Claims:
             else _CATEGORIES.get(failed.error, RULE.category),
             message=failed.message + "."
             if is_abstract
-            else f"With these arguments the program comes here and gives up: {failed.at.place.code}",
+            else (
+                "With these arguments the program reaches this line and raises: "
+                f"{failed.at.place.code}"
+            ),
             fix="Implement the method in the class."
             if is_abstract
-            else "Give it what it supports, or implement what is asked for.",
+            else "Pass a supported value, or implement the missing case.",
         )
 
 
@@ -57,11 +60,11 @@ _BASE = (
 )
 
 RULE = Rule(
-    title="The program comes to a point where it gives up",
+    title="The program reaches a line at which it raises an exception",
     category="illegal_argument",
-    why="A value that a program does not know, or a method that is still to be written, is refused "
-    "where it is first used: for the evaluation that is after the training.",
-    fix="Give it what it supports, or implement what is asked for.",
+    why="A program rejects an unknown value, or a method that is not implemented, when it first "
+    "uses it. In evaluation code that is after the training.",
+    fix="Pass a supported value, or implement the missing case.",
     source="Zhang et al., ICSE 2020, Table 1, Illegal Argument and Not Implemented",
     check=_check,
     general=True,

@@ -1,4 +1,4 @@
-"""A call or import needs a module that only an extra of the library brings, and the target lacks it."""
+"""A call or import needs a module of an extra that the target lacks."""
 
 from __future__ import annotations
 
@@ -49,15 +49,15 @@ def _check(program: Program, target: Target) -> Claims:
             yield claim_at(
                 at,
                 severity=reach.severity(at),
-                message=f"{name} needs {' or '.join(entry['needs'])} here, and no "
-                "distribution of the target brings it.",
+                message=f"{name} needs {' or '.join(entry['needs'])} here, but no distribution on the "
+                "target provides it.",
                 consequence=entry["error"],
                 fix=f"Install {entry['install']}.",
             )
 
 
 def _needing(program: Program) -> Iterator[tuple[str, Mapping[str, Any], Situation]]:
-    """What the job calls and imports that needs more than its library, each module once."""
+    """Calls and imports that need more than their library, each module once."""
     imported: set[str] = set()
     for event in program.imports:
         for module in (event.module, *(f"{event.module}.{name}" for name in event.names)):
@@ -81,7 +81,7 @@ def _above(name: str) -> Iterator[str]:
 
 
 def _is_meant(entry: Mapping[str, Any], call: Called) -> bool:
-    """Whether the arguments that decide are such that more is needed."""
+    """Whether the arguments are such that the call needs the extra."""
     for name, spared in entry.get("unless", {}).items():
         if name in call.keywords and _plain(call.keywords[name]) == spared:
             return False
@@ -108,11 +108,11 @@ def _plain(value: Value | None) -> object:
 
 
 def _is_there(entry: Mapping[str, Any], target: Target) -> bool:
-    """Whether the target brings what is needed, or lacks the library itself."""
+    """Whether the target has the required module, or lacks the library itself."""
     here = {normalized(name): one for name, one in (target.distributions or {}).items()}
     library = providers(entry["names"][0].partition(".")[0], here)
     if not library:
-        return True  # told by the rule of missing modules
+        return True  # Reported by module-missing.
     if "since" in entry and not all(reached(one.version, entry["since"]) for one in library):
         return True
     return any(name in here for name in entry["brings"]) or any(
@@ -132,10 +132,10 @@ _MAPPED = "from transformers import AutoModel\n\nmodel = AutoModel.from_pretrain
 _BOX2D = '[distributions.box2d-py]\nversion = "2.3.5"\nmodules = ["Box2D"]\n'
 
 RULE = Rule(
-    title="A call needs a module that only an extra of the library brings",
+    title="A call needs a module that only an extra of the library installs",
     category="library_not_found",
-    why="Some functions of a library import others only when they are called, such as the engine of an "
-    "environment or the reader of a format: the import of the library says nothing.",
+    why="Some functions of a library import other modules only when they are called, such as the "
+    "engine of an environment or the reader of a format. The import of the library succeeds.",
     fix="Install the library with its extra.",
     source="gymnasium's documentation of its extras; pandas, Installation, optional dependencies",
     check=_check,

@@ -1,4 +1,4 @@
-"""A pipeline that hides the failure of the job in a script that is to end at failures."""
+"""A pipeline hides the failure of the job in a script that uses `set -e`."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from epochzero.check.rules.scripts import claim_of, problems_of
 
 
 def _check(program: Program, target: Target) -> Claims:
-    for one in problems_of(program, "pipe"):
+    for problem in problems_of(program, "pipe"):
         yield claim_of(
-            one,
-            message=f"The outcome of the pipeline is that of {one.text}: `set -e` does not see when "
-            "Python fails.",
-            consequence="No error: the script goes on, and ends as if the job had succeeded.",
-            fix="Write `set -o pipefail` before it.",
+            problem,
+            message=f"The exit status of the pipeline is that of {problem.text}: `set -e` does not "
+            "notice a failure of Python.",
+            consequence="No error: the script continues, and ends as if the job had succeeded.",
+            fix="Add `set -o pipefail` before it.",
         )
 
 
 RULE = Rule(
-    title="A pipeline hides that the job has failed",
+    title="A pipeline hides the failure of the job",
     category="internal_error",
-    why="`python train.py | tee log` succeeds when tee does. The evaluation is then run on what an "
-    "earlier run has left, and the batch system reports success.",
-    fix="Write `set -o pipefail` before it.",
+    why="`python train.py | tee log` succeeds if tee does. The script then evaluates the result "
+    "of an earlier run, and the batch system reports success.",
+    fix="Add `set -o pipefail` before it.",
     source="bash(1), Pipelines: the exit status of a pipeline is that of the last command",
     check=_check,
     catches=(

@@ -1,4 +1,4 @@
-"""Layers, functions and losses whose tensors do not fit."""
+"""A layer, function or loss receives a tensor whose shape does not match."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ _ADDED = (
 _LOSS = _HEAD + "loss = nn.{}()\nprint(loss(nn.Linear(4, 1)(torch.rand(32, 4)), torch.rand(32)))\n"
 
 RULE = Rule(
-    title="A layer, function or loss is given a tensor of another size than it takes",
+    title="A layer, function or loss receives a tensor whose shape does not match",
     category="tensor_mismatch",
-    why="Sizes of tensors are looked at when data flows, in the first step or, for a head that only the "
+    why="PyTorch checks shapes when data flows: in the first step or, for a head that only the "
     "evaluation uses, in the last hour.",
-    fix="Make the sizes fit: take one from the other.",
+    fix="Make the sizes match: derive one from the other.",
     source="Zhang et al., ICSE 2020, section 3.2, Tensor Mismatch: adjacent layers that are incompatible",
     check=_check,
     catches=(

@@ -1,4 +1,4 @@
-"""A file is opened in a mode in which it cannot be used as it is."""
+"""A file is opened in a mode that does not allow its later use."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WANTED: Mapping[str, tuple[int, str, str]] = {
     "builtins.open().read": (-1, "r", "io.UnsupportedOperation: not readable"),
     "builtins.open().readlines": (-1, "r", "io.UnsupportedOperation: not readable"),
 }
-"""Where a call takes the open file (-1 for a method of it), the mode it needs, and the error."""
+"""The argument that is the open file (-1: the file's own method), the required mode, and the error."""
 
 
 def _check(program: Program, target: Target) -> Claims:
@@ -34,7 +34,7 @@ def _check(program: Program, target: Target) -> Claims:
             continue
         yield claim_at(
             call.at,
-            message=f"The file is opened with mode {mode!r}, and {_shown(call)} needs {wanted!r}.",
+            message=f"The file is opened with mode {mode!r}, but {_shown(call)} requires {wanted!r}.",
             consequence=error,
             fix=f"Open it with mode {wanted!r}.",
         )
@@ -47,7 +47,7 @@ def _file(call: Called, at: int) -> Value | None:
 
 
 def _mode(file: Value | None) -> str | None:
-    """The mode in which a file was opened; None for no file, or when it is not known."""
+    """The mode in which a file was opened; None if it is unknown or the object is not a file."""
     if not isinstance(file, Instance) or file.made_by != "builtins.open":
         return None
     given = file.arguments[1] if len(file.arguments) > 1 else file.keywords.get("mode")
@@ -72,9 +72,9 @@ _READ = "with open('a.txt', {}) as file:\n    text = file.read()\n"
 RULE = Rule(
     title="A file is opened in the wrong mode",
     category="illegal_argument",
-    why="Pickles are bytes and JSON is text, and a file that is opened to be read takes nothing. What "
-    "the job writes at its end fails after all of its work.",
-    fix="Open the file in the mode that the call needs.",
+    why="Pickle needs a binary file and JSON a text file, and a file opened for reading cannot "
+    "be written. What the job writes at its end fails after all its work.",
+    fix="Open the file in the mode that the call requires.",
     source="Python documentation, io, 'Text I/O' and 'Binary I/O'; pickle.dump; json.dump",
     check=_check,
     catches=(

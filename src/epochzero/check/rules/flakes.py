@@ -1,7 +1,7 @@
-"""What ruff says of the job's modules, as far as the job comes there.
+"""Messages of ruff about the job's modules, for the code that the job reaches.
 
-ruff knows Python's scopes; rules use those of its messages that surely end in an exception. It
-reads whole files, also functions that the job never calls: there nothing is found.
+ruff knows Python's scopes; rules use those of its messages that certainly lead to an exception.
+It reads whole files, including functions that the job never calls; those are ignored.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from epochzero.check.rules.base import Claim, Module, Program, Severity, SourceL
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 _Body: TypeAlias = list[ast.stmt]
 
-# Statements whose first body runs when they do. Of loops one round is taken for granted.
+# Statements whose first body runs when they do. One iteration of each loop is assumed.
 _THROUGH = (
     ast.ClassDef, ast.With, ast.AsyncWith, ast.For, ast.AsyncFor, ast.While, ast.Try, ast.TryStar,
 )  # fmt: skip
-# Functions that a library calls by their name.
+# Functions that a library calls by name.
 _HOOKS = {"forward"}
 
 
 @dataclass(frozen=True, slots=True)
 class Flake:
-    """A message of ruff at a place to which the job comes.
+    """A message of ruff about code that the job reaches.
 
     Attributes:
-        code: of the rule, such as ``F821``.
-        values: that it names.
-        module: in which it is.
-        column: from 0, as ``ast`` counts.
-        place: where.
-        severity: ``error`` where the job surely comes by, else ``warning``.
-        at: circumstances of an event nearby.
+        code: code of the ruff rule, such as ``F821``.
+        values: names in the message.
+        module: module of the code.
+        column: column from 0, as in ``ast``.
+        place: location.
+        severity: ``error`` if the job certainly reaches it, otherwise ``warning``.
+        at: circumstances of a nearby event.
     """
 
     code: str
@@ -52,7 +52,7 @@ class Flake:
     at: Situation
 
     def claim(self, message: str, consequence: str, fix: str) -> Claim:
-        """A claim about it."""
+        """A claim about the message."""
         return Claim(
             severity=self.severity, phase=self.at.phase, place=self.place,
             message=message, consequence=consequence, fix=fix, via=self.at.via,
@@ -61,7 +61,7 @@ class Flake:
 
 @contextmanager
 def reading(program: Program, target: Target) -> Iterator[None]:
-    """Has ruff read the program beside this process, for what `flakes` will ask."""
+    """Run ruff on the program in another process, for later calls of `flakes`."""
     with _asked(program, target.python):
         yield
 
@@ -71,9 +71,9 @@ def _asked(program: Program, python: tuple[int, ...] | None) -> Asked:
     return Asked([module for module in program.modules.values() if module.tree is not None], python)
 
 
-@lru_cache(maxsize=1)  # Several rules ask for the same program, one after the other.
+@lru_cache(maxsize=1)  # Several rules query the same program in succession.
 def _read(program: Program, python: tuple[int, ...] | None) -> _Reading:
-    """What ruff says of all modules, and what tells whether the job comes there."""
+    """The messages of ruff about all modules, and what decides whether the job reaches them."""
     events: dict[str, list[Situation]] = {}
     for event in program.events:
         events.setdefault(event.at.place.path, []).append(event.at)
@@ -85,10 +85,10 @@ def _read(program: Program, python: tuple[int, ...] | None) -> _Reading:
 
 
 def flakes(program: Program, target: Target, codes: Container[str]) -> Iterator[Flake]:
-    """The messages of these codes about code that the job reaches.
+    """The messages with these codes about code that the job reaches.
 
     Raises:
-        CannotTell: ruff cannot be asked.
+        CannotTell: ruff is not available.
     """
     reading = _read(program, target.python)
     for message in reading.messages:
@@ -122,24 +122,24 @@ class _Events:
         self._lines = [at.place.line for at in self._events]
 
     def within(self, body: _Body) -> list[Situation]:
-        """Those in the lines of a body."""
+        """The events in the lines of a body."""
         last = body[-1].end_lineno or body[-1].lineno
         start, end = bisect_left(self._lines, body[0].lineno), bisect_right(self._lines, last)
         return self._events[start:end]
 
     def outside(self) -> Situation | None:
-        """The first one at the module's level."""
+        """The first event at module level."""
         return next((at for at in self._events if not at.function), None)
 
 
 @dataclass(frozen=True)
 class _Reading:
-    """What is known of a program.
+    """What is known about a program.
 
     Attributes:
-        messages: of ruff.
-        events: by path.
-        trees: of the modules.
+        messages: messages of ruff.
+        events: events by path.
+        trees: syntax trees of the modules.
     """
 
     messages: tuple[Message, ...]
@@ -148,7 +148,7 @@ class _Reading:
 
     @cached_property
     def mentioned(self) -> set[str]:
-        """Names that code mentions which itself runs; most programs never ask for them."""
+        """Names that reachable code mentions; most programs never need them."""
         return _mentioned(self.trees)
 
 
@@ -157,10 +157,10 @@ class _Reading:
 
 @dataclass(frozen=True, slots=True)
 class _Gate:
-    """A body that does not run just because what is around it does.
+    """A body that does not necessarily run when the surrounding code runs.
 
     Attributes:
-        function: the function that it is the body of; None for a branch.
+        function: function whose body it is; None for a branch.
         body: its statements.
         handled: whether an exception in it is caught.
     """
@@ -190,7 +190,7 @@ def _gates(body: _Body, line: int, entry: bool) -> Iterator[_Gate]:
 
 
 def _at(body: _Body, line: int) -> _Body:
-    """The statements of a body that have a line; found by bisection, for a body may be long."""
+    """The statements of a body that contain a line; found by bisection, since a body may be long."""
     end = bisect_right(body, line, key=lambda statement: statement.lineno)
     start = end
     while start and _within([body[start - 1]], line):
@@ -211,7 +211,7 @@ def _within(body: _Body, line: int) -> bool:
 
 
 def _catches(statement: ast.stmt) -> bool:
-    """Whether a ``try`` catches whatever is wrong in its body, and goes on."""
+    """Whether a ``try`` catches every error in its body and continues."""
     return isinstance(statement, ast.Try | ast.TryStar) and any(
         (handler.type is None or ast.unparse(handler.type) in {"Exception", "BaseException"})
         and not any(isinstance(node, ast.Raise) for node in ast.walk(handler))
@@ -227,7 +227,7 @@ def _is_main(statement: ast.stmt) -> bool:
 
 
 def _severity(gates: Iterable[_Gate], events: _Events, reading: _Reading) -> Severity | None:
-    """How sure it is that the job comes through the gates; None when nothing says that it does."""
+    """How certain it is that the job passes the gates; None if nothing indicates it."""
     severity: Severity = "error"
     for gate in gates:
         inside = events.within(gate.body)
@@ -247,7 +247,7 @@ def _called(function: _Function, reading: _Reading) -> bool:
 
 
 def _nearest(gates: list[_Gate], events: _Events, module: Module) -> Situation:
-    """An event in the innermost gate that has one, else at the module's level."""
+    """An event in the innermost gate that has one, else at module level."""
     for gate in reversed(gates):
         if inside := events.within(gate.body):
             return inside[0]
@@ -255,7 +255,7 @@ def _nearest(gates: list[_Gate], events: _Events, module: Module) -> Situation:
 
 
 def _mentioned(trees: Iterable[ast.Module]) -> set[str]:
-    """The names that code mentions which itself runs: modules, and functions that are mentioned."""
+    """The names that reachable code mentions: modules, and functions that are mentioned."""
     by_function: dict[str, set[str]] = {}
     roots: set[str] = set()
     for tree in trees:
@@ -270,7 +270,7 @@ def _mentioned(trees: Iterable[ast.Module]) -> set[str]:
 
 
 def _collect(tree: ast.AST, names: set[str], by_function: dict[str, set[str]]) -> None:
-    """Names in a piece of code into ``names``, those in its functions by the function's name."""
+    """Collect the names of a piece of code in ``names``, those of its functions by function name."""
     stack = [(tree, names)]
     while stack:
         node, into = stack.pop()

@@ -21,11 +21,11 @@ from epochzero.check.rules.base import (
 
 def _check(program: Program, target: Target) -> Claims:
     reach = Reach.of(program)
-    told: set[SourceLocation] = set()
+    reported: set[SourceLocation] = set()
     for event in program.lookups:
-        if not _is_missing(event) or event.at.place in told or guarded(event.at, KeyError):
+        if not _is_missing(event) or event.at.place in reported or guarded(event.at, KeyError):
             continue
-        told.add(event.at.place)
+        reported.add(event.at.place)
         assert isinstance(event.on, Items)
         keys = [str(key.value) for key in event.on.keys if isinstance(key, Constant)]
         near = get_close_matches(event.name, keys, n=1)

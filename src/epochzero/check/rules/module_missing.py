@@ -1,4 +1,4 @@
-"""A module that is imported and not installed on the target."""
+"""The program imports a module that is not installed on the target."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ from epochzero.check.rules.standard import lacks_module, standard_modules
 from epochzero.check.target.packages import likely_modules, normalized
 from epochzero.file_access import is_folder
 
-# Modules that are part of an interpreter or come with what every environment has.
+# Modules that belong to an interpreter or are installed in every environment.
 _ALWAYS = {"__main__", "_distutils_hack", "pkg_resources", "setuptools", "pip"}
 _NAMED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _OPAQUE_INSTALL = re.compile(
     r"(?:^|\s)(?:-r|--requirement|-e|--editable|\.|git\+|https?:|file:|\$)"
 )
 MOST_NAMES = 3
-"""Of so many distributions that bring the same module the names are told."""
+"""If several distributions provide a module, at most this many of their names are reported."""
 _PATH_CALLS = {"sys.path.append", "sys.path.insert", "sys.path.extend", "site.addsitedir"}
 
 
@@ -78,18 +78,18 @@ def _check(program: Program, target: Target) -> Claims:
 
 
 def _may_be_written(program: Program, top: str) -> str:
-    """Why a module may come of the job itself; empty when nothing says so."""
+    """Why a module may come from the job itself; empty if nothing indicates it."""
     name = f"{top}.py"
     named = any(name in module.text for module in program.modules.values())
-    return f"the job names {name}, which it may write" if named else ""
+    return f"the job may create {name}, which it names" if named else ""
 
 
 def _fallbacks(
     program: Program, target: Target, installed: Installed
 ) -> Mapping[SourceLocation, bool]:
-    """Whether the imports of a handler are reached, where the import before tells: by their lines.
+    """Whether the imports of a handler are reached, by line, where the preceding import decides it.
 
-    They surely are where that one surely fails, and are not where its module is there.
+    They certainly are if that import certainly fails, and are not if its module is installed.
     """
     found: dict[SourceLocation, bool] = {}
     events = {_line(one.at.place): one for one in program.imports if one.at.certain}
@@ -105,7 +105,7 @@ def _fallbacks(
             is_absent = _is_absent(first.module.partition(".")[0], installed)
             if is_absent or (len(one.body) == 1 and not first.names and _has(first.module, target)):
                 handler = one.handlers[0].body
-                # What else stands there may install the module.
+                # The other statements there may install the module.
                 if all(isinstance(inner, ast.Import | ast.ImportFrom) for inner in handler):
                     found |= {_line(module.place(inner)): is_absent for inner in handler}
     return found
@@ -116,12 +116,12 @@ def _line(place: SourceLocation) -> SourceLocation:
 
 
 def _has(module: str, target: Target) -> bool:
-    """Whether the target has a module that is not missing among its distributions."""
+    """Whether the target has the module apart from its distributions."""
     return target.python is None or not lacks_module(module, target.python[:2])
 
 
 def _run(program: Program) -> Iterable[Imported]:
-    """The module of ``python -m``, where it is none of the job's own."""
+    """The module of ``python -m``, if it is not one of the job's own."""
     job = program.job
     if job.module and not (job.script or job.fault or program.modules):
         yield Imported(job.module, (), Situation(job.at))
@@ -141,7 +141,7 @@ def _is_absent(top: str, installed: Installed) -> bool:
 
 
 def _asked_for(program: Program) -> set[str]:
-    """Modules whose presence the program asks for before it imports them."""
+    """Modules whose presence the program checks before it imports them."""
     return {
         value.value.partition(".")[0]
         for call in program.calls
@@ -152,27 +152,27 @@ def _asked_for(program: Program) -> set[str]:
 
 
 def _installed_by_job(program: Program, top: str) -> bool:
-    """Whether the job installs a distribution that brings the module before it runs the program."""
+    """Whether the job installs a distribution that provides the module before it runs the program."""
     text = " ".join((*(one.text for one in program.job.installs), *program.job.requires))
     named = {normalized(name) for name in _NAMED.findall(text)}
     return any(normalized(name) in named for name in (*distributions_of(top), top))
 
 
 def _doubt(program: Program, target: Target) -> str:
-    """Why modules may come from elsewhere than the installed distributions; empty if from nowhere."""
+    """Why modules may come from a source other than the installed distributions; empty if they cannot."""
     for install in program.job.installs:
         if _OPAQUE_INSTALL.search(install.text):
-            return f"the job runs `pip install {install.text.strip()}` first"
+            return f"the job first runs `pip install {install.text.strip()}`"
     for variables, whose in (
         (program.job.environment, "the job"),
         (target.environment or {}, "the target"),
     ):
         path = variables.get("PYTHONPATH", "")
         if path is None or any(part and not is_folder(part) for part in path.split(":")):
-            return f"PYTHONPATH of {whose} names folders that cannot be read here"
+            return f"PYTHONPATH of {whose} names directories that cannot be read on this machine"
     for call in program.calls:
         if call.name in _PATH_CALLS and not all(_is_here(value) for value in call.arguments[-1:]):
-            return "the program adds a folder to sys.path that cannot be read here"
+            return "the program adds a directory to sys.path that cannot be read on this machine"
     return ""
 
 
@@ -185,12 +185,12 @@ def _claim(event: Imported, top: str, target: Target, installed: Installed) -> C
     install = top if top in names else " or ".join(names[:MOST_NAMES]) or top.replace("_", "-")
     fix = f"install {install}{_by_extra(top, target, installed)}."
     if near := _near(top, installed):
-        fix = f"write {near} if that is meant, which is installed; else {fix}"
-    # Of some distributions only the name may be known; then one may bring what nobody expects.
+        fix = f"write {near}, which is installed, if you mean that module; otherwise {fix}"
+    # For some distributions only the name is known, so one may provide an unexpected module.
     sure = bool(names) or all(one.modules is not None for one in installed.values())
     return claim_at(
         event.at,
-        message=f"{top} is imported, and no distribution of the target brings it.",
+        message=f"The job imports {top}, but no distribution on the target provides it.",
         consequence=f"ModuleNotFoundError: No module named '{top}'",
         fix=fix[0].upper() + fix[1:],
         severity=None if sure else "warning",
@@ -198,7 +198,7 @@ def _claim(event: Imported, top: str, target: Target, installed: Installed) -> C
 
 
 def _own(job: Job, top: str) -> Path | None:
-    """The folder of the job in which a module lies, where Python does not look for it."""
+    """The job directory that contains a module but is not on Python's search path."""
     start = job.script.parent if job.script else job.folder
     above = [folder for folder in (start, *start.parents) if folder.is_relative_to(job.base)]
     folders = [job.folder, job.base, *above]
@@ -209,14 +209,14 @@ def _own(job: Job, top: str) -> Path | None:
 def _not_importable(event: Imported, top: str, job: Job, folder: Path) -> Claim:
     looked = job.folder if job.module or job.script is None else job.script.parent
     path = Path(os.path.relpath(folder, job.folder)).as_posix()
-    fix = f"set PYTHONPATH={path} where the job is started"
+    fix = f"set PYTHONPATH={path} when you start the job"
     if job.script and not job.module and folder == job.folder and job.script.suffix == ".py":
         name = ".".join(job.script.relative_to(folder).with_suffix("").parts)
         fix = f"start it as `{job.program} -m {name}`, or {fix}"
     return claim_at(
         event.at,
-        message=f"{top} lies in {_shown(folder, job)}, and cannot be imported from there: Python "
-        f"looks in {_shown(looked, job)}.",
+        message=f"{top} is in {_shown(folder, job)} and cannot be imported from there: Python "
+        f"searches {_shown(looked, job)}.",
         consequence=f"ModuleNotFoundError: No module named '{top}'",
         fix=f"{fix[0].upper()}{fix[1:]}.",
     )
@@ -224,7 +224,7 @@ def _not_importable(event: Imported, top: str, job: Job, folder: Path) -> Claim:
 
 def _shown(folder: Path, job: Job) -> str:
     if folder == job.base or not folder.is_relative_to(job.base):
-        return "the folder of the job" if folder == job.base else str(folder)
+        return "the job directory" if folder == job.base else str(folder)
     return f"{folder.relative_to(job.base).as_posix()}/"
 
 
@@ -236,11 +236,11 @@ def _near(top: str, installed: Installed) -> str:
 
 
 _OF_DEVELOPERS = frozenset({"all", "dev", "doc", "docs", "quality", "test", "testing", "tests"})
-"""Extras that bring far more than what is missing."""
+"""Extras that install far more than the missing module."""
 
 
 def _by_extra(top: str, target: Target, installed: Installed) -> str:
-    """How an extra of an installed distribution would bring it."""
+    """The extra of an installed distribution that installs the missing module."""
     wanted = {normalized(name) for name in distributions_of(top) or (top,)}
     for one in installed.values():
         for requirement in requirements(one):
@@ -252,11 +252,12 @@ def _by_extra(top: str, target: Target, installed: Installed) -> str:
 
 
 RULE = Rule(
-    title="A module is imported that the target has not",
+    title="The job imports a module that the target does not have",
     category="library_not_found",
-    why="What is installed where the job was written is not in the image that it runs in. An import "
-    "within a function, for the evaluation or the last plot, fails after all epochs.",
-    fix="Install the distribution in the image, or choose an image that has it.",
+    why="Modules that are installed where the job was written may be missing in the image that "
+    "runs it. An import inside a function, for the evaluation or the last plot, fails after "
+    "all epochs.",
+    fix="Install the distribution in the image, or choose an image that contains it.",
     source="Zhang et al., ICSE 2020, Table 1: Library Not Found, 309 of 4,960 failures",
     check=_check,
     catches=(

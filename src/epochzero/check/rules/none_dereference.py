@@ -24,7 +24,7 @@ from epochzero.check.rules.base import (
 
 def _check(program: Program, target: Target) -> Claims:
     reach = Reach.of(program)
-    told: set[tuple[str, int]] = set()
+    reported: set[tuple[str, int]] = set()
     for module in program.modules.values():
         for node, call, error in _uses(module, code_of(module)):
             function = called_function(program, module, call)
@@ -32,7 +32,7 @@ def _check(program: Program, target: Target) -> Claims:
                 continue
             at = reach.at(module, node)
             if at is not None and not guarded(at, TypeError, AttributeError):
-                told.add((at.place.path, at.place.line))
+                reported.add((at.place.path, at.place.line))
                 yield claim_at(
                     at,
                     severity=reach.severity(at),
@@ -40,7 +40,7 @@ def _check(program: Program, target: Target) -> Claims:
                     consequence=error,
                     fix=f"Let {function.name} return what is wanted, or do not use its result.",
                 )
-    for failed in failures(program, "none", told=told):
+    for failed in failures(program, "none", reported=reported):
         yield claim_failure(
             failed,
             message=f"A value is None when the job comes here: {failed.at.place.code}",

@@ -16,12 +16,12 @@ _CIRCULAR = "circular import"
 
 
 def _check(program: Program, target: Target) -> Claims:
-    told: set[str] = set()
+    reported: set[str] = set()
     for failed in failures(program, "import"):
         is_circular = _CIRCULAR in failed.message
-        if not is_circular and failed.message in told:
+        if not is_circular and failed.message in reported:
             continue  # Those that follow fail for the same reason.
-        told.add(failed.message)
+        reported.add(failed.message)
         yield claim_failure(
             failed,
             message="The modules import each other, and the name is not bound yet."

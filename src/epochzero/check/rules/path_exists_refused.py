@@ -1,33 +1,33 @@
-"""A folder or file is made that is there already."""
+"""A program creates a directory or file that already exists."""
 
 from __future__ import annotations
 
-from epochzero.check.paths.report import Told, path_check
+from epochzero.check.paths.report import Texts, path_check
 from epochzero.check.paths.world import Problem, World
 from epochzero.check.rules.base import Case, Rule
 
 
-def _tell(problem: Problem, world: World) -> Told:
+def _describe(problem: Problem, world: World) -> Texts:
     access, shown = problem.access, world.platform.shown(problem.path)
     allow = f"pass {access.use.ok}=True" if access.use.ok else "use os.makedirs(..., exist_ok=True)"
     file = access.does == "creates"
     return (
-        f"{access.function} makes {shown}, which is there already.",
+        f"{access.function} creates {shown}, which already exists.",
         f"FileExistsError: File exists: '{shown}'",
         f"Open it with mode 'w', or choose another name for {shown}."
         if file
-        else f"Let it be there: {allow}.",
+        else f"Allow an existing directory: {allow}.",
     )
 
 
 RULE = Rule(
-    title="A folder is made that is there already, and that is not allowed",
+    title="The program creates a directory that already exists, and the call does not allow it",
     category="illegal_argument",
-    why="The first run makes the folder; the second, or the one after a restart, fails because it "
-    "is there.",
+    why="The first run creates the directory. The second run, or a restart, fails because the "
+    "directory exists.",
     fix="Pass exist_ok=True.",
     source="Python documentation: os.makedirs raises FileExistsError unless exist_ok is true",
-    check=path_check("path-exists-refused", _tell),
+    check=path_check("path-exists-refused", _describe),
     catches=(
         Case({"train.py": "import os\nos.makedirs('out')\n", "out/old.txt": "x"}, line=2),
         Case({"train.py": "import os\nos.mkdir('out')\nos.mkdir('out')\n"}, line=3),

@@ -1,19 +1,21 @@
-"""A path of the machine on which the program was written."""
+"""A path belongs to the machine on which the program was written."""
 
 from __future__ import annotations
 
-from epochzero.check.paths.report import Told, path_check
+from epochzero.check.paths.report import Texts, path_check
 from epochzero.check.paths.world import Problem, World
 from epochzero.check.rules.base import Case, Rule
 
 
-def _tell(problem: Problem, world: World) -> Told:
+def _describe(problem: Problem, world: World) -> Texts:
     written = problem.access.text.known or f"{problem.access.text.beginning}..."
     target = world.platform.target.name or "the target"
     return (
-        f"{problem.access.function} takes {written}: {problem.detail}, which {target} does not have.",
+        f"{problem.access.function} uses {written}: {problem.detail}, which does not exist on "
+        f"{target}.",
         f"FileNotFoundError: No such file or directory: '{written}'",
-        "Take the path from an argument or from the environment, or make it relative to the job.",
+        "Take the path from an argument or an environment variable, or make it relative to "
+        "the job directory.",
     )
 
 
@@ -23,11 +25,11 @@ _COLAB = "import pandas as pd\nframe = pd.read_csv('/content/drive/MyDrive/train
 RULE = Rule(
     title="A path belongs to another machine",
     category="path_not_found",
-    why="Home folders, drive letters and the folders of notebook services do not exist on a "
-    "cluster. Such a path is written once and found when the line is reached.",
-    fix="Take the path from an argument or from the environment.",
+    why="Home directories, drive letters and the directories of notebook services do not exist "
+    "on a cluster. Such a path fails only when its line is reached.",
+    fix="Take the path from an argument or an environment variable.",
     source="Zhang et al., ICSE 2020, section 5.1: parameterise paths and verify them early",
-    check=path_check("path-laptop", _tell),
+    check=path_check("path-laptop", _describe),
     catches=(
         Case({"train.py": "import numpy as np\nx = np.load('/Users/mara/data/x.npy')\n"}, line=2),
         Case({"train.py": "x = open('C:\\\\data\\\\train.txt').read()\n"}, line=1),

@@ -1,37 +1,40 @@
-"""What is read is not there."""
+"""A file or directory that the program reads does not exist."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from epochzero.check.paths.report import Told, path_check, where_looked
+from epochzero.check.paths.report import Texts, path_check, where_searched
 from epochzero.check.paths.world import Problem, World, world_of
 from epochzero.check.rules.base import Case, Claim, Program, Rule, Target, Unknown
 
 
-def _tell(problem: Problem, world: World) -> Told:
+def _describe(problem: Problem, world: World) -> Texts:
     access, shown = problem.access, world.platform.shown(problem.path)
-    near = f"; there is {problem.detail}" if problem.detail else ""
+    near = f"; a similar path is {problem.detail}" if problem.detail else ""
     ask = f"Did you mean {problem.detail}? " if problem.detail else ""
     if "\\" in problem.path and problem.detail:
-        ask = f"Write {problem.detail}: only Windows takes \\ between folders. "
+        ask = f"Write {problem.detail}: only Windows accepts \\ as a path separator. "
     if access.text.beginning.startswith("~") and not access.text.home:
-        ask = f"{access.function} does not replace ~: put os.path.expanduser around it. "
+        ask = f"{access.function} does not expand ~: call os.path.expanduser on the path. "
     if access.does == "globs":
-        consequence = f"{access.function} would find nothing, and the job would go on without data."
+        consequence = (
+            f"{access.function} would find no file, and the job would continue without data."
+        )
     elif access.use.quiet:
-        consequence = f"{access.function} would give nothing, and the next step would fail on it."
+        consequence = f"{access.function} would return no data, and the next step would fail."
     else:
         consequence = f"FileNotFoundError: No such file or directory: '{shown}'"
     return (
-        f"{access.function} reads {shown}, which is not there{near} "
-        f"(looked for {where_looked(world, problem.path)}).",
+        f"{access.function} reads {shown}, which does not exist{near} (searched "
+        f"{where_searched(world, problem.path)}).",
         consequence,
-        f"{ask}Bring {shown} to where the job runs, or give the right path as an argument.",
+        f"{ask}Copy {shown} to the machine that runs the job, or pass the correct path as an "
+        "argument.",
     )
 
 
-_missing = path_check("path-not-found", _tell)
+_missing = path_check("path-not-found", _describe)
 
 
 def _check(program: Program, target: Target) -> Iterator[Claim | Unknown]:
@@ -42,11 +45,11 @@ def _check(program: Program, target: Target) -> Iterator[Claim | Unknown]:
 _IMAGES = "import glob\nimport torch\nfrom torchvision import datasets\n"
 
 RULE = Rule(
-    title="A file or folder that is read is not there",
+    title="A file or directory that the program reads does not exist",
     category="path_not_found",
-    why="A path that is missing is the most frequent failure of all, and one that only the "
-    "evaluation reads costs the whole training before it is noticed.",
-    fix="Bring the file to the target, or take its path from an argument and ask for it at start-up.",
+    why="A missing path is the most frequent failure of all. If only the evaluation reads it, "
+    "the failure costs the whole training run.",
+    fix="Copy the file to the target, or take its path from an argument and check it at startup.",
     source="Zhang et al., ICSE 2020, Table 1: 39.4 % of 4,960 failures",
     check=_check,
     catches=(

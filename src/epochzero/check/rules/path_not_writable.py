@@ -1,18 +1,19 @@
-"""Something is written where the user may not write."""
+"""The program writes to a path that the user cannot write to."""
 
 from __future__ import annotations
 
-from epochzero.check.paths.report import Told, path_check
+from epochzero.check.paths.report import Texts, path_check
 from epochzero.check.paths.world import Problem, World
 from epochzero.check.rules.base import Case, Rule
 
 
-def _tell(problem: Problem, world: World) -> Told:
+def _describe(problem: Problem, world: World) -> Texts:
     shown = world.platform.shown(problem.path)
     return (
-        f"{problem.access.function} writes {shown}, and {problem.detail}.",
+        f"{problem.access.function} writes {shown}, but {problem.detail}.",
         f"PermissionError: '{shown}' (or OSError: Read-only file system)",
-        "Write to a folder of your own that is writable on the target; take it from an argument.",
+        "Write to a directory that you own and that is writable on the target. Take its path "
+        "from an argument.",
     )
 
 
@@ -43,14 +44,14 @@ _POD = (
 )
 
 RULE = Rule(
-    title="A place is written to that the user may not write to",
+    title="The program writes to a path that the user cannot write to",
     category="permission_denied",
-    why="Data sets are mounted read-only, and on a cluster nobody is administrator. Checkpoints "
-    "and results are written late.",
-    fix="Write to a folder of your own; take it from an argument.",
+    why="Data sets are mounted read-only, and cluster users are not administrators. Checkpoints "
+    "and results are written late, so the failure comes late.",
+    fix="Write to a directory that you own. Take its path from an argument.",
     source="Zhang et al., ICSE 2020, Table 1: Permission Denied; section 5.1: validate permissions "
     "early",
-    check=path_check("path-not-writable", _tell),
+    check=path_check("path-not-writable", _describe),
     catches=(
         Case({"train.py": _SAVE}, target=_READ_ONLY, line=3),
         Case(

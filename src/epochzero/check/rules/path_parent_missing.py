@@ -1,13 +1,13 @@
-"""Something is written into a folder that nobody makes."""
+"""The program writes into a directory that does not exist and that nothing creates."""
 
 from __future__ import annotations
 
-from epochzero.check.paths.report import Told, path_check
+from epochzero.check.paths.report import Texts, path_check
 from epochzero.check.paths.world import Problem, World
 from epochzero.check.rules.base import Case, Rule
 
 
-def _tell(problem: Problem, world: World) -> Told:
+def _describe(problem: Problem, world: World) -> Texts:
     access, shown = problem.access, world.platform.shown(problem.path)
     quiet = access.use.parent == "quiet"
     error = (
@@ -16,9 +16,10 @@ def _tell(problem: Problem, world: World) -> Told:
         else f"FileNotFoundError: No such file or directory: '{shown}'"
     )
     return (
-        f"{access.function} writes into {shown}, which is not there and which nothing makes before.",
+        f"{access.function} writes into {shown}, which does not exist and is not created "
+        "before this call.",
         f"{access.function} would write nothing, without an error." if quiet else error,
-        f"Make the folder first: os.makedirs('{shown}', exist_ok=True).",
+        f"Create the directory first: os.makedirs('{shown}', exist_ok=True).",
     )
 
 
@@ -26,13 +27,13 @@ _MODEL = "import os\nimport torch\n\nmodel = torch.nn.Linear(2, 2)\n"
 _SAVE = "for epoch in range(5):\n    torch.save(model.state_dict(), f'checkpoints/{epoch}.pt')\n"
 
 RULE = Rule(
-    title="A file is written into a folder that does not exist",
+    title="The program writes a file into a directory that does not exist",
     category="path_not_found",
-    why="Neither open nor torch.save nor to_csv makes folders. On the machine of the author the "
-    "folder is there from earlier runs; the first checkpoint on the target fails.",
-    fix="Make the folder at start-up with os.makedirs(folder, exist_ok=True).",
-    source="Zhang et al., ICSE 2020, Figure 10: 40 hours of 4 GPUs lost to a missing folder",
-    check=path_check("path-parent-missing", _tell),
+    why="open, torch.save and to_csv do not create directories. On the author's machine the "
+    "directory exists from earlier runs. On the target, the first checkpoint fails.",
+    fix="Create the directory at startup with os.makedirs(directory, exist_ok=True).",
+    source="Zhang et al., ICSE 2020, Figure 10: 40 hours of 4 GPUs lost to a missing directory",
+    check=path_check("path-parent-missing", _describe),
     catches=(
         Case({"train.py": f"{_MODEL}{_SAVE}"}, line=6),
         Case(

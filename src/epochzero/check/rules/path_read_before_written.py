@@ -1,29 +1,29 @@
-"""A file is read, and only later written."""
+"""The program reads a file before it writes it."""
 
 from __future__ import annotations
 
-from epochzero.check.paths.report import Told, path_check
+from epochzero.check.paths.report import Texts, path_check
 from epochzero.check.paths.world import Problem, World
 from epochzero.check.rules.base import Case, Rule
 
 
-def _tell(problem: Problem, world: World) -> Told:
+def _describe(problem: Problem, world: World) -> Texts:
     shown = world.platform.shown(problem.path)
     return (
-        f"{problem.access.function} reads {shown}, which the program itself writes only later.",
+        f"{problem.access.function} reads {shown}, which the program writes only later.",
         f"FileNotFoundError: No such file or directory: '{shown}'",
-        f"Write {shown} first, or ask whether it is there before it is read.",
+        f"Write {shown} first, or check that it exists before reading it.",
     )
 
 
 RULE = Rule(
-    title="A file is read before the program has written it",
+    title="The program reads a file before it writes it",
     category="path_not_found",
-    why="Where the program was written the file is left from an earlier run. The first run on a "
-    "clean target fails.",
-    fix="Write the file before it is read, or ask whether it is there.",
+    why="On the author's machine the file exists from an earlier run. The first run on a clean "
+    "target fails.",
+    fix="Write the file before reading it, or check that it exists.",
     source="Zhang et al., ICSE 2020, section 4.2: Path Not Found",
-    check=path_check("path-read-before-written", _tell),
+    check=path_check("path-read-before-written", _describe),
     catches=(
         Case(
             {

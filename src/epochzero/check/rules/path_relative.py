@@ -1,19 +1,19 @@
-"""A relative path is meant from the script's folder, and the job starts elsewhere."""
+"""A relative path refers to the script's directory, but the job starts in another one."""
 
 from __future__ import annotations
 
-from epochzero.check.paths.report import Told, path_check
+from epochzero.check.paths.report import Texts, path_check
 from epochzero.check.paths.world import Problem, World
 from epochzero.check.rules.base import Case, Rule
 
 
-def _tell(problem: Problem, world: World) -> Told:
+def _describe(problem: Problem, world: World) -> Texts:
     shown = world.platform.shown(problem.path)
     return (
-        f"{problem.access.function} reads {shown} from the folder in which the job starts; it is "
-        f"beside the script: {problem.detail}.",
+        f"{problem.access.function} reads {shown} relative to the directory in which the job "
+        f"starts, but the file is next to the script: {problem.detail}.",
         f"FileNotFoundError: No such file or directory: '{shown}'",
-        "Start the job in the folder of the script, or build the path from "
+        "Start the job in the directory of the script, or build the path from "
         "Path(__file__).resolve().parent.",
     )
 
@@ -22,13 +22,15 @@ _ENTER = "import os\n\nos.makedirs('run', exist_ok=True)\nos.chdir('run')\n"
 _OPEN = "import json\nwith open('config.json') as file:\n    settings = json.load(file)\n"
 
 RULE = Rule(
-    title="A relative path is looked for in the wrong folder",
+    title="A relative path is resolved in the wrong directory",
     category="path_not_found",
-    why="A relative path counts from the folder in which the job is started, not from the script. "
-    "Launchers and batch systems start jobs elsewhere than an editor does.",
-    fix="Build the path from Path(__file__).resolve().parent, or start the job in that folder.",
+    why="A relative path is resolved in the working directory of the job, not in the directory "
+    "of the script. Launchers and batch systems often start jobs in a different directory "
+    "than an editor does.",
+    fix="Build the path from Path(__file__).resolve().parent, or start the job in the directory "
+    "of the script.",
     source="Zhang et al., ICSE 2020, section 4.2: Path Not Found",
-    check=path_check("path-relative", _tell),
+    check=path_check("path-relative", _describe),
     catches=(
         Case(
             {"train.py": "", "src/train.py": _OPEN, "src/config.json": "{}"},

@@ -1,13 +1,13 @@
-"""A folder is where a file is opened, or a file where a folder is meant."""
+"""The program opens a directory as a file, or uses a file as a directory."""
 
 from __future__ import annotations
 
-from epochzero.check.paths.report import Told, path_check
+from epochzero.check.paths.report import Texts, path_check
 from epochzero.check.paths.world import Problem, World
 from epochzero.check.rules.base import Case, Rule
 
 
-def _tell(problem: Problem, world: World) -> Told:
+def _describe(problem: Problem, world: World) -> Texts:
     access, shown = problem.access, world.platform.shown(problem.path)
     if access.wants == "file":
         does = "reads" if access.does == "reads" else "writes"
@@ -15,20 +15,20 @@ def _tell(problem: Problem, world: World) -> Told:
         if access.call.name == "torch.save":
             error = f"RuntimeError: File {shown} cannot be opened."
         return (
-            f"{access.function} {does} {shown}, which is a folder.",
+            f"{access.function} {does} {shown}, which is a directory.",
             error,
-            f"Give the file that is meant in {shown}: os.path.join('{shown}', name).",
+            f"Pass the path of a file in {shown}: os.path.join('{shown}', name).",
         )
     if access.does == "makes":
         return (
-            f"{access.function} makes the folder {shown}, and a file of that name is there.",
+            f"{access.function} creates the directory {shown}, but a file of that name exists.",
             f"FileExistsError: [Errno 17] File exists: '{shown}'",
-            f"Take the file {shown} away, or give the folder another name.",
+            f"Remove the file {shown}, or choose another name for the directory.",
         )
     return (
-        f"{access.function} reads the folder {shown}, which is a file.",
+        f"{access.function} reads the directory {shown}, which is a file.",
         f"NotADirectoryError: [Errno 20] Not a directory: '{shown}'",
-        f"Give the folder that is meant, or read {shown} as a file.",
+        f"Pass the path of a directory, or read {shown} as a file.",
     )
 
 
@@ -37,14 +37,15 @@ _SAVES = "import torch\ntorch.save({}, 'best')\n"
 _MAKES = "import os\nos.makedirs('runs', exist_ok=True)\n"
 
 RULE = Rule(
-    title="A folder is opened as a file, or a file as a folder",
+    title="The program opens a directory as a file, or uses a file as a directory",
     category="path_not_found",
-    why="An argument takes the folder of a checkpoint or data set where the code opens one file of "
-    "it, or the other way round. The path is there, so a look at it shows nothing.",
-    fix="Give the file in the folder, or the folder of the file.",
+    why="An argument names the directory of a checkpoint or data set where the code opens one of "
+    "its files, or the reverse. The path exists, so an existence check does not find the "
+    "mistake.",
+    fix="Pass the file in the directory, or the directory of the file.",
     source="Zhang et al., ICSE 2020, section 3.3: Path Not Found; Python documentation, "
     "IsADirectoryError, NotADirectoryError",
-    check=path_check("path-wrong-kind", _tell),
+    check=path_check("path-wrong-kind", _describe),
     catches=(
         Case({"train.py": "text = open('data').read()\n", "data/a.txt": "x"}, line=1),
         Case({"train.py": _LISTS, "data": "x"}, line=2),

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from epochzero.check.paths.report import Told, path_check, where_looked
+from epochzero.check.paths.report import Texts, path_check, where_searched
 from epochzero.check.paths.world import Problem, World
 from epochzero.check.rules.base import Case, Rule
 
 
-def _tell(problem: Problem, world: World) -> Told:
+def _describe(problem: Problem, world: World) -> Texts:
     shown = world.platform.shown(problem.path)
     skipped = problem.detail == "skipped"
     return (
         f"the checkpoint {shown}, given to go on from, is not there "
-        f"(looked for {where_looked(world, problem.path)}).",
+        f"(looked for {where_searched(world, problem.path)}).",
         "The job would begin anew, without an error, and train again what was trained before."
         if skipped
         else f"FileNotFoundError: No such file or directory: '{shown}'",
@@ -33,7 +33,7 @@ RULE = Rule(
     "a word and spends the time again.",
     fix="Give the path of a checkpoint that is there.",
     source="Zhang et al., ICSE 2020, section 4.2; documentation of Lightning: ckpt_path",
-    check=path_check("resume-missing", _tell),
+    check=path_check("resume-missing", _describe),
     catches=(
         Case({"train.py": f"{_LIGHTNING}trainer.fit(None, ckpt_path='runs/last.ckpt')\n"}, line=3),
         Case(

@@ -29,15 +29,15 @@ def _check(program: Program, target: Target) -> Claims:
     if has_framework_loop(program):
         return
     steps = [call for call in program.calls if _is_step(call)]
-    told = set()
+    reported = set()
     for call in steps:
-        if call.at.place in told or not isinstance(call.receiver, Instance):
+        if call.at.place in reported or not isinstance(call.receiver, Instance):
             continue
         found = next(_too_often(program, call, call.receiver), None)
         if found is not None:
-            told.add(call.at.place)
+            reported.add(call.at.place)
             yield found
-    if not told:
+    if not reported:
         yield from _too_early(program, steps)
 
 

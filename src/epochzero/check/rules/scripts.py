@@ -1,4 +1,4 @@
-"""What the rules about launch scripts share."""
+"""Shared by the rules about launch scripts."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from epochzero.check.rules.base import Claim, Program, claim_at_start
 
 
 def problems_of(program: Program, *kinds: str) -> Iterator[ScriptProblem]:
-    """The problems of the job's scripts that are of these kinds."""
+    """The problems of the job's scripts of these kinds."""
     return (one for one in program.job.problems if one.kind in kinds)
 
 
 def claim_of(
     problem: ScriptProblem, *, message: str, consequence: str, fix: str, category: str = ""
 ) -> Claim:
-    """A finding about a script: an error where it is surely reached and fails."""
+    """A finding about a script: an error if the line is certainly reached and fails."""
     return claim_at_start(
         problem.place,
         category=category,

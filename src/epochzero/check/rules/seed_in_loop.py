@@ -23,7 +23,7 @@ _SEEDS = frozenset(
 def _check(program: Program, target: Target) -> Claims:
     loops = {loop for step in optimizer_steps(program) for loop in loops_around(program, step.at)}
     whole = {loop for loop in loops if _makes_optimizer(program, loop)}
-    told = set()
+    reported = set()
     for call in program.calls:
         around = (
             []
@@ -31,8 +31,8 @@ def _check(program: Program, target: Target) -> Claims:
             else [one for one in loops - whole if one.step_to(call.at)]
         )
         seed = number(argument(call, 0, "seed"))
-        if around and seed is not None and call.at.place not in told:
-            told.add(call.at.place)
+        if around and seed is not None and call.at.place not in reported:
+            reported.add(call.at.place)
             yield claim_at(
                 call.at,
                 severity="warning",

@@ -19,14 +19,14 @@ from epochzero.check.rules.base import (
 def _check(program: Program, target: Target) -> Claims:
     if target.shared_libraries is None:
         return
-    told: set[str] = set()
+    reported: set[str] = set()
     for event in program.imports:
         needed = needed_libraries().get(event.module.partition(".")[0])
-        if needed is None or needed.module in told or not _loads(event, needed):
+        if needed is None or needed.module in reported or not _loads(event, needed):
             continue
         missing = _missing(needed, target)
         if missing and not guarded(event.at, ImportError, OSError):
-            told.add(needed.module)
+            reported.add(needed.module)
             yield claim_at(
                 event.at,
                 severity=Reach.of(program).severity(event.at),

@@ -18,12 +18,12 @@ _LOSSES = ("torch.nn.NLLLoss().__call__", "torch.nn.functional.nll_loss")
 
 def _check(program: Program, target: Target) -> Claims:
     origins = Origins.of(program)
-    told = set()
+    reported = set()
     for value in _by_class(program):
         maker = origins.maker(origins.before(value))
-        if maker is None or not _over_samples(maker) or maker.at.place in told:
+        if maker is None or not _over_samples(maker) or maker.at.place in reported:
             continue
-        told.add(maker.at.place)
+        reported.add(maker.at.place)
         yield claim_at(
             maker.at,
             severity="warning",

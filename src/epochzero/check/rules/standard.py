@@ -1,4 +1,4 @@
-"""The standard library of a Python version, from this version's and a table of what came and went."""
+"""The standard library of a Python version, from this version's list and a table of changes."""
 
 from __future__ import annotations
 
@@ -23,17 +23,18 @@ def _version(text: str) -> Version:
 
 
 def standard_modules() -> frozenset[str]:
-    """Top-level modules of the standard library of any version that the table knows."""
+    """Top-level modules of the standard library in any version that the table knows."""
     modules = _table()["modules"]
     known = {name.partition(".")[0] for name in {**modules["added"], **modules["removed"]}}
     return sys.stdlib_module_names | known
 
 
 def lacks_module(module: str, python: Version) -> str:
-    """Why a Python lacks a module of the standard library; empty when it has it, or none does.
+    """Why a Python version lacks a module of the standard library; empty if it has the module or no
+    version has it.
 
     >>> lacks_module("tomllib", (3, 10))
-    'tomllib came with Python 3.11'
+    'tomllib was added in Python 3.11'
     >>> lacks_module("distutils.util", (3, 12))
     'distutils was removed in Python 3.12'
     """
@@ -41,7 +42,7 @@ def lacks_module(module: str, python: Version) -> str:
 
 
 def lacks_name(name: str, python: Version) -> str:
-    """Why a Python lacks a name of a module of the standard library; empty when it has it.
+    """Why a Python version lacks a name of a standard module; empty if it has the name.
 
     >>> lacks_name("collections.Mapping", (3, 10))
     'collections.Mapping was removed in Python 3.10'
@@ -50,7 +51,7 @@ def lacks_name(name: str, python: Version) -> str:
 
 
 def instead_of(module: str) -> str:
-    """What to use where a module is missing; empty where nothing takes its place."""
+    """The replacement of a missing module; empty if none exists."""
     parts = module.split(".")
     instead: Mapping[str, str] = _table()["modules"]["instead"]
     names = (".".join(parts[:n]) for n in range(len(parts), 0, -1))
@@ -62,7 +63,7 @@ def _lacks(name: str, table: Mapping[str, Mapping[str, str]], python: Version) -
     for length in range(1, len(parts) + 1):
         part = ".".join(parts[:length])
         if part in table["added"] and python < _version(table["added"][part]):
-            return f"{part} came with Python {table['added'][part]}"
+            return f"{part} was added in Python {table['added'][part]}"
         if part in table["removed"] and python >= _version(table["removed"][part]):
             return f"{part} was removed in Python {table['removed'][part]}"
     return ""

@@ -19,15 +19,15 @@ def _check(program: Program, target: Target) -> Claims:
     if not makes_layers_with_modes(program):
         return
     models = Models.of(program)
-    told: set[SourceLocation] = set()
+    reported: set[SourceLocation] = set()
     for step in optimizer_steps(program):
         model = models.stepped(step)
         if model is None:
             continue
         for loop in loops_around(program, step.at):
             call = _left_in_evaluation(program, models, model, loop)
-            if call is not None and call.at.place not in told:
-                told.add(call.at.place)
+            if call is not None and call.at.place not in reported:
+                reported.add(call.at.place)
                 yield claim_at(
                     call.at,
                     severity="warning",

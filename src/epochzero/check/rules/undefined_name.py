@@ -39,7 +39,7 @@ def _check(program: Program, target: Target) -> Claims:
     if any(word in module.text for module in program.modules.values() for word in _EVERYWHERE):
         return
     given = {name for one in program.job.launchers for name in _OF_LAUNCHER.get(one, ())}
-    told: set[tuple[str, int]] = set()
+    reported: set[tuple[str, int]] = set()
     lazy = target.python is not None and target.python[:2] >= ANNOTATIONS_ARE_LAZY
     for flake in flakes(program, target, ("F821", "F823")):
         name = flake.values[0]
@@ -50,8 +50,8 @@ def _check(program: Program, target: Target) -> Claims:
                 yield _undefined(flake, name)
         else:
             yield _unbound(flake, name)
-        told.add((flake.place.path, flake.place.line))
-    for failed in failures(program, "name", told=told):
+        reported.add((flake.place.path, flake.place.line))
+    for failed in failures(program, "name", reported=reported):
         name = failed.message.split("'")[1]
         yield claim_failure(
             failed,

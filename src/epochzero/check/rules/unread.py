@@ -1,4 +1,4 @@
-"""What is found otherwise than by a rule: by dry runs, in data, and about suppressions."""
+"""Findings that no rule reads from the source: of dry runs, data and suppressions."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class Unread:
     """A kind of finding that no rule reads from the source.
 
     Attributes:
-        id: as findings have it.
-        title: one line, as a statement of what goes wrong.
-        category: of most failures that it predicts, by the taxonomy.
+        id: id in findings.
+        title: one line that states what goes wrong.
+        category: category of most of the predicted failures, from the taxonomy.
         why: what happens; a few sentences.
-        fix: in general.
+        fix: general advice.
         source: a study or documentation.
     """
 
@@ -33,7 +33,7 @@ class Unread:
 
 @cache
 def others() -> Mapping[str, Unread]:
-    """All of them by id."""
+    """All kinds by id."""
     text = files(__package__).joinpath("unread.toml").read_text(encoding="utf-8")
     return MappingProxyType(
         {name: Unread(name, **said) for name, said in tomllib.loads(text).items()}
