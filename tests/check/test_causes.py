@@ -21,7 +21,9 @@ READ = Finding(
     consequence="RuntimeError: mat1 and mat2 shapes cannot be multiplied",
     fix="Use in_features=8.",
 )
-MET = replace(READ, rule="dry-run-failed", severity="error", message="The dry run ended here.")
+MET = replace(
+    READ, rule="dry-run-failed", severity="error", message="The dry run failed on this line."
+)
 OTHER_END = "RuntimeError: another"
 
 

@@ -56,7 +56,7 @@ def test_a_rule_leaves_alone_what_it_must(promise: tuple[Rule, Case], tmp_path: 
     rule, case = promise
     found = checked(rule, case, tmp_path)
     assert found.findings == ()
-    assert not [one for one in found.unknowns if "rule itself failed" in one.reason]
+    assert not [one for one in found.unknowns if "rule failed" in one.reason]
 
 
 # -- The catalogue -----------------------------------------------------------------------------
@@ -98,14 +98,14 @@ def test_a_new_rule_is_one_new_file(package: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("path_not_found", "bad_luck", "'bad_luck' is none of the taxonomy"),
+        ("path_not_found", "bad_luck", "'bad_luck' is not in the taxonomy"),
         ('"It does."', '" "', "why is empty"),
         ('"Correct it."', '""', "fix is empty"),
         ('"A study"', '""', "source is empty"),
-        ('(Case({"train.py": "x"}, line=1),)', "()", "a case that it catches"),
-        ('(Case({"train.py": "y"}),)', "()", "one that it leaves alone"),
-        (", line=1", "", "at which line"),
-        ('"train.py": "y"', '"main.py": "y"', "no train.py"),
+        ('(Case({"train.py": "x"}, line=1),)', "()", "a rule needs at least one case"),
+        ('(Case({"train.py": "y"}),)', "()", "one in leaves"),
+        (", line=1", "", "no line for the expected finding"),
+        ('"train.py": "y"', '"main.py": "y"', "a case runs train.py"),
         ("RULE = Rule", "RULE = 1, Rule", "not a Rule"),
         ("RULE = ", "RULE = missing or ", "cannot be imported: name 'missing'"),
     ],
@@ -147,4 +147,4 @@ def test_a_rule_that_fails_does_not_take_the_others_along(
     (tmp_path / "train.py").write_text("print(missing)\n")
     found = check(["python", "train.py"], folder=tmp_path)
     assert [one.rule for one in found.findings] == ["undefined-name"]
-    assert [one.reason for one in found.unknowns] == ["the rule itself failed: ValueError: odd"]
+    assert [one.reason for one in found.unknowns] == ["the rule failed: ValueError: odd"]

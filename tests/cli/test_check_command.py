@@ -317,10 +317,10 @@ def test_a_dry_run_tells_how_far_it_came(run: Command, job: Path) -> None:
               "train.py")  # fmt: skip
     assert ran.code == 1
     assert "train.py:7:1  error  dry-run-failed  Key Not Found, in Initialization" in ran.out
-    assert "Would       KeyError: 'b'" in ran.out
+    assert "Effect      KeyError: 'b'" in ran.out
     assert "DRY RUN  python train.py: failed" in ran.out
     assert "Reached     arguments\n" in ran.out
-    assert "Not         load: train.py:5, under if options is None" in ran.out
+    assert "Not reached load: train.py:5, under if options is None" in ran.out
 
 
 def test_a_dry_run_in_json(run: Command, job: Path) -> None:

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 STRANGE = {
     "never trains": ("print('hello')", 0, "no part of a training job"),
-    "loops": ("import time\nwhile True:\n    time.sleep(0.01)", 0, "the time of the dry run was over"),
+    "loops": ("import time\nwhile True:\n    time.sleep(0.01)", 0, "the dry run reached its time limit"),
     "waits": ("import time\ntime.sleep(1000)", 0, "still running after 4 s"),
     "forks": ("import os\nwhile True:\n    os.fork()", 0, "more than 256 processes"),
-    "reads": ("input('go on?')", 0, "asks its standard input, which is empty"),
+    "reads": ("input('go on?')", 0, "reads standard input, which is empty"),
     "leaves": ("import os\nos._exit(3)", 1, "exit status 3"),
     "leaves well": ("import os\nos._exit(0)", 0, "ended before its script did"),
     "allocates": ("x = bytearray(100 << 40)", 0, "more memory than a dry run has"),
@@ -54,7 +54,7 @@ def test_a_job_that_deletes_its_own_script_is_warned_of(run: Command, tmp_path: 
     ran = run("check", *options, "train.py")
     assert ran.code == 0
     assert "dry-run-deletes" in ran.out
-    assert "came to its end" in ran.out
+    assert "completed" in ran.out
     assert "dry-run-deletes" not in run("check", *options, "clean.py").out
 
 
@@ -72,7 +72,7 @@ def test_what_a_job_would_have_done(run: Command, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(dedent(script))
     ran = run("check", "--dry", "--chdir", str(tmp_path), "--", sys.executable, "train.py")
     assert "Writes      5 MB to outputs/\n" in ran.out
-    assert "Reaches     192.0.2.1:80\n" in ran.out
+    assert "Connects to 192.0.2.1:80\n" in ran.out
     assert "Starts      true\n" in ran.out
     assert not (tmp_path / "outputs").exists()
 

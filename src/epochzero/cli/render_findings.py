@@ -1,4 +1,4 @@
-"""How findings are shown: text for people, JSON, Markdown, SARIF, GitHub's workflow commands."""
+"""Rendering of findings: text, JSON, Markdown, SARIF and GitHub workflow commands."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ _COLOUR = {"error": "red", "warning": "yellow"}
 
 
 def write(found: CheckResult, form: str, *, folder: Path, verbose: bool, seconds: float) -> None:
-    """Prints what a check found.
+    """Print the findings of a check.
 
     Args:
-        found: it.
-        form: one of the forms of ``epochzero check --format``.
-        folder: of the job; paths are printed as seen from the folder that the command was given in.
-        verbose: whether to name all that could not be checked.
-        seconds: that the check took.
+        found: result of the check.
+        form: one of the formats of ``epochzero check --format``.
+        folder: job directory; paths are printed relative to the current directory.
+        verbose: whether to list everything that could not be checked.
+        seconds: duration of the check.
     """
     if form == "json":
         echo_json(found.to_dict())
@@ -55,7 +55,7 @@ def write(found: CheckResult, form: str, *, folder: Path, verbose: bool, seconds
 
 
 def write_rules(rules: Sequence[Rule]) -> None:
-    """Prints the rules by category."""
+    """Print the rules by category."""
     by_category = sorted(rules, key=lambda rule: list(taxonomy.categories()).index(rule.category))
     for category, group in groupby(by_category, key=lambda rule: rule.category):
         click.secho(taxonomy.categories()[category].title, bold=True)
@@ -64,7 +64,7 @@ def write_rules(rules: Sequence[Rule]) -> None:
 
 
 def _path(place: SourceLocation, folder: Path) -> str:
-    """The file of a place, as seen from here."""
+    """The file of a location, relative to the current directory."""
     if _is_file(place) and not os.path.isabs(place.path):
         return os.path.normpath(folder / place.path).replace(os.sep, "/")
     return place.path
@@ -89,7 +89,7 @@ def _phase(name: str) -> str:
 
 
 def _kind(finding: Finding) -> str:
-    """Category and phase of a finding, where it predicts a failure."""
+    """Category and phase of a finding, if it predicts a failure."""
     if finding.category == "not_a_failure":
         return ""
     phase = "" if finding.phase == "unknown" else f", in {_phase(finding.phase)}"
@@ -112,7 +112,7 @@ def _text(found: CheckResult, folder: Path, verbose: bool, seconds: float) -> It
 
 
 def _by_file(findings: Iterable[Finding], folder: Path) -> Iterator[tuple[str, list[Finding]]]:
-    """Findings by file; the file with the worst comes first, and so does the worst in a file."""
+    """Findings by file; the file with the most severe finding first, and so within a file."""
     files: dict[str, list[Finding]] = {}
     for finding in findings:
         files.setdefault(_path(finding.place, folder), []).append(finding)
@@ -129,8 +129,8 @@ def _finding(finding: Finding, folder: Path) -> Iterator[str]:
     if place.code:
         code = layout.one_line(layout.shorten(place.code, 160))
         yield f"{' ' * layout.LABEL_WIDTH}{click.style(code, fg='cyan')}"
-    yield layout.wrapped("Wrong", layout.one_line(finding.message))
-    yield layout.wrapped("Would", layout.one_line(finding.consequence))
+    yield layout.wrapped("Problem", layout.one_line(finding.message))
+    yield layout.wrapped("Effect", layout.one_line(finding.consequence))
     yield layout.wrapped("Fix", layout.one_line(finding.fix))
     if finding.via:
         yield layout.wrapped("Via", layout.one_line(_reached(finding.via, folder)))
@@ -158,8 +158,8 @@ def _unknowns(unknowns: Sequence[Unknown], folder: Path, verbose: bool) -> Itera
 
 
 def _dry(run: DryRun, folder: Path, verbose: bool) -> Iterator[str]:
-    """How far a dry run came, and what was otherwise than on the platform."""
-    on = f" on {run.gpus[0]}, pretended" if "fake" in run.modes else ""
+    """The progress of a dry run, and its differences from the platform."""
+    on = f" on a simulated {run.gpus[0]}" if "fake" in run.modes else ""
     yield (
         f"{click.style('DRY RUN', bold=True)}  {layout.one_line(run.job)}{layout.one_line(on)}: {_ENDED[run.ended]}, "
         f"{run.seconds:.0f} s"
@@ -170,7 +170,8 @@ def _dry(run: DryRun, folder: Path, verbose: bool) -> Iterator[str]:
         if not part.reached:
             under = f", under {part.condition}" if part.condition else ""
             yield layout.wrapped(
-                "Not", layout.one_line(f"{part.name}: {_reached([part.place], folder)}{under}")
+                "Not reached",
+                layout.one_line(f"{part.name}: {_reached([part.place], folder)}{under}"),
             )
     if run.memory is not None:
         yield from _memory(run.memory, folder, verbose)
@@ -189,7 +190,7 @@ def _dry(run: DryRun, folder: Path, verbose: bool) -> Iterator[str]:
 
 
 def _memory(memory: Memory, folder: Path, verbose: bool) -> Iterator[str]:
-    """What a job takes of its GPU's memory, and what holds it."""
+    """The GPU memory that a job uses, and what occupies it."""
     sizes = (
         f"{name} {_range_text(size)}"
         for name, size in (("allocated", memory.allocated), ("reserved", memory.reserved))
@@ -207,23 +208,23 @@ def _memory(memory: Memory, folder: Path, verbose: bool) -> Iterator[str]:
         )
     for part in fit.surroundings if verbose else ():
         yield layout.wrapped(
-            "Beside", layout.one_line(f"{part.name} {_range_text(part.size)}: {part.source}")
+            "In addition", layout.one_line(f"{part.name} {_range_text(part.size)}: {part.source}")
         )
     for text in memory.assumptions if verbose else ():
         yield layout.wrapped("Assumed", layout.one_line(text))
 
 
 def _inverse(run: DryRun) -> Iterator[str]:
-    """Which GPU is enough, and how large an option of the job may be."""
+    """The smallest sufficient GPU, and the largest value of an option that fits."""
     if (gpu := run.smallest_gpu) is not None:
         yield layout.wrapped(
-            "Enough", layout.one_line(f"{gpu.model} with {size_text(gpu.memory_bytes)}")
+            "Sufficient", layout.one_line(f"{gpu.model} with {size_text(gpu.memory_bytes)}")
         )
     if (found := run.largest) is not None:
         tried = ", ".join(
             f"{one.value} {'fits' if one.fits else 'does not'}" for one in found.tried
         )
-        largest = "no value that was tried" if found.value is None else f"{found.value}"
+        largest = "none of the tried values" if found.value is None else f"{found.value}"
         least = "" if found.certain or found.value is None else ", or more"
         yield layout.wrapped(
             "Largest", layout.one_line(f"{found.option} {largest}{least} ({tried})")
@@ -235,14 +236,14 @@ def _range_text(size: Range) -> str:
 
 
 def _effects(effects: Effects) -> Iterator[str]:
-    """What a job would have left behind, and where it may have."""
-    told = [f"{_size(one.size)} to {one.place}" for one in effects.written]
+    """What a job would have written, deleted and contacted, and where."""
+    written = [f"{_size(write.size)} to {write.place}" for write in effects.written]
     lines = (
-        ("Writes", told),
+        ("Writes", written),
         ("Deletes", effects.deleted),
-        ("Reaches", effects.addresses),
+        ("Connects to", effects.addresses),
         ("Starts", effects.programs),
-        ("Held by", [f"{effects.containment}. {effects.leaks}"] if effects.leaks else []),
+        ("Isolation", [f"{effects.containment}. {effects.leaks}"] if effects.leaks else []),
     )
     for label, parts in lines:
         if parts:
@@ -258,11 +259,11 @@ def _size(number: float) -> str:
 
 
 _ENDED = {
-    "finished": "came to its end",
+    "finished": "completed",
     "failed": "failed",
-    "stopped": "could not go on here",
-    "time": "ran until its time was over",
-    "killed": "was ended",
+    "stopped": "could not continue in a dry run",
+    "time": "reached its time limit",
+    "killed": "was killed",
 }
 
 
@@ -300,8 +301,8 @@ def _markdown(found: CheckResult, folder: Path) -> Iterator[str]:
         if finding.place.code:
             yield f"  {layout.code(layout.one_line(layout.shorten(finding.place.code, 160)))}"
         for label, text in (
-            ("Wrong", finding.message),
-            ("Would", finding.consequence),
+            ("Problem", finding.message),
+            ("Effect", finding.consequence),
             ("Fix", finding.fix),
         ):
             yield f"  - {label}: {layout.escaped(layout.one_line(text))}"
@@ -337,7 +338,7 @@ def workflow_command(finding: Finding, folder: Path) -> str:
 
 
 def _escaped(text: str, also: str) -> str:
-    """A value of a workflow command: what would end it is written by its number."""
+    """A value of a workflow command, with its special characters percent-encoded."""
     text = text.encode("utf-8", "replace").decode()
     for character in ("%", "\r", "\n", *also):
         text = text.replace(character, f"%{ord(character):02X}")
@@ -387,14 +388,14 @@ def _descriptor(rule: Rule | Unread) -> dict[str, Any]:
 def _result(
     finding: Finding, index: dict[str, int], folder: Path, identities: sarif.Identities
 ) -> dict[str, Any]:
-    told = f"{finding.message} {finding.consequence} {finding.fix}"
+    text = f"{finding.message} {finding.consequence} {finding.fix}"
     path = _path(finding.place, folder)
     result: dict[str, Any] = {
         "ruleId": finding.rule,
         "ruleIndex": index[finding.rule],
         "level": finding.severity,
-        "message": {"text": sarif.message(layout.one_line(told))},
-        # The line's text instead of its number, which each line above it changes.
+        "message": {"text": sarif.message(layout.one_line(text))},
+        # The text of the line replaces its number, which changes with every line above it.
         "partialFingerprints": identities.of(
             (finding.rule, path, finding.place.code or finding.message)
         ),
@@ -402,7 +403,9 @@ def _result(
     }
     if location := _location(finding.place, folder):
         result["locations"] = [location]
-    via = [_location(place, folder, told="The job comes here first.") for place in finding.via]
+    via = [
+        _location(place, folder, told="The job passes this line first.") for place in finding.via
+    ]
     if related := [location for location in via if location]:
         result["relatedLocations"] = [{"id": n, **at} for n, at in enumerate(related)]
     return result

@@ -113,8 +113,8 @@ def _finding(finding: Finding, links: Links) -> Iterator[str]:
     yield f"- **{finding.severity}** {_at(place, links)} {code(finding.rule)}{_kind(finding)}"
     if place.code:
         yield f"  {_code(place.code)}"
-    yield f"  - Wrong: {_text(finding.message)}"
-    yield f"  - Would: {_text(finding.consequence)}"
+    yield f"  - Problem: {_text(finding.message)}"
+    yield f"  - Effect: {_text(finding.consequence)}"
     yield f"  - Fix: {_text(finding.fix)}"
     if finding.via:
         yield f"  - Via: {', '.join(_at(via, links) for via in finding.via[:_MOST_VIA])}"

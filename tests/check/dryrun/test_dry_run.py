@@ -181,7 +181,7 @@ def test_a_suppression_takes_it_away(tmp_path: Path) -> None:
     [
         ("input()", "standard input"),
         ("import module_of_the_platform", "no module module_of_the_platform"),
-        ("open('/data/of/the/platform.csv')", "is not on this machine"),
+        ("open('/data/of/the/platform.csv')", "does not exist on this machine"),
         ("raise ConnectionError('refused')", "network"),
         ("import os; os.environ['OF_THE_PLATFORM']", "OF_THE_PLATFORM is not set"),
     ],
@@ -399,7 +399,7 @@ def test_all_attempts_share_the_time_and_a_warning_says_that_it_ran_out(
     assert limits[0] <= 8
     assert all(later < earlier for earlier, later in pairwise(limits))
     assert finding.severity == "warning"
-    assert "--dry-time gives it more" in finding.message
+    assert "--dry-time increases it" in finding.message
 
 
 def test_what_the_platform_alone_has_stops_a_run_and_is_no_failure(tmp_path: Path) -> None:

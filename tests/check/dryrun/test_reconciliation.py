@@ -18,7 +18,7 @@ ENDED = Ended("", 1, "", "", 1.0, 0, "", 0, (), 0, (), 0, best_containment())
 FINDING = Finding(
     "dry-run-failed", "error", "tensor_mismatch", "training", SourceLocation("a.py", 3), "", "", ""
 )
-UNKNOWN = Unknown("what comes after", "it needs a GPU", SourceLocation("a.py", 3))
+UNKNOWN = Unknown("the code after this line", "it needs a GPU", SourceLocation("a.py", 3))
 
 
 def outcome(

@@ -150,7 +150,7 @@ def test_an_absolute_path_is_judged_only_where_the_target_is_known(tmp_path: Pat
     load = call("torch.load", "/models/best.pt")
     assert told(world(tmp_path, load)) == []
     assert [one.what for one in world(tmp_path, load).unknowns] == [
-        "whether /models/best.pt is there"
+        "whether /models/best.pt exists"
     ]
     for files in ({"/models/best.pt": False}, {"/models": False}):
         assert told(world(tmp_path, load, target=Target("c", files=files))) == [
@@ -182,8 +182,8 @@ def test_what_lies_in_a_mount_is_not_known_once(tmp_path: Path) -> None:
     reads = [call("builtins.open", f"/data/{name}.csv") for name in "abcd"]
     found = world(tmp_path, *reads, call("torch.load", "/models/best.pt")).unknowns
     assert [one.what for one in found] == [
-        "whether /data/a.csv, /data/b.csv, /data/c.csv and 1 more are there",
-        "whether /models/best.pt is there",
+        "whether /data/a.csv, /data/b.csv, /data/c.csv and 1 more exist",
+        "whether /models/best.pt exists",
     ]
     assert "capture --list /data" in found[0].reason
 

@@ -1,7 +1,7 @@
-"""What a dry run's records mean: findings in the taxonomy's words, like a diagnosis of the future.
+"""Findings from the records of a dry run, in the categories of the taxonomy.
 
-What failed only because the dry run is not the platform, no network, no GPU, no data, is unknown and
-no finding.
+A failure whose only cause is that the dry run is not the platform (no network, no GPU, no data) is
+UNKNOWN and not a finding.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from epochzero.diagnose import Diagnoser, Diagnosis, Facts
 from epochzero.logs.source import Log
 
 FAILURES = ("dry-run-failed", "dry-run-crashed")
-"""What a run that ended badly is told as."""
-OUT_OF_TIME = "the time of the dry run was over; --dry-time gives it more"
+"""Rule of each way in which a run can end badly."""
+OUT_OF_TIME = "the dry run reached its time limit; --dry-time increases it"
 _LIBRARIES = ("site-packages", "dist-packages")
 _NO_GPU = re.compile(
     r"not compiled with CUDA|No CUDA GPUs|NVIDIA driver|not linked with support for cuda"
@@ -41,16 +41,16 @@ _NO_NETWORK = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class DryRunFailure:
-    """A run that did not end well.
+    """A dry run that failed.
 
     Attributes:
-        raised: the error; None where the process ended without one.
+        raised: the error; None if the process ended without one.
         ended: how the process ended.
-        plan: of the run.
-        certain: whether the whole job would surely fail like this.
-        ran_out: whether the time was over before that could be made certain.
-        first: whether no other job of the submission comes before it and may have written for it.
-        resumed: that it is the job which goes on from what it saved that fails.
+        plan: plan of the run.
+        certain: whether the whole job would certainly fail in the same way.
+        ran_out: whether the time limit was reached before certainty was established.
+        first: whether no earlier job of the submission may have written files for it.
+        resumed: the job that fails when it resumes from its own checkpoint.
     """
 
     raised: Raised | None
@@ -63,10 +63,10 @@ class DryRunFailure:
 
 
 def failure(failed: DryRunFailure, job: Job, target: Target) -> Finding | Unknown:
-    """What the end of a run says of the job on its platform."""
+    """What the end of a run means for the job on its platform."""
     place = _place(failed, job)
     if reason := _not_the_platform(failed, job, target):
-        return Unknown("what comes after this line", reason, place)
+        return Unknown("the code after this line", reason, place)
     ended = failed.ended
     facts = Facts(exit_code=ended.code or 1)
     found = Diagnoser().diagnose([Log("dry run", text=ended.output.encode())], facts)
@@ -88,22 +88,22 @@ def failure(failed: DryRunFailure, job: Job, target: Target) -> Finding | Unknow
 
 
 def nan_loss(record: NaN, job: Job) -> Finding:
-    """A loss that is no number, with which the script goes on."""
+    """A loss that is NaN, with which the script continues."""
     return Finding(
         rule="dry-run-nan",
         severity="warning",
         category="loss_nan",
         phase="training",
         place=place_of(record.path, record.line, job),
-        message="The loss is NaN when backward is called.",
-        consequence="Every weight that the step reaches becomes NaN.",
-        fix="Look at the batch and at the loss's terms: a logarithm or a division of zero, a mean of "
-        "nothing, a learning rate that is too high.",
+        message="The loss is NaN at the call of backward.",
+        consequence="Every weight that the step updates becomes NaN.",
+        fix="Inspect the batch and the terms of the loss: a logarithm of zero, a division by "
+        "zero, a mean over no items, a learning rate that is too high.",
     )
 
 
 def code_deleted(ended: Ended, job: Job) -> Finding | None:
-    """A job that deletes its own script, or a folder in which that lies."""
+    """A job that deletes its own script, or the directory of the script."""
     script = job.script
     gone = [change.path for change in ended.changes if change.how == "deleted"]
     path = next((one for one in gone if script and script.is_relative_to(one)), None)
@@ -115,14 +115,14 @@ def code_deleted(ended: Ended, job: Job) -> Finding | None:
         category="path_not_found",
         phase="unknown",
         place=job.at,
-        message=f"The job deletes {path}, and its own script with it.",
-        consequence="The next start of the job, after a preemption too, finds no script.",
-        fix="Delete only what the job has made itself.",
+        message=f"The job deletes {path}, including its own script.",
+        consequence="The next start of the job, for example after a preemption, finds no script.",
+        fix="Delete only files that the job has created.",
     )
 
 
 def place_of(path: str, line: int, job: Job, code: str = "") -> SourceLocation:
-    """A place as findings tell it: relative to the job's folder where it lies there."""
+    """The location as findings report it: relative to the job directory if it is inside."""
     if not path:
         return job.at
     file = Path(path)
@@ -151,7 +151,7 @@ def _place(failed: DryRunFailure, job: Job) -> SourceLocation:
 
 
 def _said(failed: DryRunFailure, job: Job) -> SourceLocation:
-    """Where the argument that a parser refuses is given: in the script that starts the job, if one does."""
+    """Where a rejected argument is passed: in the script that starts the job, if there is one."""
     if job.at.path == COMMAND:
         return SourceLocation(COMMAND, 0, 1, job.command)
     complaint = failed.ended.output.rstrip().rpartition("\n")[2].split()
@@ -176,7 +176,7 @@ def _own(frames: Sequence[Frame], job: Job) -> list[Frame]:
 
 
 def _via(failed: DryRunFailure, job: Job, place: SourceLocation) -> tuple[SourceLocation, ...]:
-    """The calls on the way, and where the layer that failed was made."""
+    """The calls that lead to the failure, and where the failed layer was created."""
     frames = failed.raised.frames if failed.raised else ()
     places = [place_of(one.path, one.line, job, one.code) for one in _own(frames, job)]
     layer = _layer(failed)
@@ -189,16 +189,19 @@ def _via(failed: DryRunFailure, job: Job, place: SourceLocation) -> tuple[Source
 
 
 def _message(failed: DryRunFailure, found: Diagnosis) -> str:
-    ended = "The dry run ended here."
+    ended = "The dry run failed on this line."
     if failed.resumed:
-        ended = f"The job ends here when it goes on from what it saved: {' '.join(failed.resumed.argv)}."
+        ended = (
+            "The job fails on this line when it resumes from its checkpoint: "
+            f"{' '.join(failed.resumed.argv)}."
+        )
     layer = _layer(failed).text
     meaning = _SILENT if _is_silent(failed, found) else found.meaning or failed.ended.why
-    said = (ended, meaning, layer, _doubt(failed))
-    return " ".join(sentence for sentence in said if sentence)
+    sentences = (ended, meaning, layer, _doubt(failed))
+    return " ".join(sentence for sentence in sentences if sentence)
 
 
-_SILENT = "The process ended itself without any error, as os._exit and some compiled code do."
+_SILENT = "The process exited without an error, as with os._exit and some compiled code."
 
 
 def _is_silent(failed: DryRunFailure, found: Diagnosis) -> bool:
@@ -209,16 +212,16 @@ def _doubt(failed: DryRunFailure) -> str:
     if failed.certain:
         return ""
     if failed.plan.batch:
-        return "Batches were cut down, which may be its cause."
-    shortened = "Loops were shortened before it, which may be its cause"
+        return "The dry run reduced the batch size, which may be the cause."
+    shortened = "The dry run shortened loops before this line, which may be the cause"
     if failed.ran_out:
-        return f"{shortened}: with whole loops {OUT_OF_TIME}."
+        return f"{shortened}; when loops ran in full, {OUT_OF_TIME}."
     return f"{shortened}."
 
 
 @dataclass(frozen=True, slots=True)
 class _Layer:
-    """The layer that failed: what is said of it, and where the user's code made it."""
+    """The failed layer: its description, and where the user's code created it."""
 
     text: str = ""
     path: str = ""
@@ -227,20 +230,20 @@ class _Layer:
 
 
 def _layer(failed: DryRunFailure) -> _Layer:
-    said = (failed.raised.layer if failed.raised else None) or {}
-    made = said.get("defined")
+    layer = (failed.raised.layer if failed.raised else None) or {}
+    made = layer.get("defined")
     made = made if isinstance(made, dict) else {}
     path, line, code = made.get("path"), made.get("line"), made.get("code")
     if not (isinstance(path, str) and isinstance(line, int) and isinstance(code, str)):
         path, line, code = "", 0, ""
-    name, kind = (str(said.get(key) or "") for key in ("path", "class"))
+    name, kind = (str(layer.get(key) or "") for key in ("path", "class"))
     if not kind:
         return _Layer()
-    whole = f"{kind}({said.get('config') or ''})" if "config" in said else kind
-    given = " and ".join(_shape(one) for one in said.get("shapes") or () if isinstance(one, list))
+    whole = f"{kind}({layer.get('config') or ''})" if "config" in layer else kind
+    given = " and ".join(_shape(one) for one in layer.get("shapes") or () if isinstance(one, list))
     text = f"Layer {name}, {whole}" if name else whole
     text += f", got {given}" if given else ""
-    text += f"; it takes {said['expected']}" if said.get("expected") else ""
+    text += f"; it expects {layer['expected']}" if layer.get("expected") else ""
     return _Layer(f"{text}."[:2000], path, line, code)
 
 
@@ -260,9 +263,11 @@ def _consequence(failed: DryRunFailure, found: Diagnosis) -> str:
 def _fix(failed: DryRunFailure, found: Diagnosis, job: Job) -> str:
     layer = failed.raised.layer if failed.raised else None
     if _is_silent(failed, found):
-        return "Look for os._exit in the job's code and in what it calls."
+        return "Search for os._exit in the job's code and in the code that it calls."
     if not (layer and layer.get("fix")):
-        return found.fixes[0] if found.fixes else "Run the command dry and look at its output."
+        return (
+            found.fixes[0] if found.fixes else "Run the command with --dry and inspect its output."
+        )
     fix, made = str(layer["fix"])[:1000], _layer(failed)
     if not _OF_CODE.match(fix):
         return f"{fix[0].upper()}{fix[1:]}."
@@ -279,7 +284,7 @@ _ARGUMENT = re.compile(r"\w+=")
 
 
 def _not_the_platform(failed: DryRunFailure, job: Job, target: Target) -> str:
-    """Why the failure may not be one on the platform; empty where it is one."""
+    """Why the failure may not occur on the platform; empty if it does."""
     ended, raised = failed.ended, failed.raised
     if ended.limit:
         return ended.why
@@ -290,21 +295,22 @@ def _not_the_platform(failed: DryRunFailure, job: Job, target: Target) -> str:
     if raised is None:
         return ""
     if raised.type.endswith(".Unfit"):
-        return f"the GPU cannot be pretended here: {raised.message}"
+        return f"the GPU cannot be simulated here: {raised.message}"
     shown = f"{raised.type}: {raised.message}"
     if raised.type == "EOFError" and "EOF when reading a line" in raised.message:
-        return "it asks its standard input, which is empty in a dry run"
+        return "it reads standard input, which is empty in a dry run"
     if _NO_DISPLAY.search(shown) and "DISPLAY" in (target.environment or {}):
-        return "it opens a window, and the dry run has no display"
+        return "it opens a window, but the dry run has no display"
     no_gpu = failed.plan.mode == "real" and (failed.plan.gpus or target.gpus != ())
     if no_gpu and (_NO_GPU.search(shown) or _counts_gpus(failed, job)):
-        return "it needs a GPU, and the dry run has none"
+        return "it needs a GPU, but the dry run has none"
     if failed.plan.gpus and _PRETENDED.search(shown):
         return (
-            "a pretended stream or event is given to torch's compiled code, which takes a true one"
+            "a simulated stream or event is passed to torch's compiled code, which requires "
+            "a real one"
         )
     if _NO_NETWORK.search(shown):
-        return "it asks the network, which a dry run does not reach"
+        return "it uses the network, which is not available in a dry run"
     if variable := _variable(raised):
         known = target.here and not (job.launchers or job.programs)
         return "" if known else f"{variable} is not set in the dry run"
@@ -315,7 +321,7 @@ def _not_the_platform(failed: DryRunFailure, job: Job, target: Target) -> str:
         return _path_elsewhere(raised, job, target) if alone else _BEFORE
     path = _missing_argument(job, target)
     if path and (raised.type == "SystemExit" or path in raised.message):
-        return f"{path} is not on this machine; whether the target has it is not known"
+        return f"{path} does not exist on this machine; it is unknown whether the target has it"
     return ""
 
 
@@ -324,7 +330,7 @@ _NO_FOLDER = re.compile(r"non-existent directory|No such file or directory")
 
 
 def _counts_gpus(failed: DryRunFailure, job: Job) -> bool:
-    """Whether the job asks a library for which none is pretended for a GPU, and stops without one."""
+    """Whether the job queries GPUs through a library that cannot simulate one, and exits without a GPU."""
     raised = failed.raised
     own = _own(raised.frames, job) if raised else []
     if raised is None or failed.plan.gpus or not own:
@@ -351,16 +357,16 @@ _COUNT = re.compile(
     r"\b(list_(physical|logical)_devices|(local_)?device_count|(local_)?devices|default_backend"
     r"|is_gpu_available|gpu_device_name|num_gpus|list_local_devices)\("
 )
-"""How a job asks TensorFlow, JAX or Keras which GPUs there are."""
+"""How a job asks TensorFlow, JAX or Keras for the available GPUs."""
 _NO_MEMORY = re.compile(r"MemoryError|can't allocate memory")
 _UNITS = {"bytes": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40}
 _CRASHES = frozenset({"SIGABRT", "SIGBUS", "SIGFPE", "SIGILL", "SIGSEGV"})
-_BEFORE = "what the submission does before the program may not have been done here"
+_BEFORE = "earlier steps of the submission may not have run here"
 _QUOTED = re.compile(r"['\"]([^'\"]+)['\"]")
 
 
 def _variable(raised: Raised) -> str:
-    """The environment variable that the failure is about, which a launcher may set."""
+    """The environment variable that caused the failure, which a launcher may set."""
     if (
         raised.type == "KeyError"
         and raised.frames
@@ -372,29 +378,29 @@ def _variable(raised: Raised) -> str:
 
 
 def _module_elsewhere(raised: Raised, job: Job, target: Target) -> str:
-    """A library that this Python lacks; whether the platform has it is asked of its description."""
+    """A module that this Python lacks; the target's description decides whether the platform has it."""
     named = _QUOTED.search(raised.message)
     top = named[1].partition(".")[0] if named else ""
     if any(
         (root / top).exists() or (root / f"{top}.py").exists() for root in {job.base, job.folder}
     ):
         return ""
-    return f"the Python of the dry run has no module {top}, so nothing behind its import was run"
+    return f"the Python of the dry run has no module {top}, so no code after its import was run"
 
 
 def _memory_elsewhere(raised: Raised, target: Target) -> str:
-    """More memory than a dry run may have, which the platform may have; empty where it has not."""
+    """More memory than a dry run may use, which the platform may have; empty if it does not."""
     asked = re.search(
         r"allocate (?:memory: you tried to allocate )?([\d.]+) ?(bytes|[KMGT]iB)", raised.message
     )
     size = float(asked[1]) * _UNITS[asked[2]] if asked else 0.0
     if target.memory_bytes is not None and size > target.memory_bytes:
         return ""
-    return "it asks for more memory than a dry run has; whether the platform has it is not known"
+    return "it needs more memory than a dry run has; it is unknown whether the target has enough"
 
 
 def _missing_argument(job: Job, target: Target) -> str:
-    """A path on the command line that another machine may have, and this one has not."""
+    """A path on the command line that does not exist here and may exist on another machine."""
     words = [word.rpartition("=")[2] for word in job.argv]
     return next(
         (
@@ -408,11 +414,11 @@ def _missing_argument(job: Job, target: Target) -> str:
 
 
 def _path_elsewhere(raised: Raised, job: Job, target: Target) -> str:
-    """A path outside of the job's folder, which another machine may have."""
+    """A path outside the job directory, which may exist on another machine."""
     named = _QUOTED.findall(raised.message)
     path = Path(named[-1]) if named else Path()
     if target.here or not path.is_absolute() or path.is_relative_to(job.base):
         return ""
     if target.files.get(str(path)) is False:
         return ""
-    return f"{path} is not on this machine; whether the target has it is not known"
+    return f"{path} does not exist on this machine; it is unknown whether the target has it"

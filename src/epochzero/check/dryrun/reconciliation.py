@@ -66,11 +66,11 @@ def _of_fake(fake: Outcome, real: Outcome) -> Iterator[Answer]:
             yield found
     elif found is not None:
         if _FAKE_ONLY.search(fake.shown):
-            yield Unknown("what comes after this line on the GPU", _CANNOT, found.place)
+            yield Unknown("the code after this line on the GPU", _CANNOT, found.place)
         elif real.answer is not None or (_raised_by_torch(fake) and _OF_GPU.search(fake.shown)):
             yield found
         else:
-            yield Unknown("what comes after this line on the GPU", _VALUES, found.place)
+            yield Unknown("the code after this line on the GPU", _VALUES, found.place)
 
 
 def _of_real(real: Outcome, fake: Outcome) -> Iterator[Answer]:

@@ -1,4 +1,4 @@
-"""A launch script changes to a folder that is not there."""
+"""A launch script changes to a directory that does not exist."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, clai
 from epochzero.file_access import readable
 
 _SURE = re.compile(r"[\w./+@%,=-]+")
-"""A folder that says all of itself: no variable, no home, no pattern."""
+"""A literal directory: no variable, no home directory, no pattern."""
 
 
 def _check(program: Program, target: Target) -> Claims:
     job = program.job
-    # What ran before may have made it.
+    # An earlier command may have created it.
     if job.container or job.working_folder or program.before is not None:
         return
     for source in _missing(job):
         yield claim_at_start(
             source.place,
             severity="error" if job.stops_at_error and job.certain else "warning",
-            message=f"The script changes to {source.text}, which is not there.",
-            consequence=f"cd: {source.text}: No such file or directory; what follows is not run, or "
-            "run in another folder",
-            fix="Correct the folder, or make it before.",
+            message=f"The script changes to {source.text}, which does not exist.",
+            consequence=f"cd: {source.text}: No such file or directory; the following commands do not "
+            "run, or run in another directory",
+            fix="Correct the path, or create the directory first.",
         )
 
 
 def _missing(job: Job) -> Iterator[CommandSource]:
-    """The first folder that surely is not there; where the ones behind it lie is not known."""
+    """The first directory that certainly does not exist; the location of later ones is unknown."""
     folder = job.base
     for source in job.entered:
         text = source.text
@@ -45,7 +45,7 @@ def _missing(job: Job) -> Iterator[CommandSource]:
 
 
 def _may_be_made(job: Job, entered: CommandSource, folder: Path) -> bool:
-    """Whether the script makes the folder, or runs something before that may."""
+    """Whether the script creates the directory, or first runs something that may create it."""
     if any((job.base / one.text).resolve().is_relative_to(folder.resolve()) for one in job.makes):
         return True
     return any(one.place.line < entered.place.line and one.text != "echo" for one in job.programs)
@@ -54,11 +54,12 @@ def _may_be_made(job: Job, entered: CommandSource, folder: Path) -> bool:
 _SCRIPT = "set -e\ncd experiments\npython ../train.py\n"
 
 RULE = Rule(
-    title="A launch script changes to a folder that is not there",
+    title="A launch script changes to a directory that does not exist",
     category="path_not_found",
-    why="Folders are renamed and scripts are not, or are started from another folder than the one "
-    "that they were written for. Without `set -e` the script goes on where it is.",
-    fix="Correct the folder, or let the script change to its own folder first.",
+    why="A directory was renamed but the script was not, or the script starts in a directory "
+    "other than the one it was written for. Without `set -e` the script continues in its "
+    "current directory.",
+    fix="Correct the path, or let the script change to its own directory first.",
     source="Zhang et al., ICSE 2020, Table 1: Path Not Found, 1,954 of 4,960 failures",
     check=_check,
     catches=(

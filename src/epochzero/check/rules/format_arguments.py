@@ -1,4 +1,4 @@
-"""A format and the values for it that do not fit."""
+"""A format string does not match its values."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ _COUNT = "F507"
 _SAID = {
     "F501": ("The format is not valid: {0}.", "ValueError: {0}"),
     "F506": (
-        "The format has placeholders with and without a name.",
+        "The format has both named and unnamed placeholders.",
         "TypeError: format requires a mapping",
     ),
     "F509": (
-        "%{0} is no conversion.",
+        "%{0} is not a conversion.",
         "ValueError: unsupported format character '{0}'",
     ),
-    "F505": ("The format asks for {0}, which is not given.", "KeyError"),
+    "F505": ("The format has a placeholder for {0}, but no such value is passed.", "KeyError"),
     "F502": (
-        "The format asks for names, and a sequence is given.",
+        "The format has named placeholders, but a sequence is passed.",
         "TypeError: format requires a mapping",
     ),
     "F524": (
-        "The format asks for {0}, which is not given.",
+        "The format has a placeholder for {0}, but no such value is passed.",
         "IndexError or KeyError: the replacement is missing",
     ),
     "F525": (
-        "The format has numbered placeholders and others.",
+        "The format mixes numbered and automatic placeholders.",
         "ValueError: cannot switch from automatic field numbering to manual field specification",
     ),
     "F521": ("The format is not valid: {0}.", "ValueError: {0}"),
@@ -49,16 +49,16 @@ def _count(flake: Flake) -> Claim:
         if int(given) < int(wanted)
         else "TypeError: not all arguments converted during string formatting"
     )
-    message = f"The format asks for values: {wanted}. It is given {given}."
+    message = f"The number of placeholders ({wanted}) differs from the number of values ({given})."
     return flake.claim(message, consequence, RULE.fix)
 
 
 RULE = Rule(
-    title="A text's format and the values for it do not fit",
+    title="A format string does not match its values",
     category="type_mismatch",
-    why="The line that reports a result fails, often the last one of the run, when all that is left "
-    "to do is to print the metric.",
-    fix="Give the format as many values as it has placeholders, or use an f-string.",
+    why="The line that reports a result fails. It is often the last line of the run, which only "
+    "prints the metric.",
+    fix="Pass as many values as the format has placeholders, or use an f-string.",
     source="Zhang et al., ICSE 2020, Table 1: Type Mismatch, 566 of 4,960 failures",
     check=_check,
     beside=reading,

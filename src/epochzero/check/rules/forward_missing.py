@@ -1,4 +1,4 @@
-"""A torch module that is called and has no forward."""
+"""A torch module is called but has no forward method."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ def _check(program: Program, target: Target) -> Claims:
                 yield claim_at(
                     at,
                     severity=reach.severity(at),
-                    message=f"The model is called, and its class {name} has no forward.",
+                    message=f"The model is called, but its class {name} has no forward method.",
                     consequence=f"NotImplementedError: Module [{name}] is missing the required "
                     '"forward" function',
-                    fix=f"Define forward in {name}; see whether it stands outside by its indentation.",
+                    fix=f"Define forward in {name}. Check whether its indentation puts it outside "
+                    "the class.",
                 )
 
 
@@ -70,10 +71,10 @@ _OUTSIDE = "\n\ndef forward(self, x):\n    return self.fc(x)\n"
 _INSIDE = "\n    def forward(self, x):\n        return self.fc(x)\n"
 
 RULE = Rule(
-    title="A model is called whose class has no forward",
+    title="A model is called, but its class has no forward method",
     category="not_implemented",
-    why="Calling a module runs its forward. One that stands outside of the class, by its indentation or "
-    "its name, is none.",
+    why="Calling a module runs its forward method. A method outside the class, by its "
+    "indentation or under another name, does not count.",
     fix="Define forward in the class.",
     source="PyTorch documentation, torch.nn.Module.forward: should be overridden by all subclasses",
     check=_check,

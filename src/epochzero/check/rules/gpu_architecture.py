@@ -1,4 +1,4 @@
-"""A PyTorch that was not built for the target's GPUs."""
+"""The target's PyTorch was not built for the target's GPUs."""
 
 from __future__ import annotations
 
@@ -36,12 +36,13 @@ def _check(program: Program, target: Target) -> Claims:
             message=message,
             consequence="RuntimeError: CUDA error: no kernel image is available for execution on the "
             "device",
-            fix="Install a PyTorch whose CUDA build lists the GPU's architecture, or ask for another GPU.",
+            fix="Install a PyTorch whose CUDA build lists the architecture of the GPU, or "
+            "request another GPU.",
         )
 
 
 def _problem(target: Target, capability: tuple[int, int]) -> tuple[Severity, str] | None:
-    """How sure it is that the build does not run, and why."""
+    """How certain it is that the build does not run, and why."""
     gpus = sorted({gpu.model for gpu in target.gpus or () if gpu.capability == capability})
     name = f"{', '.join(gpus)} (compute capability {capability[0]}.{capability[1]})"
     if target.gpu_architectures:
@@ -51,9 +52,15 @@ def _problem(target: Target, capability: tuple[int, int]) -> tuple[Severity, str
         return "error", f"The target's PyTorch was built for {architectures}, not for {name}."
     built, first, last = target.cuda_of_torch, first_cuda(capability), last_cuda(capability)
     if built and last is not None and version(built) > version(last):
-        return "error", f"CUDA {built}, of the target's PyTorch, no longer builds for {name}."
+        return (
+            "error",
+            f"CUDA {built}, the version of the target's PyTorch, no longer supports {name}.",
+        )
     if built and first is not None and version(built) < version(first):
-        return "warning", f"CUDA {built}, of the target's PyTorch, is older than {name}."
+        return (
+            "warning",
+            f"CUDA {built}, the version of the target's PyTorch, is older than {name}.",
+        )
     return None
 
 
@@ -66,9 +73,9 @@ _B200 = '[[gpus]]\nmodel = "NVIDIA B200"\nmemory_bytes = "180 GiB"\ncapability =
 RULE = Rule(
     title="PyTorch was not built for the target's GPUs",
     category="gpu_fault",
-    why="A build has machine code for some GPU architectures only. Making a tensor works; the first "
-    "kernel on the GPU fails.",
-    fix="Install a build of PyTorch for the GPU's architecture.",
+    why="A build contains machine code for only some GPU architectures. Creating a tensor works; "
+    "the first kernel on the GPU fails.",
+    fix="Install a build of PyTorch for the architecture of the GPU.",
     source="NVIDIA, CUDA C++ Programming Guide, binary and PTX compatibility; pytorch/pytorch issue "
     "31285",
     check=_check,

@@ -1,4 +1,4 @@
-"""A GPU is named by a number that the job's GPUs do not reach."""
+"""The program uses a GPU index that the job does not have."""
 
 from __future__ import annotations
 
@@ -44,14 +44,16 @@ def _check(program: Program, target: Target) -> Claims:
             yield claim_at(
                 call.at,
                 severity=reach.severity(call.at),
-                message=f"GPU {index} is used, and {seen[1]} {gpus}: the last is GPU {seen[0] - 1}.",
+                message=f"GPU {index} is used, but {seen[1]} {gpus}: the highest index is "
+                f"{seen[0] - 1}.",
                 consequence="RuntimeError: CUDA error: invalid device ordinal",
-                fix="Name no number: 'cuda' is the GPU of the process; or ask for more GPUs.",
+                fix="Use 'cuda' without an index, which is the GPU of the process, or request "
+                "more GPUs.",
             )
 
 
 def _indices(call: Called) -> Iterator[int]:
-    """The numbers of GPUs that a call uses."""
+    """The GPU indices that a call uses."""
     values: list[Value | None] = [call.keywords.get("device")]
     if call.name.rpartition(".")[2] in ("to", "cuda", "set_device"):
         values += call.arguments[:1]
@@ -65,7 +67,7 @@ def _indices(call: Called) -> Iterator[int]:
 
 
 def _index(value: Value | None) -> int | None:
-    """The number of ``3``, ``"cuda:3"``, ``torch.device("cuda:3")`` and ``torch.device("cuda", 3)``."""
+    """The index of ``3``, ``"cuda:3"``, ``torch.device("cuda:3")`` and ``torch.device("cuda", 3)``."""
     if isinstance(value, Instance) and value.made_by == "torch.device" and value.arguments:
         return (
             number(value.arguments[1]) if len(value.arguments) > 1 else _index(value.arguments[0])
@@ -80,10 +82,10 @@ _HEAD = "import torch\n\nmodel = torch.nn.Linear(2, 2)\n"
 _TWO = 'gpus = "2 x H100"\n'
 
 RULE = Rule(
-    title="A GPU is named by a number that is not there",
+    title="The program uses a GPU index that the job does not have",
     category="gpu_fault",
-    why="A number of a GPU is written down on a workstation where GPU 0 was taken. A job that gets two "
-    "GPUs sees them as 0 and 1, whichever they are.",
+    why="The index was chosen on a workstation where GPU 0 was in use. A job that gets two GPUs "
+    "sees them as 0 and 1, whichever they are.",
     fix="Use 'cuda', and let the scheduler or CUDA_VISIBLE_DEVICES choose.",
     source="PyTorch documentation, CUDA semantics; CUDA C++ Programming Guide, Device enumeration",
     check=_check,

@@ -1,4 +1,4 @@
-"""Half precision without scaled gradients, or gradients that are clipped while they are scaled."""
+"""The job trains in half precision without scaling, or clips gradients while they are scaled."""
 
 from __future__ import annotations
 
@@ -22,28 +22,29 @@ def _check(program: Program, target: Target) -> Claims:
             yield _claim(
                 call,
                 "The gradients are clipped while they are scaled: unscale_ is never called.",
-                "Clipping to 1 with a scale of 65536 leaves steps of nearly nothing: the loss does not fall",
+                "Clipping to 1 with a scale of 65536 leaves almost no step: the loss does "
+                "not decrease",
                 "Call scaler.unscale_(optimizer) before clipping.",
             )
             return
         if not scales and _is_half(call):
             yield _claim(
                 call,
-                "The model is trained in float16, and no gradient is scaled.",
-                "Small gradients become zero, or the loss NaN",
-                "Scale the loss by torch.amp.GradScaler, or use dtype=torch.bfloat16.",
+                "The model trains in float16, but its gradients are not scaled.",
+                "Small gradients become zero, or the loss becomes NaN",
+                "Scale the loss with torch.amp.GradScaler, or use dtype=torch.bfloat16.",
             )
             return
 
 
 def _is_scaled(program: Program) -> bool:
-    """Whether a scaler steps the optimizer, and is never told to give the gradients back before."""
+    """Whether a scaler steps the optimizer but never unscales the gradients first."""
     steps = any(call.name.endswith("GradScaler().step") for call in program.calls)
     return steps and not does_anywhere(program, "unscale_")
 
 
 def _is_half(call: Called) -> bool:
-    """Whether a call begins float16 on GPUs within a training loop."""
+    """Whether a call enables float16 on GPUs within a training loop."""
     if call.name == "torch.cuda.amp.autocast":
         kind = argument(call, 1, "dtype")
         on = argument(call, 0, "enabled")
@@ -83,11 +84,12 @@ _END = "    scaler.step(optimizer)\n    scaler.update()\n"
 _PLAIN = "    loss.backward()\n    optimizer.step()\n"
 
 RULE = Rule(
-    title="Gradients in half precision are not scaled, or are clipped while they are",
+    title="Half-precision gradients are not scaled, or are clipped while scaled",
     category="framework_api_misuse",
-    why="float16 has no number below 6e-8, and gradients are often smaller. A scaler makes them larger for the "
-    "way back; a limit for their norm has to wait until they are as small as before.",
-    fix="Use GradScaler with float16, and unscale_ before clipping.",
+    why="float16 cannot represent numbers below 6e-8, and gradients are often smaller. A scaler "
+    "multiplies them for the backward pass. Clipping their norm is correct only after they "
+    "are unscaled.",
+    fix="Use GradScaler with float16, and call unscale_ before clipping.",
     source="PyTorch documentation, Automatic mixed precision examples: typical training, gradient clipping",
     check=_check,
     catches=(

@@ -1,4 +1,4 @@
-"""A method that a library's training loop calls takes other arguments than it is given."""
+"""A method that a library's training loop calls does not accept the arguments of the call."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class _Call:
     """How a library calls a method.
 
     Attributes:
-        distributions: that bring the library; none where every version calls it so.
+        distributions: distributions of the library; empty if every version calls the method so.
         since: first version that does.
-        started_by: names of methods of which one leads there.
-        positional: how many arguments it gives by position, the fewest first.
-        keywords: names of the others.
-        said: the arguments, for people.
+        started_by: names of methods, one of which leads to the call.
+        positional: numbers of positional arguments, the fewest first.
+        keywords: names of the other arguments.
+        said: the arguments, as text for users.
     """
 
     distributions: tuple[str, ...]
@@ -61,7 +61,7 @@ def _table() -> Mapping[tuple[str, str], tuple[_Call, ...]]:
             keywords = tuple(one[:-1] for one in words if one.endswith("="))
             most = len(words) - len(keywords)
             least = most - sum(one.endswith("?") for one in words)
-            said = ", ".join(one.rstrip("=?") for one in words) or "no argument"
+            said = ", ".join(one.rstrip("=?") for one in words) or "no arguments"
             call = _Call(
                 distributions,
                 group.get("since", ""),
@@ -92,16 +92,17 @@ def _check(program: Program, target: Target) -> Claims:
                 yield claim_at(
                     reach.at(module, method) or at,
                     severity="error",
-                    message=f"{method.name} is called with {call.said}, and does not take that.",
+                    message=f"The library calls {method.name} with {call.said}, which it does not "
+                    "accept.",
                     consequence=f"TypeError: {cls.name}.{method.name}() {wrong}",
-                    fix=f"Let {method.name} take {call.said}, or add *args and **kwargs.",
+                    fix=f"Let {method.name} accept {call.said}, or add *args and **kwargs.",
                 )
 
 
 def _wrong(
     module: Module, cls: ast.ClassDef, target: Target
 ) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, _Call, str]]:
-    """The methods of a class that do not take what they are given, and what Python says of it."""
+    """The methods of a class that do not accept their arguments, with Python's message."""
     code = code_of(module)
     for base in code.library_bases(cls):
         for method in code.methods(cls):
@@ -111,7 +112,7 @@ def _wrong(
                 said = signature(method.args, bound=True)
                 wrong = [misfit(said, count, call.keywords, True) for count in call.positional]
                 if all(wrong):
-                    # Python counts the object too.
+                    # Python also counts self.
                     said = signature(method.args)
                     yield method, call, misfit(said, call.positional[-1] + 1, call.keywords, True)
 
@@ -122,7 +123,7 @@ def _is_called_so(call: _Call, target: Target) -> bool:
 
 
 def _used(program: Program) -> frozenset[str]:
-    """The classes of the job whose objects are given to a library, or whose library methods are called."""
+    """Classes of the job whose objects are passed to a library, or whose library methods are called."""
     found: set[str] = set()
     for call in program.calls:
         for value in (call.receiver, *call.arguments, *call.keywords.values()):
@@ -152,11 +153,13 @@ _MODULE = (
 )
 
 RULE = Rule(
-    title="A method that the training loop calls does not take what it is given",
+    title="A method that the training loop calls does not accept its arguments",
     category="illegal_argument",
-    why="A library calls the methods that a class overrides with its own arguments, and a new version with "
-    "others. What it calls at the end of an epoch fails after a whole epoch.",
-    fix="Take the arguments that the installed version gives, or *args and **kwargs behind those you need.",
+    why="A library calls the methods that a class overrides with its own arguments, and a new "
+    "version may pass others. A method that is called at the end of an epoch fails after a "
+    "whole epoch.",
+    fix="Accept the arguments that the installed version passes, or add *args and **kwargs after "
+    "those that you need.",
     source="Hugging Face Transformers, Trainer.compute_loss (4.46: num_items_in_batch); Lightning, upgrade "
     "from 1.9 to 2.0",
     check=_check,

@@ -1,4 +1,4 @@
-"""An index that a list, tuple or text does not have."""
+"""An index is outside its list, tuple or text."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ def _check(program: Program, target: Target) -> Claims:
     for failed in failures(program, "index"):
         yield claim_failure(
             failed,
-            message=f"There are fewer items than the index asks for: {failed.at.place.code}",
-            fix="Give the program what it reads here, or ask for the length first.",
+            message=f"The sequence has fewer items than the index needs: {failed.at.place.code}",
+            fix="Provide the missing input, or check the length first.",
         )
 
 
 RULE = Rule(
-    title="An item is read that a list or text does not have",
+    title="An index is outside its list or text",
     category="illegal_index",
-    why="Arguments of the command line, fields of a line and entries of a configuration are read by "
-    "number. Where there are fewer, the job ends there.",
-    fix="Give the program what it reads, or ask for the length first.",
+    why="Command-line arguments, fields of a line and entries of a configuration are read by "
+    "index. If there are fewer, the job ends at that line.",
+    fix="Provide the missing input, or check the length first.",
     source="Zhang et al., ICSE 2020, Table 1, Illegal Index",
     check=_check,
     catches=(

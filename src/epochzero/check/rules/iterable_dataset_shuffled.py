@@ -1,4 +1,4 @@
-"""A data loader is to shuffle or sample a data set that only streams."""
+"""A data loader shuffles or samples a data set that only streams."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ def _check(program: Program, target: Target) -> Claims:
             yield claim_at(
                 call.at,
                 severity=Reach.of(program).severity(call.at),
-                message=f"{data.made_by.rpartition('.')[2]} is an IterableDataset, which has an order of "
-                f"its own; {refused} is given.",
+                message=f"{data.made_by.rpartition('.')[2]} is an IterableDataset, which defines its "
+                f"own order, but {refused} is passed.",
                 consequence=f"ValueError: DataLoader with IterableDataset: expected unspecified {option} "
                 f"option, but got {refused}",
-                fix=f"Leave {option} out, and shuffle in __iter__ of the data set.",
+                fix=f"Remove {option}, and shuffle in __iter__ of the data set.",
             )
 
 
 def _refused(call: Called) -> str:
-    """The argument that no iterable data set can have; empty when there is none."""
+    """The argument that an iterable data set does not allow; empty if there is none."""
     shuffle = argument(call, 2, "shuffle")
     if isinstance(shuffle, Constant) and shuffle.value is True:
         return "shuffle=True"
@@ -52,7 +52,7 @@ def _refused(call: Called) -> str:
 
 
 def _streams(program: Program, name: str) -> bool:
-    """Whether a class of the job is surely an iterable data set."""
+    """Whether a class of the job is certainly an iterable data set."""
     within, _, last = name.rpartition(".")
     module = program.modules.get(within)
     cls = code_of(module).classes.get(last) if module is not None else None
@@ -71,11 +71,11 @@ _SET = (
 _STREAM = _SET.format("IterableDataset", "IterableDataset")
 
 RULE = Rule(
-    title="A data set that streams is to be shuffled by its loader",
+    title="A data loader shuffles a data set that only streams",
     category="illegal_argument",
-    why="A loader can only shuffle or sample what it can index. Turned into a stream because it grew too "
-    "large, a data set keeps the loader's arguments of before.",
-    fix="Leave shuffle and sampler out, and shuffle within the data set.",
+    why="A loader can shuffle or sample only data that it can index. A data set that was turned "
+    "into a stream because it grew too large often keeps the loader arguments of the old one.",
+    fix="Remove shuffle and sampler, and shuffle within the data set.",
     source="PyTorch documentation, torch.utils.data, Iterable-style datasets: sampler and shuffle do not "
     "apply; DataLoader.__init__",
     check=_check,

@@ -1,4 +1,4 @@
-"""A model of Keras 3 is saved under a name with an ending that Keras refuses."""
+"""A Keras 3 model is saved under a file name whose suffix Keras rejects."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OF_MODELS = (".keras", ".h5", ".hdf5")
 
 @dataclass(frozen=True, slots=True)
 class _Saver:
-    """A call that saves: its name, where it takes the file, and the endings that it allows."""
+    """A call that saves: its name, the position of the file argument, and the allowed suffixes."""
 
     name: re.Pattern[str]
     at: int
@@ -41,7 +41,7 @@ _SAVERS = (
     _Saver(re.compile(r"(tensorflow\.)?keras\.callbacks\.ModelCheckpoint$"), 0, (".keras", ".h5")),
 )
 _OTHERWISE = ("zipped", "max_shard_size")
-"""Arguments with which other endings are allowed."""
+"""Arguments with which other suffixes are allowed."""
 
 
 def _check(program: Program, target: Target) -> Claims:
@@ -59,21 +59,22 @@ def _check(program: Program, target: Target) -> Claims:
             yield claim_at(
                 call.at,
                 severity=reach.severity(call.at),
-                message=f"Keras 3 saves this to a file whose name ends in {wanted}; this one is "
-                f"called {ending}.",
+                message=f"Keras 3 saves this only to a file whose name ends in {wanted}, but the name "
+                f"ends in {ending}.",
                 consequence="ValueError: Invalid filepath extension for saving.",
-                fix=f"Put {endings[0]} behind the name, or call model.export for TensorFlow Serving.",
+                fix=f"Append {endings[0]} to the name, or call model.export for TensorFlow "
+                "Serving.",
             )
 
 
 def _is_keras_3(target: Target) -> bool:
-    """Whether every ``keras`` of the target is version 3; TensorFlow may be told to take another."""
+    """Whether every ``keras`` of the target is version 3; TensorFlow can be set to use another."""
     known = target.distributions or {}
     return "keras" in known and known["keras"].version.startswith("3.") and "tf-keras" not in known
 
 
 def _endings(saver: _Saver, call: Called) -> tuple[str, ...]:
-    """The endings that are allowed; none where that is not known."""
+    """The allowed suffixes; empty if they are not known."""
     if any(name in call.keywords for name in _OTHERWISE):
         return ()
     if not call.name.endswith("ModelCheckpoint"):
@@ -85,7 +86,7 @@ def _endings(saver: _Saver, call: Called) -> tuple[str, ...]:
 
 
 def _ending(call: Called, at: int) -> str | None:
-    """What is known of the file's name behind its last folder; None when its end is not known."""
+    """The known part of the file name after its last directory; None if its end is not known."""
     text = path_text(argument(call, at, "filepath"))
     if text is None or text.parts[-1] is None or is_remote(text.beginning):
         return None
@@ -104,11 +105,12 @@ _NEW = 'distributions = { keras = "3.12.0" }\n'
 _OLD = 'distributions = { keras = "2.15.0" }\n'
 
 RULE = Rule(
-    title="Keras 3 refuses the ending of the file that a model is saved to",
+    title="Keras 3 rejects the suffix of the file to which a model is saved",
     category="illegal_argument",
-    why="Until version 2.15 Keras took any name and made a folder in TensorFlow's format. Keras 3 tells the "
-    "format by the ending, and refuses all others when the model is saved, which is after training.",
-    fix="End the name in .keras, that of weights in .weights.h5.",
+    why="Until version 2.15, Keras accepted any name and created a directory in TensorFlow's "
+    "format. Keras 3 chooses the format by the suffix and rejects all others when the model "
+    "is saved, which is after training.",
+    fix="Use the suffix .keras for models and .weights.h5 for weights.",
     source="Keras 3 migration guide, Saving a model in the TF SavedModel format; keras/src/saving/saving_api.py",
     check=_check,
     catches=(

@@ -1,4 +1,4 @@
-"""Keys that a dictionary or configuration of the job does not have."""
+"""The job reads keys that a dictionary or configuration does not have."""
 
 from __future__ import annotations
 
@@ -32,11 +32,12 @@ def _check(program: Program, target: Target) -> Claims:
         yield claim_at(
             event.at,
             severity=reach.severity(event.at),
-            message=f"The key {event.name!r} is not there; there are {', '.join(keys[:8]) or 'none'}.",
+            message=f"The key {event.name!r} does not exist; the keys are "
+            f"{', '.join(keys[:8]) or 'none'}.",
             consequence=f"KeyError: {event.name!r}",
             fix=f"Did you mean {near[0]!r}?"
             if near
-            else f"Add {event.name!r}, or ask with .get().",
+            else f"Add {event.name!r}, or read it with .get().",
         )
 
 
@@ -55,9 +56,9 @@ def _is_missing(event: Looked) -> bool:
 _OPTIONS = "options = {'lr': 0.1, 'epochs': 3}\n"
 
 RULE = Rule(
-    title="A dictionary or configuration lacks a key that is read",
+    title="The job reads a key that a dictionary or configuration does not have",
     category="key_not_found",
-    why="A key that is read late, such as the name of a test set, is missed late.",
+    why="A key that is read late, such as the name of a test set, fails late.",
     fix="Add the key, or read it with a default.",
     source="Zhang et al., ICSE 2020, Table 1, Key Not Found",
     check=_check,

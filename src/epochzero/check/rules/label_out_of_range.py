@@ -1,4 +1,4 @@
-"""Labels beyond the classes, and numbers beyond the rows of an embedding."""
+"""A label exceeds the number of classes, or an index the rows of an embedding."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from epochzero.check.rules.world import number
 from epochzero.check.torch_usage import argument
 
 SURE = 1e-3
-"""Numbers that are drawn surely go beyond a limit when the chance that none does is smaller."""
+"""Random numbers certainly exceed a limit if the chance that none does is smaller than this."""
 _LOSSES = ("torch.nn.CrossEntropyLoss().__call__", "torch.nn.NLLLoss().__call__",
            "torch.nn.functional.cross_entropy", "torch.nn.functional.nll_loss")  # fmt: skip
 _KEEPING = frozenset(["to", "cuda", "cpu", "long", "int", "clone", "detach", "contiguous", "view",
@@ -33,7 +33,7 @@ _BATCH = "torch.utils.data.DataLoader()[]["
 
 @dataclass(frozen=True, slots=True)
 class _Range:
-    """The whole numbers of a tensor: the highest, and whether it is surely among them."""
+    """The integers of a tensor: the highest, and whether it certainly occurs."""
 
     highest: int
     drawn: int | None = None
@@ -59,15 +59,15 @@ def _check(program: Program, target: Target) -> Claims:
                 yield claim_at(
                     call.at,
                     severity=reach.severity(call.at) if chance < SURE else "warning",
-                    message=f"{what}, and is given numbers up to {indices.highest}.",
+                    message=f"{what}, but receives numbers up to {indices.highest}.",
                     consequence=f"{error}; on a GPU: CUDA error: device-side assert triggered",
-                    fix=f"Make it at least {indices.highest + 1}, or correct the numbers.",
+                    fix=f"Increase it to at least {indices.highest + 1}, or correct the numbers.",
                 )
                 break
 
 
 def _uses(call: Called, tensors: _Tensors) -> Iterator[tuple[int, _Range, str, str]]:
-    """Tensors that are used as indices, with what there is to be indexed."""
+    """Tensors that are used as indices, with the size of what they index."""
     if call.name == "torch.nn.Embedding().__call__" and isinstance(call.receiver, Instance):
         size = number(_given(call.receiver, 0, "num_embeddings"))
         indices = tensors.range_of(argument(call, 0, "input"))
@@ -78,7 +78,7 @@ def _uses(call: Called, tensors: _Tensors) -> Iterator[tuple[int, _Range, str, s
         indices = tensors.range_of(argument(call, 1, "target"))
         if size is not None and indices is not None:
             error = f"IndexError: Target {indices.highest} is out of bounds."
-            yield size, indices, f"The loss gets scores of {size} classes", error
+            yield size, indices, f"The loss receives scores of {size} classes", error
 
 
 def _given(made: Instance, position: int, name: str) -> Value | None:
@@ -88,14 +88,14 @@ def _given(made: Instance, position: int, name: str) -> Value | None:
 
 
 class _Tensors:
-    """What is known of the tensors of a program, by where they are made."""
+    """What is known about the tensors of a program, by where they are created."""
 
     def __init__(self, program: Program) -> None:
         self._calls = program.calls
         self._maker = Origins.of(program).maker
 
     def range_of(self, value: Value | None) -> _Range | None:
-        """The numbers of a tensor; None when they are not known."""
+        """The numbers of a tensor; None if they are not known."""
         value = self._source(value)
         if not isinstance(value, Instance):
             return None
@@ -112,7 +112,7 @@ class _Tensors:
         return _drawn(value) if value.made_by == "torch.randint" else None
 
     def classes_of(self, value: Value | None) -> int | None:
-        """The size of the last axis of what a linear layer gives; of two axes these are the classes."""
+        """The size of the last axis of a linear layer's output; with two axes these are the classes."""
         value = self._source(value)
         call = self._maker(value) if isinstance(value, Instance) else None
         layer = call.receiver if call is not None else None
@@ -126,7 +126,7 @@ class _Tensors:
         return number(_given(layer, 1, "out_features"))
 
     def _source(self, value: Value | None) -> Value | None:
-        """The tensor before it was moved or shaped otherwise."""
+        """The tensor before it was moved or reshaped."""
         for _ in range(8):
             if not isinstance(value, Instance):
                 return value
@@ -141,7 +141,7 @@ class _Tensors:
         return None
 
     def _of_batch(self, made_by: str) -> _Range | None:
-        """The numbers of the tensors at this position of the job's data sets, if they all have some."""
+        """The numbers of the tensors at this position in the job's data sets, if all have some."""
         position = made_by.removeprefix(_BATCH).partition("]")[0]
         if not position.isdecimal() or made_by != f"{_BATCH}{position}]":
             return None
@@ -156,7 +156,7 @@ class _Tensors:
 
 
 def _numbers(value: Value) -> Iterator[int | None]:
-    """The numbers in lists of lists; None for what is no whole number."""
+    """The numbers in nested lists; None for anything that is not an integer."""
     if isinstance(value, Items) and value.complete and value.kind in ("list", "tuple"):
         for one in value.values:
             yield from _numbers(one)
@@ -187,12 +187,12 @@ _LOADED = (
 )
 
 RULE = Rule(
-    title="A label or number is beyond the classes or the embedding",
+    title="A label or index exceeds the number of classes or the size of the embedding",
     category="illegal_index",
-    why="An embedding has as many rows as it was made with, and a loss as many classes as the last layer "
-    "gives. A word, a position or a label beyond that ends the job, on a GPU with a message that names "
-    "neither.",
-    fix="Make the embedding or the layer as large as the data wants.",
+    why="An embedding has a fixed number of rows, and a loss as many classes as the last layer "
+    "has outputs. A word, a position or a label beyond them ends the job; on a GPU the error "
+    "message names neither.",
+    fix="Make the embedding or the layer as large as the data requires.",
     source="Zhang et al., ICSE 2020, Table 1, Illegal Index; PyTorch documentation, torch.nn.Embedding and "
     "torch.nn.CrossEntropyLoss",
     check=_check,

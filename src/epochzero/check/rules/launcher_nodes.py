@@ -1,4 +1,4 @@
-"""A launcher is told of other nodes or processes than the batch system is asked for."""
+"""A launcher is configured for other nodes or processes than the batch system allocates."""
 
 from __future__ import annotations
 
@@ -21,23 +21,25 @@ _BATCH = (
 
 def _check(program: Program, target: Target) -> Claims:
     job = program.job
-    told, asked = said_text(job, *_NNODES), said_text(job, *_NODES)
-    if _count(told) and _count(asked) and _count(told) > _count(asked):
+    nodes, asked = said_text(job, *_NNODES), said_text(job, *_NODES)
+    if _count(nodes) and _count(asked) and _count(nodes) > _count(asked):
         yield claim_at_start(
             said_at(job, *_NNODES),
-            message=f"The launcher waits for {told} nodes, and the batch system is asked for {asked}.",
-            consequence="The launcher waits for nodes that never come, until it gives up (a rendezvous timeout)",
-            fix=f"Ask for {told} nodes, or tell the launcher {asked}.",
+            message=f"The launcher waits for {nodes} nodes, but the job requests {asked} from the "
+            "batch system.",
+            consequence="The launcher waits for nodes that never join, until the rendezvous times out",
+            fix=f"Request {nodes} nodes, or set the launcher to {asked}.",
         )
-    # Told nothing, torchrun runs on one node. What is told may also stand for the right number.
-    alone = _count(told) if told is not None else 1
-    if "torchrun" in job.launchers and 0 < alone < _count(asked) and not _told_otherwise(job):
+    # By default torchrun runs on one node. The value may also be a variable with the right number.
+    alone = _count(nodes) if nodes is not None else 1
+    if "torchrun" in job.launchers and 0 < alone < _count(asked) and not _set_by_variables(job):
         yield claim_at_start(
             said_at(job, *_NODES),
             severity="warning",
-            message=f"{asked} nodes are asked for, and torchrun is told of {alone}.",
-            consequence="No error: the nodes train by themselves, each as if it were alone, or stand idle",
-            fix=f"Give torchrun --nnodes={asked} and where to meet (--rdzv_endpoint), under srun.",
+            message=f"The job requests {asked} nodes, but torchrun is set to {alone}.",
+            consequence="No error: each node trains by itself, as if it were the only one, or stays idle",
+            fix=f"Pass --nnodes={asked} and a rendezvous address (--rdzv_endpoint) to torchrun, "
+            "and start it with srun.",
         )
     each, gpus = _count(said_text(job, *_PROCESSES)), job.gpus_per_node
     if each and gpus and said_text(job, *_GPUS) and each < gpus and job.processes_per_node == each:
@@ -45,27 +47,27 @@ def _check(program: Program, target: Target) -> Claims:
             said_at(job, *_PROCESSES),
             category="gpu_fault",
             severity="warning",
-            message=f"{each} processes are started on each node, and {gpus} GPUs are asked for.",
-            consequence=f"No error: {gpus - each} GPUs of each node would stand idle",
-            fix=f"Start {gpus} processes on a node, or ask for {each} GPUs.",
+            message=f"The job starts {each} processes on each node, but requests {gpus} GPUs.",
+            consequence=f"No error: {gpus - each} GPUs of each node would stay idle",
+            fix=f"Start {gpus} processes on each node, or request {each} GPUs.",
         )
 
 
-def _told_otherwise(job: Job) -> bool:
-    """Whether torchrun may learn the number of nodes from its variables."""
+def _set_by_variables(job: Job) -> bool:
+    """Whether torchrun may read the number of nodes from its variables."""
     return any(name.startswith("PET_") for name in job.environment)
 
 
 def _count(text: str | None) -> int:
-    """A count; 0 for none and for what is not written as a number."""
+    """A count; 0 if it is missing or not written as a number."""
     return int(text) if text and text.isascii() and text.isdigit() else 0
 
 
 RULE = Rule(
-    title="The launcher counts on other nodes or GPUs than the batch system gives",
+    title="The launcher expects other nodes or GPUs than the batch system allocates",
     category="communication_failure",
-    why="The numbers stand twice, in the lines for the batch system and in the launcher's "
-    "arguments, and only one of them is changed.",
+    why="The numbers occur twice, in the lines for the batch system and in the launcher's "
+    "arguments, and only one of them was changed.",
     fix="Take the launcher's numbers from the batch system's variables, such as $SLURM_NNODES.",
     source="torchrun's documentation, --nnodes; sbatch(1), --nodes and --gres",
     check=_check,

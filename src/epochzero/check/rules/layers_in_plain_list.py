@@ -1,4 +1,4 @@
-"""Layers in a plain list or dictionary, which the module does not know."""
+"""Layers are stored in a plain list or dictionary, where the module does not find them."""
 
 from __future__ import annotations
 
@@ -69,8 +69,8 @@ def _check(program: Program, target: Target) -> Claims:
                         at,
                         severity="warning",
                         message=f"The layers in self.{name} are in a plain "
-                        f"{'dictionary' if isinstance(node, ast.Dict | ast.DictComp) else 'list'}: the "
-                        "module does not know them.",
+                        f"{'dictionary' if isinstance(node, ast.Dict | ast.DictComp) else 'list'}: "
+                        "the module does not register them.",
                         consequence="They are not trained, not saved, and not moved to the GPU: Expected "
                         "all tensors to be on the same device",
                         fix="Use nn.ModuleList, nn.ModuleDict or nn.Sequential.",
@@ -112,7 +112,7 @@ def _has_parameters(code: Code, item: ast.expr) -> bool:
 
 
 def _is_registered(cls: ast.ClassDef, name: str) -> bool:
-    """Whether the list is given to something else in the class, which may make the layers known."""
+    """Whether the class passes the list to something that may register the layers."""
     for node in ast.walk(cls):
         if isinstance(node, ast.Attribute) and node.attr in ("add_module", "register_module"):
             return True
@@ -137,10 +137,11 @@ def _net(*lines: str) -> dict[str, str]:
 
 
 RULE = Rule(
-    title="Layers in a plain list are unknown to their module",
+    title="Layers are stored in a plain list, where their module does not find them",
     category="framework_api_misuse",
-    why="nn.Module finds parameters in its attributes, not in lists within them. The optimizer does not "
-    "get them, checkpoints lack them, .cuda() leaves them behind.",
+    why="nn.Module registers the parameters of its attributes, but not those of lists within "
+    "them. The optimizer does not receive them, checkpoints lack them, and .cuda() does not "
+    "move them.",
     fix="Use nn.ModuleList, nn.ModuleDict or nn.Sequential.",
     source="PyTorch documentation, torch.nn.ModuleList: modules it contains are properly registered",
     check=_check,

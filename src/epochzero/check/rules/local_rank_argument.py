@@ -1,4 +1,4 @@
-"""The number of the process on its node is asked of the command line, and the launcher puts it elsewhere."""
+"""The program reads the local rank from the command line, but the launcher passes it elsewhere."""
 
 from __future__ import annotations
 
@@ -67,8 +67,9 @@ def _not_given(program: Program, option: OptionSpec) -> Claims:
     yield _claim(
         option.place,
         "warning",
-        f"torchrun gives no local rank as an argument: it is {value.value!r} in every process.",
-        "All processes of a node take the same GPU: out of memory, or NCCL finds a duplicate GPU",
+        f"torchrun does not pass the local rank as an argument: it is {value.value!r} in "
+        "every process.",
+        "All processes of a node use the same GPU: out of memory, or NCCL reports a duplicate GPU",
         "Read int(os.environ['LOCAL_RANK']).",
     )
 
@@ -98,12 +99,14 @@ _RUN = ("torchrun", "--nproc_per_node=2", "train.py")
 _TWO = 'distributions = { torch = "2.4.0" }\n'
 
 RULE = Rule(
-    title="The local rank is asked of the command line, where the launcher does not put it",
+    title="The program reads the local rank from the command line, where the launcher does not "
+    "pass it",
     category="illegal_argument",
-    why="torch.distributed.launch adds --local-rank to the arguments, and wrote it --local_rank before "
-    "PyTorch 2.0; torchrun adds none and sets LOCAL_RANK. A script that was written for one of them stops at "
-    "its parser with another, or trains on one GPU with all its processes.",
-    fix="Start with torchrun, and read LOCAL_RANK from the environment.",
+    why="torch.distributed.launch adds --local-rank to the arguments (--local_rank before "
+    "PyTorch 2.0). torchrun adds no argument and sets LOCAL_RANK. A script that was written "
+    "for one of them fails in its parser with another, or trains with all its processes on "
+    "one GPU.",
+    fix="Start the job with torchrun, and read LOCAL_RANK from the environment.",
     source="PyTorch documentation, torchrun, Transitioning from torch.distributed.launch to torchrun",
     check=_check,
     catches=(

@@ -1,4 +1,4 @@
-"""A loss compares each prediction with each target, because their shapes differ."""
+"""A loss compares each prediction with each target because their shapes differ."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def _check(program: Program, target: Target) -> Claims:
             yield claim_at(
                 call.at,
                 severity="warning",
-                message=f"The loss is given {_shown(given)} to compare with {_shown(wanted)}: each is "
-                "repeated along the other's axis.",
+                message=f"The loss compares {_shown(given)} with {_shown(wanted)}: both are broadcast "
+                "along the other's axis.",
                 consequence="The loss is the mean over all pairs of samples; the model learns the average "
                 "of the targets",
-                fix="Bring both into one shape, with squeeze(-1) or unsqueeze(-1).",
+                fix="Give both the same shape, with squeeze(-1) or unsqueeze(-1).",
             )
 
 
@@ -39,7 +39,7 @@ def _shape(value: Value | None) -> _Shape | None:
 
 
 def _spreads(one: _Shape, other: _Shape) -> bool:
-    """Whether both are repeated: the one has a 1 where the other has not, and the other way round."""
+    """Whether both are broadcast: each has size 1 on an axis where the other is larger."""
     rank = max(len(one), len(other))
     left, right = ((1,) * (rank - len(shape)) + shape for shape in (one, other))
     pairs = list(zip(left, right, strict=True))
@@ -64,9 +64,10 @@ _NET = (
 RULE = Rule(
     title="A loss compares each prediction with each target",
     category="framework_api_misuse",
-    why="A model for one number gives [N, 1], and the data often have [N]. The losses of regression bring "
-    "both to [N, N] with no more than a warning; the training goes on, and learns the mean.",
-    fix="Bring predictions and targets into one shape.",
+    why="A model for one number returns [N, 1], and the data often have [N]. Regression losses "
+    "broadcast both to [N, N] with only a warning. The training continues, and the model "
+    "learns the mean.",
+    fix="Give predictions and targets the same shape.",
     source="PyTorch, torch.nn.functional.mse_loss: warning of a target size that is different to the input "
     "size; PyTorch documentation, Broadcasting semantics",
     check=_check,

@@ -1,4 +1,4 @@
-"""A loss of probabilities is given scores."""
+"""A loss of probabilities receives scores."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ def _check(program: Program, target: Target) -> Claims:
             yield claim_at(
                 call.at,
                 severity=Reach.of(program).severity(call.at) if binary else "warning",
-                message=f"The loss takes {wanted}; it is given what a linear layer gives.",
+                message=f"The loss expects {wanted}, but receives the output of a linear layer.",
                 consequence="RuntimeError: all elements of input should be between 0 and 1; on a GPU: CUDA "
                 "error: device-side assert triggered"
                 if binary
-                else "The loss is negative and falls without end; the model learns nothing",
-                fix="Use BCEWithLogitsLoss, or apply torch.sigmoid before."
+                else "The loss is negative and decreases without end; the model learns nothing",
+                fix="Use BCEWithLogitsLoss, or apply torch.sigmoid before the loss."
                 if binary
-                else "Use CrossEntropyLoss, or apply log_softmax before.",
+                else "Use CrossEntropyLoss, or apply log_softmax before the loss.",
             )
 
 
 def _is_score(value: Value | None) -> bool:
-    """Whether a value is what a linear layer gives, at most in another shape."""
+    """Whether a value is the output of a linear layer, at most reshaped."""
     if not isinstance(value, Instance):
         return False
     name = value.made_by
@@ -67,10 +67,11 @@ _NET = (
 )
 
 RULE = Rule(
-    title="A loss of probabilities is given scores",
+    title="A loss of probabilities receives scores",
     category="framework_api_misuse",
-    why="BCELoss wants numbers between 0 and 1 and ends the job at the first that is not; NLLLoss wants "
-    "logarithms and goes on with anything. Both have a neighbor that takes scores.",
+    why="BCELoss requires numbers between 0 and 1 and fails at the first that is not. NLLLoss "
+    "requires log probabilities and accepts anything. Each has a counterpart that accepts "
+    "scores.",
     fix="Use BCEWithLogitsLoss or CrossEntropyLoss on scores.",
     source="PyTorch documentation, torch.nn.BCELoss and torch.nn.NLLLoss, meaning of input",
     check=_check,

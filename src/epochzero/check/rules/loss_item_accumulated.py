@@ -1,4 +1,4 @@
-"""Losses that are summed up together with the graphs that made them."""
+"""Losses are summed together with the graphs that computed them."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ def _check(program: Program, target: Target) -> Claims:
                 yield claim_at(
                     at,
                     severity="warning",
-                    message=f"{ast.unparse(node.target)} adds up {name} with all that made it: memory "
-                    "grows with every step.",
+                    message=f"{ast.unparse(node.target)} sums {name} together with its graph: memory "
+                    "use grows with every step.",
                     consequence="torch.OutOfMemoryError: CUDA out of memory, after some time",
                     fix=f"Add {name}.item(), or {name}.detach().",
                 )
 
 
 def _sums(module: Module) -> list[ast.AugAssign]:
-    """``total += loss`` in a loop where ``loss.backward()`` is called, and ``total`` is not."""
+    """``total += loss`` in a loop that calls ``loss.backward()`` but not ``total.backward()``."""
     code = code_of(module)
     trained = [
         (node.func.value.id, node)
@@ -62,7 +62,7 @@ def _sums(module: Module) -> list[ast.AugAssign]:
 
 
 def _is_plain_again(module: Module, node: ast.AugAssign) -> bool:
-    """Whether the name was given a number again before it is added: ``loss = loss.item()``."""
+    """Whether the name is set to a number before it is added: ``loss = loss.item()``."""
     assert isinstance(node.value, ast.Name)
     for assign in code_of(module).assigned.get(node.value.id, ()):
         text = ast.unparse(assign.value)
@@ -85,10 +85,11 @@ _LOOP = (
 _INDENTED = "".join(f"    {line}\n" for line in _LOOP.splitlines())
 
 RULE = Rule(
-    title="Losses are summed up together with their graphs",
+    title="Losses are summed together with their graphs",
     category="gpu_out_of_memory",
-    why="A loss knows everything that it was computed from. A running sum of losses keeps all of it.",
-    fix="Sum up loss.item().",
+    why="A loss holds references to everything it was computed from. A running sum of losses "
+    "holds all of it.",
+    fix="Sum loss.item().",
     source="PyTorch documentation, frequently asked questions: don't accumulate history across your "
     "training loop",
     check=_check,

@@ -1,4 +1,4 @@
-"""A loss is given numbers of a type that it refuses: one-hot labels, labels that are floats, predictions."""
+"""A loss receives a type that it rejects: one-hot labels, float labels, or predicted classes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _LOSSES: Mapping[str, str] = {
     "torch.nn.functional.binary_cross_entropy_with_logits": _BINARY,
 }
 _Fault = tuple[str, str, str]
-"""What is wrong, PyTorch's message, and what to do."""
+"""What is wrong, PyTorch's message, and the fix."""
 
 
 def _check(program: Program, target: Target) -> Claims:
@@ -59,15 +59,15 @@ def _fault(origins: Origins, call: Called) -> _Fault | None:
         return _of_whole_labels(labels)
     if labels == LONG and loss == _CLASSES and _same_rank(scores, wanted):
         return (
-            "The loss is given one-hot labels of whole numbers.",
+            "The loss receives one-hot labels of integers.",
             "RuntimeError: Expected floating point type for target with class probabilities, got Long",
-            "Give it the numbers of the classes, or .float() of the one-hot labels.",
+            "Pass the class numbers, or .float() of the one-hot labels.",
         )
     are_classes = loss == _LOGARITHMS or _is_one_less(scores, wanted)
     if labels in (FLOATING, "Int") and are_classes:
         said = "Float" if labels == FLOATING else labels
         return (
-            f"The loss takes numbers of classes as Long; it is given {said}.",
+            f"The loss expects class numbers as Long, but receives {said}.",
             f"RuntimeError: expected scalar type Long but found {said}",
             "Convert the labels with .long().",
         )
@@ -78,18 +78,21 @@ def _of_predictions(origins: Origins, scores: Value | None, labels: str) -> _Fau
     source = origins.before(scores)
     chosen = isinstance(source, Instance) and source.made_by.rpartition(".")[2] == "argmax"
     if labels == FLOATING and not chosen:
-        what, fix = "labels where the scores belong", "Give it the scores first, then the labels."
+        what, fix = (
+            "labels in the position of the scores",
+            "Pass the scores first, then the labels.",
+        )
     else:
-        what = "whole numbers, such as the predicted classes, where the scores belong"
-        fix = "Give it the model's scores: no gradient goes through argmax."
-    return f"The loss is given {what}.", "RuntimeError: not implemented for 'Long'", fix
+        what = "integers, such as the predicted classes, in the position of the scores"
+        fix = "Pass the model's scores: argmax has no gradient."
+    return f"The loss receives {what}.", "RuntimeError: not implemented for 'Long'", fix
 
 
 def _of_whole_labels(labels: str) -> _Fault | None:
     if labels not in (LONG, "Int", "Bool"):
         return None
     return (
-        f"The loss compares floats; its target is {labels}.",
+        f"The loss compares floats, but its target is {labels}.",
         f"RuntimeError: Found dtype {labels} but expected Float",
         "Convert the target with .float().",
     )
@@ -100,7 +103,7 @@ def _shapes(*values: Value | None) -> list[tuple[int | None, ...] | None]:
 
 
 def _same_rank(scores: Value | None, wanted: Value | None) -> bool:
-    """Whether the labels surely are probabilities: of as many axes as the scores, and as long ones."""
+    """Whether the labels are certainly probabilities: they have as many axes and entries as the scores."""
     one, other = _shapes(scores, wanted)
     if isinstance(wanted, Instance) and wanted.made_by.endswith(".one_hot"):
         return one is None or other is None or len(one) == len(other)
@@ -108,7 +111,7 @@ def _same_rank(scores: Value | None, wanted: Value | None) -> bool:
 
 
 def _is_one_less(scores: Value | None, wanted: Value | None) -> bool:
-    """Whether the labels surely are numbers of classes: they have one axis less than the scores."""
+    """Whether the labels are certainly class numbers: they have one axis less than the scores."""
     one, other = _shapes(scores, wanted)
     return one is not None and other is not None and len(one) == len(other) + 1
 
@@ -124,12 +127,13 @@ _LOADER = (
 _BCE = "one = nn.Linear(4, 1)\nprint(F.binary_cross_entropy_with_logits(one(x).squeeze(1), {}))\n"
 
 RULE = Rule(
-    title="A loss is given numbers of a type that it refuses",
+    title="A loss receives numbers of a type that it rejects",
     category="type_mismatch",
-    why="The losses for classes take their numbers as Long, those for probabilities take floats, and none "
-    "learns from predictions that argmax has already made. PyTorch says so at the first batch, or at the "
-    "first of the validation.",
-    fix="Give scores first and labels second, numbers of classes as .long(), probabilities as .float().",
+    why="Losses over class numbers require Long, losses over probabilities require floats, and "
+    "no loss can learn from the output of argmax. PyTorch reports it at the first batch, or "
+    "at the first batch of the validation.",
+    fix="Pass the scores first and the labels second, class numbers as .long(), probabilities as "
+    ".float().",
     source="PyTorch documentation, torch.nn.CrossEntropyLoss, NLLLoss and BCEWithLogitsLoss: shape and "
     "type of input and target",
     check=_check,

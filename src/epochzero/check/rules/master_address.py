@@ -1,4 +1,4 @@
-"""Processes on several nodes that are told to meet on their own node."""
+"""Processes on several nodes rendezvous at an address that is local to each node."""
 
 from __future__ import annotations
 
@@ -19,22 +19,26 @@ def _check(program: Program, target: Target) -> Claims:
     if said is not None and host in _HERE:
         yield claim_at_start(
             said_at(job, *_ENDPOINT, *_ADDRESS),
-            message=f"{job.nodes} nodes are to meet at {said}, which is another place on each of them.",
-            consequence="Each node waits for the others at itself, until the rendezvous times out",
-            fix="Give the address of the first node, such as that of "
-            "$(scontrol show hostnames $SLURM_JOB_NODELIST | head -n 1).",
+            message=f"{job.nodes} nodes rendezvous at {said}, which is a different machine on each of "
+            "them.",
+            consequence="Each node waits for the others at its own address, until the rendezvous times "
+            "out",
+            fix="Pass the address of the first node, such as that of $(scontrol show hostnames "
+            "$SLURM_JOB_NODELIST | head -n 1).",
         )
     elif said is None and "torchrun" in job.launchers and _can_tell(program):
         yield claim_at_start(
             said_at(job, "--nnodes"),
-            message=f"{job.nodes} nodes are to meet, and torchrun is not told where.",
-            consequence="torchrun takes 127.0.0.1: each node waits at itself, until the rendezvous times out",
-            fix="Give --rdzv_backend=c10d --rdzv_endpoint=HOST:PORT with the first node's address.",
+            message=f"The job has {job.nodes} nodes, but torchrun gets no rendezvous address.",
+            consequence="torchrun uses 127.0.0.1: each node waits for itself, until the rendezvous times "
+            "out",
+            fix="Pass --rdzv_backend=c10d --rdzv_endpoint=HOST:PORT with the address of the "
+            "first node.",
         )
 
 
 def _can_tell(program: Program) -> bool:
-    """Whether nothing else may tell torchrun where to meet."""
+    """Whether nothing else may set the rendezvous address of torchrun."""
     elsewhere = ("PET_RDZV_ENDPOINT", "PET_MASTER_ADDR")
     return not any(name in program.job.environment for name in elsewhere) and "kubernetes" not in (
         launcher.lower() for launcher in program.job.launchers
@@ -48,11 +52,11 @@ def _host(endpoint: str) -> str:
 
 
 RULE = Rule(
-    title="Several nodes are told to meet at an address that each takes for itself",
+    title="Several nodes rendezvous at an address that is local to each node",
     category="communication_failure",
-    why="A command that worked on one node is given more nodes; localhost is then another machine "
-    "on each, and all wait until the rendezvous times out.",
-    fix="Give the address of the first node.",
+    why="A command that worked on one node runs on several. localhost is then a different "
+    "machine on each node, and all wait until the rendezvous times out.",
+    fix="Pass the address of the first node.",
     source="torchrun's documentation, section 'Multi-node': --rdzv-endpoint",
     check=_check,
     catches=(

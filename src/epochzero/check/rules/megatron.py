@@ -1,4 +1,4 @@
-"""What the rules about the options of Megatron-LM share."""
+"""Shared by the rules about the options of Megatron-LM."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ PARSER = (
     "p.add_argument('--global-batch-size', type=int)\n"
     "args = p.parse_args()\n"
 )
-"""The script of their cases."""
+"""The script of the cases."""
 
 
 def at_option(place: SourceLocation) -> SourceLocation:
-    """Where the value of an option comes from; the command where that is not known."""
+    """Where the value of an option comes from; the command if that is not known."""
     return place if place.path else SourceLocation("<command>")

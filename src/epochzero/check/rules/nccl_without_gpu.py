@@ -1,4 +1,4 @@
-"""Processes are to talk by NCCL where they have no GPU."""
+"""Processes use NCCL but have no GPU."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ def _check(program: Program, target: Target) -> Claims:
     for call in program.calls:
         if call.name != "torch.distributed.init_process_group" or guarded(call.at, ValueError):
             continue
-        # Under a condition it mostly asks whether there is a GPU.
+        # A condition around such code usually tests for a GPU.
         is_nccl = constant(argument(call, 0, "backend")) == "nccl"
         if is_nccl and reach.severity(call.at) == "error":
             is_built = "build" not in reason
             yield claim_at(
                 call.at,
                 severity="error",
-                message=f"NCCL needs a GPU for each process, and {reason}.",
+                message=f"NCCL needs a GPU for each process, but {reason}.",
                 consequence="ValueError: ProcessGroupNCCL is only supported with GPUs, no GPUs found!"
                 if is_built
                 else "RuntimeError: Distributed package doesn't have NCCL built in",
-                fix="Use the backend gloo where there is no GPU, or ask for GPUs.",
+                fix="Use the gloo backend if no GPU is available, or request GPUs.",
             )
 
 
@@ -45,11 +45,11 @@ _JOB = (
 )  # fmt: skip
 
 RULE = Rule(
-    title="NCCL is asked for where there is no GPU",
+    title="Processes use NCCL but have no GPU",
     category="gpu_fault",
-    why="The backend is written into the script, and the node, the partition or the build of PyTorch has "
-    "no GPU. All processes end as soon as they meet.",
-    fix="Choose gloo when torch.cuda.is_available() says no.",
+    why="The script sets the backend, but the node, the partition or the build of PyTorch has no "
+    "GPU. All processes fail when they join the group.",
+    fix="Use gloo if torch.cuda.is_available() is False.",
     source="PyTorch documentation, torch.distributed, Backends; ProcessGroupNCCL.cpp",
     check=_check,
     catches=(

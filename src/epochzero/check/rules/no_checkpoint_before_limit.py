@@ -1,4 +1,4 @@
-"""A training with a time limit that saves nothing."""
+"""A training with a time limit saves nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, clai
 from epochzero.check.torch_usage import has_framework_loop, optimizer_steps
 
 LONG_S = 3600.0
-"""A shorter limit is one of a trial."""
+"""A shorter time limit indicates a trial run."""
 
 
 def _check(program: Program, target: Target) -> Claims:
@@ -14,16 +14,16 @@ def _check(program: Program, target: Target) -> Claims:
     steps = [step for step in optimizer_steps(program) if step.at.loop]
     if limit is None or limit < LONG_S or not steps or has_framework_loop(program):
         return
-    # What saves may be called anything: save, save_checkpoint, dump, upload.
+    # A function that saves may have any name: save, save_checkpoint, dump, upload.
     text = "".join(module.text for module in program.modules.values()).lower()
     if any(word in text for word in ("save", "dump", "checkpoint", "upload", "pickle", "export")):
         return
     yield claim_at(
         steps[0].at,
         severity="warning",
-        message=f"The job may run for {limit / 3600:.1f} hours and saves no checkpoint at all.",
-        consequence="What was trained is lost at the time limit, when the node fails, and at the end",
-        fix="Save model, optimizer and epoch every epoch, and go on from there.",
+        message=f"The job may run for {limit / 3600:.1f} hours but saves no checkpoint.",
+        consequence="The trained weights are lost at the time limit, when the node fails, and at the end",
+        fix="Save model, optimizer and epoch every epoch, and resume from them.",
     )
 
 
@@ -43,8 +43,8 @@ def _case(more: str, time: str, line: int = 0) -> Case:
 RULE = Rule(
     title="A long training saves nothing",
     category="interrupted",
-    why="The scheduler ends a job at its time limit without asking what is left. A job that has saved nothing "
-    "begins anew.",
+    why="The scheduler ends a job at its time limit, whatever its progress. A job that has saved "
+    "nothing starts from the beginning.",
     fix="Save a checkpoint every epoch.",
     source="sbatch(1), --time and --signal; PyTorch tutorials, Saving and loading a general checkpoint",
     check=_check,

@@ -1,4 +1,4 @@
-"""An evaluation that keeps the graphs of all its outputs."""
+"""An evaluation stores the graphs of all its outputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NAME = re.compile(
     r"(^|_)(eval|evaluate|evaluation|valid|validate|validation|test|predict|infer|inference)(_|$)"
 )
 _PLAIN = ("item", "detach", "numpy", "tolist", "argmax", "max", "data", "eq", "long", "int")
-"""What leaves the graph behind, or has none."""
+"""Operations whose results have no graph."""
 
 
 def _check(program: Program, target: Target) -> Claims:
@@ -32,16 +32,17 @@ def _check(program: Program, target: Target) -> Claims:
                 yield claim_at(
                     at,
                     severity="warning",
-                    message=f"The evaluation keeps {kept} of every batch with all that made it, and nothing in "
-                    "the job turns gradients off.",
+                    message=f"The evaluation stores {kept} of every batch with its graph, and nothing "
+                    "in the job disables gradients.",
                     consequence="torch.OutOfMemoryError: CUDA out of memory, after some batches",
-                    fix="Put the evaluation under `with torch.no_grad():`, and keep .item() or .detach().",
+                    fix="Run the evaluation under `with torch.no_grad():`, and store .item() or "
+                    ".detach().",
                 )
                 break
 
 
 def _kept(code: Code) -> Iterator[tuple[ast.AST, str]]:
-    """Outputs of a model that a loop of an evaluation collects or sums up."""
+    """Outputs of a model that an evaluation loop collects or sums."""
     for loop in code.of(ast.For):
         function = code.function(loop)
         if not _evaluates(function) or _calls(loop, "backward"):
@@ -75,7 +76,7 @@ def _is_of_model(call: ast.Call) -> bool:
 
 
 def _collected(node: ast.AST) -> ast.expr | None:
-    """What is added to a sum or put into a list."""
+    """Values that are added to a sum or appended to a list."""
     if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add):
         return node.value
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.args:
@@ -88,7 +89,7 @@ def _names(node: ast.expr) -> set[str]:
 
 
 def _is_plain(node: ast.expr) -> bool:
-    """Whether what is kept has no graph: a number, an index, an array."""
+    """Whether the stored value has no graph: a number, an index, an array."""
     attributes = {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
     compared = any(isinstance(one, ast.Compare) for one in ast.walk(node))
     called = {ast.unparse(one.func) for one in ast.walk(node) if isinstance(one, ast.Call)}
@@ -107,12 +108,12 @@ _EVALUATE = (
 )
 
 RULE = Rule(
-    title="The evaluation keeps the graphs of all its batches",
+    title="The evaluation stores the graphs of all its batches",
     category="gpu_out_of_memory",
-    why="What a model gives knows all that it was computed from, unless gradients are off. An evaluation that "
-    "sums up losses or collects outputs keeps the activations of the whole test set, and fails hours later "
-    "than the training would have.",
-    fix="Evaluate under torch.no_grad(), and keep numbers.",
+    why="The output of a model holds references to everything it was computed from, unless "
+    "gradients are disabled. An evaluation that sums losses or collects outputs holds the "
+    "activations of the whole test set, and runs out of memory after the training.",
+    fix="Evaluate under torch.no_grad(), and store numbers.",
     source="PyTorch documentation, frequently asked questions: My model reports CUDA out of memory; "
     "torch.no_grad",
     check=_check,

@@ -1,4 +1,4 @@
-"""None is used as if it were an object: the result of a function that returns nothing, a value not set."""
+"""None is used as an object: the result of a function that returns nothing, or an unset value."""
 
 from __future__ import annotations
 
@@ -36,20 +36,20 @@ def _check(program: Program, target: Target) -> Claims:
                 yield claim_at(
                     at,
                     severity=reach.severity(at),
-                    message=f"{function.name}() returns nothing, and its result is used.",
+                    message=f"{function.name}() returns nothing, but its result is used.",
                     consequence=error,
-                    fix=f"Let {function.name} return what is wanted, or do not use its result.",
+                    fix=f"Return a value from {function.name}, or do not use its result.",
                 )
     for failed in failures(program, "none", reported=reported):
         yield claim_failure(
             failed,
-            message=f"A value is None when the job comes here: {failed.at.place.code}",
-            fix="Give it a value before, or ask whether it has one.",
+            message=f"A value is None when the job reaches this line: {failed.at.place.code}",
+            fix="Set the value first, or check whether it is None.",
         )
 
 
 def _uses(module: Module, code: Code) -> Iterator[tuple[ast.AST, ast.Call, str]]:
-    """Where a value is used in a way that None does not allow, and the call that gave the value."""
+    """Where a value is used in a way that None does not allow, and the call that returned it."""
     for node, value, error in _wanted(code):
         if isinstance(value, ast.Name):
             given = only_value(module, value)
@@ -86,11 +86,11 @@ _SCHEDULER = (
 )
 
 RULE = Rule(
-    title="None is used as if it were an object",
+    title="None is used as an object",
     category="null_reference",
-    why="A function without return gives None. Where its result is unpacked or asked for something, the "
-    "job ends, most often in the evaluation that was never tried.",
-    fix="Add the return, or leave the result alone.",
+    why="A function without a return statement returns None. Unpacking its result or reading an "
+    "attribute of it ends the job, most often in evaluation code that was never run.",
+    fix="Add the return statement, or do not use the result.",
     source="Zhang et al., ICSE 2020, Table 1, Null Reference",
     check=_check,
     catches=(

@@ -1,4 +1,4 @@
-"""Operations on values whose type does not allow them."""
+"""The type of a value does not allow an operation."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def _check(program: Program, target: Target) -> Claims:
     for failed in failures(program, "type", "value"):
         yield claim_failure(
             failed,
-            message=f"Python does not do this with what is given: {failed.at.place.code}",
-            fix="Convert the value where it comes from; give an option its type.",
+            message=f"Python does not support this operation on these values: {failed.at.place.code}",
+            fix="Convert the value at its source. If it is an option, set its type.",
         )
 
 
@@ -28,11 +28,11 @@ _OPTION = (
 )
 
 RULE = Rule(
-    title="An operation is done on a value of the wrong type",
+    title="The type of a value does not allow an operation",
     category="type_mismatch",
-    why="Values from the command line and from files are texts. Python finds out where they are added, "
-    "compared, called or iterated, which may be after the training.",
-    fix="Convert the value where it comes from.",
+    why="Values from the command line and from files are texts. Python checks the type when they "
+    "are added, compared, called or iterated, which may be after the training.",
+    fix="Convert the value at its source.",
     source="Zhang et al., ICSE 2020, Table 1, Type Mismatch",
     check=_check,
     catches=(

@@ -1,4 +1,4 @@
-"""The output of a job goes into a folder that is not there when the job begins."""
+"""The output of a job goes to a directory that does not exist when the job starts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from epochzero.check.paths.platform import Platform, beneath
 from epochzero.check.rules.base import Case, Claim, Claims, Program, Rule, Target, claim_at_start
 
 _SURE = re.compile(r"[\w./+@,=-]+")
-"""A folder that says all of itself: no variable, no home, no number of the job."""
+"""A literal directory: no variable, no home directory, no number of the job."""
 
 
 def _check(program: Program, target: Target) -> Claims:
@@ -26,7 +26,7 @@ def _check(program: Program, target: Target) -> Claims:
             source,
             others,
             "Slurm ends the job at once (exit code 0:53), without any output",
-            "Make {folder} before sbatch is called: what the batch file makes itself comes too late.",
+            "Create {folder} before you call sbatch: commands in the batch file run too late.",
         )
     for source in _redirected(job):
         quiet = re.search(r"\|\s*tee\b", source.place.code) is not None
@@ -37,7 +37,7 @@ def _check(program: Program, target: Target) -> Claims:
             f"tee: {source.text}: No such file or directory; nothing is logged"
             if quiet
             else f"bash: {source.text}: No such file or directory; the program is not run",
-            "Make the folder first: mkdir -p {folder}",
+            "Create the directory first: mkdir -p {folder}",
             quiet=quiet,
         )
 
@@ -49,7 +49,7 @@ def _of_slurm(job: Job) -> Iterator[CommandSource]:
 
 
 def _redirected(job: Job) -> Iterator[CommandSource]:
-    """What the program's own line of the script writes, when nothing ran before it."""
+    """The file that the program's own line of the script writes, if nothing ran before it."""
     if job.entered or any(_is_above(one, job) and one.text != "echo" for one in job.programs):
         return
     for source in job.writes:
@@ -77,12 +77,12 @@ def _told(
         return
     if any(beneath(platform.absolute(posixpath.join(base, one.text)), path) for one in made):
         return
-    # What git ignores may lie on the target alone.
+    # Paths that git ignores may exist only on the target.
     perhaps = quiet or (platform.ignored(path) and not platform.target.here)
     yield claim_at_start(
         source.place,
         severity="warning" if perhaps else "error",
-        message=f"The output goes to {source.text}, and the folder {folder} is not there.",
+        message=f"The output goes to {source.text}, but the directory {folder} does not exist.",
         consequence=consequence,
         fix=fix.format(folder=folder),
     )
@@ -93,11 +93,12 @@ _REDIRECT = "{}python train.py > logs/train.log 2>&1\n"
 _BASH, _SBATCH = ("bash", "run.sh"), ("sbatch", "run.sh")
 
 RULE = Rule(
-    title="The output of a job goes into a folder that is not there",
+    title="The output of a job goes to a directory that does not exist",
     category="path_not_found",
-    why="Slurm makes no folders and says nothing: the job is gone with an exit code and no log. In "
-    "the shell a redirection into a missing folder keeps the program from being run.",
-    fix="Make the folder before the job is submitted.",
+    why="Slurm creates no directories and prints no error: the job ends with an exit code and no "
+    "log. In the shell, a redirection into a missing directory prevents the program from "
+    "running.",
+    fix="Create the directory before you submit the job.",
     source="Slurm documentation, sbatch, --output; Bash manual, Redirections",
     check=_check,
     catches=(

@@ -1,4 +1,4 @@
-"""Imports within the job's own code that Python refuses."""
+"""Python rejects imports within the job's own code."""
 
 from __future__ import annotations
 
@@ -20,17 +20,21 @@ def _check(program: Program, target: Target) -> Claims:
     for failed in failures(program, "import"):
         is_circular = _CIRCULAR in failed.message
         if not is_circular and failed.message in reported:
-            continue  # Those that follow fail for the same reason.
+            continue  # Later ones fail for the same reason.
         reported.add(failed.message)
         yield claim_failure(
             failed,
-            message="The modules import each other, and the name is not bound yet."
+            message="The modules import each other, and the name is not defined yet."
             if is_circular
-            else "A relative import needs a package around it.",
-            fix="Move what both need to a third module, or import it in the function that uses it."
+            else "A relative import requires a package.",
+            fix=(
+                "Move the shared code to a third module, or import it in the function that uses it."
+            )
             if is_circular
-            else "Run it with `python -m package.module` from the folder above the package, or import "
-            "without the dot.",
+            else (
+                "Run it with `python -m package.module` in the parent directory of the package, "
+                "or import without the dot."
+            ),
         )
 
 
@@ -39,9 +43,9 @@ _MODEL = "def build():\n    return 1\n"
 RULE = Rule(
     title="An import of the job's own code fails",
     category="library_not_found",
-    why="Two modules that import names from each other, or a script of a package that is run as a file: "
-    "the code is there, and the import fails all the same.",
-    fix="Break the circle, or run the module with `python -m`.",
+    why="Two modules import names from each other, or a script of a package runs as a file. The "
+    "code exists, but the import fails.",
+    fix="Break the cycle, or run the module with `python -m`.",
     source="Python documentation, The import system, section 5.7; FAQ, How do I share global variables",
     check=_check,
     catches=(

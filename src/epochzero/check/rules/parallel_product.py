@@ -1,4 +1,4 @@
-"""Parallel degrees whose product does not divide the processes."""
+"""The product of the parallel degrees does not divide the number of processes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from epochzero.check.rules.base import (
 from epochzero.check.rules.megatron import PARSER, at_option
 from epochzero.check.rules.world import constant, given, gpus_of_a_node, number, option, world_size
 
-# The degrees that split one replica of the model, in the names of Megatron-LM and its descendants.
+# The degrees that split one replica of the model, under the names of Megatron-LM and its forks.
 _DEGREES = (
     ("tensor_model_parallel_size", "tensor_parallel_size", "tp_size", "tp"),
     ("pipeline_model_parallel_size", "pipeline_parallel_size", "pp_size", "pp"),
@@ -50,7 +50,7 @@ def _check(program: Program, target: Target) -> Claims:
 def _megatron(program: Program) -> Claims:
     world = world_size(program.job)
     found = [degree for names in _DEGREES if (degree := option(program, *names))]
-    # One degree alone may mean something else in a program of one's own, unless it is so named.
+    # In a custom program a single degree may mean something else, unless its name is explicit.
     named = option(program, *(names[0] for names in _DEGREES)) is not None
     if world is None or not (named or len(found) > 1) or any(degree < 1 for degree, _ in found):
         return
@@ -62,7 +62,8 @@ def _megatron(program: Program) -> Claims:
         place = next((place for _, place in found if program.job.says(place)), found[0][1])
         yield claim_at_start(
             at_option(place),
-            message=f"The parallel degrees {written} = {product} do not divide the {world} processes.",
+            message=f"The product of the parallel degrees {written} = {product} does not divide the "
+            f"number of processes, {world}.",
             consequence=f"AssertionError: world size ({world}) is not divisible by {product}",
             fix=f"Start a multiple of {product} processes, or choose degrees whose product divides "
             f"{world}.",
@@ -92,17 +93,18 @@ def _configured(program: Program) -> Claims:
 def _of_degrees(
     degrees: Mapping[str, int], world: int, computed: bool, place: SourceLocation
 ) -> Claims:
-    """A finding where the degrees are not the world, or do not divide it where one is computed."""
+    """A finding if the degrees do not equal the world size, or do not divide it if one is computed."""
     product = math.prod(degrees.values())
     if world % product == 0 if computed else world == product:
         return
     written = " x ".join(f"{name} {degree}" for name, degree in degrees.items())
-    fits = "divide" if computed else "come to"
+    fits = "divide" if computed else "equal"
     yield Claim(
         severity="error",
         phase="initialization",
         place=place,
-        message=f"The parallel degrees {written} = {product} do not {fits} the {world} processes.",
+        message=f"The product of the parallel degrees {written} = {product} does not {fits} the "
+        f"number of processes, {world}.",
         consequence=f"AssertionError: the product of the parallel degrees ({product}) does not fit the world size "
         f"({world})",
         fix=f"Start {'a multiple of ' * computed}{product} processes, or choose other degrees.",
@@ -110,7 +112,7 @@ def _of_degrees(
 
 
 def _section(program: Program) -> Value | None:
-    """The degrees in the file of the command line."""
+    """The degrees in the configuration file of the command line."""
     names = (constant(given(program, name)) for name in _FILES)
     name = next((name for name in names if isinstance(name, str)), None)
     config = None if name is None else load(program.job.folder / name, name=name)
@@ -118,7 +120,7 @@ def _section(program: Program) -> Value | None:
 
 
 def _engines(program: Program, target: Target) -> Claims:
-    """Engines that start their own workers, one a GPU of the node."""
+    """Engines that start their own workers, one per GPU of the node."""
     seen = gpus_of_a_node(program.job, target)
     for call in program.calls:
         if call.name not in _ENGINES or seen is None or (program.job.nodes or 1) > 1:
@@ -128,9 +130,9 @@ def _engines(program: Program, target: Target) -> Claims:
         if degree > seen[0] and "distributed_executor_backend" not in call.keywords:
             yield claim_at(
                 call.at,
-                message=f"The engine needs {degree} GPUs, and {seen[1]} {seen[0]}.",
+                message=f"The engine needs {degree} GPUs, but {seen[1]} {seen[0]}.",
                 consequence=f"ValueError: the world size ({degree}) is larger than the GPUs there",
-                fix=f"Choose tensor_parallel_size <= {seen[0]}, or ask for {degree} GPUs.",
+                fix=f"Set tensor_parallel_size <= {seen[0]}, or request {degree} GPUs.",
             )
 
 
@@ -144,10 +146,10 @@ _TITAN = {
 }
 
 RULE = Rule(
-    title="The parallel degrees do not fit the number of processes or GPUs",
+    title="The parallel degrees do not match the number of processes or GPUs",
     category="illegal_argument",
-    why="Tensor, pipeline and context parallelism split a model over processes: their product must "
-    "divide the world size. A command for 64 GPUs does not run on 8.",
+    why="Tensor, pipeline and context parallelism split a model over processes: the product of "
+    "their degrees must divide the world size. A command for 64 GPUs does not run on 8.",
     fix="Choose degrees whose product divides nodes x processes per node.",
     source="Megatron-LM, parallel_state.initialize_model_parallel; vLLM documentation, 'Distributed "
     "Inference and Serving'",

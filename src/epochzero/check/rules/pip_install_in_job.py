@@ -1,4 +1,4 @@
-"""The job installs its libraries itself, each time that it starts."""
+"""The job installs its libraries each time it starts."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from epochzero.check.rules.commands import started, words_of
 _SYSTEM = {"apt", "apt-get", "yum", "dnf", "apk", "zypper"}
 _LOCAL = ("--no-index", "--index-url", "-i", "--find-links", "-f", "--extra-index-url")
 FIX = (
-    "Install it in the image. For pure Python a folder on PYTHONPATH, filled once with "
-    "`pip install --target`, does as well."
+    "Install them in the image. For pure Python, a directory on PYTHONPATH that is filled "
+    "once with `pip install --target` also works."
 )
 
 
@@ -53,7 +53,7 @@ def _check(program: Program, target: Target) -> Claims:
 
 
 def _pip_arguments(words: Sequence[str]) -> tuple[str, ...]:
-    """What stands behind ``pip install``; empty for another command."""
+    """The arguments of ``pip install``; empty for another command."""
     for number, word in enumerate(words[:4]):
         if word.rpartition("/")[2].startswith("pip") and words[number + 1 : number + 2] == (
             "install",
@@ -72,14 +72,15 @@ def _judged(words: Sequence[str], target: Target, *, pip: bool) -> tuple[Severit
     if not pip and root is False:
         return (
             "error",
-            f"{words[0]} needs root, and the job runs as {target.user.name if target.user else ''}.",
+            f"{words[0]} needs root, but the job runs as "
+            f"{target.user.name if target.user else ''}.",
             f"{words[0]}: Permission denied",
             "permission_denied",
         )
     if target.network.internet is False and not any(word.startswith(_LOCAL) for word in words):
         return (
             "error",
-            "The job downloads and installs packages, and the target has no internet.",
+            "The job downloads and installs packages, but the target has no internet access.",
             "ERROR: Could not find a version that satisfies the requirement"
             if pip
             else "Temporary failure resolving the package server",
@@ -87,18 +88,18 @@ def _judged(words: Sequence[str], target: Target, *, pip: bool) -> tuple[Severit
         )
     return (
         "warning",
-        "The job installs packages when it starts: again in every process, whatever versions there "
-        "are on that day.",
-        "PermissionError where the environment belongs to root, or a run with other versions.",
+        "The job installs packages at startup: in every process again, in the versions of "
+        "that day.",
+        "PermissionError if the environment belongs to root, or a run with other versions.",
         "permission_denied",
     )
 
 
 RULE = Rule(
-    title="The job installs its libraries itself",
+    title="The job installs its libraries each time it starts",
     category="permission_denied",
-    why="Jobs run under another user than the image was built by, often without network, and all "
-    "ranks of a node install at once into the same folder.",
+    why="Jobs run as a user other than the one that built the image, often without network, and "
+    "all ranks of a node install into the same directory at once.",
     fix=FIX,
     source="Zhang et al., ICSE 2020, section 3.2: `pip install` without root is the usual Permission "
     "Denied",

@@ -1,4 +1,4 @@
-"""A port that no process may use, or at which another listens already."""
+"""The job uses a port that is not allowed or already in use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from epochzero.check.rules.world import said_at, said_text
 _PORT = ("--master_port", "--master-port", "--main_process_port")
 _SYSTEMS = {"sbatch", "salloc", "srun", "qsub", "bsub", "jsrun", "ray"}
 _USUAL = 29500
-"""The port at which torchrun's processes meet when it is told of none."""
+"""The default rendezvous port of torchrun."""
 _TORCHRUN = ("torchrun", "torch.distributed.run", "torch.distributed.launch")
 _IN_USE = (
     "RuntimeError: the server socket has failed to listen on any local network address: port {}, "
@@ -22,7 +22,7 @@ _WRITTEN = re.compile(r"MASTER_PORT\W+=\s*[\"'](\d+)[\"']")
 _ENDPOINT = ("--rdzv_endpoint", "--rdzv-endpoint")
 
 _FREE = ("--standalone", "--rdzv_backend", "--rdzv-backend", *_ENDPOINT)
-"""What makes torchrun take a free port, or share one."""
+"""Options with which torchrun uses a free port, or shares one."""
 
 
 def _check(program: Program, target: Target) -> Claims:
@@ -31,11 +31,13 @@ def _check(program: Program, target: Target) -> Claims:
         yield from _of_number(program, target, int(port), names)
     own = _own_port(program)
     if own and any(_own_port(other) == own for other in _beside(program)):
-        yield _taken(program.job, own, "MASTER_PORT", fix="Give each of them another MASTER_PORT.")
+        yield _taken(
+            program.job, own, "MASTER_PORT", fix="Set a different MASTER_PORT for each of them."
+        )
 
 
 def _port(job: Job) -> tuple[str | None, tuple[str, ...]]:
-    """The port at which a job's processes meet, as it is said, and the names that say it."""
+    """The rendezvous port of a job, as it is written, and the names that set it."""
     port = said_text(job, *_PORT)
     names: tuple[str, ...] = _PORT
     if port is None:
@@ -55,41 +57,44 @@ def _of_number(
     if not 0 <= port < 65536:
         yield claim_at_start(
             said_at(job, *names),
-            message=f"{port} is no port: ports go from 0 to 65535.",
+            message=f"{port} is not a port: ports range from 0 to 65535.",
             consequence="The rendezvous fails with an invalid port",
-            fix="Give a free port above 1023, such as 29500.",
+            fix="Use a free port above 1023, such as 29500.",
         )
     elif 0 < port < 1024 and target.user is not None and target.user.uid:
         yield claim_at_start(
             said_at(job, *names),
             category="permission_denied",
-            message=f"Port {port} is below 1024, and the job does not run as root.",
+            message=f"Port {port} is below 1024, but the job does not run as root.",
             consequence="PermissionError: [Errno 13] Permission denied, when the first process listens",
-            fix="Give a free port above 1023, such as 29500.",
+            fix="Use a free port above 1023, such as 29500.",
         )
     elif port and _meets_another(program, port):
-        fix = "Give each of them another port with --master_port, or start torchrun with --standalone."
+        fix = (
+            "Set a different port for each of them with --master_port, or start torchrun with "
+            "--standalone."
+        )
         yield _taken(job, str(port), *names, fix=fix)
     elif port in (target.ports or ()) and not _runs_elsewhere(job):
         yield claim_at_start(
             said_at(job, *names),
             category="communication_failure",
             severity="warning",
-            message=f"Port {port} is taken: something listens at it on this machine now.",
+            message=f"Port {port} is in use: a process on this machine listens on it now.",
             consequence=_IN_USE.format(port),
-            fix="Give another port with --master_port, or start torchrun with --standalone.",
+            fix="Set another port with --master_port, or start torchrun with --standalone.",
         )
 
 
 def _meets_another(program: Program, port: int) -> bool:
-    """Whether a job that runs at the same time on the same machine meets at the same port."""
+    """Whether another job on the same machine uses the same rendezvous port at the same time."""
     return _is_static(program.job) and any(
         _is_static(other.job) and _port(other.job)[0] == str(port) for other in _beside(program)
     )
 
 
 def _beside(program: Program) -> Iterator[Program]:
-    """The programs that the script has started before and that run at the same time."""
+    """The programs that the script started earlier and that run at the same time."""
     earlier = program.before
     while earlier is not None:
         if earlier.job.in_background and earlier.job.waits == program.job.waits:
@@ -98,8 +103,8 @@ def _beside(program: Program) -> Iterator[Program]:
 
 
 def _own_port(program: Program) -> str | None:
-    """The port at which the program itself listens, on the one machine on which its script runs: it
-    starts all its processes, or is the first of them.
+    """The port on which the program itself listens, on the machine that runs its script: it starts
+    all its processes, or is the first of them.
     """
     job = program.job
     starts = any(call.name == "torch.multiprocessing.spawn" for call in program.calls)
@@ -122,27 +127,27 @@ def _taken(job: Job, port: str, *names: str, fix: str) -> Claim:
         category="communication_failure",
         phase="initialization",
         place=said_at(job, *names),
-        message=f"Port {port} is taken: a job that the script has started before, in the background, listens "
-        "at it.",
+        message=f"Port {port} is in use: a job that the script started earlier, in the background, "
+        "listens on it.",
         consequence=_IN_USE.format(port),
         fix=fix,
     )
 
 
 def _is_static(job: Job) -> bool:
-    """Whether torchrun itself listens at the port, on the one machine on which its script runs."""
+    """Whether torchrun itself listens on the port, on the machine that runs its script."""
     is_torchrun = job.launchers[-1:] and job.launchers[-1] in _TORCHRUN
     is_here = not job.container and (job.nodes or 1) == 1 and "srun" not in job.launchers
     return bool(is_torchrun and is_here and not any(name in job.said for name in _FREE))
 
 
 def _runs_elsewhere(job: Job) -> bool:
-    """Whether the job may run on another machine than the target that is asked, or in a container."""
+    """Whether the job may run on a machine other than the checked target, or in a container."""
     return bool(job.container or _SYSTEMS & {*job.launchers} or (job.nodes or 1) > 1)
 
 
 def _takes_the_usual(job: Job) -> bool:
-    """Whether torchrun is told nothing of where its processes meet."""
+    """Whether torchrun gets no rendezvous address."""
     return job.launchers[-1:] == ("torchrun",) and not any(name in job.said for name in _FREE)
 
 
@@ -155,11 +160,11 @@ _SPAWNS = (
 )
 
 RULE = Rule(
-    title="The port at which the processes meet cannot be used",
+    title="The rendezvous port cannot be used",
     category="illegal_argument",
-    why="Ports are computed from job numbers and leave the range, or are small numbers that only "
-    "root may listen at. Two jobs on one machine take the same port when neither is given one.",
-    fix="Give a free port above 1023.",
+    why="Ports computed from job numbers can be out of range, and only root may listen on small "
+    "port numbers. Two jobs on one machine use the same default port.",
+    fix="Use a free port above 1023.",
     source="bind(2) and ip(7); pytorch/pytorch issue 85604 on ports of torchrun",
     check=_check,
     catches=(

@@ -1,4 +1,4 @@
-"""The folder of a pretrained model lacks what is loaded from it."""
+"""The directory of a pretrained model lacks a file that is loaded from it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from epochzero.check.rules.base import Case, Rule
 
 def _fix(faulty: Faulty) -> str:
     return (
-        "Bring the whole folder, as save_pretrained of the model and of its tokenizer wrote it, "
-        "or give the path of the one that is meant."
+        "Copy the complete directory, as save_pretrained of the model and of its tokenizer "
+        "wrote it, or pass the path of the correct directory."
     )
 
 
@@ -29,12 +29,12 @@ _INDEX = '{"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"
 _EMPTY = "\x02\0\0\0\0\0\0\0{}"
 
 RULE = Rule(
-    title="The folder of a pretrained model lacks a file",
+    title="The directory of a pretrained model lacks a file",
     category="path_not_found",
-    why="The folder is there, and the model is not in it: only the weights were saved and no "
-    "configuration, only the model and no tokenizer, one shard was not copied, or the path is that "
-    "of the folder above. It is often the evaluation that reads it.",
-    fix="Bring the whole folder, as save_pretrained wrote it.",
+    why="The directory exists but does not contain the model: only the weights were saved and no "
+    "configuration, only the model and no tokenizer, one shard was not copied, or the path "
+    "is that of the parent directory. Often only the evaluation reads it.",
+    fix="Copy the complete directory, as save_pretrained wrote it.",
     source="Transformers documentation, PreTrainedModel.from_pretrained; PEFT documentation, "
     "PeftModel.from_pretrained",
     check=data_check("incomplete", _fix),

@@ -1,4 +1,4 @@
-"""Processes are to talk to one another before, or without, a process group."""
+"""Processes communicate before or without initializing a process group."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ def _check(program: Program, target: Target) -> Claims:
         at for at, call in enumerate(program.calls) if call.name.rpartition(".")[2] in _MAKES_GROUP
     ]
     says = any(word in module.text for module in program.modules.values() for word in _MAKES_GROUP)
-    if says and not starts:  # Somewhere where it was not followed to.
+    if says and not starts:  # In code that the analysis did not follow.
         return
     before = program.calls[: starts[0]] if starts else program.calls
     for call in before:
-        # What is said of a rank or of a world without a group is often asked for with a guard.
+        # Queries of the rank or world size without a group are often guarded.
         if call.name in _NEEDS_GROUP and call.at.certain and not guarded(
             call.at, RuntimeError, ValueError
         ):  # fmt: skip
             yield claim_at(
                 call.at,
                 severity=Reach.of(program).severity(call.at),
-                message=f"{call.name} needs a process group, and "
-                + ("it is made later." if starts else "nothing in the job makes one."),
+                message=f"{call.name} needs a process group, but "
+                + ("it is initialized later." if starts else "the job never initializes one."),
                 consequence="ValueError: Default process group has not been initialized, please make sure "
                 "to call init_process_group.",
                 fix="Call torch.distributed.init_process_group first.",
@@ -56,11 +56,11 @@ _HEAD = "import torch\nimport torch.distributed as dist\n"
 _START = "dist.init_process_group('gloo')\n"
 
 RULE = Rule(
-    title="Processes talk to one another without a process group",
+    title="Processes communicate without a process group",
     category="framework_api_misuse",
-    why="Ranks, barriers and DistributedDataParallel are there only after init_process_group. A module that "
-    "asks for the rank when it is imported comes too early.",
-    fix="Call init_process_group before, once in each process.",
+    why="Ranks, barriers and DistributedDataParallel require init_process_group. A module that "
+    "reads the rank when it is imported runs too early.",
+    fix="Call init_process_group first, once in each process.",
     source="PyTorch documentation, torch.distributed, initialization: the package needs to be initialized "
     "before calling any other methods",
     check=_check,

@@ -1,4 +1,4 @@
-"""A program is started that is not on the target's path."""
+"""The job starts a program that is not on the target's PATH."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _OF_THE_SHELL = frozenset(
 )  # fmt: skip
 
 
-# What hands the job over; it runs where the command is given.
+# Programs that submit the job; they run where the command is entered.
 _SUBMITTERS = {"sbatch", "qsub", "bsub", "kubectl", "docker", "podman"}
 
 
@@ -49,12 +49,12 @@ def _check(program: Program, target: Target) -> Claims:
         ):
             yield claim_at(
                 one.at,
-                message=f"{name} is started, and the target has no such program on its path.",
+                message=f"The job starts {name}, which is not on the PATH of the target.",
                 consequence=f"{name}: command not found (exit status 127)"
                 if one.shell
                 else f"FileNotFoundError: [Errno 2] No such file or directory: '{name}'",
-                fix=f"Install {name} in the image, or do without it.",
-                # Without check=True the program goes on after the shell has failed.
+                fix=f"Install {name} in the image, or remove the call.",
+                # Without check=True the program continues after the shell fails.
                 severity=None if one.raises else "warning",
             )
     yield from _of_script(program.job, target.programs)
@@ -63,16 +63,16 @@ def _check(program: Program, target: Target) -> Claims:
 def _of_script(job: Job, programs: frozenset[str]) -> Iterator[Claim]:
     """Programs that the launch script calls, and the launchers themselves."""
     if job.container:
-        return  # Which of them run within it is not said.
+        return  # Which of them run inside it is unknown.
     for source in job.programs:
         name = next(iter(words_of(source.text)), "")
         if name not in _SUBMITTERS and _is_missing(name, programs, shell=True):
             yield claim_at_start(
                 source.place,
                 severity="error" if job.stops_at_error or name in job.launchers else "warning",
-                message=f"{name} is called, and the target has no such program on its path.",
+                message=f"The script calls {name}, which is not on the PATH of the target.",
                 consequence=f"{name}: command not found (exit status 127)",
-                fix=f"Install {name} in the image, or do without it.",
+                fix=f"Install {name} in the image, or remove the call.",
             )
 
 
@@ -86,7 +86,7 @@ def _is_missing(name: str, programs: frozenset[str], shell: bool) -> bool:
 
 
 def _asked_for(program: Program) -> set[str]:
-    """Programs whose presence the program asks for first."""
+    """Programs whose presence the job checks first."""
     return {
         value.value
         for call in program.calls
@@ -97,11 +97,11 @@ def _asked_for(program: Program) -> set[str]:
 
 
 RULE = Rule(
-    title="A program is started that the target has not",
+    title="The job starts a program that the target does not have",
     category="library_not_found",
-    why="Scoring scripts, video decoders and version control are often started as programs of their "
-    "own, and images hold only what somebody thought of.",
-    fix="Install the program in the image, or do without it.",
+    why="Scoring scripts, video decoders and version control often run as separate programs, and "
+    "an image contains only those that were installed deliberately.",
+    fix="Install the program in the image, or remove the call.",
     source="Zhang et al., ICSE 2020, section 3.2: differences between the local environment and the "
     "platform",
     check=_check,

@@ -1,4 +1,4 @@
-"""A module, name or syntax that the target's Python has not, or no longer."""
+"""The target's Python does not have a module, name or syntax, or no longer has it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from epochzero.check.rules.base import (
 from epochzero.check.rules.standard import Version, instead_of, lacks_module, lacks_name
 from epochzero.check.rules.syntax_error import NEWER_PYTHON
 
-# Modules that an installed distribution puts in the place of a removed one.
+# Modules that an installed distribution provides in place of a removed one.
 _STANDS_IN = {"distutils": "setuptools"}
 
 
@@ -48,12 +48,12 @@ def _syntax(program: Program, module: Module, needed: str, python: Version) -> C
         category="syntax_error",
         message=f"This syntax needs Python {needed}; the target has {_shown(python)}.",
         consequence=f"SyntaxError: {error.msg}",
-        fix=f"Run the job with Python {needed} or newer, or write it in the older way.",
+        fix=f"Run the job with Python {needed} or newer, or rewrite it in older syntax.",
         via=next((one.at.via for one in program.imports if one.at.place.path == module.path), ()),
     )
 
 
-# The parser names the line at which a statement of these ends; people look at where it begins.
+# The parser reports the line at which one of these statements ends; users look for its start.
 _STATEMENTS: Mapping[str, type[ast.stmt]] = {
     "Pattern matching": ast.Match,
     "Exception groups": ast.TryStar,
@@ -62,7 +62,7 @@ _STATEMENTS: Mapping[str, type[ast.stmt]] = {
 
 
 def _line(module: Module, error: SyntaxError) -> int:
-    """The line at which the syntax begins that is too new."""
+    """The line at which syntax begins that is too new."""
     end = error.lineno or 0
     kind = next((kind for said, kind in _STATEMENTS.items() if said in (error.msg or "")), None)
     if kind is None:
@@ -96,7 +96,7 @@ def _import(event: Imported, python: Version, target: Target) -> Iterator[Claim 
             event.at,
             message=f"{why}; the target has {_shown(python)}.",
             consequence=f"ModuleNotFoundError: No module named '{event.module}'",
-            fix=f"Use {instead}." if instead else "Use another module, or another Python.",
+            fix=f"Use {instead}." if instead else "Use another module, or another Python version.",
         )
         return
     for name in event.names:
@@ -117,7 +117,7 @@ def _names(program: Program, python: Version) -> Iterator[Claim]:
     for look in program.lookups:
         if isinstance(look.on, External) and not look.item and not look.stored:
             used.setdefault((f"{look.on.name}.{look.name}", look.at.place), look.at)
-    # Of a name that is imported it was said at the import.
+    # An imported name was reported at its import.
     said = {f"{event.module}.{name}" for event in program.imports for name in event.names}
     for (name, _), at in used.items():
         if name in said or guarded(at, AttributeError):
@@ -139,7 +139,7 @@ def _fix(name: str) -> str:
         return f"Use collections.abc.{attribute}."
     if module == "typing":
         return f"Import {attribute} from typing_extensions."
-    return "Write it in the way of the target's Python, or run the job with another one."
+    return "Write it for the target's Python version, or run the job with another version."
 
 
 def _shown(python: Version) -> str:
@@ -149,9 +149,10 @@ def _shown(python: Version) -> str:
 RULE = Rule(
     title="The target's Python lacks a module, a name or a syntax",
     category="library_not_found",
-    why="The image on the platform has another Python than the machine on which the job was written. "
-    "Modules of the standard library come and go, and so does syntax.",
-    fix="Choose an image with the Python that the job was written for, or write what both understand.",
+    why="The platform's image has another Python version than the machine on which the job was "
+    "written. Python versions add and remove modules of the standard library and syntax.",
+    fix="Use an image with the Python version that the job was written for, or code that works "
+    "in both versions.",
     source="Zhang et al., ICSE 2020, section 3.2: old Python as a cause of Syntax Error and Library "
     "Not Found; What's New in Python 3.8 to 3.14",
     check=_check,

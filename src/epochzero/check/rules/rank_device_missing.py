@@ -10,7 +10,7 @@ from epochzero.check.torch_usage import argument, has_framework_loop
 
 _CHOOSES = ("set_device", "LOCAL_RANK", "local_rank", "SLURM_LOCALID", "device_count",
             "CUDA_VISIBLE_DEVICES")  # fmt: skip
-"""What a program that gives each process a GPU of its own has somewhere in its text."""
+"""Text that a program contains if it assigns each process its own GPU."""
 
 
 def _check(program: Program, target: Target) -> Claims:
@@ -25,8 +25,8 @@ def _check(program: Program, target: Target) -> Claims:
     yield claim_at(
         moves[0].at,
         severity=Reach.of(program).severity(moves[0].at),
-        message=f"{each} processes are started on each node, and each puts its model on GPU 0: nothing "
-        "in the job chooses a GPU by the local rank.",
+        message=f"The job starts {each} processes on each node, and each moves its model to GPU 0: "
+        "nothing in the job chooses a GPU by the local rank.",
         consequence="torch.distributed.DistBackendError: NCCL error: Duplicate GPU detected: rank 0 and "
         "rank 1 both on CUDA device",
         fix="Call torch.cuda.set_device(int(os.environ['LOCAL_RANK'])) first.",
@@ -42,7 +42,7 @@ def _uses_nccl(program: Program) -> bool:
 
 
 def _is_first(value: object) -> bool:
-    """Whether a device is surely the process's first GPU: ``"cuda"``, ``"cuda:0"``, ``0``."""
+    """Whether a device is certainly the first GPU of the process: ``"cuda"``, ``"cuda:0"``, ``0``."""
     if isinstance(value, Instance) and value.made_by == "torch.device":
         return len(value.arguments) == 1 and _is_first(value.arguments[0])
     return isinstance(value, Constant) and value.value in ("cuda", "cuda:0", 0)
@@ -63,9 +63,9 @@ def _case(text: str, line: int = 0, command: tuple[str, ...] = _TWO) -> Case:
 RULE = Rule(
     title="All processes of a node use its first GPU",
     category="gpu_fault",
-    why="'cuda' is GPU 0 in every process that was not told another. NCCL refuses two ranks on one GPU, "
-    "and without it the memory of one GPU has to hold the models of all.",
-    fix="Give each process the GPU of its local rank.",
+    why="'cuda' is GPU 0 in every process that does not set another device. NCCL rejects two "
+    "ranks on one GPU. Without NCCL, one GPU has to hold the models of all processes.",
+    fix="Assign to each process the GPU of its local rank.",
     source="PyTorch documentation, torch.nn.parallel.DistributedDataParallel: each process should work on "
     "one GPU of its own, by torch.cuda.set_device(i)",
     check=_check,

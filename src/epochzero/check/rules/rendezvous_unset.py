@@ -1,4 +1,4 @@
-"""Processes are to meet by variables of the environment that nothing sets."""
+"""Processes rendezvous through environment variables that nothing sets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from epochzero.check.rules.world import constant, is_set
 from epochzero.check.torch_usage import argument
 
 _ARGUMENTS = {"RANK": (4, "rank"), "WORLD_SIZE": (3, "world_size")}
-"""Arguments of ``init_process_group`` in whose place a variable is read."""
+"""Arguments of ``init_process_group`` that replace a variable."""
 _VARIABLES = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 """In the order in which PyTorch reads them."""
 _SETTING = frozenset(
@@ -51,17 +51,17 @@ def _check(program: Program, target: Target) -> Claims:
         yield claim_at(
             call.at,
             severity="warning" if known is None else Reach.of(program).severity(call.at),
-            message=f"The processes are to meet by {', '.join(missing)}, and no launcher, no part of "
-            "the job and not the target sets that.",
+            message=f"The rendezvous reads {', '.join(missing)}, but no launcher, no part of the job "
+            f"and no setting of the target sets {'them' if missing[1:] else 'it'}.",
             consequence="ValueError: Error initializing torch.distributed using env:// rendezvous: "
             f"environment variable {missing[0]} expected, but not set",
-            fix="Start the program with torchrun --nproc_per_node=N, which sets them; under srun set "
-            "them from SLURM_PROCID, SLURM_NTASKS and the first node's name.",
+            fix="Start the program with torchrun --nproc_per_node=N, which sets them. Under "
+            "srun, set them from SLURM_PROCID, SLURM_NTASKS and the name of the first node.",
         )
 
 
 def _otherwise(call: Called) -> bool:
-    """Whether the processes meet in another way, or may."""
+    """Whether the processes rendezvous in another way, or may."""
     method = argument(call, 1, "init_method")
     by_variables = method is None or constant(method) in (None, "env://")
     other = argument(call, 5, "store") or constant(argument(call, 0, "backend")) in ("mpi", "fake")
@@ -69,14 +69,14 @@ def _otherwise(call: Called) -> bool:
 
 
 def _given(call: Called, name: str) -> bool:
-    """Whether an argument stands in the place of the variable; -1 is none."""
+    """Whether an argument replaces the variable; -1 does not."""
     place = _ARGUMENTS.get(name)
     value = argument(call, *place) if place else None
     return value is not None and constant(value) != -1
 
 
 def _named(program: Program, name: str) -> bool:
-    """Whether the program has something to do with the variable itself, and may set it."""
+    """Whether the program uses the variable itself, and may set it."""
     word = re.compile(rf"\b{name}\b")
     return any(word.search(module.text) for module in program.modules.values())
 
@@ -87,11 +87,11 @@ _NOTHING = '[environment]\nHOME = "/root"\n'
 _SLURM = "#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=4\n{set}srun python train.py\n"
 
 RULE = Rule(
-    title="Processes are to meet by variables that nothing sets",
+    title="Processes rendezvous through environment variables that nothing sets",
     category="illegal_argument",
-    why="init_process_group reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT unless it is told them. "
-    "torchrun sets them; plain `python` does not, and `srun` sets others.",
-    fix="Start the program with torchrun, or set the variables before.",
+    why="init_process_group reads RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT unless they are "
+    "passed. torchrun sets them; plain `python` does not, and `srun` sets others.",
+    fix="Start the program with torchrun, or set the variables first.",
     source="PyTorch documentation, torch.distributed, 'Environment variable initialization'",
     check=_check,
     catches=(

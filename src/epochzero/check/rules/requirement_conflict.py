@@ -1,7 +1,7 @@
-"""Installed distributions that do not go together.
+"""Installed distributions are incompatible.
 
-What they require of one another is said by their own metadata, and by the table beside this file for
-lists of packages that have none.
+Their requirements come from their own metadata, and from a table next to this file for package
+lists without metadata.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from packaging.requirements import Requirement
 
 
-# Compiled against one version of torch, whose symbols they look up when they are imported.
+# Compiled against one version of torch, whose symbols they look up at import.
 _BOUND_TO_TORCH = {"torchvision", "torchaudio", "torchtext", "xformers"}
 
 _ASKED_AT_IMPORT = {
@@ -45,18 +45,19 @@ _ASKED_AT_IMPORT = {
     ),
     "diffusers": frozenset({"requests", "filelock", "numpy", "huggingface-hub"}),
 }  # fmt: skip
-"""Distributions that ask for the versions of others when they are imported, and end otherwise:
-``transformers/dependency_versions_check.py``."""
+"""Distributions that check the versions of others when they are imported, and fail if they are
+wrong: ``transformers/dependency_versions_check.py``.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class _Fact:
-    """What a distribution needs of another, whether its metadata say so or not.
+    """A requirement of a distribution, whether its metadata contain it or not.
 
     Attributes:
-        versions: of the distribution of which that is so, as a specifier.
-        needs: a requirement; ``{version}`` stands for the version of the distribution.
-        error: with which its import ends otherwise; empty where the failure is not certain.
+        versions: versions of the distribution that have it, as a specifier.
+        needs: the requirement; ``{version}`` is replaced by the version of the distribution.
+        error: error of the import if it is not met; empty if the failure is not certain.
     """
 
     versions: str
@@ -66,7 +67,7 @@ class _Fact:
 
 @cache
 def _facts() -> Mapping[str, Sequence[_Fact]]:
-    """The table, by the name of the distribution that needs something."""
+    """The table, by the name of the distribution that has the requirement."""
     text = files(__package__).joinpath("requirement_conflict.toml").read_text(encoding="utf-8")
     table = tomllib.loads(text)
     found: dict[str, list[_Fact]] = {}
@@ -82,9 +83,9 @@ def _facts() -> Mapping[str, Sequence[_Fact]]:
 
 
 def _known(one: Distribution) -> Iterator[tuple[Requirement, str]]:
-    """What the table says that a distribution needs, each with the error that it ends with.
+    """The requirements of a distribution in the table, each with its error.
 
-    Nothing of versions before a release: images hold such that were built for one another.
+    Pre-releases have none: images contain pre-releases that were built for each other.
     """
     from packaging.requirements import Requirement
     from packaging.specifiers import SpecifierSet
@@ -96,7 +97,7 @@ def _known(one: Distribution) -> Iterator[tuple[Requirement, str]]:
 
 
 def _version(one: Distribution) -> Version | None:
-    """Without what stands behind ``+``; None for what cannot be read."""
+    """The version without its local part after ``+``; None if it cannot be parsed."""
     try:
         return Version(one.version.partition("+")[0])
     except InvalidVersion:
@@ -104,7 +105,7 @@ def _version(one: Distribution) -> Version | None:
 
 
 def _required(one: Distribution) -> Iterator[Requirement]:
-    """All that a distribution needs: its metadata say it, the table what they do not mention."""
+    """All requirements of a distribution: those of its metadata, and those that only the table has."""
     own = requirements(one)
     names = {normalized(requirement.name) for requirement in own}
     yield from own
@@ -132,7 +133,7 @@ def _check(program: Program, target: Target) -> Claims:
 def _needed(
     first: Distribution, installed: Installed, target: Target, seen: set[str]
 ) -> Iterator[Distribution]:
-    """A distribution and all that it needs, each that was not seen before."""
+    """A distribution and all that it requires, without those that were visited before."""
     waiting = [first]
     while waiting:
         one = waiting.pop()
@@ -160,17 +161,20 @@ def _unmet(
             event.at,
             category="library_not_found" if asked else RULE.category,
             message=f"{one.name} {one.version} requires {requirement.name}{requirement.specifier}, "
-            f"and the target has {other.name} {other.version}.",
+            f"but the target has {other.name} {other.version}.",
             consequence=error
-            or f"ImportError or a failure in {one.name} where it uses what {other.name} has not.",
-            fix=f"Install {requirement.name}{requirement.specifier}, or a version of {one.name} for "
-            f"{other.name} {other.version}.",
+            or (
+                f"ImportError, or a failure in {one.name} when it uses a missing feature of "
+                f"{other.name}."
+            ),
+            fix=f"Install {requirement.name}{requirement.specifier}, or a version of {one.name} "
+            f"that supports {other.name} {other.version}.",
             severity=None if error else "warning",
         )
 
 
 def _error(one: Distribution, requirement: Requirement, other: Distribution) -> str:
-    """How the import surely ends; empty when it may go well."""
+    """How the import certainly ends; empty if it may succeed."""
     if normalized(other.name) in _ASKED_AT_IMPORT.get(one.name, ()):
         return (
             f"ImportError: {requirement.name}{requirement.specifier} is required for a normal "
@@ -190,12 +194,12 @@ def _met(requirement: Requirement, other: Distribution) -> bool:
 
 
 RULE = Rule(
-    title="Installed distributions do not go together",
+    title="Installed distributions are incompatible",
     category="framework_api_misuse",
-    why="Images are built in layers, and `pip install --no-deps` or a later upgrade leaves versions "
-    "that contradict what a library asks for. It is told by nobody until the library uses what is "
-    "not there.",
-    fix="Install versions that go together; `pip check` in the image names them too.",
+    why="Images are built in layers, and `pip install --no-deps` or a later upgrade leaves "
+    "versions that violate the requirements of a library. The error appears only when the "
+    "library uses what is missing.",
+    fix="Install compatible versions. `pip check` in the image also lists the conflicts.",
     source="Zhang et al., ICSE 2020, section 5.3: Keras 2.2.2 on TensorFlow 1.3; pip's documentation "
     "of `pip check`",
     check=_check,

@@ -1,4 +1,4 @@
-"""Training is to go on from a checkpoint that is not there."""
+"""The job resumes from a checkpoint that does not exist."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ def _describe(problem: Problem, world: World) -> Texts:
     shown = world.platform.shown(problem.path)
     skipped = problem.detail == "skipped"
     return (
-        f"the checkpoint {shown}, given to go on from, is not there "
-        f"(looked for {where_searched(world, problem.path)}).",
-        "The job would begin anew, without an error, and train again what was trained before."
+        f"The job resumes from {shown}, which does not exist (searched "
+        f"{where_searched(world, problem.path)}).",
+        "The job would silently start from the beginning and repeat the finished training."
         if skipped
         else f"FileNotFoundError: No such file or directory: '{shown}'",
-        "Give the path of a checkpoint that is there, or leave the argument away to begin anew.",
+        "Pass the path of an existing checkpoint, or remove the argument to start from the "
+        "beginning.",
     )
 
 
@@ -27,11 +28,11 @@ _FLAG = (
 )
 
 RULE = Rule(
-    title="The checkpoint to go on from is not there",
+    title="The job resumes from a checkpoint that does not exist",
     category="path_not_found",
-    why="A restart that names a checkpoint which was never written fails, or begins anew without "
-    "a word and spends the time again.",
-    fix="Give the path of a checkpoint that is there.",
+    why="A restart that names a checkpoint that was never written fails, or silently starts from "
+    "the beginning and spends the time again.",
+    fix="Pass the path of an existing checkpoint.",
     source="Zhang et al., ICSE 2020, section 4.2; documentation of Lightning: ckpt_path",
     check=path_check("resume-missing", _describe),
     catches=(

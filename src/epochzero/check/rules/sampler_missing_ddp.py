@@ -1,4 +1,4 @@
-"""Ranks that all train on the same data."""
+"""All ranks train on the same data."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def _check(program: Program, target: Target) -> Claims:
             yield claim_at(
                 call.at,
                 severity="warning",
-                message="The model is trained in parallel, and every rank loads the whole data set.",
+                message="The model trains in parallel, but every rank loads the whole data set.",
                 consequence="All ranks do the same work: an epoch takes as long as on one GPU",
-                fix="Give the loader sampler=DistributedSampler(dataset) and leave shuffle out.",
+                fix="Pass sampler=DistributedSampler(dataset) to the loader, and remove shuffle.",
             )
             return
 
@@ -38,8 +38,8 @@ _PLAIN = _HEAD.replace(", DistributedSampler", "")
 RULE = Rule(
     title="All ranks train on the same data",
     category="framework_api_misuse",
-    why="DistributedDataParallel divides the gradients' work, not the data. Without a distributed sampler "
-    "each rank sees all of it.",
+    why="DistributedDataParallel averages gradients but does not divide the data. Without a "
+    "distributed sampler each rank reads all of it.",
     fix="Use DistributedSampler.",
     source="PyTorch documentation, torch.utils.data.distributed.DistributedSampler, with "
     "DistributedDataParallel",

@@ -1,4 +1,4 @@
-"""A scheduler of the learning rate that steps too often, or before the optimizer."""
+"""A learning-rate scheduler steps too often, or before the optimizer."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _is_step(call: Called) -> bool:
 
 
 def _too_often(program: Program, call: Called, made: Instance) -> Iterator[Claim]:
-    """OneCycleLR refuses more steps than it was made for; a cosine goes up again."""
+    """OneCycleLR rejects more steps than it was created for; a cosine schedule rises again."""
     counts = _loops(program, call, made)
     name = made.made_by.removeprefix(_SCHEDULERS)
     if name == "OneCycleLR":
@@ -58,20 +58,20 @@ def _too_often(program: Program, call: Called, made: Instance) -> Iterator[Claim
             yield claim_at(
                 call.at,
                 severity=Reach.of(program).severity(call.at),
-                message=f"The scheduler is made for {total} steps, and steps more often.",
+                message=f"The scheduler is created for {total} steps, but steps more often.",
                 consequence=f"ValueError: Tried to step {total + 1} times. The total number of steps is "
                 f"{total}",
-                fix="Make it for epochs x len(loader) steps, or step it once an epoch.",
+                fix="Create it for epochs x len(loader) steps, or step it once per epoch.",
             )  # fmt: skip
     elif name == "CosineAnnealingLR" and len(counts) > 1 and counts[-1] is None:
         period = number(_given(made, 1, "T_max"))
         if period is not None and period == counts[0]:
             yield claim_at(
                 call.at, severity="warning",
-                message=f"The scheduler's period is {period}, as many as there are epochs, and it steps in "
-                "every batch.",
-                consequence="The learning rate goes down and up again within each epoch",
-                fix="Step it once an epoch, or make T_max epochs x len(loader).",
+                message=f"The period of the scheduler is {period}, the number of epochs, but it steps "
+                "in every batch.",
+                consequence="The learning rate falls and rises again within each epoch",
+                fix="Step it once per epoch, or set T_max to epochs x len(loader).",
             )  # fmt: skip
 
 
@@ -88,9 +88,10 @@ def _given(made: Instance, position: int, name: str) -> Value | None:
 
 
 def _loops(program: Program, call: Called, made: Instance) -> list[int | None]:
-    """The loops in which a scheduler steps and is not made, the outermost first.
+    """The loops in which a scheduler steps but is not created, the outermost first.
 
-    Of each how many rounds it has; None for those over data. Empty when a step is taken on a condition, or a loop may end early.
+    Each with its number of iterations; None for loops over data. Empty if a step depends on a condition,
+    or a loop may end early.
     """
     maker = next((one.at for one in program.calls if one.result == made), None)
     outer = (
@@ -118,8 +119,8 @@ def _loops(program: Program, call: Called, made: Instance) -> list[int | None]:
 
 
 def _too_early(program: Program, steps: list[Called]) -> Iterator[Claim]:
-    """A step of a scheduler within training that comes before the first one of an optimizer."""
-    # A scaler steps the optimizer; what steps it elsewhere is not known.
+    """A step of a scheduler in training before the first step of an optimizer."""
+    # A scaler steps the optimizer; what else steps it is not known.
     if not steps or does_anywhere(program, "scaler", "GradScaler", "closure"):
         return
     first = next((call for call in optimizer_steps(program) if call.at.loop), None)
@@ -130,7 +131,7 @@ def _too_early(program: Program, steps: list[Called]) -> Iterator[Claim]:
         yield claim_at(
             steps[0].at,
             severity="warning",
-            message="The scheduler steps before the optimizer has.",
+            message="The scheduler steps before the optimizer.",
             consequence="UserWarning: Detected call of `lr_scheduler.step()` before `optimizer.step()`: the "
             "first learning rate is skipped",
             fix="Call scheduler.step() after optimizer.step().",
@@ -155,12 +156,12 @@ def _case(scheduler: str, inner: str, outer: str = "pass", line: int = 0) -> Cas
 
 
 RULE = Rule(
-    title="The learning rate's scheduler steps too often, or too early",
+    title="A learning-rate scheduler steps too often, or too early",
     category="framework_api_misuse",
-    why="Some schedulers count epochs and some count batches, by where they are stepped. One that is made for "
-    "as many steps as there are epochs and stepped in every batch ends the job, or moves the learning rate "
-    "up and down.",
-    fix="Make the scheduler for as many steps as it will take, and step it after the optimizer.",
+    why="Some schedulers count epochs and some count batches, depending on where they step. A "
+    "scheduler that is created for as many steps as epochs, but steps in every batch, ends "
+    "the job or moves the learning rate up and down.",
+    fix="Create the scheduler for as many steps as it takes, and step it after the optimizer.",
     source="PyTorch documentation, torch.optim, How to adjust learning rate; torch.optim.lr_scheduler.OneCycleLR",
     check=_check,
     catches=(

@@ -1,4 +1,4 @@
-"""A launch script with the line ends of Windows."""
+"""A launch script has Windows line endings."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from epochzero.check.rules.scripts import claim_of, problems_of
 
 
 def _check(program: Program, target: Target) -> Claims:
-    for one in problems_of(program, "line ends"):
+    for problem in problems_of(program, "line ends"):
         yield claim_of(
-            one,
-            message=f"{one.text} has the line ends of Windows: the last word of each line ends with a "
+            problem,
+            message=f"{problem.text} has Windows line endings: the last word of each line ends with a "
             "carriage return.",
             consequence="$'\\r': command not found, or No such file or directory for a name that ends "
             "with it",
-            fix=f"Write it with the line ends of Unix: dos2unix {one.text}, or eol=lf in "
+            fix=f"Convert it to Unix line endings: dos2unix {problem.text}, or eol=lf in "
             ".gitattributes.",
         )
 
 
 RULE = Rule(
-    title="A launch script has the line ends of Windows",
+    title="A launch script has Windows line endings",
     category="syntax_error",
-    why="A script that was written or checked out on Windows ends its lines with a carriage return, "
-    "which the shell of the platform takes for a part of the last word.",
-    fix="Write it with the line ends of Unix.",
+    why="A script that was written or checked out on Windows ends its lines with a carriage "
+    "return. The shell of the platform reads it as part of the last word.",
+    fix="Convert it to Unix line endings.",
     source="gitattributes(5), eol; Zhang et al., ICSE 2020, section 3.2: differences between the "
     "local environment and the platform",
     check=_check,

@@ -23,16 +23,17 @@ def _check(program: Program, target: Target) -> Claims:
             consequence=f"{job.program}: can't open file '{name}'"
             if job.script
             else f"{job.program}: No module named {name}",
-            fix="Correct the name, or bring the file along.",
+            fix="Correct the name, or add the file to the job.",
         )
 
 
 RULE = Rule(
-    title="A launch script runs a program that is not there",
+    title="A launch script runs a program that does not exist",
     category="path_not_found",
-    why="A launch script runs its programs one after the other, the evaluation last; a name that was "
-    "changed elsewhere, or a folder that the script has left, is found out after the training.",
-    fix="Correct the name, or bring the file along.",
+    why="A launch script runs its programs in sequence, the evaluation last. A name that was "
+    "changed elsewhere, or a change of directory in the script, leads to a failure after the "
+    "training.",
+    fix="Correct the name, or add the file to the job.",
     source="Zhang et al., ICSE 2020, Table 1: Path Not Found, 1,954 of 4,960 failures",
     check=_check,
     catches=(

@@ -1,4 +1,4 @@
-"""A script that is started by its name alone and cannot be."""
+"""A script is run by its path but is not executable."""
 
 from __future__ import annotations
 
@@ -11,45 +11,48 @@ from epochzero.file_access import readable
 
 
 def _check(program: Program, target: Target) -> Claims:
-    for one in problems_of(program, "mode"):
+    for problem in problems_of(program, "mode"):
         yield claim_of(
-            one,
-            message=f"{one.text} is run by its name, and its mode says that nobody may.",
-            consequence=f"{one.text}: Permission denied (exit status 126)",
-            fix=f"chmod +x {one.text}, and commit that; or put bash or python in front of it.",
+            problem,
+            message=f"{problem.text} is run by its path, but its mode does not allow execution.",
+            consequence=f"{problem.text}: Permission denied (exit status 126)",
+            fix=f"Run chmod +x {problem.text} and commit the change, or put bash or python in "
+            "front of it.",
         )
-    for one in problems_of(program, "first line"):
+    for problem in problems_of(program, "first line"):
         yield claim_of(
-            one,
+            problem,
             category="syntax_error",
-            message=f"{one.text} is run by its name and has no first line that says by what: the "
-            "shell reads its Python as commands.",
+            message=f"{problem.text} is run by its path but has no shebang line: the shell reads its "
+            "Python code as commands.",
             consequence="import: command not found, or a syntax error near an unexpected token",
-            fix="Begin it with `#!/usr/bin/env python3`, or put python in front of it.",
+            fix="Add the first line `#!/usr/bin/env python3`, or put python in front of it.",
         )
-    for one in problems_of(program, "interpreter"):
-        if _is_missing(one, target):
+    for problem in problems_of(program, "interpreter"):
+        if _is_missing(problem, target):
             yield claim_of(
-                one,
+                problem,
                 category="library_not_found",
-                message=f"The first line of the script names {one.text}, which the target has not.",
-                consequence=f"bad interpreter: {one.text}: No such file or directory",
-                fix="Name one that is there: `#!/usr/bin/env python3` finds it on the path.",
+                message=f"The shebang line of the script names {problem.text}, which the target does "
+                "not have.",
+                consequence=f"bad interpreter: {problem.text}: No such file or directory",
+                fix="Name an existing interpreter: `#!/usr/bin/env python3` finds it on the PATH.",
             )
 
 
-def _is_missing(one: ScriptProblem, target: Target) -> bool:
-    if one.text.startswith("/"):
-        return target.here and readable(one.text) and not Path(one.text).exists()
-    return target.programs is not None and one.text not in target.programs
+def _is_missing(problem: ScriptProblem, target: Target) -> bool:
+    if problem.text.startswith("/"):
+        return target.here and readable(problem.text) and not Path(problem.text).exists()
+    return target.programs is not None and problem.text not in target.programs
 
 
 RULE = Rule(
-    title="A script is run by its name and cannot be",
+    title="A script is run by its path but is not executable",
     category="permission_denied",
-    why="The mode of a file is lost when it is copied, downloaded or made anew, and the first line "
-    "names an interpreter of the machine on which it was written.",
-    fix="chmod +x, and a first line such as `#!/usr/bin/env python3`; or name the program that runs it.",
+    why="The mode of a file is lost when it is copied, downloaded or regenerated. The shebang "
+    "line may name an interpreter of the machine on which the script was written.",
+    fix="Run chmod +x and add a first line such as `#!/usr/bin/env python3`, or name the program "
+    "that runs it.",
     source="Zhang et al., ICSE 2020, Table 1: Permission Denied; execve(2)",
     check=_check,
     catches=(

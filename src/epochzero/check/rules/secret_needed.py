@@ -1,4 +1,4 @@
-"""A service is used that needs a key, and the job has none."""
+"""The job uses a service that needs a key, but has none."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from epochzero.check.rules.base import Case, Claim, Claims, Program, Rule, Targe
 
 @dataclass(frozen=True)
 class _Service:
-    """A service that asks for a key.
+    """A service that needs a key.
 
     Attributes:
-        calls: the functions that ask; for a method its ending.
-        variables: of which one must be set.
-        keywords: arguments that give the key otherwise.
-        error: what happens without a key.
-        sure: whether there is no other place for the key, such as a file in the home folder.
-        off: variables, and their values, that make it do without.
-        off_mode: values of ``mode=`` that make it do without.
+        calls: functions that need it; for a method its suffix.
+        variables: one of these must be set.
+        keywords: arguments that pass the key instead.
+        error: the error without a key.
+        sure: whether the key has no other source, such as a file in the home directory.
+        off: variables, with their values, that disable the need for a key.
+        off_mode: values of ``mode=`` that disable it.
     """
 
     calls: tuple[str, ...]
@@ -89,7 +89,7 @@ def _check(program: Program, target: Target) -> Claims:
 
 
 def _stored(program: Program) -> Iterator[str]:
-    """Variables that the program itself sets, and those that a call of a library may bring."""
+    """Variables that the program itself sets, and those that a call of a library may set."""
     for event in program.lookups:
         if event.on == External("os.environ") and event.stored:
             yield event.name
@@ -102,7 +102,7 @@ def _stored(program: Program) -> Iterator[str]:
 def _needs(
     service: _Service, call: Called, program: Program, target: Target, present: set[str]
 ) -> bool:
-    """Whether this call asks for a key that nobody gives."""
+    """Whether this call needs a key that nothing provides."""
     given = [name for name in service.keywords if name in call.keywords]
     if present.intersection(service.variables) or given or not call.complete:
         return False
@@ -130,10 +130,9 @@ def _is_gated(call: Called) -> bool:
 def _claim(call: Called, variable: str, error: str, sure: bool) -> Claim:
     return claim_at(
         call.at,
-        message=f"{call.name} needs a key, and {variable} is set neither by the job nor on the "
-        "target.",
+        message=f"{call.name} needs a key, but neither the job nor the target sets {variable}.",
         consequence=error,
-        fix=f"Give the job {variable} from the platform's secrets, or switch the service off.",
+        fix=f"Pass {variable} to the job from the platform's secrets, or disable the service.",
         severity=None if sure else "warning",
     )
 
@@ -141,11 +140,11 @@ def _claim(call: Called, variable: str, error: str, sure: bool) -> Claim:
 _ENVIRONMENT = '[environment]\nHOME = "/root"\n'
 
 RULE = Rule(
-    title="A service is used without the key that it needs",
+    title="The job uses a service without the key that it needs",
     category="illegal_argument",
-    why="At home the key lies in a file that a login wrote; in the job there is no such file and "
-    "nobody to ask, so that the service refuses at the first call.",
-    fix="Pass the key through the platform's secrets, or switch the service off.",
+    why="On the author's machine, the key is in a file that a login wrote. The job has no such "
+    "file and no user to ask, so the first call of the service fails.",
+    fix="Pass the key through the platform's secrets, or disable the service.",
     source="Weights & Biases documentation, 'Environment variables'; Hugging Face Hub documentation, "
     "'Gated models'",
     check=_check,

@@ -1,4 +1,4 @@
-"""A seed that is set again, to the same number, in each round of the training."""
+"""The training sets the same seed in every iteration."""
 
 from __future__ import annotations
 
@@ -36,14 +36,15 @@ def _check(program: Program, target: Target) -> Claims:
             yield claim_at(
                 call.at,
                 severity="warning",
-                message=f"Each round of the training sets the seed to {seed} again.",
-                consequence="Dropout, augmentation and the order of the data are the same in every round",
-                fix="Set the seed once, before the loop; or one that depends on the epoch.",
+                message=f"Each iteration of the training loop sets the seed to {seed} again.",
+                consequence="Dropout, augmentation and the order of the data are the same in every "
+                "iteration",
+                fix="Set the seed once, before the loop, or derive it from the epoch.",
             )
 
 
 def _makes_optimizer(program: Program, loop: Loop) -> bool:
-    """Whether a loop goes over whole trainings, such as those of several folds."""
+    """Whether a loop iterates over whole trainings, such as those of several folds."""
     return any(
         call.name.startswith("torch.optim.") and "()" not in call.name and loop.step_to(call.at)
         for call in program.calls
@@ -56,10 +57,11 @@ _LOOP = "for epoch in range(10):\n{}" + _STEP
 _FUNCTION = "def seed(number=42):\n    torch.manual_seed(number)\n    torch.cuda.manual_seed_all(number)\n\n\n"
 
 RULE = Rule(
-    title="The same seed is set in each round of the training",
+    title="The training sets the same seed in every iteration",
     category="framework_api_misuse",
-    why="A seed makes a run repeatable when it is set once. Set again in each epoch or step it repeats the "
-    "same random numbers: the same dropout masks, the same augmentation, the same order of batches.",
+    why="A seed that is set once makes a run reproducible. If it is set in each epoch or step, "
+    "the same random numbers repeat: the same dropout masks, the same augmentation, the same "
+    "order of batches.",
     fix="Set the seed once, before the training.",
     source="PyTorch documentation, Reproducibility; torch.manual_seed",
     check=_check,

@@ -1,4 +1,4 @@
-"""A distributed sampler that gives every epoch the same order."""
+"""A distributed sampler uses the same order in every epoch."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def _check(program: Program, target: Target) -> Claims:
             yield claim_at(
                 call.at,
                 severity="warning",
-                message="The sampler's set_epoch is never called.",
-                consequence="Every epoch has the same order of the data",
+                message="The job never calls set_epoch of the sampler.",
+                consequence="The order of the data is the same in every epoch",
                 fix="Call sampler.set_epoch(epoch) at the start of each epoch.",
             )
             return
@@ -40,9 +40,9 @@ _LOOP = (
 _PLAIN = _LOOP.format("")
 
 RULE = Rule(
-    title="A distributed sampler gives every epoch the same order",
+    title="A distributed sampler uses the same order in every epoch",
     category="framework_api_misuse",
-    why="The sampler shuffles by its seed and the epoch that it is told. Untold, it is always epoch 0.",
+    why="The sampler shuffles by its seed and its epoch. Without set_epoch the epoch is always 0.",
     fix="Call sampler.set_epoch(epoch).",
     source="PyTorch documentation, torch.utils.data.distributed.DistributedSampler, warning on set_epoch",
     check=_check,

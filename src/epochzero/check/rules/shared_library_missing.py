@@ -1,4 +1,4 @@
-"""A module whose shared libraries the target's system lacks."""
+"""The target lacks shared libraries that a module loads."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _check(program: Program, target: Target) -> Claims:
                 message=f"{needed.module} loads {', '.join(missing)}, which the target does not have.",
                 consequence=f"ImportError: {missing[0]}: cannot open shared object file: No such file "
                 "or directory",
-                fix=f"Install in the image: {needed.packages}.",
+                fix=f"Install these packages in the image: {needed.packages}.",
             )
 
 
@@ -42,15 +42,15 @@ def _loads(event: Imported, needed: Needed) -> bool:
 
 
 def _missing(needed: Needed, target: Target) -> list[str]:
-    """The first library of each group of which the target has none."""
+    """The first library of each group, if the target has none of the group."""
     have = target.shared_libraries or frozenset()
     packages = target.distributions
     if packages is not None and needed.distribution not in packages:
-        return []  # Another distribution brings the module, with its own libraries.
+        return []  # Another distribution provides the module, with its own libraries.
     if needed.unless and (packages is None or needed.unless in packages):
         return []
     if packages is None and needed.module == "cv2":
-        return []  # opencv-python-headless brings the same module.
+        return []  # opencv-python-headless provides the same module.
     return [group[0] for group in needed.needs if not any(name in have for name in group)]
 
 
@@ -66,11 +66,11 @@ _GUARDED = {"train.py": "try:\n    import cv2\nexcept ImportError:\n    cv2 = No
 _MPI = {"train.py": "from mpi4py import MPI\nprint(MPI)\n"}
 
 RULE = Rule(
-    title="A module's shared libraries are not on the target",
+    title="The target lacks shared libraries that a module loads",
     category="library_not_found",
-    why="pip installs Python packages; what they load from the system is another matter. Slim images "
-    "lack it.",
-    fix="Install the system's package in the image, or a distribution that needs none.",
+    why="pip installs Python packages, but not the system libraries that they load. Slim images "
+    "lack many of them.",
+    fix="Install the system package in the image, or a distribution that does not need it.",
     source="Zhang et al., ICSE 2020, Table 1, Library Not Found (a Python module or dependent library)",
     check=_check,
     catches=(

@@ -1,4 +1,4 @@
-"""A launch script that the shell cannot read."""
+"""A launch script is not valid shell syntax."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ def _check(program: Program, target: Target) -> Claims:
     for one in problems_of(program, "syntax"):
         yield claim_of(
             one,
-            message="The shell cannot read the script from here on. What stands before is run.",
+            message="The shell cannot parse the script from this line. The lines above it run.",
             consequence=f"bash: {one.text} (exit status 2)",
-            fix="Close the quote, or end what was begun with fi, done, esac or }.",
+            fix="Close the quote, or end the block with fi, done, esac or }.",
         )
 
 
 RULE = Rule(
-    title="A launch script is no valid script",
+    title="A launch script is not valid shell syntax",
     category="syntax_error",
-    why="The shell reads a script while it runs it. A quote or an `if` that is not closed is found "
-    "when all before it has been run, which may be the training.",
-    fix="Close the quote, or end what was begun with fi, done, esac or }.",
+    why="The shell parses a script while it runs it. It finds an unclosed quote or `if` after "
+    "all lines above have run, which may include the training.",
+    fix="Close the quote, or end the block with fi, done, esac or }.",
     source="POSIX, Shell Command Language, 2.8.1 Consequences of Shell Errors; bash(1), `-n`",
     check=_check,
     catches=(

@@ -1,4 +1,4 @@
-"""A variable of a launch script that nothing sets."""
+"""A launch script uses a variable that nothing sets."""
 
 from __future__ import annotations
 
@@ -9,29 +9,30 @@ from epochzero.check.rules.scripts import claim_of, problems_of
 
 
 def _check(program: Program, target: Target) -> Claims:
-    for one in problems_of(program, "unset", "root"):
-        if one.text in (target.environment or {}):
+    for problem in problems_of(program, "unset", "root"):
+        if problem.text in (target.environment or {}):
             continue
-        fails = one.kind == "unset"
-        # Elsewhere another shell submits the job, which may set it.
-        sure = one.certain and fails and target.here
+        fails = problem.kind == "unset"
+        # On other systems another shell submits the job, which may set it.
+        sure = problem.certain and fails and target.here
         yield claim_of(
-            replace(one, certain=sure),
-            message=f"{one.text} is used, and neither the script nor the environment sets it"
-            + (", under `set -u`." if fails else f": ${one.text}/ is then the root folder."),
-            consequence=f"{one.text}: unbound variable (exit status 1)"
+            replace(problem, certain=sure),
+            message=f"{problem.text} is used, but neither the script nor the environment sets it"
+            + (", under `set -u`." if fails else f": ${problem.text}/ is then the root directory."),
+            consequence=f"{problem.text}: unbound variable (exit status 1)"
             if fails
             else "No such file or directory, or Permission denied, for a path that begins with /",
-            fix=f"Set {one.text} in the script, or give a default: ${{{one.text}:-default}}.",
+            fix=f"Set {problem.text} in the script, or use a default: "
+            "${{problem.text}:-default}.",
         )
 
 
 RULE = Rule(
     title="A launch script uses a variable that nothing sets",
     category="undefined_variable",
-    why="Variables such as $DATA and $OUT are set in a person's own shell, and not on the platform. "
-    "Where they are not set, $OUT/model.pt is a file of the root folder.",
-    fix="Set the variable in the script, or give a default with ${NAME:-default}.",
+    why="Variables such as $DATA and $OUT are set in a user's own shell, but not on the "
+    "platform. If they are not set, $OUT/model.pt is a file in the root directory.",
+    fix="Set the variable in the script, or use a default with ${NAME:-default}.",
     source="POSIX, Shell Command Language, 2.5.3 Shell Variables and 2.14 set -u",
     check=_check,
     catches=(

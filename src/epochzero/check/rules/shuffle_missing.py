@@ -1,4 +1,4 @@
-"""Training data that come in the same order in every epoch."""
+"""The training data have the same order in every epoch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from epochzero.check.rules.base import Case, Claims, Program, Rule, SourceLocati
 from epochzero.check.torch_usage import argument, optimizer_steps
 
 _SORTED = ("torchvision.datasets.ImageFolder", "torchvision.datasets.DatasetFolder")
-"""Data sets that have one class after the other."""
+"""Data sets that are sorted by class."""
 
 
 def _check(program: Program, target: Target) -> Claims:
@@ -27,15 +27,16 @@ def _check(program: Program, target: Target) -> Claims:
             yield claim_at(
                 call.at,
                 severity="warning",
-                message=f"{name} gives the training data in their own order: it has no shuffle and no "
-                "sampler.",
-                consequence="Batches hold one class after the other, and the model learns the last best",
-                fix="Give the loader shuffle=True.",
+                message=f"{name} returns the training data in their original order: it has no shuffle "
+                "and no sampler.",
+                consequence="Each batch holds samples of one class, and the model learns the last class "
+                "best",
+                fix="Pass shuffle=True to the loader.",
             )
 
 
 def _trained_on(program: Program) -> dict[SourceLocation, str]:
-    """Where the loaders are made over whose batches a loop steps an optimizer, with what it goes over."""
+    """Loaders over whose batches a loop steps an optimizer, with the data they iterate over."""
     loops = {
         (loop.via, loop.module.place(loop.node.iter)): ast.unparse(loop.node.iter)
         for step in optimizer_steps(program)
@@ -51,7 +52,7 @@ def _trained_on(program: Program) -> dict[SourceLocation, str]:
 
 
 def _training_loaders(program: Program) -> Iterator[tuple[SourceLocation, str]]:
-    """Where something whose name speaks of training is given a value, with the name."""
+    """Where something whose name indicates training is assigned, with the name."""
     for module in program.modules.values():
         for node in code_of(module).of(ast.Assign):
             for one in node.targets if isinstance(node.value, ast.Call) else ():
@@ -61,7 +62,7 @@ def _training_loaders(program: Program) -> Iterator[tuple[SourceLocation, str]]:
 
 
 def _keeps_order(call: Called) -> bool:
-    """Whether a loader of data that can be indexed surely leaves them in their order."""
+    """Whether a loader of indexable data certainly does not change their order."""
     data, shuffle = argument(call, 0, "dataset"), argument(call, 2, "shuffle")
     known = isinstance(data, Instance) and not data.own and "ataset" in data.made_by
     ordered = len(call.arguments) > 3 or {"sampler", "batch_sampler"} & set(call.keywords)
@@ -88,11 +89,11 @@ def _case(loader: str, line: int = 0) -> Case:
 
 
 RULE = Rule(
-    title="The training data come in the same order in every epoch",
+    title="The training data have the same order in every epoch",
     category="framework_api_misuse",
-    why="A loader does not shuffle unless it is told. Data that lie sorted by class or by time give batches "
-    "of one kind; the loss falls, and the model is worse than it could be.",
-    fix="Give the training loader shuffle=True, or a sampler.",
+    why="A loader does not shuffle by default. Data that are sorted by class or by time give "
+    "batches of one kind; the loss falls, but the model is worse than it could be.",
+    fix="Pass shuffle=True, or a sampler, to the training loader.",
     source="PyTorch documentation, torch.utils.data.DataLoader: shuffle, default False",
     check=_check,
     catches=(

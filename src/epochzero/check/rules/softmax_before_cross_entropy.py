@@ -1,4 +1,4 @@
-"""Probabilities given to a loss that wants scores."""
+"""A loss that expects scores receives probabilities."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def _check(program: Program, target: Target) -> Claims:
             yield claim_at(
                 call.at,
                 severity="warning",
-                message=f"{loss} takes {_WANTS[loss]}; it is given the output of {applied}.",
+                message=f"{loss} expects {_WANTS[loss]}, but receives the output of {applied}.",
                 consequence="The loss falls slowly and stays high, or has the wrong sign",
-                fix=f"Leave {applied} out before the loss; apply it where predictions are made."
+                fix=f"Remove {applied} before the loss, and apply it where predictions are made."
                 if loss != "nll_loss"
                 else "Use log_softmax before nll_loss, or cross_entropy on the scores.",
             )
@@ -61,7 +61,7 @@ def _loss(name: str) -> str:
 
 
 def _last_layers(program: Program) -> dict[object, str]:
-    """By the place where a Sequential was made, what its last layer applies."""
+    """The activation that the last layer of a Sequential applies, by where it was created."""
     found: dict[object, str] = {}
     for call in program.calls:
         if call.name == "torch.nn.Sequential" and call.complete and call.arguments:
@@ -78,7 +78,7 @@ def _last_layers(program: Program) -> dict[object, str]:
 
 
 def _applied(value: Value | None, last_layers: Mapping[object, str]) -> str:
-    """Which of the functions a value surely is the result of."""
+    """The function whose result a value certainly is."""
     if not isinstance(value, Instance) or value.place is None:
         return ""
     if value.made_by in _FUNCTIONS:
@@ -101,11 +101,11 @@ _NET = (
 )
 
 RULE = Rule(
-    title="A loss that wants scores is given probabilities",
+    title="A loss that expects scores receives probabilities",
     category="framework_api_misuse",
-    why="CrossEntropyLoss has its own log_softmax and BCEWithLogitsLoss its own sigmoid. Applied twice, "
-    "gradients are small and the model learns little; nothing fails.",
-    fix="Give the loss the scores.",
+    why="CrossEntropyLoss applies log_softmax and BCEWithLogitsLoss applies the sigmoid. If they "
+    "are applied twice, gradients are small and the model learns little, without an error.",
+    fix="Pass the scores to the loss.",
     source="PyTorch documentation, torch.nn.CrossEntropyLoss, BCEWithLogitsLoss and NLLLoss, shape and "
     "meaning of input",
     check=_check,

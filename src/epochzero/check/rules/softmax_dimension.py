@@ -1,4 +1,4 @@
-"""Probabilities that are made over the samples of a batch, not over the classes."""
+"""Probabilities are normalized over the samples of a batch, not over the classes."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def _check(program: Program, target: Target) -> Claims:
         yield claim_at(
             maker.at,
             severity="warning",
-            message="The probabilities of each class add up to 1 over the samples of the batch: axis 0 is "
-            "the batch.",
-            consequence="The model learns from its neighbors in the batch; its predictions change with them",
+            message="The probabilities of each class sum to 1 over the samples of the batch: axis 0 "
+            "is the batch.",
+            consequence="The output of each sample depends on the other samples of its batch",
             fix="Apply it along the classes: dim=1, or dim=-1.",
         )
 
 
 def _by_class(program: Program) -> Iterator[Value | None]:
-    """Tensors that surely have their samples along axis 0 and their classes along another."""
+    """Tensors that certainly have their samples along axis 0 and their classes along another."""
     for call in program.calls:
         last = call.name.rpartition(".")[2]
         if call.name in _LOSSES:
@@ -50,7 +50,7 @@ def _by_class(program: Program) -> Iterator[Value | None]:
 
 
 def _over_samples(maker: Called) -> bool:
-    """Whether a call normalizes axis 0 of a tensor of at least two axes."""
+    """Whether a call normalizes axis 0 of a tensor with at least two axes."""
     last = maker.name.rpartition(".")[2]
     axis: Value | None = None
     if last in _FUNCTIONS and maker.name.startswith("torch."):
@@ -78,10 +78,10 @@ _NET = (
 )
 
 RULE = Rule(
-    title="Probabilities are made over the samples of a batch",
+    title="Probabilities are normalized over the samples of a batch",
     category="framework_api_misuse",
-    why="Axis 0 is the batch. A softmax along it divides the samples' scores among the samples: nothing "
-    "fails, and what a sample gets depends on the others beside it.",
+    why="Axis 0 is the batch. A softmax along it normalizes over the samples: no error occurs, "
+    "but the output of a sample depends on the other samples in the batch.",
     fix="Apply softmax along the classes: dim=1, or dim=-1.",
     source="PyTorch documentation, torch.nn.functional.softmax: dim, along which the slices sum to 1",
     check=_check,

@@ -1,4 +1,4 @@
-"""A data set is split otherwise in every run, and a run goes on from an earlier one."""
+"""A data set is split differently in every run, and a run resumes from an earlier one."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ def _check(program: Program, target: Target) -> Claims:
             yield claim_at(
                 call.at,
                 severity="warning",
-                message="The data are split at random and nothing sets the seed: "
-                + ("a run that goes on from a checkpoint" if again else "each process")
-                + " gets another split.",
-                consequence="What is validated on was trained on; the result is better than it should be",
-                fix="Give random_state=0."
+                message="The data are split at random, but nothing sets the seed: "
+                + ("a run that resumes from a checkpoint" if again else "each process")
+                + " gets a different split.",
+                consequence="Validation samples were used for training; the result is better than it "
+                "should be",
+                fix="Pass random_state=0."
                 if call.name == _SKLEARN
-                else "Give generator=torch.Generator().manual_seed(0).",
+                else "Pass generator=torch.Generator().manual_seed(0).",
             )
 
 
 def _resumes(program: Program) -> bool:
-    """Whether the job loads the state of an optimizer, as it does to go on with a training."""
+    """Whether the job loads the state of an optimizer, as it does to resume training."""
     return any(
         call.name.startswith("torch.optim.") and call.name.endswith(".load_state_dict")
         for call in program.calls
@@ -41,7 +42,7 @@ def _resumes(program: Program) -> bool:
 
 
 def _is_fixed(program: Program, call: Called) -> bool:
-    """Whether a split surely or perhaps is the same in every run."""
+    """Whether a split is certainly or possibly the same in every run."""
     if call.name != _SKLEARN:
         return argument(call, 2, "generator") is not None or does_anywhere(program, *_SEEDING)
     shuffle, state = call.keywords.get("shuffle"), call.keywords.get("random_state")
@@ -64,12 +65,12 @@ _SKLEARN_SPLIT = (
 )
 
 RULE = Rule(
-    title="The data are split otherwise in every run or process",
+    title="The data are split differently in every run or process",
     category="framework_api_misuse",
-    why="A run that goes on from a checkpoint splits the data again. Without a seed, samples that it has "
-    "trained on come into the validation, and the best checkpoint is chosen by them; so it is where each "
-    "process of a distributed job splits for itself.",
-    fix="Give the split a generator or a random_state with a fixed seed.",
+    why="A run that resumes from a checkpoint splits the data again. Without a seed, samples "
+    "that it has trained on enter the validation set, by which the best checkpoint is "
+    "chosen. The same happens if each process of a distributed job splits the data itself.",
+    fix="Pass a generator or a random_state with a fixed seed.",
     source="PyTorch documentation, torch.utils.data.random_split: fix the generator for reproducible "
     "results; scikit-learn, train_test_split: random_state",
     check=_check,

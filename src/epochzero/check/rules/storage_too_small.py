@@ -1,4 +1,4 @@
-"""What is saved does not fit where it is saved."""
+"""The saved files do not fit on the file system."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BYTES = {
     "int8": 1, "uint8": 1, "bool": 1, "bool_": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4,
     "int64": 8, "uint64": 8, "int": 8, "complex64": 8, "complex128": 16,
 }  # fmt: skip
-"""Widths of NumPy's numbers."""
+"""Widths of NumPy's number types, in bytes."""
 
 
 def _check(program: Program, target: Target) -> Iterator[Claim | Unknown]:
@@ -42,8 +42,8 @@ def _saved(program: Program, platform: Platform, call: Called) -> Iterator[Claim
             continue
         size = saved_bytes(program, value)
         if size is None:
-            reason = "the size of what is saved is not known"
-            what = "whether the checkpoints fit where they are saved"
+            reason = "the size of the saved data is unknown"
+            what = "whether the checkpoints fit on their file system"
             yield Unknown(what, reason, call.at.place)
         else:
             kept = 1 if access.text.known else times_saved(program, call.at.place, call.at.via)
@@ -51,7 +51,7 @@ def _saved(program: Program, platform: Platform, call: Called) -> Iterator[Claim
 
 
 def _trained(program: Program, platform: Platform, call: Called) -> Iterator[Claim]:
-    """Checkpoints of the Trainer of transformers: weights and the states of AdamW."""
+    """Checkpoints of the transformers Trainer: weights and the states of AdamW."""
     loads = [one.result for one in program.calls if one.name.endswith(".from_pretrained")]
     counts = [count for one in loads if (count := parameters(program, one)) is not None]
     kept = _kept(call)
@@ -62,7 +62,7 @@ def _trained(program: Program, platform: Platform, call: Called) -> Iterator[Cla
 
 
 def _mapped(platform: Platform, call: Called) -> Iterator[Claim]:
-    """A file that is made for an array of known shape, and filled later."""
+    """A file that is created for an array of known shape, and filled later."""
     mode = argument(call, 2, "mode")
     size = _array_bytes(argument(call, 4, "shape"), argument(call, 1, "dtype"))
     for access in accesses_of(call, {}):
@@ -72,7 +72,7 @@ def _mapped(platform: Platform, call: Called) -> Iterator[Claim]:
 
 
 def _array_bytes(shape: Value | None, dtype: Value | None) -> int | None:
-    """The size of an array; None when its shape or the width of its numbers is not known."""
+    """The size of an array; None if its shape or its number type is not known."""
     sizes = shape.values if isinstance(shape, Items) and shape.complete else (shape,)
     name = dtype.name.rpartition(".")[2] if isinstance(dtype, External) else ""
     if isinstance(dtype, Constant) and isinstance(dtype.value, str):
@@ -85,7 +85,7 @@ def _array_bytes(shape: Value | None, dtype: Value | None) -> int | None:
 
 
 def _kept(call: Called) -> int:
-    """How many checkpoints the Trainer keeps; 0 when that is not known."""
+    """How many checkpoints the Trainer retains; 0 if that is not known."""
     names = ("save_total_limit", "num_train_epochs", "max_steps", "save_steps")
     limit, epochs, steps, every = (_whole(call, name) for name in names)
     if call.keywords.get("save_strategy") == Constant("no"):
@@ -114,16 +114,17 @@ def _judged(
         severity="error" if call.at.certain or call.at.loop else "warning",
         phase=call.at.phase,
         place=call.at.place,
-        message=f"{access.function} saves {many}, {_shown(size * kept)} in all, to {where}, where "
-        f"{_shown(free)} are free.",
+        message=f"{access.function} saves {many}, {_shown(size * kept)} in total, to {where}, which "
+        f"has {_shown(free)} free.",
         consequence="OSError: [Errno 28] No space left on device (or Disk quota exceeded)",
-        fix="Keep fewer checkpoints, overwrite one, save to a larger file system, or ask for more quota.",
+        fix="Retain fewer checkpoints, overwrite one, save to a larger file system, or request "
+        "more quota.",
         via=call.at.via,
     )
 
 
 def _free(platform: Platform, access: Access) -> int | None:
-    """Bytes that may still be written where the path is; None when not known."""
+    """Bytes that can still be written to the path's file system; None if not known."""
     beginning = access.text.beginning
     if not beginning or (not platform.working_folder and not beginning.startswith("/")):
         return None
@@ -152,11 +153,11 @@ _NET = (
 )
 
 RULE = Rule(
-    title="What is saved does not fit where it is saved",
+    title="The saved files do not fit on the file system",
     category="storage_full",
-    why="Checkpoints add up: their size times how many are kept is known before the run, and the "
-    "file system or the quota is full only after hours.",
-    fix="Keep fewer checkpoints, or save to a larger file system.",
+    why="The total size of the retained checkpoints is known before the run, but the file system "
+    "or the quota is full only after hours.",
+    fix="Retain fewer checkpoints, or save to a larger file system.",
     source="mlfoundations/open_lm #154; open-mmlab/mmdetection #12069: the quota, not the free space",
     check=_check,
     catches=(

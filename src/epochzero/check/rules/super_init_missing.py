@@ -1,4 +1,4 @@
-"""A torch module whose constructor does not call that of nn.Module."""
+"""The constructor of a torch module does not call that of nn.Module."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ def _check(program: Program, target: Target) -> Claims:
                 yield claim_at(
                     at,
                     severity=reach.severity(at),
-                    message=f"{cls.name}.__init__ gives itself a layer before, or without, calling "
+                    message=f"{cls.name}.__init__ assigns a layer before, or without, calling "
                     "super().__init__().",
                     consequence="AttributeError: cannot assign module before Module.__init__() call",
-                    fix="Begin __init__ with super().__init__().",
+                    fix="Start __init__ with super().__init__().",
                 )
 
 
 def _is_module(program: Program, module: Module, cls: ast.ClassDef) -> bool:
-    """Whether a class derives from nn.Module and from nothing that is not known."""
+    """Whether a class derives from nn.Module and from no unknown class."""
     line = own_bases(program, module, cls)
     names = [name for where, one in line or () for name in code_of(where).library_bases(one)]
     return bool(names) and all(name in _MODULE for name in names)
 
 
 def _first_layer(code: Code, init: Function) -> ast.AST | None:
-    """Where ``self.x = nn.Something(...)`` comes before any call that may be the constructor's."""
+    """Where ``self.x = nn.Something(...)`` precedes every call that may be the base constructor."""
     for statement in init.body:
         for node in ast.walk(statement):
             if isinstance(node, ast.Attribute) and node.attr == "__init__":
@@ -81,10 +81,11 @@ def _net(*lines: str, base: str = "nn.Module") -> dict[str, str]:
 
 
 RULE = Rule(
-    title="A module's constructor does not call that of nn.Module",
+    title="The constructor of a module does not call that of nn.Module",
     category="framework_api_misuse",
-    why="nn.Module prepares in its constructor the place for layers. Setting one before fails.",
-    fix="Begin __init__ with super().__init__().",
+    why="The constructor of nn.Module prepares the registration of layers. Assigning a layer "
+    "before it runs fails.",
+    fix="Start __init__ with super().__init__().",
     source="PyTorch documentation, torch.nn.Module: super().__init__() must be called before assignment "
     "on the child",
     check=_check,

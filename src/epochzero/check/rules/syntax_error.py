@@ -1,4 +1,4 @@
-"""Source that the target's Python cannot read."""
+"""The target's Python cannot parse a source file."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from epochzero.check.rules.base import (
 from epochzero.check.rules.flakes import flakes, reading
 
 NEWER_PYTHON = re.compile(r"only supported in Python (\d+)\.(\d+)")
-"""How Python's parser says that a feature is newer than the version it was asked for."""
-# What a Python newer than the one that reads may accept: PEP 695, 701, 750, 758.
+"""How Python's parser reports that a feature needs a newer version."""
+# Syntax that a Python newer than the running one may accept: PEP 695, 701, 750, 758.
 _NEWER_SYNTAX = re.compile(
     r"\b[rR]?[ftFT][rR]?['\"]|^\s*type\s+\w|^\s*(async\s+)?(def|class)\s+\w+\s*\[|^\s*except\b"
 )
@@ -55,7 +55,7 @@ def _check(program: Program, target: Target) -> Claims:
 
 
 def _given_twice(module: Module) -> Iterator[ast.arg]:
-    """Parameters whose name another one of the same function has; only the compiler refuses them."""
+    """Parameters whose name occurs twice in a function; only the compiler rejects them."""
     for given in code_of(module).of(ast.arguments):
         seen: set[str] = set()
         named = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
@@ -75,7 +75,9 @@ def _of_module(program: Program, module: Module, target: Target) -> Claim | Unkn
     if newer and not isinstance(error, IndentationError) and _NEWER_SYNTAX.search(line.code):
         here = ".".join(map(str, sys.version_info[:2]))
         return Unknown(
-            "syntax-error", f"Python {here}, which reads it here, does not know this", place
+            "syntax-error",
+            f"Python {here}, which runs this check, does not know this syntax",
+            place,
         )
     return _claim(program, module, place, message, type(error).__name__)
 
@@ -88,7 +90,7 @@ def _claim(
         place,
         message=f"{module.path} does not parse: {message}.",
         consequence=f"{kind}: {message}",
-        fix="This is Python 2: port it, with 2to3 for a start." if old else RULE.fix,
+        fix="This is Python 2 code: port it, starting with 2to3." if old else RULE.fix,
         via=next((one.at.via for one in program.imports if one.at.place.path == module.path), ()),
     )
 
@@ -96,9 +98,9 @@ def _claim(
 RULE = Rule(
     title="A module of the job does not parse",
     category="syntax_error",
-    why="Python reads a module when it is imported, so an import within a function can fail after "
-    "hours; more often a file was edited last and never run.",
-    fix="Correct the line; `python -m py_compile FILE` says the same.",
+    why="Python parses a module when it is imported, so an import within a function can fail "
+    "after hours. More often a file was edited last and never run.",
+    fix="Correct the line. `python -m py_compile FILE` reports the same error.",
     source="Zhang et al., ICSE 2020, Table 1: Syntax Error, 64 of 4,960 failures",
     check=_check,
     beside=reading,

@@ -1,4 +1,4 @@
-"""Methods that tensors do not have."""
+"""The job calls methods that tensors do not have."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _TENSOR = "torch.Tensor."
 _UNLISTED = frozenset(
     ["cdouble", "cfloat", "const_data_ptr", "ipu", "is_xla", "mtia", "name", "volatile"]
 )
-"""What tensors have and PyTorch's type stubs do not tell."""
+"""Attributes of tensors that PyTorch's type stubs lack."""
 _ELSEWHERE: Mapping[str, str] = {
     "append": "torch.cat",
     "astype": "to",
@@ -36,7 +36,7 @@ _ELSEWHERE: Mapping[str, str] = {
     "length": "len(x)",
     "values": "the dictionary that holds the tensor",
 }
-"""What arrays, lists and dictionaries call it, and tensors do not."""
+"""Names that arrays, lists and dictionaries use and tensors do not."""
 
 
 def _check(program: Program, target: Target) -> Claims:
@@ -61,7 +61,7 @@ def _check(program: Program, target: Target) -> Claims:
 
 @cache
 def _names() -> frozenset[str]:
-    """The names that tensors have in any version of PyTorch that is known."""
+    """The names that tensors have in any known version of PyTorch."""
     history = history_of("torch")
     versions = history.versions if history is not None else ()
     known = (api_of("torch", one) or {} for one in {versions[0], versions[-1]})
@@ -75,10 +75,10 @@ _HEAD = "import torch\nimport torch.nn.functional as F\n\nx = torch.rand(4, 3)\n
 _LOSS = "loss = F.cross_entropy(layer(x), torch.randint(2, (4,)))\n"
 
 RULE = Rule(
-    title="A method is called that tensors do not have",
+    title="The job calls a method that tensors do not have",
     category="attribute_not_found",
-    why="NumPy, lists and dictionaries call things by other names, and a slip of the pen is seen when the "
-    "line runs: often in the evaluation, after the training.",
+    why="NumPy, lists and dictionaries use other names. A wrong name fails when its line runs, "
+    "often in the evaluation after the training.",
     fix="Use the tensor's own method.",
     source="PyTorch documentation, torch.Tensor; compared 1.13 to 2.15",
     check=_check,

@@ -1,4 +1,4 @@
-"""Tensors that cannot become a number or an array as they are."""
+"""A tensor cannot be converted to a number or an array."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ _WEIGHTED = frozenset(
         "BatchNorm2d",
     )
 )
-"""Layers with parameters, by which their results want a gradient."""
+"""Layers with parameters, whose results require a gradient."""
 _LOSSES = ("loss", "cross_entropy", "cross_entropy_with_logits")
 _DIFFERENTIABLE = frozenset(["abs", "clamp", "contiguous", "cpu", "exp", "flatten", "float", "log", "log_softmax",
                              "mean", "permute", "relu", "reshape", "sigmoid", "softmax", "sqrt", "squeeze",
                              "sum", "tanh", "to", "transpose", "unsqueeze", "view"])  # fmt: skip
-"""Methods through which a gradient goes."""
+"""Methods that propagate gradients."""
 _FREEZING = ("set_grad_enabled", "requires_grad", "requires_grad_")
 _Fault = tuple[str, str, str]
-"""What is wrong, PyTorch's message, and what to do."""
+"""What is wrong, PyTorch's message, and the fix."""
 
 
 def _check(program: Program, target: Target) -> Claims:
@@ -72,28 +72,28 @@ def _of_many(call: Called) -> _Fault | None:
         return None
     shown = ", ".join("?" if one is None else str(one) for one in shape)
     return (
-        f"A tensor of [{shown}] is not one number.",
+        f"A tensor of shape [{shown}] is not a single number.",
         "RuntimeError: a Tensor with more than one element cannot be converted to Scalar",
         "Reduce it first, with mean() or sum(), or use tolist().",
     )
 
 
 def _with_gradient(program: Program, call: Called) -> _Fault | None:
-    """What is computed from parameters where gradients are on."""
+    """Values computed from parameters while gradients are enabled."""
     origins = Origins.of(program)
     is_whole = origins.number_type(call.receiver) not in ("", FLOATING)
     computed = not is_whole and _is_computed(origins, call.receiver)
     if not computed or _may_be_without(program, call.at):
         return None
     return (
-        "The tensor wants a gradient, which an array cannot carry.",
+        "The tensor requires a gradient, which an array cannot store.",
         "RuntimeError: Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.",
         "Call detach() first, or compute it under torch.no_grad().",
     )
 
 
 def _is_computed(origins: Origins, value: Value | None) -> bool:
-    """Whether a tensor is computed from parameters, by what lets gradients through."""
+    """Whether a tensor is computed from parameters through operations that propagate gradients."""
     for _ in range(16):
         maker = origins.maker(value)
         if maker is None:
@@ -118,8 +118,8 @@ def _has_weights(layer: Value | None) -> bool:
 
 
 def _may_be_without(program: Program, at: Situation) -> bool:
-    """Whether gradients may be off where something happens, or parameters that want none be used."""
-    # The trainers of frameworks call the steps of the validation without gradients.
+    """Whether gradients may be disabled for an event, or its parameters may not require them."""
+    # The trainers of frameworks call validation steps without gradients.
     if has_framework_loop(program) or does_anywhere(program, *_FREEZING):
         return True
     modules = {module.path: code_of(module) for module in program.modules.values()}
@@ -131,20 +131,20 @@ def _may_be_without(program: Program, at: Situation) -> bool:
 
 
 def _is_without(code: Code, place: SourceLocation) -> bool:
-    """Whether a context manager or a decorator around a place may turn gradients off."""
+    """Whether a context manager or a decorator around a line may disable gradients."""
     blocks: list[ast.With | ast.FunctionDef] = [*code.of(ast.With), *code.of(ast.FunctionDef)]
     around = [one for one in blocks if one.lineno <= place.line <= (one.end_lineno or 0)]
     return any(isinstance(one, ast.With) or one.decorator_list for one in around)
 
 
 def _on_gpu(program: Program, call: Called) -> _Fault | None:
-    """What was moved to the GPU in the same expression."""
+    """Values that are moved to the GPU in the same expression."""
     value = Origins.of(program).maker(call.receiver)
     moved = value is not None and value.name.endswith(".cuda")
     if not moved:
         return None
     return (
-        "The tensor is on the GPU, and arrays are not.",
+        "The tensor is on the GPU, but NumPy arrays are on the CPU.",
         "TypeError: can't convert cuda:0 device type tensor to numpy. Use Tensor.cpu() to copy the tensor to "
         "host memory first.",
         "Call cpu() first.",
@@ -159,11 +159,12 @@ _NET = (
 )
 
 RULE = Rule(
-    title="A tensor cannot become a number or an array as it is",
+    title="A tensor cannot be converted to a number or an array",
     category="tensor_mismatch",
-    why="item() takes one number only, and numpy() a tensor on the CPU that wants no gradient. Both stand "
-    "where results are recorded, which comes after the first epoch.",
-    fix="Reduce it before item(); detach() and cpu() before numpy().",
+    why="item() requires a tensor with one element, and numpy() a tensor on the CPU that does "
+    "not require a gradient. Both are usually called where results are recorded, after the "
+    "first epoch.",
+    fix="Reduce the tensor before item(). Call detach() and cpu() before numpy().",
     source="PyTorch documentation, torch.Tensor.item and torch.Tensor.numpy",
     check=_check,
     catches=(

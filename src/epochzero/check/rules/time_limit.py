@@ -1,4 +1,4 @@
-"""More time is asked for than the target gives."""
+"""The job requests more time than the target allows."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ def _check(program: Program, target: Target) -> Claims:
         return
     yield claim_at_start(
         said_at(program.job, *TIME_OPTIONS),
-        message=f"The job asks for {in_hours(asked)}, and the target gives {in_hours(most)}.",
-        consequence="The scheduler refuses the job, leaves it in the queue, or ends it at its own limit",
-        fix=f"Ask for at most {in_hours(most)}, and save checkpoints that a next job goes on from.",
+        message=f"The job requests {in_hours(asked)}, but the target allows {in_hours(most)}.",
+        consequence="The scheduler rejects the job, leaves it in the queue, or ends it at its own limit",
+        fix=f"Request at most {in_hours(most)}, and save checkpoints from which a next job "
+        "resumes.",
     )
 
 
 _BATCH = "#!/bin/bash\n#SBATCH --time={time}\npython train.py\n"
 
 RULE = Rule(
-    title="More time is asked for than the target gives",
+    title="The job requests more time than the target allows",
     category="interrupted",
-    why="Partitions differ in their longest time. A job that asks for more is refused, or waits "
+    why="Partitions have different time limits. A job that requests more is rejected, or waits "
     "forever with the reason PartitionTimeLimit.",
-    fix="Ask for less time, and go on from checkpoints.",
+    fix="Request less time, and resume from checkpoints.",
     source="sbatch(1), --time",
     check=_check,
     catches=(

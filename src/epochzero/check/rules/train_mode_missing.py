@@ -1,4 +1,4 @@
-"""A model that is put into evaluation mode in the training loop, and trained on in it."""
+"""The training loop sets evaluation mode and continues to train in it."""
 
 from __future__ import annotations
 
@@ -31,21 +31,22 @@ def _check(program: Program, target: Target) -> Claims:
                 yield claim_at(
                     call.at,
                     severity="warning",
-                    message="The model is put into evaluation mode, and the next rounds train it in that "
-                    f"mode: nothing calls train() before {step.at.place.path}:{step.at.place.line}.",
-                    consequence="From the second round on dropout is off and batch normalization learns "
-                    "nothing: the result is worse than it could be",
-                    fix="Call model.train() where each round of training begins.",
+                    message="The training loop switches the model to evaluation mode, and the next "
+                    "iterations train in that mode: nothing calls train() before "
+                    f"{step.at.place.path}:{step.at.place.line}.",
+                    consequence="From the second iteration dropout is off and batch normalization does "
+                    "not update its statistics: the result is worse than it could be",
+                    fix="Call model.train() at the start of each training epoch.",
                 )
 
 
 def _left_in_evaluation(
     program: Program, models: Models, model: Model, loop: Loop
 ) -> Called | None:
-    """The ``eval()`` of a round that no ``train()`` follows on the way to the next step.
+    """The ``eval()`` of an iteration that no ``train()`` follows before the next step.
 
-    Where it comes before the first step of a round, the model was perhaps meant to be trained so;
-    not if an evaluation lies between them.
+    If it precedes the first step of an iteration, the model may be trained so on purpose, unless an
+    evaluation is between them.
     """
     calls = [call for call in program.calls if loop.step_to(call.at) is not None]
     steps = {id(one) for one in optimizer_steps(program) if models.stepped(one) == model}
@@ -60,7 +61,7 @@ def _left_in_evaluation(
 
 
 def _ends(loop: Loop, call: Called) -> bool:
-    """Whether the loop is over after the call, or the call only comes in one of its rounds."""
+    """Whether the loop ends after the call, or the call runs in only one iteration."""
     place = loop.step_to(call.at)
     blocks = list(_blocks(loop.node.body, place)) if place is not None else []
     leaves = any(
@@ -72,7 +73,7 @@ def _ends(loop: Loop, call: Called) -> bool:
 
 
 def _blocks(body: Sequence[ast.stmt], place: SourceLocation) -> Iterator[Sequence[ast.stmt]]:
-    """The blocks of statements around a place, the outermost first."""
+    """The blocks of statements around a line, the outermost first."""
     for statement in body:
         if statement.lineno <= place.line <= (statement.end_lineno or statement.lineno):
             yield body
@@ -81,7 +82,7 @@ def _blocks(body: Sequence[ast.stmt], place: SourceLocation) -> Iterator[Sequenc
 
 
 def _is_once(test: ast.expr) -> bool:
-    """Whether a condition asks for one round: ``epoch == args.epochs - 1``."""
+    """Whether a condition selects one iteration: ``epoch == args.epochs - 1``."""
     compares = any(isinstance(one, ast.Eq) for one in ast.walk(test))
     return compares and not any(isinstance(one, ast.Mod) for one in ast.walk(test))
 
@@ -113,12 +114,12 @@ _TRAINER = (
 )
 
 RULE = Rule(
-    title="The model is trained on in evaluation mode",
+    title="The model continues to train in evaluation mode",
     category="framework_api_misuse",
-    why="eval() stays until train() is called. When an epoch ends with an evaluation and the next does not "
-    "begin with train(), all epochs but the first train without dropout and with the statistics of batch "
-    "normalization as they are.",
-    fix="Call model.train() where each epoch of training begins.",
+    why="eval() applies until train() is called. If an epoch ends with an evaluation and the "
+    "next does not call train(), all epochs but the first train without dropout and with "
+    "fixed batch-normalization statistics.",
+    fix="Call model.train() at the start of each training epoch.",
     source="PyTorch documentation, torch.nn.Module.train and eval",
     check=_check,
     catches=(

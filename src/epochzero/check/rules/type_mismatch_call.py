@@ -1,4 +1,4 @@
-"""Values of the wrong type given to built-in functions and to PyTorch."""
+"""Built-in functions or PyTorch functions receive values of the wrong type."""
 
 from __future__ import annotations
 
@@ -53,22 +53,22 @@ def _check(program: Program, target: Target) -> Claims:
             if guarded(call.at, TypeError):
                 continue
             kind = type(value.value).__name__
-            said = _said(program.job, value.origin)
+            origin = _source(program.job, value.origin)
             yield claim_at(
                 call.at,
                 severity=reach.severity(call.at),
-                message=f"{_short(call.name)}() is given {value.value!r:.60}, a {kind}{said}; it takes "
-                f"{wanted}.",
+                message=f"{_short(call.name)}() receives {value.value!r:.60}, a {kind}{origin}, but "
+                f"expects {wanted}.",
                 consequence=f"TypeError: {_short(call.name)}() was given a {kind}",
-                fix="Give the option type=int or type=float."
-                if said and kind == "str"
-                else f"Give it {wanted}.",
+                fix="Set type=int or type=float for the option."
+                if origin and kind == "str"
+                else f"Pass {wanted}.",
             )
             break
 
 
 def _wrong(call: Called) -> Iterator[tuple[Constant, str]]:
-    """The arguments that are surely of the wrong type, and what is wanted."""
+    """The arguments that certainly have the wrong type, and the expected type."""
     for position, name in _INTEGERS.get(call.name, ()):
         value = _argument(call, position, name)
         if isinstance(value, Constant) and isinstance(value.value, str | float | bytes):
@@ -85,13 +85,13 @@ def _argument(call: Called, position: int, name: str) -> Value | None:
     return call.arguments[position] if position < len(call.arguments) else None
 
 
-def _said(job: Job, origin: SourceLocation | None) -> str:
-    """Where a value was given, if not in the call."""
+def _source(job: Job, origin: SourceLocation | None) -> str:
+    """The source of a value, if it is not in the call."""
     if origin is None:
         return ""
     if job.says(origin):
         return " from the command line"
-    return " from an option's default" if "add_argument" in origin.code else ""
+    return " from the default of an option" if "add_argument" in origin.code else ""
 
 
 def _short(name: str) -> str:
@@ -111,11 +111,11 @@ _RATE = {
 }
 
 RULE = Rule(
-    title="A value of the wrong type is given to a function",
+    title="A function receives a value of the wrong type",
     category="type_mismatch",
-    why="An option without type= is a text, a half of a number is a float. Python finds out when the "
-    "value is used.",
-    fix="Give the option a type, or convert the value.",
+    why="An option without type= is a text, and half of an integer is a float. Python checks the "
+    "type when the value is used.",
+    fix="Set the type of the option, or convert the value.",
     source="Zhang et al., ICSE 2020, Table 1, Type Mismatch; Python documentation, argparse, type",
     check=_check,
     catches=(

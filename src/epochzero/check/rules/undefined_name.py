@@ -1,4 +1,4 @@
-"""A name that nothing defines."""
+"""The job uses a name that nothing defines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from epochzero.check.rules.base import (
 )
 from epochzero.check.rules.flakes import Flake, flakes, reading
 
-# Whoever puts names where no assignment does.
+# Modules that define names without an assignment.
 _EVERYWHERE = ("builtins", "__builtin__")
 _IN_MODULE = re.compile(r"\bglobals\(\)|\bexec\s*\(|\bvars\(\)|\binject")
 _BUILTIN = frozenset(dir(builtins))
@@ -32,7 +32,7 @@ _OF_LAUNCHER = {
     "ipython": {"get_ipython", "display"},
 }
 ANNOTATIONS_ARE_LAZY = (3, 14)
-"""From this version on annotations are evaluated only when asked for (PEP 649)."""
+"""Since this version annotations are evaluated lazily (PEP 649)."""
 
 
 def _check(program: Program, target: Target) -> Claims:
@@ -55,13 +55,13 @@ def _check(program: Program, target: Target) -> Claims:
         name = failed.message.split("'")[1]
         yield claim_failure(
             failed,
-            message=f"Nothing has given {name} a value when the job comes here.",
-            fix=f"Give {name} a value on every way that leads here.",
+            message=f"{name} has no value when the job reaches this line.",
+            fix=f"Assign {name} on every path that leads to this line.",
         )
 
 
 def _is_bound_in_loop(flake: Flake, name: str) -> bool:
-    """Whether an earlier round of a loop around may have bound the name."""
+    """Whether an earlier iteration of a surrounding loop may have bound the name."""
     code = code_of(flake.module)
     around = [
         loop
@@ -78,7 +78,7 @@ def _is_bound_in_loop(flake: Flake, name: str) -> bool:
 
 
 def _is_deleted_later(flake: Flake, name: str) -> bool:
-    """Whether the name is read in a function around which it is deleted: perhaps after the call."""
+    """Whether a surrounding function deletes the name, perhaps after the call."""
     code = code_of(flake.module)
     functions: list[Function | ast.Lambda] = [
         *code.of(ast.FunctionDef),
@@ -96,7 +96,7 @@ def _is_deleted_later(flake: Flake, name: str) -> bool:
 
 def _undefined(flake: Flake, name: str) -> Claim:
     near = get_close_matches(name, _names(flake.module), n=1, cutoff=0.8)
-    hint = f"write {near[0]} if that is meant, else " if near else ""
+    hint = f"write {near[0]}, if that is what you mean, or " if near else ""
     fix = f"{hint}define or import {name} before it is used."
     return flake.claim(
         f"Nothing defines {name}.",
@@ -107,14 +107,15 @@ def _undefined(flake: Flake, name: str) -> Claim:
 
 def _unbound(flake: Flake, name: str) -> Claim:
     return flake.claim(
-        f"{name} is read before the function assigns it; the assignment below makes it local.",
+        f"The function reads {name} before assigning it; the assignment below makes the name "
+        "local.",
         "UnboundLocalError: cannot access local variable "
         f"'{name}' where it is not associated with a value",
         f"Write `global {name}` first, or give the local variable another name.",
     )
 
 
-@lru_cache(maxsize=1)  # The messages about a module come one after the other.
+@lru_cache(maxsize=1)  # The messages about a module arrive in succession.
 def _names(module: Module) -> frozenset[str]:
     """The names that a module binds anywhere, and the built-in ones."""
     return frozenset(name for name, _ in code_of(module).bindings) | _BUILTIN
@@ -129,7 +130,7 @@ def _is_evaluated(flake: Flake, name: str, lazy: bool) -> bool:
 def _evaluated(module: Module, lazy: bool) -> frozenset[tuple[int, int, str]]:
     """Lines, columns and names that are looked up when the module's code runs.
 
-    None of a module to which names may come from elsewhere.
+    None for a module whose names may come from elsewhere.
     """
     if _IN_MODULE.search(module.text):
         return frozenset()
@@ -151,7 +152,7 @@ def _annotations(code: Code, lazy: bool) -> Iterator[ast.expr]:
         functions: list[Function] = [*code.of(ast.FunctionDef), *code.of(ast.AsyncFunctionDef)]
         yield from (one.returns for one in functions if one.returns)
     for given in code.of(ast.AnnAssign):
-        # Those of a function's variables never are (PEP 526).
+        # Annotations of a function's local variables never are (PEP 526).
         if lazy or code.function(given) is not None:
             yield given.annotation
 
@@ -163,11 +164,11 @@ _BRANCH = (
 )
 
 RULE = Rule(
-    title="A name is used that nothing defines",
+    title="The job uses a name that nothing defines",
     category="undefined_variable",
-    why="Python looks a name up when the line runs, so a misspelt name or a forgotten import in code "
+    why="Python looks up a name when the line runs. A misspelt name or a missing import in code "
     "that runs after the first epoch fails only then.",
-    fix="Define or import the name before it is used.",
+    fix="Define or import the name before using it.",
     source="Zhang et al., ICSE 2020, Table 1: Undefined Variable, 59 of 4,960 failures",
     check=_check,
     beside=reading,

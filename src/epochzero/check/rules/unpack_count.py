@@ -1,4 +1,4 @@
-"""More or fewer values than the names that they are given to."""
+"""The number of values differs from the number of names that they are assigned to."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def _check(program: Program, target: Target) -> Claims:
     for failed in failures(program, "unpack"):
         yield claim_failure(
             failed,
-            message=f"There are not as many values as names: {failed.at.place.code}",
-            fix="Write as many names as there are values; `_` for those that are not wanted.",
+            message=f"The number of values differs from the number of names: {failed.at.place.code}",
+            fix="Write as many names as there are values; use `_` for values that you do not need.",
         )
 
 
@@ -27,8 +27,8 @@ _TEST = "def test(model):\n    return model, 0.5{}\n\n\n"
 RULE = Rule(
     title="A result is unpacked into more or fewer names than it has values",
     category="illegal_argument",
-    why="A function that got one more result is called in several places. The one in the evaluation is "
-    "reached last.",
+    why="A function got one more result but is called in several places. The call in the "
+    "evaluation is reached last.",
     fix="Write as many names as there are values.",
     source="Zhang et al., ICSE 2020, Table 1, Illegal Argument; section 5.5, common programming errors",
     check=_check,

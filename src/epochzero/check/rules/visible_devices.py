@@ -1,4 +1,4 @@
-"""CUDA_VISIBLE_DEVICES hides GPUs that the job uses, or names some that are not there."""
+"""CUDA_VISIBLE_DEVICES hides GPUs that the job uses, or names GPUs that do not exist."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _STARTS = frozenset(
         "torch.cuda.set_device",
     ]
 )
-"""What starts the driver of CUDA, which reads the variable once."""
+"""Calls that initialize the CUDA driver, which reads the variable once."""
 _SCRIPT = "import torch\n\ntorch.cuda.set_device(0)\n"
 _TWO_GPUS = 'gpus = "2 x H100"\n'
 
@@ -56,14 +56,15 @@ def _check(program: Program, target: Target) -> Claims:
             severity="error",
             phase="initialization",
             place=said_at(program.job, "CUDA_VISIBLE_DEVICES"),
-            message=f"{said} names GPU {missing[0]}, and a node of the target has {shown}.",
-            consequence="CUDA ignores that GPU and all after it: no GPU, or fewer than the processes need",
-            fix="Name GPUs by the numbers that the target has, or leave the variable to the scheduler.",
+            message=f"{said} names GPU {missing[0]}, but a node of the target has {shown}.",
+            consequence="CUDA ignores that GPU and all after it: the job sees no GPU, or fewer than its "
+            "processes need",
+            fix="Use the GPU indices of the target, or leave the variable to the scheduler.",
         )
 
 
 def _hidden(program: Program, names: tuple[str, ...] | None, store: Looked) -> Iterator[Claim]:
-    """What is wrong where the program chooses its GPUs itself."""
+    """Problems with the GPUs that the program itself selects."""
     at = list(program.events).index(store)
     before, after = program.events[:at], program.events[at:]
     moves = {id(call) for call in moves_to_cuda(program)}
@@ -76,10 +77,11 @@ def _hidden(program: Program, names: tuple[str, ...] | None, store: Looked) -> I
         yield claim_at(
             store.at,
             severity="warning",
-            message="CUDA_VISIBLE_DEVICES is set too late: CUDA has read it at "
+            message="CUDA_VISIBLE_DEVICES is set too late: CUDA reads it earlier, at "
             f"{asked[0].at.place.path}:{asked[0].at.place.line}, in {asked[0].name}.",
             consequence="The job uses the first GPU, where another job may run",
-            fix="Set it before the job first asks for a GPU, best in the environment of the command.",
+            fix="Set it before the job first uses CUDA, preferably in the environment of the "
+            "command.",
         )
     elif names == ():
         yield from _needed(
@@ -88,29 +90,29 @@ def _hidden(program: Program, names: tuple[str, ...] | None, store: Looked) -> I
 
 
 def _needed(program: Program, who: str, calls: Iterable[Called]) -> Iterator[Claim]:
-    """The first of some calls that needs a GPU, where all are hidden."""
+    """The first of these calls that needs a GPU while all are hidden."""
     reach = Reach.of(program)
     needing = {id(call) for call in moves_to_cuda(program)}
     for call in calls:
-        # What stands under a condition mostly asks whether there is a GPU.
+        # A condition around such code usually tests for a GPU.
         needs = id(call) in needing or call.name == "torch.cuda.init"
         if needs and reach.severity(call.at) == "error" and not guarded(call.at, RuntimeError):
             yield claim_at(
                 call.at,
                 severity="error",
-                message=f"{who} hides all GPUs, and {call.name} needs one.",
+                message=f"{who} hides all GPUs, but {call.name} needs one.",
                 consequence="RuntimeError: No CUDA GPUs are available",
-                fix="Leave CUDA_VISIBLE_DEVICES unset, or name the GPUs that the job may use.",
+                fix="Leave CUDA_VISIBLE_DEVICES unset, or set it to the GPUs that the job may use.",
             )
             return
 
 
 RULE = Rule(
-    title="CUDA_VISIBLE_DEVICES does not fit the GPUs that are there",
+    title="CUDA_VISIBLE_DEVICES does not match the available GPUs",
     category="gpu_fault",
-    why="The variable is copied from a shared workstation, where it chose a free GPU, into a job "
-    "that gets GPUs of its own. CUDA drops numbers that do not exist without a word, and reads the "
-    "variable once: a program that sets it later sets it for nothing.",
+    why="The variable was set on a shared workstation, where it selected a free GPU, and then "
+    "copied into a job that has its own GPUs. CUDA silently drops indices that do not exist. "
+    "It reads the variable once: setting it later has no effect.",
     fix="Leave CUDA_VISIBLE_DEVICES to the scheduler.",
     source="CUDA C++ Programming Guide, section 'CUDA Environment Variables'",
     check=_check,

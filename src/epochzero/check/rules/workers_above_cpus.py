@@ -1,4 +1,4 @@
-"""More data loader workers than processors."""
+"""The job starts more data loader workers than it has CPU cores."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ def _check(program: Program, target: Target) -> Claims:
         yield claim_at(
             call.at,
             severity="warning",
-            message=f"{workers} workers are started, and a process has {most[0]} "
-            f"processor{'s' * (most[0] != 1)}: {most[1]}.",
+            message=f"The loader starts {workers} workers, but a process has {most[0]} CPU "
+            f"core{'s' * (most[0] != 1)}: {most[1]}.",
             consequence="UserWarning: This DataLoader will create more worker processes than is suggested: "
             "it might get slow or even freeze",
-            fix=f"Use num_workers={most[0]}, or ask for more processors.",
+            fix=f"Use num_workers={most[0]}, or request more CPU cores.",
         )
         return
 
 
 def _for_each_process(job: Job, target: Target) -> tuple[int, str] | None:
-    """How many processors each process has, and who says so; None when that is not known."""
+    """The number of CPU cores of each process, and its source; None if it is not known."""
     if job.cpus is not None:
-        return max(1, job.cpus), "the job asks for no more"
+        return max(1, job.cpus), "the job requests no more"
     if target.cpus is None:
         return None
     processes = job.processes_per_node or 1
@@ -55,12 +55,12 @@ _POD = (
 )
 
 RULE = Rule(
-    title="There are more data loader workers than processors",
+    title="The job starts more data loader workers than it has CPU cores",
     category="timeout",
-    why="Workers that share a processor wait for one another, and the GPUs for them. A number that suits a "
-    "workstation is far too many for a container with two processors, and with one process for each GPU the "
-    "workers are as many times more.",
-    fix="Use as many workers as each process has processors.",
+    why="Workers that share a core wait for each other, and the GPUs wait for them. A number "
+    "that suits a workstation is far too high for a container with two cores. With one "
+    "process per GPU, the number of workers multiplies.",
+    fix="Use as many workers as each process has CPU cores.",
     source="PyTorch, torch/utils/data/dataloader.py, check_worker_number_rationality",
     check=_check,
     catches=(

@@ -1,4 +1,4 @@
-"""Data loader workers where the target has no room for their batches, or too few processors."""
+"""The target's shared memory is too small for the batches of data loader workers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, clai
 from epochzero.check.torch_usage import argument
 
 ENOUGH_BYTES = 128 << 20
-"""Docker gives 64 MiB when nothing is said; that is too little for batches of images."""
+"""Docker's default is 64 MiB, which is too small for batches of images."""
 
 
 def _check(program: Program, target: Target) -> Claims:
@@ -23,12 +23,12 @@ def _check(program: Program, target: Target) -> Claims:
             yield claim_at(
                 call.at,
                 severity="warning",
-                message=f"{workers.value} workers pass batches through /dev/shm, of which {who} has "
-                f"{have >> 20} MiB.",
+                message=f"{workers.value} workers pass batches through /dev/shm, but {who} has only "
+                f"{have >> 20} MiB of it.",
                 consequence="RuntimeError: DataLoader worker is killed by signal: Bus error. It is possible "
                 "that dataloader's workers are out of shared memory",
-                fix="Run the container with more (--shm-size, or --ipc=host; in Kubernetes an emptyDir of "
-                "medium Memory at /dev/shm), or use num_workers=0.",
+                fix="Start the container with more shared memory (--shm-size, or --ipc=host; in "
+                "Kubernetes an emptyDir of medium Memory at /dev/shm), or use num_workers=0.",
             )
             return
 
@@ -57,9 +57,9 @@ _OPTION = {
 RULE = Rule(
     title="Data loader workers have too little shared memory",
     category="cpu_out_of_memory",
-    why="Workers hand batches over in /dev/shm. A container has 64 MiB of it unless more is asked for, "
-    "and a worker that finds no room is killed by a bus error.",
-    fix="Give the container more shared memory.",
+    why="Workers pass batches through /dev/shm. By default a container has 64 MiB of it. A "
+    "worker that runs out of it is killed by a bus error.",
+    fix="Start the container with more shared memory.",
     source="PyTorch README, Docker image: the default shared memory segment size is not enough, use "
     "--ipc=host or --shm-size; pytorch/pytorch issue 5040",
     check=_check,

@@ -1,4 +1,4 @@
-"""What the rules about processes, nodes and GPUs share."""
+"""Shared by the rules about processes, nodes and GPUs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from epochzero.check.program.events import Looked
 from epochzero.check.program.values import Constant, Value
 from epochzero.check.rules.base import Program, SourceLocation, Target
 
-# What a launcher may set besides what the job says, by how the names begin.
+# Prefixes of variables that a launcher may set in addition to those of the job.
 _SETS = {
     "sbatch": ("SLURM_", "SBATCH_", "CUDA_VISIBLE_DEVICES", "GPU_DEVICE_ORDINAL"),
     "salloc": ("SLURM_", "SALLOC_", "CUDA_VISIBLE_DEVICES"),
@@ -26,17 +26,17 @@ _SETS = {
 _TAKES_A_GPU = ("torch.cuda.set_device", "deepspeed.init_distributed", "deepspeed.initialize")
 
 TIME_OPTIONS = ("sbatch --time", "sbatch -t", "srun --time", "--time", "activeDeadlineSeconds")
-"""By which a job asks for its time."""
+"""Options with which a job requests its time."""
 
 
 def said_text(job: Job, *names: str) -> str | None:
-    """What a launcher was told by one of these names; None when by none of them."""
+    """The value of a launcher option with one of these names; None if none is set."""
     found = next((job.said[name] for name in names if name in job.said), None)
     return None if found is None else found.text
 
 
 def said_at(job: Job, *names: str) -> SourceLocation:
-    """Where one of these launcher arguments or variables stands: else where the program is run."""
+    """Where one of these launcher arguments or variables is written; by default where the program is run."""
     found = next((job.said[name].place for name in names if name in job.said), None)
     return found or (
         SourceLocation(COMMAND, code=job.command) if job.at.path == COMMAND else job.at
@@ -49,14 +49,14 @@ def constant(value: Value | None) -> object:
 
 
 def number(value: Value | None) -> int | None:
-    """A whole number, when it is known to be one."""
+    """An integer, if its value is known."""
     found = constant(value)
     return found if isinstance(found, int) and not isinstance(found, bool) else None
 
 
 def given(program: Program, name: str) -> Constant | None:
-    """The value of an option: as the job's parser has it, or as it stands on the command line of a
-    program whose parser is a library's; None when it is not known.
+    """The value of an option: from the job's parser, or from the command line of a program whose parser
+    is in a library; None if it is not known.
     """
     value = program.options.get(name)
     return (
@@ -69,7 +69,7 @@ def given(program: Program, name: str) -> Constant | None:
 
 
 def _written(job: Job, name: str) -> Constant | None:
-    """``3`` of ``--name 3`` and ``--name=3``; dashes and underscores are the same."""
+    """``3`` of ``--name 3`` and ``--name=3``; dashes and underscores are equivalent."""
     for at, word in enumerate(job.argv):
         flag, equals, text = word.partition("=")
         stands = at if equals else at + 1
@@ -90,7 +90,7 @@ def _literal(text: str) -> int | float | str:
 
 
 def option(program: Program, *names: str) -> tuple[int, SourceLocation] | None:
-    """The first of these options that is a known whole number, and where its value comes from."""
+    """The first of these options that is a known integer, and where its value comes from."""
     for name in names:
         value = given(program, name)
         found = number(value)
@@ -100,21 +100,21 @@ def option(program: Program, *names: str) -> tuple[int, SourceLocation] | None:
 
 
 def visible(job: Job) -> tuple[str, ...] | None:
-    """The GPUs that ``CUDA_VISIBLE_DEVICES`` names; None when it is not set or not known."""
+    """The GPUs that ``CUDA_VISIBLE_DEVICES`` names; None if it is not set or not known."""
     said = job.environment.get("CUDA_VISIBLE_DEVICES")
     return None if said is None else _named(said)
 
 
 def _named(said: str) -> tuple[str, ...]:
     names = [name.strip() for name in said.split(",")] if said.strip() else []
-    # CUDA stops at the first that is none: "0,-1,1" shows one GPU.
+    # CUDA stops at the first invalid index: "0,-1,1" shows one GPU.
     return tuple(names[: names.index("-1")] if "-1" in names else names)
 
 
 def chosen(program: Program) -> tuple[tuple[str, ...] | None, Looked] | None:
-    """The GPUs that the program itself names in ``CUDA_VISIBLE_DEVICES``, and where.
+    """The GPUs that the program itself writes into ``CUDA_VISIBLE_DEVICES``, and where.
 
-    None when it names none; without the GPUs when they are not known, or not always the same.
+    None if it writes none; without the GPUs if they are not known, or not always the same.
     """
     stores = [one for one in program.lookups if one.name == "CUDA_VISIBLE_DEVICES" and one.stored]
     if not stores:
@@ -125,32 +125,32 @@ def chosen(program: Program) -> tuple[tuple[str, ...] | None, Looked] | None:
 
 
 def gpus_of_a_node(job: Job, target: Target) -> tuple[int, str] | None:
-    """How many GPUs a process of the job sees on a node, and who says so; None when not known."""
+    """How many GPUs a process of the job sees on a node, and the source; None if not known."""
     counts = []
     names = visible(job)
     if names is not None:
         counts.append((len(names), "CUDA_VISIBLE_DEVICES shows"))
     if job.gpus_per_node is not None:
-        counts.append((job.gpus_per_node, "the job asks for"))
+        counts.append((job.gpus_per_node, "the job requests"))
     if target.gpus is not None:
         counts.append((len(target.gpus), "a node of the target has"))
     return min(counts, key=lambda count: count[0]) if counts else None
 
 
 def world_size(job: Job) -> int | None:
-    """Processes in all, when a launcher starts them; None when it is not known."""
+    """The total number of processes, if a launcher starts them; None if it is not known."""
     if job.nodes is not None and job.processes_per_node is not None:
         return job.nodes * job.processes_per_node
     return None
 
 
 def in_hours(seconds: float) -> str:
-    """A time for people."""
+    """A duration, as text for users."""
     return f"{seconds / 3600:.1f} hours" if seconds >= 3600 else f"{seconds / 60:.0f} minutes"
 
 
 def uses_gpus(program: Program) -> bool:
-    """Whether the program surely puts its processes on GPUs of their own."""
+    """Whether the program certainly assigns its processes their own GPUs."""
     for call in program.calls:
         if not call.at.certain:
             continue
@@ -164,7 +164,7 @@ def uses_gpus(program: Program) -> bool:
 
 
 def is_set(name: str, job: Job) -> bool:
-    """Whether the job or one of its launchers sets a variable of the environment, or may."""
+    """Whether the job or one of its launchers sets an environment variable, or may set it."""
     if name in job.environment or "kubectl" in job.launchers:
         return True
     return any(name.startswith(_SETS.get(launcher, ())) for launcher in job.launchers)

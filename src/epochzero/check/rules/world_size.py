@@ -1,4 +1,4 @@
-"""More processes on a node than it has GPUs, or more nodes than there are."""
+"""The job starts more processes on a node than it has GPUs, or requests too many nodes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _check(program: Program, target: Target) -> Claims:
         gpus = f"{seen[0]} GPU{'s' * (seen[0] != 1)}"
         yield claim_at_start(
             said_at(job, *_PROCESSES),
-            message=f"{each} processes are started on each node, and {seen[1]} {gpus}.",
+            message=f"The job starts {each} processes on each node, but {seen[1]} {gpus}.",
             consequence="CUDA error: invalid device ordinal, in each process without a GPU",
             fix=_fix(each, seen[0], job.gpus_per_node or 0),
         )
@@ -42,17 +42,17 @@ def _check(program: Program, target: Target) -> Claims:
         yield claim_at_start(
             said_at(job, *_NODES),
             category="timeout",
-            message=f"The job asks for {job.nodes} nodes, and may use {target.nodes} on the target.",
+            message=f"The job requests {job.nodes} nodes, but may use {target.nodes} on the target.",
             consequence="The job would wait in the queue, or for nodes that never join",
-            fix=f"Ask for at most {target.nodes} nodes.",
+            fix=f"Request at most {target.nodes} nodes.",
         )
 
 
 def _fix(each: int, seen: int, asked: int) -> str:
-    """What to do, with the numbers of processes, and of GPUs that are seen and asked for."""
+    """The fix, with the numbers of processes and of visible and requested GPUs."""
     fewer = f"Start at most {seen} process{'es' * (seen != 1)} on a node, or " if seen else ""
     other = f"choose a platform that has {each} GPUs on each node."
-    fix = f"{fewer}{other}" if asked >= each else f"{fewer}ask for {each} GPUs on each node."
+    fix = f"{fewer}{other}" if asked >= each else f"{fewer}request {each} GPUs on each node."
     return fix[0].upper() + fix[1:]
 
 
@@ -66,18 +66,19 @@ def _trainers(program: Program, target: Target) -> Claims:
             yield claim_at(
                 call.at,
                 category="illegal_argument",
-                message=f"The Trainer asks for {devices} GPUs, and {seen[1]} {seen[0]}.",
+                message=f"The Trainer uses {devices} GPUs, but {seen[1]} {seen[0]}.",
                 consequence=f"MisconfigurationException: You requested gpu: "
                 f"{list(range(devices))}. But your machine only has: {list(range(seen[0]))}",
-                fix=f"Give devices={seen[0]} or devices='auto', or ask for {devices} GPUs.",
+                fix=f"Pass devices={seen[0]} or devices='auto', or request {devices} GPUs.",
             )
 
 
 RULE = Rule(
-    title="More processes or nodes are started than there are GPUs or nodes",
+    title="The job starts more processes or nodes than the target has GPUs or nodes",
     category="gpu_fault",
     why="Launch scripts are written for one kind of node and submitted to another. Each process "
-    "takes the GPU of its local rank; the one that finds none fails, and the others wait for it.",
+    "uses the GPU of its local rank. A process without a GPU fails, and the others wait for "
+    "it.",
     fix="Start as many processes as a node has GPUs.",
     source="pytorch/pytorch issues on torchrun --nproc_per_node and 'invalid device ordinal'; "
     "Zhang et al., ICSE 2020, section 3.2",

@@ -1,4 +1,4 @@
-"""Gradients that are never set to zero between training steps."""
+"""Gradients are not reset between training steps."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ def _check(program: Program, target: Target) -> Claims:
             yield claim_at(
                 call.at,
                 severity="warning",
-                message="Each step adds its gradients to those of all steps before: zero_grad is never "
-                "called.",
-                consequence="The loss does not fall, or becomes NaN",
+                message="Each step adds its gradients to those of all earlier steps: zero_grad is "
+                "never called.",
+                consequence="The loss does not decrease, or becomes NaN",
                 fix="Call optimizer.zero_grad() before backward().",
             )
             return
@@ -47,11 +47,11 @@ _MODULE = {
 }
 
 RULE = Rule(
-    title="Gradients are never set to zero between steps",
+    title="Gradients are not reset between training steps",
     category="framework_api_misuse",
-    why="backward() adds to the gradients that are there. Without zero_grad the steps grow with all "
-    "that came before; nothing fails, and the GPU time is lost.",
-    fix="Call optimizer.zero_grad() once a step.",
+    why="backward() adds to the existing gradients. Without zero_grad each step uses the "
+    "gradients of all earlier steps. No error occurs, and the GPU time is lost.",
+    fix="Call optimizer.zero_grad() once per step.",
     source="PyTorch documentation, torch.optim, taking an optimization step; Zhang et al., ICSE 2020, "
     "section 5.3",
     check=_check,
