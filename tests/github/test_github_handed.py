@@ -94,7 +94,7 @@ def test_what_a_stranger_writes_is_shown_as_text() -> None:
         with_finding(message=said, fix=said * 50, consequence="\ud800", place=place)
     )
     body = review_comment(handed.review([]), LINKS)
-    told = [line for line in body.splitlines() if line.startswith(("  - Wrong", "  - Fix"))]
+    told = [line for line in body.splitlines() if line.startswith(("  - Problem", "  - Fix"))]
     assert len(told) == 2
     assert not any(
         sign in line for line in told for sign in ("<img", "@team", "#1", "[here](", "://")
