@@ -23,7 +23,7 @@ STRANGE = {
     "forks": ("import os\nwhile True:\n    os.fork()", 0, "more than 256 processes"),
     "reads": ("input('go on?')", 0, "reads standard input, which is empty"),
     "leaves": ("import os\nos._exit(3)", 1, "exit status 3"),
-    "leaves well": ("import os\nos._exit(0)", 0, "ended before its script did"),
+    "leaves well": ("import os\nos._exit(0)", 0, "exited before its script ended"),
     "allocates": ("x = bytearray(100 << 40)", 0, "more memory than a dry run has"),
     "deletes": ("import os, shutil\nshutil.rmtree(os.getcwd())", 0, "Deletes /"),
     "crashes": ("import ctypes\nctypes.string_at(0)", 1, "SIGSEGV"),

@@ -79,7 +79,7 @@ def test_what_the_gpu_tried_is_not_unknown() -> None:
 
 
 def test_a_torch_that_cannot_pretend() -> None:
-    unfit = Unknown("what only a GPU shows", "this torch cannot", SourceLocation("a.py"))
+    unfit = Unknown("errors that occur only on a GPU", "this torch cannot", SourceLocation("a.py"))
     fake = outcome("fake", unfit, record=Unfit("this torch cannot"))
     assert agreed([outcome("real", None), fake]) == [unfit]
     assert agreed([outcome("real", UNKNOWN), fake]) == [UNKNOWN]

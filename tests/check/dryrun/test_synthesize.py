@@ -82,7 +82,7 @@ def test_what_fails_with_regular_data_is_told_without_corner_cases(tmp_path: Pat
     found = made(tmp_path, SCRIPT.replace('row["size"]) for', 'row["weight"]) for'))
     (finding,) = found.findings
     assert (finding.severity, finding.category) == ("warning", "key_not_found")
-    assert finding.message.endswith("The data were made after a profile, which may be its cause.")
+    assert finding.message.endswith("The data were generated from a profile, which may be the cause.")
 
 
 def test_what_no_data_would_prevent_stays_an_error(tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_data_that_are_there_are_left_as_they_are(tmp_path: Path) -> None:
         (tmp_path / f"data/{name}.csv").write_text("size,label\n1,dog\n")
     found = made(tmp_path, SCRIPT)
     assert not found.findings
-    assert not [one for one in found.dry[0].assumptions if "is made after" in one.what]
+    assert not [one for one in found.dry[0].assumptions if "is generated from" in one.what]
 
 
 def test_without_a_profile_nothing_can_be_made(tmp_path: Path) -> None:

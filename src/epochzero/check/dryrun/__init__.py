@@ -1,5 +1,5 @@
-"""A job run dry: its own script with its own arguments, in a child process, its loops shortened.
+"""Dry run of a job: its own script and arguments, in a child process, with shortened loops.
 
-`run.dry_run` starts the child (`process`), reads what it tells (`records`) and says what it means
-(`findings`); `child` is what runs in the job's own Python.
+`run.dry_run` starts the child (`process`), parses its output (`records`) and interprets it
+(`findings`); `child` runs in the job's own Python.
 """

@@ -1,4 +1,4 @@
-"""One run of the child: what it is given, and what it told."""
+"""One run of the child: its configuration and its output."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _LAUNCHED = {
     "TORCHELASTIC_RESTART_COUNT": "0",
     "TORCHELASTIC_RUN_ID": "dry",
 }
-"""What a launcher sets for the first of a job's processes."""
+"""Variables that a launcher sets for the first process of a job."""
 _ALONE = {"LOCAL_WORLD_SIZE": "1", "SLURM_NTASKS": "1", "WORLD_SIZE": "1"}
-"""What it sets besides for the only one."""
+"""Variables that it sets in addition for the only process."""
 
 Hear: TypeAlias = Callable[[Record], object]
 _Kind = TypeVar("_Kind", bound=Record)
@@ -46,14 +46,14 @@ class DryRunPlan:
     """How the child runs a job.
 
     Attributes:
-        mode: with true values on the CPU, or with the shapes that the GPUs would see.
-        gpus: that the job sees; none where it asks for none.
-        devices: that it sees in JAX, all of them this machine's CPU.
+        mode: with real values on the CPU, or with the shapes that the GPUs would see.
+        gpus: GPUs that the job sees; empty if it uses none.
+        devices: devices that it sees in JAX, all of them the CPU of this machine.
         whole: loops are not shortened.
-        often: how often a loop that is shortened sees the same before it jumps ahead.
-        batch: samples of a batch at most; 0 for as many as the job asks for.
-        resume: what was saved is given to the script once more.
-        made: data that are put where the job looks for its own.
+        often: iterations with equal observations before a shortened loop jumps ahead.
+        batch: maximum number of samples in a batch; 0 for no limit.
+        resume: the script runs again with its own checkpoint.
+        made: data that are placed where the job reads its own.
     """
 
     mode: Mode
@@ -68,19 +68,19 @@ class DryRunPlan:
 
 @dataclass(frozen=True, slots=True)
 class DryRunAttempt:
-    """One run of the child, with what it told."""
+    """One run of the child, with its output."""
 
     plan: DryRunPlan
     ended: Ended
     records: tuple[Record, ...]
 
     def of(self, kind: type[_Kind]) -> list[_Kind]:
-        """The records of a kind."""
+        """The records of a type."""
         return [one for one in self.records if isinstance(one, kind)]
 
     @property
     def resumed(self) -> Resumed | None:
-        """That the script came to its end, and was begun once more with what it saved."""
+        """The script completed, and was started again with its checkpoint."""
         return next(iter(self.of(Resumed)), None)
 
     @property
@@ -90,24 +90,24 @@ class DryRunAttempt:
 
     @property
     def unfit(self) -> Unfit | None:
-        """Why the GPUs could not be pretended."""
+        """Why the GPUs could not be simulated."""
         return next(iter(self.of(Unfit)), None)
 
     @property
     def ended_itself(self) -> bool:
-        """Whether the process ended without an end of the script that Python knows."""
+        """Whether the process exited although Python did not end the script."""
         told = self.of(Finished) or self.raised or self.unfit
         return not told and self.ended.code is not None
 
     @property
     def in_order(self) -> bool:
-        """Whether the script said itself that it ended, if only because its time was over."""
+        """Whether the script itself reported its end, if only because of the time limit."""
         last = next((one for one in reversed(self.records) if isinstance(one, _ENDS)), None)
         return isinstance(last, Finished)
 
     @property
     def ending(self) -> Ending:
-        """How it ended, in a word."""
+        """How it ended, as one word."""
         told = self.of(Finished)
         if self.ended.limit == "time" or (self.in_order and told[-1].why == "time"):
             return "time"
@@ -130,12 +130,12 @@ def attempt(
     """Run the child once.
 
     Args:
-        job: what is run.
-        plan: how.
-        limits: what it may use.
-        environment: variables that are set where the command would be given.
-        hear: is told each record as it comes.
-        keep: an empty folder for copies of what the job writes; None to let go of it.
+        job: job to run.
+        plan: how to run it.
+        limits: resource limits.
+        environment: environment of the command.
+        hear: called with each record as it arrives.
+        keep: empty directory for copies of the files that the job writes; None to discard them.
     """
     given = {**environment, **{name: v for name, v in job.environment.items() if v is not None}}
     fake = plan.mode == "fake"
@@ -174,19 +174,19 @@ def attempt(
 
 
 def _own_seconds(seconds: float) -> float:
-    """When the child stops itself, and so can say where it is, before it is stopped."""
+    """When the child stops itself, early enough to report its position before it is killed."""
     return max(seconds - max(seconds / 10, 1.0), seconds / 2)
 
 
 def _launched(job: Job, *, alone: bool) -> dict[str, str]:
-    """The variables that the job's launchers set, torchrun's restarts among them."""
+    """The variables that the job's launchers set, including torchrun's restart variables."""
     values = _LAUNCHED | (_ALONE if alone else {})
     restarts = {name for name in values if "TORCHELASTIC" in name and "torchrun" in job.launchers}
     return {name: values[name] for name in values.keys() & (restarts | job.environment.keys())}
 
 
 def _python(job: Job, environment: Mapping[str, str]) -> str:
-    """The job's interpreter, else that of its name, else this one."""
+    """The interpreter of the job, otherwise one of that name, otherwise this one."""
     if job.interpreter is not None:
         return str(job.interpreter)
     name = job.program if job.program.startswith(("/", "python")) else "python"
@@ -195,5 +195,5 @@ def _python(job: Job, environment: Mapping[str, str]) -> str:
 
 
 def _roots(job: Job) -> Iterable[Path]:
-    """The folders whose code is the user's."""
+    """The directories of the user's code."""
     return dict.fromkeys((job.folder, job.base, *([job.script.parent] if job.script else [])))

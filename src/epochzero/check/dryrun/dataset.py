@@ -1,4 +1,4 @@
-"""Draws items of a data set that the user's code makes, in a contained process of the user's Python."""
+"""Draw items of a data set that the user's code creates, in a contained process of its Python."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ _DAMAGED = (KeyError, TypeError, ValueError, RecursionError)
 def draw_items(
     name: str, folder: Path, environment: Mapping[str, str], *, seconds: float = 30.0
 ) -> list[Mapping[str, Any]]:
-    """Items of a data set: at random where it has a length, else the first.
+    """Items of a data set: random ones if it has a length, otherwise the first.
 
     Args:
-        name: ``module:attribute``: a data set, a loader of one, or what makes one without arguments.
-        folder: from which the module is imported.
-        environment: variables of the process; its ``PATH`` says which Python.
-        seconds: after which no further item is drawn.
+        name: ``module:attribute``: a data set, a loader, or a function that returns one.
+        folder: directory from which the module is imported.
+        environment: variables of the process; its ``PATH`` determines the Python.
+        seconds: time after which no further item is drawn.
 
     Returns:
         For each item its values by column; arrays are `Array`.
 
     Raises:
-        InputError: the data set cannot be made, or an item of it.
+        InputError: the data set or one of its items cannot be created.
     """
     python = shutil.which("python", path=environment.get("PATH")) or sys.executable
     ended = run_contained(
@@ -53,12 +53,12 @@ def draw_items(
             what = f"{record.get('type')}: {record.get('message')}"
             raise InputError(f"{name}: {what} ({python})")
     if not items:
-        raise InputError(f"{name}: no item came out of it. {ended.why}")
+        raise InputError(f"{name}: it returned no item. {ended.why}")
     return items
 
 
 def _records(ended: Ended) -> Iterator[Mapping[str, Any]]:
-    """What the child wrote; the user's code may have written it."""
+    """The output of the child; the user's code may have written it."""
     for line in ended.records:
         try:
             said = json.loads(line)

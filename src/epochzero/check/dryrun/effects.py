@@ -1,4 +1,4 @@
-"""What a job would have left behind: files, connections, programs. Nothing of it lasts."""
+"""The side effects that a job would have: files, connections, programs. None of them persists."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from epochzero.check.dryrun.records import Network, Record, Saved, Spawned
 from epochzero.check.job.model import Job
 
 MOST = 5
-"""Places, addresses and programs that are named of each."""
+"""Maximum number of locations, addresses and programs that are listed."""
 
 
 def effects_of(
     ended: Sequence[Ended], records: Iterable[Record], job: Job, plans: Iterable[DryRunPlan] = ()
 ) -> Effects:
-    """Of several attempts, what the one that wrote most would have written.
+    """The side effects of the attempt that wrote most.
 
     Args:
-        ended: how each of them ended.
-        records: of all.
-        job: that was run.
-        plans: of them: what was put into their view is none of the job's writing.
+        ended: how each attempt ended.
+        records: records of all attempts.
+        job: the job.
+        plans: their plans; files that a plan places are not effects of the job.
     """
     told = list(records)
     made = [one for plan in plans for one in plan.made if one.source]
@@ -52,7 +52,7 @@ def effects_of(
 
 
 def _is_own(change: FileChange, made: Iterable[ProvidedFiles]) -> bool:
-    """Whether the job wrote it; what was put into its view is still as large as that was."""
+    """Whether the job wrote it; a file that was placed for it still has its original size."""
     for one in made:
         if change.path.is_relative_to(one.path):
             source = Path(one.source, os.path.relpath(change.path, one.path))
@@ -62,12 +62,12 @@ def _is_own(change: FileChange, made: Iterable[ProvidedFiles]) -> bool:
 
 
 def _in_full(change: FileChange, saved: Mapping[Path, int]) -> FileChange:
-    """With the size that it would have had on the platform."""
+    """The file with the size that it would have on the platform."""
     return replace(change, size=max(change.size, saved.get(change.path, 0)))
 
 
 def _by_folder(changes: Iterable[FileChange], job: Job) -> Iterable[Written]:
-    """By the first folder below that of the job, or by the folder elsewhere; the largest first."""
+    """Sizes by top-level directory of the job, or by directory elsewhere; the largest first."""
     files: Counter[str] = Counter()
     sizes: Counter[str] = Counter()
     for change in changes:

@@ -1,4 +1,4 @@
-"""How much of the target's GPU memory a job takes, by the trace of its run on a pretended one."""
+"""How much GPU memory a job uses on the target, from the trace of its run on a simulated GPU."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def memory_of(
     environment: Mapping[str, str],
     history: Sequence[PastPeak] = (),
 ) -> tuple[Memory | None, *tuple[Finding | Unknown, ...]]:
-    """What the job takes of its GPU's memory, and what to tell of it.
+    """The GPU memory of the job, and findings about it.
 
     Args:
-        runs: one of them on pretended GPUs, if there was one.
-        job: it.
+        runs: the dry runs; one of them may be on simulated GPUs.
+        job: the job.
         target: the platform.
-        environment: variables that are set where the command would be given.
-        history: what past runs took.
+        environment: environment of the command.
+        history: memory use of past runs.
     """
     fake = next((run for run in runs if run.plan.mode == "fake" and not run.unfit), None)
     if fake is None or not target.gpus:
@@ -56,7 +56,7 @@ def memory_of(
 
 
 def corrected_by(history: Sequence[PastPeak], trace: Trace, job: Job, gpu: GPU) -> Correction:
-    """What past runs make of the estimate for a job's trace."""
+    """The estimate for the trace of a job, corrected by past runs."""
     if not history:
         return UNCORRECTED
     now = estimate(trace, gpu, processes=job.ranks).allocated.likely
@@ -70,15 +70,15 @@ def variables_of(job: Job, target: Target, environment: Mapping[str, str]) -> Ma
 
 
 def trace_of_run(run: DryRunAttempt, job: Job) -> Trace | str:
-    """What the job allocates on its GPU; why it is not known."""
+    """The allocations of the job on its GPU, or why they are unknown."""
     try:
         trace = trace_of(line for one in run.of(Allocated) for line in one.lines)
     except InputError as error:
         return str(error)
     if run.ending != "finished" and not _is_whole(trace):
-        return "it did not come through a second step on the pretended GPU, which takes the most"
+        return "it did not complete a second step on the simulated GPU, which uses the most memory"
     if not trace.events:
-        return "it puts nothing on a GPU"
+        return "it allocates nothing on a GPU"
     sites = (replace(one, path=place_of(one.path, 0, job).path) for one in trace.sites)
     trace = replace(trace, sites=tuple(sites))
     trace = extrapolated(trace)
@@ -90,6 +90,6 @@ def trace_of_run(run: DryRunAttempt, job: Job) -> Trace | str:
 
 
 def _is_whole(trace: Trace) -> bool:
-    """Whether a backward pass was seen while the optimizer's states were held."""
+    """Whether a backward pass ran while the states of the optimizer were allocated."""
     marks = [event.name for event in trace.events if isinstance(event, Mark)]
     return "step 1" in marks and "backward done" in marks[marks.index("step 1") :]

@@ -1,4 +1,4 @@
-"""Which GPUs a dry run pretends: those of the target, or a common one where none are known."""
+"""The GPUs that a dry run simulates: those of the target, or a common one if they are unknown."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _KERAS_ON_TORCH = re.compile(r"KERAS_BACKEND\W+torch\b")
 def pretended_gpus(
     program: Program, target: Target, environment: Mapping[str, str]
 ) -> tuple[GPU, ...]:
-    """The GPUs of a node that the program would use; none where it has none to use.
+    """The GPUs of a node that the program would use; empty if it uses none.
 
-    A machine without a GPU is not taken for the platform of a program that names ``cuda``: it is where
-    the check runs.
+    A machine without a GPU is assumed not to be the platform of a program that uses ``cuda``, but only the
+    machine that runs the check.
     """
     if not _uses_torch(program, target, environment):
         return ()
@@ -38,18 +38,20 @@ def pretended_gpus(
 def not_pretended(
     program: Program, target: Target, environment: Mapping[str, str]
 ) -> tuple[Unknown, ...]:
-    """What is not known of a program that would use the target's GPUs without torch."""
+    """What is unknown about a program that uses the target's GPUs without torch."""
     if not target.gpus or _uses_torch(program, target, environment):
         return ()
     name = next((_OTHERS[one] for one in _OTHERS if one in _imported(program)), "")
-    reason = f"no GPU is pretended for {name}; the job runs on the CPU, with true values"
+    reason = f"GPUs cannot be simulated for {name}; the job runs on the CPU, with real values"
     return (
-        (Unknown("GPU memory, and what only a GPU shows", reason, program.job.at),) if name else ()
+        (Unknown("GPU memory, and errors that occur only on a GPU", reason, program.job.at),)
+        if name
+        else ()
     )
 
 
 def _uses_torch(program: Program, target: Target, environment: Mapping[str, str]) -> bool:
-    """Whether the program calls torch, if only as the backend of Keras."""
+    """Whether the program uses torch, if only as the backend of Keras."""
     imported = _imported(program)
     if imported & _TORCH or "keras" not in imported:
         return bool(imported & _TORCH)

@@ -1,6 +1,6 @@
-"""What the jobs of one submission leave for those after them: a dry run of one finds the files of another.
+"""Files that earlier jobs of a submission leave for later ones.
 
-Each mode has its own: what is saved on pretended GPUs has no values.
+Each mode has its own: tensors that are saved on simulated GPUs have no values.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from epochzero.check.dryrun.model import Mode, ProvidedFiles
 
 
 class Handed:
-    """The files that jobs have written, and where the next ones are kept.
+    """The files that jobs have written, and the directory for the next ones.
 
     Args:
-        folder: an empty one that lasts as long as the submission is tried.
+        folder: an empty directory that exists until all jobs of the submission have run.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -29,20 +29,20 @@ class Handed:
     @classmethod
     @contextmanager
     def on(cls) -> Iterator[Handed]:
-        """With a folder of its own, until the end of the block."""
+        """Create the store in a temporary directory, for the duration of the block."""
         with tempfile.TemporaryDirectory(prefix="epochzero-") as folder:
             yield cls(Path(folder))
 
     def so_far(self, mode: Mode) -> Sequence[ProvidedFiles]:
-        """What the jobs before have written, folders before what is in them."""
+        """The files of the earlier jobs, directories before their contents."""
         return [made for _, made in sorted(self._made[mode].items())]
 
     def folder(self) -> Path:
-        """A new folder for copies of what one run writes."""
+        """A new directory for copies of the files that one run writes."""
         return Path(tempfile.mkdtemp(dir=self._folder))
 
     def take(self, mode: Mode, changes: Iterable[FileChange]) -> None:
-        """Hand on what a job has written, and not what it has deleted."""
+        """Store the files that a job has written, without those that it has deleted."""
         for change in changes:
             if change.how == "deleted":
                 self._made[mode].pop(change.path, None)

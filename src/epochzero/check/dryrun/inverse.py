@@ -1,6 +1,6 @@
-"""The inverse questions: which GPU is enough for a job, and how large may an option of it be.
+"""Inverse questions: which GPU is sufficient for a job, and how large may one of its options be.
 
-The first is answered by the trace of one run, the second by runs with other values.
+The trace of one run answers the first question, runs with other values the second.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ class Option:
     """A numeric option of a job.
 
     Attributes:
-        flag: as the command line has it: ``--batch-size``, or ``train.batch`` for Hydra.
-        value: that it has now.
+        flag: as on the command line: ``--batch-size``, or ``train.batch`` for Hydra.
+        value: its current value.
     """
 
     flag: str
     value: int
 
     def given(self, job: Job, value: int) -> Job:
-        """The job with another value; of an option that is given twice the last counts."""
+        """The job with another value; if an option is repeated, the last one counts."""
         return replace(job, argv=(*job.argv, f"{self.flag}={value}"))
 
 
 def option_of(program: Program, name: str) -> Option | Unknown:
     """The option of a program's parsers by its name, with or without dashes.
 
-    Its value must be known: as the command line has it, else by its default.
+    Its value must be known, from the command line or from its default.
     """
     asked = _plain(name)
     for parsed in program.parsed:
         for option in parsed.spec.options:
             if asked in map(_plain, _names(option)):
                 return _told(parsed, option) or Unknown(
-                    f"the largest {name}", "its value is no positive number", program.job.at
+                    f"the largest {name}", "its value is not a positive number", program.job.at
                 )
-    reason = "the job has no parser of such an option that can be read"
+    reason = "no parser of the job that can be analyzed defines this option"
     return Unknown(f"the largest {name}", reason, program.job.at)
 
 
@@ -66,7 +66,7 @@ def _plain(name: str) -> str:
 
 
 def _told(parsed: Parsed, option: OptionSpec) -> Option | None:
-    """The option with its value; None where that is no whole number above 0."""
+    """The option with its value; None if that is not a positive integer."""
     names = set(map(_plain, _names(option)))
     values = (value for name, value in parsed.values.items() if _plain(name) in names)
     value = next((one.value for one in values if isinstance(one, Constant)), None)
@@ -80,7 +80,7 @@ def _told(parsed: Parsed, option: OptionSpec) -> Option | None:
 def smallest_of(
     runs: Sequence[DryRunAttempt], job: Job, gpu: GPU, history: Sequence[PastPeak] = ()
 ) -> GPU | None:
-    """The preset with the least memory that is enough for a job that was run as on a GPU."""
+    """The preset with the least memory that is sufficient for a job that ran on a simulated GPU."""
     trace = _trace(runs, job)
     if trace is None:
         return None
@@ -99,18 +99,18 @@ def largest_of(
     hear: Hear,
     history: Sequence[PastPeak] = (),
 ) -> Largest:
-    """The largest value with which the job fits the first of its GPUs.
+    """The largest value with which the job fits on the first of its GPUs.
 
     Args:
-        job: it.
-        option: with the value that it has in the job.
-        known: the runs of the job as it is, which are not made again.
-        plan: of the one on pretended GPUs.
+        job: the job.
+        option: the option with its current value.
+        known: the runs of the unchanged job, which are not repeated.
+        plan: plan of the run on simulated GPUs.
         target: the platform.
-        limits: of each run.
-        environment: variables that are set where the command would be given.
-        hear: is told each value that is tried, and what its run tells.
-        history: what past runs took.
+        limits: limits of each run.
+        environment: environment of the command.
+        hear: called with each value that is tried, and with the records of its run.
+        history: memory use of past runs.
     """
 
     def traced(value: int) -> Trace | None:
@@ -134,6 +134,6 @@ def largest_of(
 
 
 def _trace(runs: Sequence[DryRunAttempt], job: Job) -> Trace | None:
-    """What a job allocates in the first of its runs on a pretended GPU; None where that is not known."""
+    """The allocations of the first run on a simulated GPU; None if they are unknown."""
     found = next((trace_of_run(run, job) for run in runs if run.plan.mode == "fake"), None)
     return found if isinstance(found, Trace) else None

@@ -28,13 +28,13 @@ def dry_run_all(
     platforms: Sequence[Target],
     data: Sequence[DataSet],
 ) -> tuple[DryRun, ...]:
-    """Runs each job dry whose script or module, and whose arguments, are known.
+    """Run each job with a known script or module and known arguments.
 
     Args:
-        request: whose environment, history and wanted fit apply.
-        limits: of each dry run.
-        programs: of the jobs.
-        platforms: of each program.
+        request: its environment, history and requested fit apply.
+        limits: limits of each dry run.
+        programs: programs of the jobs.
+        platforms: platform of each program.
         data: data sets to generate first.
     """
     runnable = [
@@ -63,7 +63,7 @@ def _dry_run(
     made: Sequence[ProvidedFiles],
     regular: bool,
 ) -> DryRun:
-    """One dry run; an irregular one, over corner cases of the data, shares nothing with other jobs."""
+    """One dry run; a run over corner cases of the data shares nothing with other jobs."""
     environment = request.environment or {}
     option = option_of(program, request.fit) if request.fit and regular else None
     found = dry_run(

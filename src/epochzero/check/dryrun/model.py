@@ -1,4 +1,4 @@
-"""What a dry run answers: how far the job came, what failed, and what was assumed on the way."""
+"""Results of a dry run: how far the job ran, what failed, and what was assumed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 Mode: TypeAlias = Literal["real", "fake"]
-"""With true values, on the CPU; or with shapes, as the platform's GPUs would see them."""
+"""With real values, on the CPU; or with shapes, as the GPUs of the platform would see them."""
 Ending: TypeAlias = Literal["finished", "failed", "stopped", "time", "killed"]
 
 PARTS = (
@@ -29,7 +29,7 @@ PARTS = (
     "load",
     "export",
 )
-"""The parts of a job, as they usually come."""
+"""The parts of a job, in their usual order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +37,11 @@ class Part:
     """A part of the job, such as ``save``: one of `PARTS`.
 
     Attributes:
-        name: of it.
-        phase: in which it was run, by the taxonomy; ``unknown`` where it was not.
-        place: the user's line that came to it, or that would.
-        reached: whether it was run.
-        condition: what it stands under, where it was not run.
+        name: its name.
+        phase: phase of the taxonomy in which it ran; ``unknown`` if it did not.
+        place: user's line that ran it, or would run it.
+        reached: whether it ran.
+        condition: condition around it, if it did not run.
     """
 
     name: str
@@ -53,12 +53,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """What was otherwise than it will be on the platform.
+    """A difference from the platform.
 
     Attributes:
-        what: it is, for people.
-        place: the user's line.
-        count: how often.
+        what: text for users.
+        place: user's line.
+        count: how often it occurred.
     """
 
     what: str
@@ -67,11 +67,11 @@ class Assumption:
 
 
 class ProvidedFiles(NamedTuple):
-    """What is put where a dry run looks for it: data that are made, files of the jobs before.
+    """A path that is placed for a dry run: generated data, files of earlier jobs.
 
     Attributes:
-        source: file or folder where it lies, absolute; empty for an empty folder.
-        path: where the job looks for it, absolute.
+        source: absolute path of the file or directory; empty for an empty directory.
+        path: absolute path where the job finds it.
     """
 
     source: str
@@ -80,12 +80,12 @@ class ProvidedFiles(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Files that the job would have written in one place.
+    """Files that the job would have written in one location.
 
     Attributes:
-        place: a folder, or a file that lies in the job's own; relative to that.
-        files: how many.
-        size: of all, in bytes.
+        place: a directory, or a file in the job directory; relative to that.
+        files: number of files.
+        size: total size in bytes.
     """
 
     place: str
@@ -95,15 +95,15 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class Effects:
-    """What the job would have left behind; nothing of it has lasted.
+    """Side effects of the job; none of them persists.
 
     Attributes:
-        containment: what held the job back.
-        leaks: what that cannot hold back, a sentence; empty where nothing is known.
-        written: where it would have written most, the largest first.
-        deleted: files and folders that it would have deleted, some of them.
-        addresses: beyond this machine that it tried to reach.
-        programs: that it started.
+        containment: how the job was isolated.
+        leaks: what the isolation cannot prevent, as a sentence; empty if nothing is known.
+        written: locations where it would have written most, the largest first.
+        deleted: some of the files and directories that it would have deleted.
+        addresses: other machines that it tried to contact.
+        programs: programs that it started.
     """
 
     containment: str
@@ -116,23 +116,23 @@ class Effects:
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """A job run dry.
+    """A dry run of a job.
 
     Attributes:
-        job: the command, for people.
-        modes: in which it was run.
-        gpus: the models that were pretended; none where it asked for none.
-        ended: ``finished``, ``failed``, ``stopped`` (for want of what only the platform has), ``time``
-            (its limit was reached) or ``killed``.
-        parts: of the job, reached or not, in the order of `PARTS`.
+        job: the command, as text for users.
+        modes: modes in which it ran.
+        gpus: simulated models; empty if it uses none.
+        ended: ``finished``, ``failed``, ``stopped`` (it needs something that only the platform has),
+            ``time`` (its limit was reached) or ``killed``.
+        parts: parts of the job, reached or not, in the order of `PARTS`.
         findings: what would fail.
         unknowns: what could not be tried.
-        assumptions: loops that were shortened among them.
-        effects: what it would have left behind.
-        seconds: that it took.
-        memory: of the platform's GPU that it would take; None in mode ``real``.
-        smallest_gpu: of the presets that are enough for that; None where none is, too.
-        largest: value of an option with which it fits, where that is asked for.
+        assumptions: differences from the platform, including shortened loops.
+        effects: side effects that it would have had.
+        seconds: duration.
+        memory: memory that it would use on the platform's GPU; None in mode ``real``.
+        smallest_gpu: smallest sufficient preset; None if none is sufficient or known.
+        largest: largest value of an option with which it fits, if requested.
     """
 
     job: str

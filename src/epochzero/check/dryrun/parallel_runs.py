@@ -14,12 +14,12 @@ Told = TypeVar("Told")
 
 
 def together(run: Callable[[Given], Told], given: Iterable[Given], workers: int) -> list[Told]:
-    """What each run tells, in the order of what they are given.
+    """The results of the runs, in the order of their inputs.
 
     Args:
-        run: runs something contained.
-        given: what to run.
-        workers: how many at once.
+        run: runs one contained job.
+        given: inputs of the runs.
+        workers: number of parallel runs.
 
     Raises:
         KeyboardInterrupt: the user interrupted; no run is left.
@@ -28,9 +28,9 @@ def together(run: Callable[[Given], Told], given: Iterable[Given], workers: int)
         told = [pool.submit(run, one) for one in given]
         try:
             while wait(told, _POLL_S).not_done:
-                pass  # Python hears of a signal between two waits, whichever thread it came to.
+                pass  # Python handles a signal between two waits, whichever thread received it.
         except KeyboardInterrupt:
-            # One that ends may begin another before it hears of it.
+            # A run that ends may start another before it notices the interruption.
             pool.shutdown(wait=False, cancel_futures=True)
             while wait(told, _POLL_S).not_done:
                 end_all()

@@ -1,8 +1,8 @@
-"""Runs a job's command in a containment and within limits, and tells how it ended.
+"""Run a job's command in a containment and within limits, and report how it ended.
 
-Whatever the job does, this process lives on: it only reads bounded amounts from three pipes. The
-launcher (`contain/inside`) sets the limits, watches, and kills what is left; here is a second clock,
-for the case that the launcher itself is stopped.
+Whatever the job does, this process survives: it only reads bounded amounts from three pipes. The
+launcher (`contain/inside`) sets the limits, monitors the job, and kills what is left. A second timer
+here covers the case that the launcher itself is stopped.
 """
 
 from __future__ import annotations
@@ -45,24 +45,24 @@ def run_contained(
     keep: Path | None = None,
     hear: Callable[[bytes], object] = lambda _: None,
 ) -> Ended:
-    """Run a command so that nothing of it lasts.
+    """Run a command without lasting side effects.
 
-    The job finds the specification on descriptor `SPEC_DESCRIPTOR` and writes records, one a line,
-    to `RECORDS_DESCRIPTOR`. Its standard input is empty. Secrets are withheld from its environment.
+    The job finds the specification on descriptor `SPEC_DESCRIPTOR` and writes records, one per line,
+    to `RECORDS_DESCRIPTOR`. Its standard input is empty. Secrets are removed from its environment.
 
     Args:
         command: program and arguments.
-        folder: where it runs.
-        environment: variables before secrets are withheld.
-        limits: what it may use.
-        spec: what the job is told.
-        containment: how; by default the best that this system allows.
-        keep: an empty folder for copies of what the job writes; None to let go of it.
-        hear: is told each record as it comes.
+        folder: working directory.
+        environment: variables before secrets are removed.
+        limits: resource limits.
+        spec: specification for the job.
+        containment: isolation; by default the best that this system supports.
+        keep: empty directory for copies of the files that the job writes; None to discard them.
+        hear: called with each record as it arrives.
     """
     how = containment or best_containment()
     start = time.monotonic()
-    # The job may have made folders of its own in it that cannot be listed or removed.
+    # The job may have created directories in it that cannot be listed or removed.
     with tempfile.TemporaryDirectory(prefix="epochzero-", ignore_cleanup_errors=True) as scratch:
         request = _request(command, folder, environment, limits, how, scratch, keep)
         account, heard = _run(request, spec, limits, hear)
@@ -96,7 +96,7 @@ def _request(
 def _likely_written(
     command: Sequence[str], folder: Path, environment: Mapping[str, str]
 ) -> list[str]:
-    """The job's folder, the usual ones, and the nearest that exists of each path it is given."""
+    """The job directory, the usual ones, and the nearest existing parent of each given path."""
     words = [word.rpartition("=")[2] for word in command] + list(environment.values())
     named = [Path(word) for word in words if word.startswith("/") and "\0" not in word]
     found = {os.path.realpath(path) for path in (folder, Path("/tmp"), Path("/var/tmp"))}
@@ -107,7 +107,7 @@ def _likely_written(
 
 
 class _Heard:
-    """What came through the job's pipes, as far as there is room for it."""
+    """The output of the job's pipes, up to a limit."""
 
     def __init__(self, limits: Limits, hear: Callable[[bytes], object]) -> None:
         self.limits = limits
@@ -171,7 +171,7 @@ class _Heard:
 def _run(
     request: dict[str, Any], spec: bytes, limits: Limits, hear: Callable[[bytes], object]
 ) -> tuple[dict[str, Any], _Heard]:
-    """Start the launcher and listen until it ends. Its account, empty where it gave none."""
+    """Start the launcher and read its output until it exits. Its report, empty if it wrote none."""
     heard = _Heard(limits, hear)
     with ExitStack() as stack:
         told = stack.enter_context(tempfile.TemporaryFile())
@@ -221,7 +221,7 @@ def _pipe(stack: ExitStack) -> tuple[IO[bytes], IO[bytes]]:
 
 
 def _listen(account: IO[bytes], takers: Mapping[IO[bytes], Any], deadline: float) -> None:
-    """Take what comes until the launcher has ended, and then what is still in the pipes."""
+    """Read the output until the launcher has exited, and then what is left in the pipes."""
     with selectors.DefaultSelector() as selector:
         for stream, take in takers.items():
             os.set_blocking(stream.fileno(), False)
@@ -241,13 +241,13 @@ def _listen(account: IO[bytes], takers: Mapping[IO[bytes], Any], deadline: float
 
 
 def end_all() -> None:
-    """End all runs of this process, whichever thread waits for them."""
+    """Terminate all runs of this process, whichever thread waits for them."""
     for process in list(_running):
         _kill(process)
 
 
 def _put_to_rest(process: subprocess.Popen[bytes]) -> None:
-    """End the launcher where it has not ended; the kernel then ends all that it keeps."""
+    """Kill the launcher if it is running; the kernel then kills all processes that it contains."""
     if process.poll() is None:
         _kill(process)
     process.wait()
@@ -308,27 +308,27 @@ def _decoded(status: int | None) -> tuple[int | None, str]:
 
 def _why(account: Mapping[str, Any], code: int | None, name: str, limits: Limits) -> str:
     if not account:
-        return "Whatever watched over the job was ended from outside, and the job with it."
+        return "The process that monitored the job was killed from outside, and the job with it."
     if "refused" in account:
         return f"The job was not started: {account['refused']}."
     if account["limit"]:
         return {
-            "time": f"It was still running after {limits.seconds:g} s, and was ended.",
-            "memory": f"It held more than {limits.memory_bytes / 1e9:.1f} GB of memory, "
-            "and was ended.",
-            "processes": f"It had more than {limits.processes} processes, and was ended.",
+            "time": f"It was killed at the time limit of {limits.seconds:g} s.",
+            "memory": f"It was killed because it used more than {limits.memory_bytes / 1e9:.1f} GB of "
+            "memory.",
+            "processes": f"It was killed because it started more than {limits.processes} processes.",
         }[account["limit"]]
     if name:
-        return f"It was ended by {name}{_MEANINGS.get(name, '')}."
-    return f"It ended by itself, with exit status {code}."
+        return f"It was killed by {name}{_MEANINGS.get(name, '')}."
+    return f"It exited with exit status {code}."
 
 
 _MEANINGS = {
-    "SIGSEGV": ": compiled code used memory that is not its own",
-    "SIGBUS": ": a file that is mapped into memory ended too soon, or shared memory was full",
-    "SIGABRT": ": compiled code gave up",
+    "SIGSEGV": ": compiled code accessed invalid memory",
+    "SIGBUS": ": a memory-mapped file is too short, or shared memory is full",
+    "SIGABRT": ": compiled code aborted",
     "SIGFPE": ": compiled code divided by zero",
-    "SIGILL": ": compiled code asks for a processor that this one is not",
-    "SIGXFSZ": ": a file grew larger than is allowed here",
+    "SIGILL": ": compiled code uses instructions that this CPU does not support",
+    "SIGXFSZ": ": a file exceeded the size limit",
     "SIGKILL": ", by itself or by the system",
 }

@@ -1,8 +1,8 @@
-"""What a run with true values and one on pretended GPUs say together: one answer for one cause.
+"""Combine a run with real values and one on simulated GPUs: one result per cause.
 
-Each sees what the other cannot. Values are unknown on a pretended GPU, so that a failure there which
-the true run did not meet counts only where it is about devices, types or shapes; a failure of the true run
-that is one of the CPU alone does not count where the GPU's went well.
+Each detects what the other cannot. Values are unknown on a simulated GPU, so a failure that occurs only
+there counts only if it concerns devices, types or shapes. A failure that is specific to the CPU does
+not count if the run on the simulated GPU succeeded.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ _OF_GPU = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run says; no answer where it came to its end."""
+    """The result of a run; none if it completed."""
 
     run: DryRunAttempt
     answer: Answer | None
 
     @property
     def shown(self) -> str:
-        """The error that ended it, as Python shows it."""
+        """The error that ended it, as Python prints it."""
         raised = self.run.raised or Raised()
         return f"{raised.type}: {raised.message}"
 
 
 def agreed(outcomes: Sequence[Outcome]) -> list[Answer]:
-    """The answers of a true run, and of one on pretended GPUs where there was one."""
+    """The results of a run with real values, and of one on simulated GPUs, if there was one."""
     if len(outcomes) == 1:
         return [one.answer for one in outcomes if one.answer]
     real, fake = outcomes
@@ -83,14 +83,17 @@ def _of_real(real: Outcome, fake: Outcome) -> Iterator[Answer]:
 
 
 def _is_of_the_cpu(real: Outcome) -> bool:
-    """Whether a failure may come of running alone, on the CPU: the pretended run has all processes."""
+    """Whether a failure may result from a single CPU process: the simulated run has all processes."""
     frames = (real.run.raised or Raised()).frames
     in_group = bool(frames) and "/torch/distributed/" in frames[-1].path
     return in_group or bool(_CPU_ONLY.search(real.shown))
 
 
-_CANNOT = "an operation of it cannot be pretended"
-_VALUES = "it fails for values that are not known there; with true values on the CPU it does not"
+_CANNOT = "one of its operations cannot be simulated"
+_VALUES = (
+    "it fails for values that the simulated GPU does not know; with real values on the CPU it "
+    "succeeds"
+)
 
 
 def _raised_by_torch(outcome: Outcome) -> bool:

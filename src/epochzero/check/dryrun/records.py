@@ -1,4 +1,4 @@
-"""What the child wrote, as typed records. It is the job's own process: nothing of it is trusted."""
+"""The output of the child as typed records. It is the job's own process: nothing in it is trusted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Tries:
-    """The job is about to run with another value of an option; told by the parent."""
+    """The job is about to run with another value of an option; reported by the parent."""
 
     option: str
     value: int
@@ -29,7 +29,7 @@ class Tries:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A part of a job stands at these lines of the user's source."""
+    """A part of a job is at these lines of the user's source."""
 
     path: str = ""
     part: str = ""
@@ -41,7 +41,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """A part was run by a line of the user's."""
+    """A line of the user's source ran a part."""
 
     how: str = ""
     phase: str = ""
@@ -51,7 +51,7 @@ class Reached:
 
 @dataclass(frozen=True, slots=True)
 class Shortened:
-    """A loop left iterations out; ``total`` is how many it has, 0 where that is not known."""
+    """A loop skipped iterations; ``total`` is its number of iterations, 0 if unknown."""
 
     path: str = ""
     line: int = 0
@@ -61,7 +61,7 @@ class Shortened:
 
 @dataclass(frozen=True, slots=True)
 class Assumed:
-    """Something is otherwise than on the platform."""
+    """A difference from the platform."""
 
     what: str = ""
     path: str = ""
@@ -71,7 +71,7 @@ class Assumed:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A file was written whose tensors have no values; ``bytes`` is what they would take in it."""
+    """A file with tensors without values was written; ``bytes`` is the size of their values."""
 
     path: str = ""
     bytes: int = 0
@@ -87,28 +87,28 @@ class NaN:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Something beyond this machine was reached for: ``host:port`` or a name."""
+    """The job contacted another machine: ``host:port`` or a name."""
 
     address: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Spawned:
-    """Another program was started."""
+    """The job started another program."""
 
     program: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Unfit:
-    """The GPU could not be pretended."""
+    """The GPU could not be simulated."""
 
     why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Resumed:
-    """The script came to its end, and begins once more with what it saved."""
+    """The script completed, and starts again with its checkpoint."""
 
     argv: tuple[str, ...] = ()
 
@@ -128,10 +128,10 @@ class Raised:
     """The error that ended the script.
 
     Attributes:
-        certain: whether no loop that was shortened before can be its cause.
-        taken: how many iterations of loops were run before.
-        frames: outermost first.
-        layer: the module that was being called, where that is known.
+        certain: whether no earlier shortened loop can be its cause.
+        taken: number of loop iterations before it.
+        frames: frames, the outermost first.
+        layer: module whose call failed, if known.
     """
 
     type: str = ""
@@ -145,21 +145,21 @@ class Raised:
 
 @dataclass(frozen=True, slots=True)
 class Allocated:
-    """Lines of the trace of allocations, which come in order; `memory.trace` reads them."""
+    """Lines of the allocation trace, in order; `memory.trace` parses them."""
 
     lines: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Configured:
-    """DeepSpeed's engine was asked for, with this configuration."""
+    """The script requested DeepSpeed's engine with this configuration."""
 
     config: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The script ended without an error, or was at a line when its time was over."""
+    """The script ended without an error, or was at a line when it reached the time limit."""
 
     status: int = 0
     why: str = ""
@@ -205,7 +205,7 @@ _KINDS: Mapping[str, type[Record]] = {
 
 
 def read(lines: Iterable[bytes]) -> Iterator[Record]:
-    """The records among lines; what is none, or of a kind that is not known, is left out."""
+    """The records among lines; other lines and unknown kinds are ignored."""
     for _, line in zip(range(MOST_RECORDS), lines, strict=False):
         try:
             said = json.loads(line)
@@ -217,7 +217,7 @@ def read(lines: Iterable[bytes]) -> Iterator[Record]:
 
 
 def _fitting(kind: type[Record] | type[Frame], said: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that are of the type that they should have."""
+    """The fields whose values have the expected type."""
     found: dict[str, Any] = {}
     for part in fields(kind):
         value = said.get(part.name)

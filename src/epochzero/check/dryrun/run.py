@@ -1,8 +1,8 @@
-"""Runs a job dry: with true values on the CPU and, where it uses GPUs, beside it with pretended ones.
+"""Dry run of a job: with real values on the CPU and, if it uses GPUs, also with simulated ones.
 
-The first sees labels, masks and numbers; the second devices, types, memory and the whole batch. What
-failed after a loop was shortened is tried again: an error is only what surely fails. Sizes that do not
-fit must be the same after other numbers of iterations; all else must fail after whole loops, too.
+The first sees labels, masks and numbers; the second devices, types, memory and the whole batch. A
+failure after a shortened loop is tried again: only a certain failure is an error. Mismatched sizes
+must be the same after other numbers of iterations; all other failures must repeat with whole loops.
 """
 
 from __future__ import annotations
@@ -56,23 +56,23 @@ from epochzero.check.job.model import Job
 from epochzero.check.target.model import GPU, Target
 
 SECOND_SHARE = 1 / 3
-"""Of the time, where a smaller batch may have to be tried besides."""
+"""Fraction of the time, if a smaller batch may have to be tried in addition."""
 LEAST_S = 1.0
-"""Less time than this is not worth another attempt."""
+"""Below this time, another attempt is not worthwhile."""
 SMALL_BATCH = 2
 _OF_SIZES = re.compile(r"(shape|size|dimension|target).*\d|\d.*(shape|size|dimension)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
 class _Tried:
-    """What came out in one mode, of one attempt or two.
+    """The result in one mode, from one attempt or two.
 
     Attributes:
-        last: the attempt that decides.
-        records: of all.
-        certain: whether how the last one ended is no effect of what was left out.
-        ended: how each one's process ended.
-        ran_out: whether the time was over before another attempt could make it certain.
+        last: attempt that decides.
+        records: records of all attempts.
+        certain: whether the result of the last one does not depend on what was skipped.
+        ended: how each process ended.
+        ran_out: whether the time limit prevented an attempt that would establish certainty.
     """
 
     last: DryRunAttempt
@@ -83,7 +83,7 @@ class _Tried:
 
     @property
     def seconds(self) -> float:
-        """That it took."""
+        """Duration."""
         return sum(one.seconds for one in self.ended)
 
 
@@ -101,21 +101,21 @@ def dry_run(
     history: Sequence[PastPeak] = (),
     hear: Hear = lambda _: None,
 ) -> DryRun:
-    """Run a job dry and say how far it came and what would fail.
+    """Run a job dry and report how far it runs and what would fail.
 
     Args:
-        job: it; its script must be one that can be read.
+        job: the job; its script must be readable.
         target: the platform.
-        limits: of the run; its time is that of all attempts in a mode together. The modes run at once.
-        environment: variables that are set where the command would be given.
-        gpus: that are pretended; none for a job that uses none.
-        first: no other job of the submission comes before it.
-        made: data that are put where the job looks for its own.
-        handed: takes what the job writes, and gives it what the jobs before have written; None for a
-            job that is alone.
-        fit: an option of the job of which the largest value is wanted with which it fits.
-        history: what past runs took of a GPU's memory; those of this job correct what is estimated.
-        hear: is told what happens while it happens, from more than one thread.
+        limits: limits of the run; its time covers all attempts in a mode. The modes run in parallel.
+        environment: environment of the command.
+        gpus: simulated GPUs; empty for a job that uses none.
+        first: no other job of the submission precedes it.
+        made: data that are placed where the job reads its own.
+        handed: stores what the job writes, and provides the files of earlier jobs; None for a single
+            job.
+        fit: option of the job whose largest fitting value is requested.
+        history: GPU memory of past runs; those of this job correct the estimate.
+        hear: called with events as they happen, from more than one thread.
     """
     modes: tuple[Mode, ...] = ("real", "fake") if gpus else ("real",)
     devices = len(target.gpus or ()) or 1
@@ -127,7 +127,7 @@ def dry_run(
         lambda plan: _tried(job, plan, limits, environment, handed, hear), plans, len(plans)
     )
     if handed:
-        # A job that uses no GPU leaves the same for those that do.
+        # A job that uses no GPU leaves the same files for those that do.
         handed.take("real", tried[0].last.ended.changes)
         handed.take("fake", tried[-1].last.ended.changes)
     outcomes = [_outcome(one, job, target, first) for one in tried]
@@ -195,12 +195,12 @@ def _tried(
 
 
 def _may_be_too_much(plan: DryRunPlan) -> bool:
-    """Whether the CPU runs what is meant for a GPU, and may need smaller batches."""
+    """Whether the CPU runs code for a GPU, and may need smaller batches."""
     return plan.mode == "real" and bool(plan.gpus)
 
 
 def _alike(one: Raised, other: Raised | None) -> bool:
-    """Whether an error is the same, sizes and all, after another number of iterations."""
+    """Whether an error is the same, including sizes, after another number of iterations."""
     return (
         other is not None
         and (other.message, other.frames) == (one.message, one.frames)
@@ -209,10 +209,10 @@ def _alike(one: Raised, other: Raised | None) -> bool:
 
 
 def _next(once: DryRunAttempt, certain: bool) -> DryRunPlan | None:
-    """What is tried besides.
+    """Additional attempts.
 
-    Whole loops, where an error may come of shortened ones; a small batch, where the CPU is too slow or has
-    too little memory for that of a GPU.
+    Whole loops, if an error may result from shortened ones; a small batch, if the CPU is too slow or has
+    too little memory for the batch of a GPU.
     """
     if not certain:
         return replace(once.plan, whole=True, resume=once.resumed is not None)
@@ -224,7 +224,7 @@ def _next(once: DryRunAttempt, certain: bool) -> DryRunPlan | None:
 
 
 def _both(first: DryRunAttempt, again: DryRunAttempt) -> tuple[Record, ...]:
-    """What was learned in two runs; how it ended is told by the second alone."""
+    """The records of two runs; the second alone decides how the job ended."""
     shortened = (Shortened,) if again.plan.whole else ()
     told_again = (Allocated, Raised, Finished, Resumed, *shortened)
     kept = [one for one in first.records if not isinstance(one, told_again)]
@@ -236,36 +236,36 @@ def _outcome(tried: _Tried, job: Job, target: Target, first: bool) -> Outcome:
 
 
 def _answer(tried: _Tried, job: Job, target: Target, first: bool) -> Finding | Unknown | None:
-    """What the end of a run says; None where it came to its end."""
+    """The meaning of the end of a run; None if it completed."""
     run = tried.last
     if run.unfit:
-        return Unknown("what only a GPU shows", run.unfit.why, job.at)
+        return Unknown("errors that occur only on a GPU", run.unfit.why, job.at)
     if run.ending == "finished":
         return Unknown("the rest of the job", _BY_ITSELF, job.at) if run.ended_itself else None
     if run.ending == "time" and run.in_order:
         over = run.of(Finished)[-1]
         place = place_of(over.path, over.line, job)
-        return Unknown("what comes after this line", OUT_OF_TIME, place)
+        return Unknown("the code after this line", OUT_OF_TIME, place)
     failed = DryRunFailure(
         run.raised, run.ended, run.plan, tried.certain, tried.ran_out, first, run.resumed
     )
     return failure(failed, job, target)
 
 
-_BY_ITSELF = "the process ended before its script did, with exit status 0, as os._exit does"
+_BY_ITSELF = "the process exited before its script ended, with exit status 0, as with os._exit"
 
 
 # -- What they told ----------------------------------------------------------------------------
 
 
 def _ending(tried: Sequence[_Tried], answers: Iterable[Finding | Unknown]) -> Ending:
-    """The job's end in a word: ``failed`` where a failure is told, else that of who came farthest."""
+    """How the job ended, as one word: ``failed`` for a reported failure, otherwise that of the longest run."""
     found = [one for one in answers if isinstance(one, Finding)]
     if any(one.rule in FAILURES or one.severity == "error" for one in found):
         return "failed"
     farthest: tuple[Ending, ...] = ("finished", "time", "killed")
     endings = [one.last.ending for one in tried if not one.last.unfit]
-    # What fails for want of something that only the platform has, is no failure.
+    # A failure that is caused by something that only the platform has is not a failure of the job.
     return next((word for word in farthest if word in endings), "stopped")
 
 
@@ -292,7 +292,9 @@ def _parts(records: Sequence[Record], job: Job) -> Iterable[Part]:
 
 def _pretended(gpus: Sequence[GPU], target: Target, job: Job) -> Iterator[Assumption]:
     if gpus and not target.gpus:
-        yield Assumption(f"the platform's GPU is an {gpus[0].model}; --target says which", job.at)
+        yield Assumption(
+            f"the dry run assumes the GPU {gpus[0].model}; --target sets another", job.at
+        )
 
 
 def _assumptions(records: Sequence[Record], job: Job) -> Iterable[Assumption]:
@@ -303,6 +305,6 @@ def _assumptions(records: Sequence[Record], job: Job) -> Iterable[Assumption]:
             told[key] = max(told.get(key, 0), one.count)
         elif isinstance(one, Shortened):
             total = f" of {one.total}" if one.total else ""
-            told[f"the loop runs a few{total} iterations", one.path, one.line] = 1
+            told[f"the loop runs only a few{total} iterations", one.path, one.line] = 1
     for (what, path, line), count in told.items():
         yield Assumption(what, place_of(path, line, job), count)

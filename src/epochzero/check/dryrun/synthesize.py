@@ -1,7 +1,7 @@
-"""Runs a job dry over data that are made after profiles, where its own data are not there.
+"""Run a job dry on data that are generated from profiles, where its own data are missing.
 
-First over data like those of the profiles. When the job comes to its end with these, once more for
-each corner case of each data set, the others staying regular, as far as the time goes.
+The first run uses data like those of the profiles. If the job completes, it runs once more for each
+corner case of each data set, with the others unchanged, within the time limit.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from epochzero.data.formats import format_of
 RECORDS = 300
 WORKERS = 2
 _OF_CODE = ("library_not_found", "not_implemented", "syntax_error", "undefined_variable")
-"""Categories of failures that no other data would prevent."""
+"""Categories of failures that other data would not prevent."""
 
 Run = Callable[[Sequence[ProvidedFiles], bool], DryRun]
 
@@ -37,17 +37,17 @@ class _Trial:
     case: str
 
     def __str__(self) -> str:
-        return f"{self.data.path} made as {self.case} ({CORNERS[self.case]})"
+        return f"{self.data.path} generated as {self.case} ({CORNERS[self.case]})"
 
 
 def over_made_data(run: Run, data: Sequence[DataSet], folder: Path, seconds: float) -> DryRun:
-    """Run a job over made data and say what fails, and in which corner cases.
+    """Run a job on generated data and report what fails, and in which corner cases.
 
     Args:
-        run: runs it, with made data put where it looks for them; told whether they are regular.
-        data: of the job; those that are there are left as they are.
-        folder: of the job.
-        seconds: that all corner cases together may take; one that has begun is run to its end.
+        run: runs it with generated data in place; its argument is whether they are regular.
+        data: data sets of the job; existing ones are not changed.
+        folder: job directory.
+        seconds: time limit for all corner cases; a case that has started is completed.
 
     Raises:
         InputError: a profile cannot be used, or its format needs a package that is missing.
@@ -61,7 +61,7 @@ def over_made_data(run: Run, data: Sequence[DataSet], folder: Path, seconds: flo
             each: [case.name for case in _written(read_profile(folder / each.profile), place)]
             for each, place in made.items()
         }
-        # Each case of all data sets before the next case, should the time not be enough.
+        # Each case runs for all data sets before the next case, in case the time is not sufficient.
         trials = [
             _Trial(each, case) for case in CORNERS for each in absent if case in written[each]
         ]
@@ -91,7 +91,7 @@ def _written(known: Profile, folder: Path) -> Sequence[Path]:
 def _placed(
     made: Mapping[DataSet, Path], folder: Path, trial: _Trial | None = None
 ) -> Sequence[ProvidedFiles]:
-    """All data sets where the job looks for them; one of them as in the trial."""
+    """All data sets where the job reads them; one of them in its corner case."""
     placed = []
     for data, cases in made.items():
         source = cases / (trial.case if trial and trial.data == data else REGULAR)
@@ -105,9 +105,9 @@ def _placed(
 
 
 def _told_as_made(run: DryRun, absent: Sequence[DataSet]) -> DryRun:
-    """The run over regular data: what may come of their being made is a warning."""
+    """The run on regular data: a finding that may result from generated data is a warning."""
     assumed = [
-        Assumption(f"{each.path} is made after {each.profile}", each.place) for each in absent
+        Assumption(f"{each.path} is generated from {each.profile}", each.place) for each in absent
     ]
     return replace(
         run,
@@ -117,12 +117,12 @@ def _told_as_made(run: DryRun, absent: Sequence[DataSet]) -> DryRun:
 
 
 def _softened(finding: Finding) -> Finding:
-    message = f"{finding.message} The data were made after a profile, which may be its cause."
+    message = f"{finding.message} The data were generated from a profile, which may be the cause."
     return replace(finding, severity="warning", message=message)
 
 
 def _in_corner_cases(runs: Mapping[_Trial, DryRun | None], regular: DryRun) -> Iterator[Finding]:
-    """What regular data do not show: one warning for each cause, which names all its cases."""
+    """Failures that do not occur with regular data: one warning per cause, which lists all its cases."""
     known = {(one.rule, one.place) for one in regular.findings}
     found: dict[object, tuple[Finding, list[_Trial]]] = {}
     for trial, run in runs.items():
@@ -136,11 +136,11 @@ def _in_corner_cases(runs: Mapping[_Trial, DryRun | None], regular: DryRun) -> I
 
 
 def _not_tried(runs: Mapping[_Trial, DryRun | None]) -> Iterator[Unknown]:
-    """For each data set the cases that the time was not enough for."""
+    """For each data set, the cases for which the time was not sufficient."""
     cases: dict[DataSet, list[str]] = {}
     for trial, run in runs.items():
         if run is None or run.ended == "time":
             cases.setdefault(trial.data, []).append(trial.case)
     for data, names in cases.items():
-        what = f"{data.path} made as {', '.join(names)}"
+        what = f"{data.path} generated as {', '.join(names)}"
         yield Unknown(what, OUT_OF_TIME, data.place)

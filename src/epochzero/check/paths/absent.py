@@ -1,4 +1,4 @@
-"""Whether a line is reached unless something is there already: ``if not path.exists(): path.mkdir()``."""
+"""Whether a line is reached only if a path does not exist: ``if not path.exists(): path.mkdir()``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LEAVES = re.compile(r"\b(return|raise|break|continue|exit|_exit)\b")
 
 
 def is_reached_if_absent(program: Program, place: SourceLocation) -> bool:
-    """Whether all that keeps a function from reaching one of its lines is that something is there."""
+    """Whether a function reaches a line unless certain paths exist."""
     module = next((one for one in program.modules.values() if one.path == place.path), None)
     nodes = ast.walk(module.tree) if module and module.tree else ()
     around = [node for node in nodes if _holds(node, place.line)]
@@ -37,7 +37,7 @@ def _holds(node: ast.AST, line: int) -> bool:
 
 
 def _passes(node: ast.AST, line: int) -> bool:
-    """Whether a branch lets a line be reached where what it asks for is not there."""
+    """Whether a branch allows a line to be reached if the tested path does not exist."""
     if not isinstance(node, ast.If):
         return False
     negated = isinstance(node.test, ast.UnaryOp) and isinstance(node.test.op, ast.Not)

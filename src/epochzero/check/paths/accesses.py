@@ -1,4 +1,4 @@
-"""What the program's calls do with paths, one `Access` for each."""
+"""The path accesses of the program's calls, one `Access` for each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _OF_FILES = frozenset(
         *("safetensors", "tar", "text", "torch", "tsv", "yaml", "zip"),
     ]
 )
-"""Formats of which no reader or writer takes a folder."""
+"""Formats whose readers and writers do not accept a directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +29,12 @@ class Access:
 
     Attributes:
         call: the call.
-        use: what the catalogue says of it.
+        use: entry of the catalogue.
         text: the path as written.
-        does: what is done with it, the mode of opening taken into account; ``creates`` for a file
-            that must not be there (mode ``x``).
-        format: of the file, as far as the calls tell; empty when they do not.
-        parsed: the call that reads the format through the open file.
+        does: the operation, depending on the open mode; ``creates`` for a file that must not exist
+            (mode ``x``).
+        format: file format, as far as the calls show it; empty if they do not.
+        parsed: call that reads the format through the open file.
     """
 
     call: Called
@@ -46,15 +46,15 @@ class Access:
 
     @property
     def function(self) -> str:
-        """The call as people write it: ``torch.load``, ``Path.mkdir``."""
+        """The call as users write it: ``torch.load``, ``Path.mkdir``."""
         name = self.call.name.removeprefix("builtins.")
         owner, dot, method = name.rpartition("().")
         return f"{owner.rpartition('.')[2]}.{method}" if dot else name
 
     @property
     def wants(self) -> str:
-        """What must be at the path when anything is: ``file`` or ``folder``; empty for either."""
-        # Checkpoints of other libraries may be both; some writers add an ending, or make a folder.
+        """What the path must be if it exists: ``file`` or ``folder``; empty for either."""
+        # Checkpoints of other libraries may be either; some writers add a suffix or create a directory.
         own = self.call.name.startswith(("torch.", "safetensors."))
         if self.use.folder or self.use.among or self.use.quiet or (self.use.checkpoint and not own):
             return ""
@@ -67,7 +67,7 @@ class Access:
 
 
 def argument(call: Called, at: int | None, name: str) -> Value | None:
-    """The argument that a parameter gets; None when it gets none that is known to be given."""
+    """The argument of a parameter; None if no argument is known to be passed."""
     if name and name in call.keywords:
         return call.keywords[name]
     if at == -1:
@@ -78,7 +78,7 @@ def argument(call: Called, at: int | None, name: str) -> Value | None:
 
 
 def is_true(value: Value | None, default: bool | None = False) -> bool | None:
-    """Whether a flag is set; ``default`` when it is not given, None when it is not known."""
+    """Whether a flag is set; ``default`` if it is not passed, None if unknown."""
     if value is None:
         return default
     if isinstance(value, Constant):
@@ -90,11 +90,11 @@ _READS = re.compile(r"open\(\)\.read(line|lines)?$")
 _STRIPS = re.compile(r"\(\)\.__next__\(\)\.r?strip$")
 _FIELDS = re.compile(r"\{[^{}]*\}|%0?\d*d")
 Parsers: TypeAlias = dict[SourceLocation, tuple[str, Called]]
-"""What reads an open file, by where it is opened: the format that it expects, and the call."""
+"""The reader of each open file, by where it is opened: the expected format, and the call."""
 
 
 def parsers_of(program: Program) -> Parsers:
-    """Which formats the program reads through open files."""
+    """The formats that the program reads through open files."""
     found: Parsers = {}
     lines: dict[SourceLocation | None, SourceLocation] = {}
     for call in program.calls:
@@ -116,7 +116,7 @@ def parsers_of(program: Program) -> Parsers:
 
 
 def accesses_of(call: Called, parsers: Parsers) -> Iterator[Access]:
-    """What a call does with paths, as far as the catalogue knows it."""
+    """The path operations of a call, as far as the catalogue knows them."""
     for handler in _handlers(call):
         yield from accesses_of(handler, parsers)
     for use in uses(call.name) or ():
@@ -129,7 +129,7 @@ def accesses_of(call: Called, parsers: Parsers) -> Iterator[Access]:
 
 
 def _handlers(call: Called) -> Iterator[Called]:
-    """The handlers that ``logging`` makes of a configuration."""
+    """The handlers that ``logging`` creates from a configuration."""
     if call.name == "logging.config.dictConfig":
         for handler in _entries(_entries(argument(call, 0, "config")).get("handlers")).values():
             given = _entries(handler)
@@ -139,7 +139,7 @@ def _handlers(call: Called) -> Iterator[Called]:
 
 
 def _entries(value: Value | None) -> dict[str, Value]:
-    """What is known of a dictionary's entries, by those of its keys that are texts."""
+    """The known entries of a dictionary, limited to keys that are texts."""
     if not isinstance(value, Items):
         return {}
     pairs = zip(value.keys, value.values, strict=False)
@@ -153,7 +153,7 @@ def _texts(call: Called, use: PathUse) -> Iterator[PathText]:
             yield replace(folder, parts=(*folder.parts, "/", *pattern.parts))
         return
     value = argument(call, use.at, use.path)
-    # What may be a pattern is not looked for.
+    # A possible pattern is not searched.
     marks = "*?[" if use.first else ""
     for one in value.values if isinstance(value, Items) else (value,):
         text = path_text(one)
@@ -165,7 +165,7 @@ def _texts(call: Called, use: PathUse) -> Iterator[PathText]:
 
 
 def _without_fields(parts: tuple[str | None, ...]) -> tuple[str | None, ...]:
-    """Fields that a library fills in (``{epoch}``, ``%06d``) are not known."""
+    """Fields that a library fills in (``{epoch}``, ``%06d``) are unknown."""
     split: list[str | None] = []
     for part in parts:
         pieces = [part] if part is None else _FIELDS.split(part)
@@ -176,7 +176,7 @@ def _without_fields(parts: tuple[str | None, ...]) -> tuple[str | None, ...]:
 
 
 def _does(call: Called, use: PathUse) -> str:
-    """What is done, by the mode; empty when the mode is not known."""
+    """The operation for an open mode; empty if the mode is unknown."""
     if use.first and not _is_local(call, use):
         return ""
     if use.unless:
@@ -198,14 +198,14 @@ def _does(call: Called, use: PathUse) -> str:
 
 
 def _is_local(call: Called, use: PathUse) -> bool:
-    """Whether paths are those of the file system, not below a data set of a hub or a folder."""
+    """Whether the paths are in the file system, and not in a data set of a hub or a directory."""
     first = argument(call, 0, "path")
     is_known = isinstance(first, Constant) and first.value in use.first
     return is_known and call.complete and "data_dir" not in call.keywords
 
 
 def _format(call: Called, use: PathUse, parsers: Parsers) -> tuple[str, Called | None]:
-    """The format, and the call that reads it when that is another one."""
+    """The format, and the call that reads it if that is another one."""
     place = call.result.place if isinstance(call.result, Instance) else None
     said, by = parsers.get(place, ("", None)) if place else ("", None)
     if said:

@@ -1,4 +1,4 @@
-"""Which calls of libraries take a path, and what they do with it: ``calls.toml``."""
+"""Library calls that take a path, and what they do with it: ``calls.toml``."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _uses(entry: Mapping[str, Any] | list[Mapping[str, Any]]) -> tuple[PathUse, 
 
 @cache
 def canonical(name: str) -> str:
-    """The name under which the catalogue knows a function: aliases of the library replaced."""
+    """The name of a function in the catalogue: aliases of the library are replaced."""
     for alias, meant in load()[0].items():
         rest = name.removeprefix(alias)
         if rest != name and (rest == "" or rest[0] in ".("):
@@ -84,13 +84,13 @@ def canonical(name: str) -> str:
 
 @cache
 def uses(name: str) -> tuple[PathUse, ...] | None:
-    """What a call of this name does with its paths; None when the catalogue does not know it."""
+    """What a call of this name does with its paths; None if it is not in the catalogue."""
     name = canonical(name)
     _, calls, starred = load()
     if name in calls:
         return calls[name]
     for pattern in (*starred.get(name.rpartition(".")[2], ()), *starred.get("*", ())):
-        # The star of "torchvision.datasets.*" stands for a class, not for the methods of its objects.
+        # The star in "torchvision.datasets.*" matches a class, not the methods of its instances.
         if fnmatchcase(name, pattern) and not (pattern.endswith("*") and "()" in name):
             return calls[pattern]
     return None

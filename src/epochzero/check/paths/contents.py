@@ -30,7 +30,7 @@ SAMPLE_BYTES = 1 << 16
 WHOLE_BYTES = 2 << 20
 """The largest file that is read whole."""
 WHOLE_TEXT_BYTES = 8 << 20
-"""Likewise of text, which is only decoded."""
+"""The same limit for text, which is only decoded."""
 MOST_S = 0.05
 
 _FORMATS = {
@@ -42,21 +42,21 @@ _FORMATS = {
     ".toml": "toml", ".xlsx": "zip",
 }  # fmt: skip
 _BY_NAME = frozenset(["png", "jpeg", "npy", "zip", "tar", "gzip", "parquet", "safetensors", "hdf5"])
-"""Formats that a name alone may tell: whatever reads such a file expects it."""
+"""Formats that a file name alone determines: every reader of such a file expects it."""
 _LFS = b"version https://git-lfs.github.com/spec/"
 _PAGE = re.compile(rb"\s*<(!doctype html|html|\?xml[^>]*>\s*<(html|Error))", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class FileFault:
-    """What is wrong with a file.
+    """A fault of a file.
 
     Attributes:
         kind: ``empty``, ``no-item`` (of a list of files), ``incomplete``, ``not-parsable``,
             ``encoding`` or ``truncated``.
-        what: for people; the file's name is put before it.
-        error: that reading it would end with.
-        sure: whether reading it surely fails.
+        what: text for users that follows the name of the file.
+        error: error of the reader.
+        sure: whether reading the file certainly fails.
     """
 
     kind: str
@@ -70,11 +70,11 @@ class Reading:
     """How a file is read.
 
     Attributes:
-        format: of the call; empty for bytes that nothing is known of.
-        encoding: of text.
+        format: format of the call; empty for bytes of unknown format.
+        encoding: encoding of text.
         strict: whether bytes that do not decode are an error.
         plain: whether a table is read with commas and a header, without options that change it.
-        pickles: whether an array may hold objects, which are pickled.
+        pickles: whether an array may contain pickled objects.
     """
 
     format: str
@@ -85,7 +85,7 @@ class Reading:
 
 
 def format_of(name: str, said: str) -> str:
-    """The format in which a file is read: what the call says, else what the name tells."""
+    """The format in which a file is read: that of the call, otherwise that of the file name."""
     suffix = os.path.splitext(name)[1].lower()
     by_name = _FORMATS.get(suffix, "")
     if said in ("", "image"):
@@ -101,10 +101,10 @@ def format_of(name: str, said: str) -> str:
 
 
 def inspect(path: str, reading: Reading) -> FileFault | None:
-    """What is wrong with the file, as far as a look at parts of it tells; None for nothing.
+    """The fault of a file, as far as parts of it show one; None for no fault.
 
     Args:
-        path: of a file on this machine; what is no regular file or cannot be read gives None.
+        path: file on this machine; a file that is not regular or not readable gives None.
         reading: how the program reads it.
     """
     try:
@@ -177,7 +177,7 @@ def _cut(what: str, error: str, *, sure: bool = True) -> FileFault:
 
 
 def _samples(file: BinaryIO, size: int, head: bytes) -> list[tuple[int, bytes]]:
-    """The beginning, the middle and the end by whole lines, each with its offset."""
+    """The first, middle and last part as whole lines, each with its offset."""
     samples = [(0, head if size <= len(head) else head[: head.rfind(b"\n") + 1])]
     for offset in (size // 2, max(size - SAMPLE_BYTES, 0)):
         if offset > len(samples[0][1]):
@@ -258,7 +258,7 @@ def _last_row(rows: list[list[list[str]]], samples: list[tuple[int, bytes]]) -> 
 
 
 def columns(path: str, encoding: str, comma: str) -> list[str] | None:
-    """The header of a table; None when it cannot be read."""
+    """The header of a table; None if it cannot be read."""
     try:
         with open_file(path) as file:
             text = file.read(SAMPLE_BYTES).decode(encoding, errors="replace").removeprefix("\ufeff")
@@ -356,7 +356,7 @@ def _npy(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault 
         if head[:1] != b"\x80":
             return _bad("npy", "is not a NumPy array")
         return None if reading.pickles else _pickled("is a pickle, not an array")
-    # It takes longer to load than most checks, and few jobs have such a file.
+    # The import takes longer than most checks, and few jobs have such a file.
     from numpy.lib import format as npy
 
     file.seek(0)
@@ -404,14 +404,14 @@ def _torch(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFaul
 
 
 def _pickle(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
-    """Reads the opcodes; they are not executed."""
+    """Reads the opcodes without executing them."""
     if size > WHOLE_BYTES:
         return None
     file.seek(0)
     end = time.monotonic() + MOST_S
     try:
         with warnings.catch_warnings():
-            # Of texts with wrong escapes, which it decodes.
+            # For texts with invalid escapes, which it decodes.
             warnings.simplefilter("ignore")
             for _ in pickletools.genops(io.BytesIO(file.read())):
                 if time.monotonic() > end:
@@ -443,7 +443,7 @@ def _safetensors(file: BinaryIO, size: int, head: bytes, reading: Reading) -> Fi
 def _hdf5(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault | None:
     if not head.startswith(b"\x89HDF\r\n\x1a\n"):
         return None if b"\x89HDF" in head else _bad("hdf5", "is not an HDF5 file")
-    # The place of the end of the file in the superblock, where addresses have 8 bytes.
+    # The end-of-file address in the superblock, for 8-byte addresses.
     at = {0: 40, 1: 44, 2: 28, 3: 28}.get(head[8])
     if at is None or head[13 if head[8] < 2 else 9] != 8 or len(head) < at + 8:
         return None
@@ -535,7 +535,7 @@ _IMAGES = (b"\x89PNG", b"\xff\xd8", b"GIF8", b"BM", b"RIFF", b"II*\0", b"MM\0*",
 
 
 def _image(head: bytes) -> FileFault | None:
-    """A reader of images looks at the content, not at the name."""
+    """An image reader inspects the content, not the name."""
     return None if head.startswith(_IMAGES) else _bad("png", "is not an image")
 
 

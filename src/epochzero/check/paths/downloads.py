@@ -1,4 +1,4 @@
-"""Calls that fetch something from the network, and the caches they use: ``downloads.toml``."""
+"""Calls that download from the network, and the caches they use: ``downloads.toml``."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ _CACHES = {
     "tfds": (("TFDS_DATA_DIR",), "tensorflow_datasets"),
     "gensim": (("GENSIM_DATA_DIR",), "gensim-data"),
 }  # fmt: skip
-"""By library: variables that say where its cache is, and where it is under the home folder."""
+"""By library: variables that set its cache directory, and its location in the home directory."""
 _LOCAL_HOSTS = ("localhost", "127.", "0.0.0.0", "[::1]", "10.", "192.168.", "172.")
 
 
 @dataclass(frozen=True, slots=True)
 class Fetch:
-    """What a call may fetch. The fields are those of ``downloads.toml``; `host` is its ``from``."""
+    """What a call may download. The fields are those of ``downloads.toml``; `host` is its ``from``."""
 
     host: str = ""
     at: int | None = None
@@ -57,13 +57,13 @@ class Fetch:
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A call that surely asks the network.
+    """A call that certainly uses the network.
 
     Attributes:
         call: the call.
-        fetch: what the catalogue says of it.
-        host: that is asked.
-        what: that is fetched, for people; empty when it is not known.
+        fetch: entry of the catalogue.
+        host: host that it contacts.
+        what: what it downloads, as text for users; empty if unknown.
     """
 
     call: Called
@@ -74,7 +74,7 @@ class Download:
 
 @cache
 def downloads() -> Mapping[str, Fetch]:
-    """What is known to fetch, by name, in the order of the file."""
+    """The known downloads by name, in the order of the file."""
     data = tomllib.loads(files(__package__).joinpath("downloads.toml").read_text(encoding="utf-8"))
     return {name: Fetch(host=one.pop("from", ""), **one) for name, one in data.items()}
 
@@ -88,13 +88,13 @@ def _fetch(name: str) -> Fetch | None:
         if "*" in pattern and fnmatchcase(name, pattern):
             if pattern.endswith("*") and not _CLASS.match(name):
                 return None
-            # Transforms and weights of torchvision are no models.
+            # Transforms and weights of torchvision are not models.
             return None if name.endswith(("_Weights", "FakeData", "Folder")) else fetch
     return None
 
 
 def downloads_of(program: Program, target: Target, world: World) -> Iterator[Download]:
-    """The calls that surely ask the network, with what is here already left out."""
+    """The calls that certainly use the network, without those whose data exist here."""
     for call in program.calls:
         fetch = _fetch(call.name)
         if fetch is None or not call.complete:
@@ -111,7 +111,7 @@ def downloads_of(program: Program, target: Target, world: World) -> Iterator[Dow
 
 
 def _fetches(call: Called, fetch: Fetch) -> bool:
-    """Whether the parameter on which it depends surely says so."""
+    """Whether the parameter that decides it certainly enables the download."""
     if not fetch.when:
         return True
     value = argument(call, fetch.when_at, fetch.when)
@@ -121,13 +121,13 @@ def _fetches(call: Called, fetch: Fetch) -> bool:
         return fetch.default
     if isinstance(value, Constant):
         return bool(value.value) and not (isinstance(value.value, str) and "/" in value.value)
-    # ``ResNet50_Weights.DEFAULT`` and the like.
+    # ``ResNet50_Weights.DEFAULT`` and similar values.
     name = getattr(value, "name", "") or getattr(value, "made_by", "")
     return fetch.when == "weights" and "_Weights" in name
 
 
 def _has(call: Called, fetch: Fetch, what: str, world: World) -> bool:
-    """Whether what is fetched is, or may be, in the file system already."""
+    """Whether the downloaded data exist, or may exist, in the file system already."""
     if is_true(call.keywords.get("local_files_only")) is not False:
         return True
     if fetch.local:
@@ -165,11 +165,11 @@ _DATA_FOLDERS = {
     "Caltech101": "caltech101",
     "StanfordCars": "stanford_cars",
 }
-"""Where data sets of torchvision lie below their root, when that is not their name."""
+"""Directories of torchvision data sets below their root, if they differ from the name."""
 
 
 def _is_offline(program: Program, target: Target, fetch: Fetch, call: Called) -> bool:
-    """Whether the library was told not to ask the network."""
+    """Whether the library is set to work offline."""
     names = _OFFLINE.get(fetch.cache, ())
     mode = call.keywords.get("mode")
     if isinstance(mode, Constant) and mode.value in ("offline", "disabled"):
@@ -198,17 +198,17 @@ def _is(call: Called, name: str) -> bool:
 
 
 def _host(what: str) -> str:
-    """The host of a URL; empty for what is none."""
+    """The host of a URL; empty if it is not a URL."""
     if not is_remote(what) or not what.startswith(("http:", "https:", "ftp:")):
         return ""
     return what.partition("//")[2].partition("/")[0].rpartition("@")[2]
 
 
 def cache_folder(program: Program, target: Target, library: str) -> tuple[str, bool] | None:
-    """Where a library keeps what it fetched, and whether a variable says so.
+    """The cache directory of a library, and whether a variable sets it.
 
     Returns:
-        None when that is not known.
+        None if it is unknown.
     """
     variables, below = _CACHES.get(library, ((), ""))
     for name in variables:

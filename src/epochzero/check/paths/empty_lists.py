@@ -1,4 +1,4 @@
-"""What a program does with an empty list of files that surely fails: its first item, its maximum."""
+"""Uses of an empty list of files that certainly fail: its first item, its maximum."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from epochzero.check.program.model import Program
 from epochzero.check.program.values import Value
 
 _SAME = re.compile(r"builtins\.(sorted|list|tuple|reversed)$|natsort\.natsorted$")
-"""Functions that give a list with the same items."""
+"""Functions that return a list with the same items."""
 _REFUSED = {
     "builtins.max": "ValueError: max() arg is an empty sequence",
     "builtins.min": "ValueError: min() arg is an empty sequence",
@@ -18,17 +18,17 @@ _REFUSED = {
     "random.choice": "IndexError: Cannot choose from an empty sequence",
     "numpy.random.choice": "ValueError: 'a' cannot be empty unless no samples are taken",
 }
-"""Functions that take no empty sequence, and their errors."""
+"""Functions that reject an empty sequence, and their errors."""
 _ASKS = re.compile(r"\b(if|while|assert|try|len|any|exists?)\b")
 _INDEX = re.compile(r"-?\d+")
 
 
 def failing_use(program: Program, found: Called) -> tuple[Situation, str] | None:
-    """Where an empty list makes the program fail, and the error; None when it is not known to.
+    """Where an empty list makes the program fail, and the error; None if no failure is known.
 
     Args:
-        program: what the job does.
-        found: the call that gives the list.
+        program: program of the job.
+        found: call that returns the list.
     """
     empty: list[Value] = [found.result]
     for event in _after(program, found):
@@ -52,7 +52,7 @@ def _is_given(call: Called, empty: list[Value]) -> bool:
 
 
 def _error(event: Event, empty: list[Value]) -> str:
-    """That the event ends with; empty when it does not fail for want of items."""
+    """The error of the event; empty if it does not fail because of missing items."""
     if not event.at.certain or event.at.handled:
         return ""
     if isinstance(event, Looked) and event.item and not event.stored and event.on in empty:
@@ -64,7 +64,7 @@ def _error(event: Event, empty: list[Value]) -> str:
 
 
 def _asked(program: Program, found: Situation, use: Situation) -> bool:
-    """Whether the program may ask for items in between, as far as its lines tell."""
+    """Whether the program may check for items in between, as far as its lines show."""
     if use.place.path != found.place.path or use.place.line < found.place.line:
         return True
     module = next((one for one in program.modules.values() if one.path == use.place.path), None)

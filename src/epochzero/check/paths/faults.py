@@ -35,7 +35,7 @@ _LISTS = ("os.listdir", "pathlib.Path().iterdir")
 _IMAGES = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
 _ASKS_BLANK = re.compile(r"^\w+(\.r?strip\(\))?$")
 _SKIPS_BLANK = re.compile(r"^if not \w+(\.r?strip\(\))?:\s*continue$")
-"""What skips a blank line."""
+"""Matches code that skips a blank line."""
 _CHANGES = [
     "sep",
     "delimiter",
@@ -57,7 +57,7 @@ _CHANGES = [
     "chunksize",
     "compression",
 ]
-"""Options of ``pandas.read_csv`` with which a table is not read line by line with commas."""
+"""Options of ``pandas.read_csv`` that change how a line of a table is parsed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Faulty:
 
 
 def encoding_of(access: Access) -> str | None:
-    """The encoding in which text is read; None when it is not known."""
+    """The encoding in which text is read; None if unknown."""
     given = argument(access.call, 3 if access.call.name == "builtins.open" else None, "encoding")
     if given is None or given == Constant(None):
         return "utf-8"
@@ -88,7 +88,7 @@ def encoding_of(access: Access) -> str | None:
 
 
 def is_plain(access: Access) -> bool:
-    """Whether a table is read with commas and a header, line by line."""
+    """Whether a table is read line by line, with commas and a header."""
     call = access.call
     return call.complete and len(call.arguments) < 2 and not set(_CHANGES) & call.keywords.keys()
 
@@ -115,7 +115,7 @@ def _faults(program: Program, world: World) -> Iterator[Faulty]:
 
 
 def _reads_all(program: Program, access: Access) -> bool:
-    """Whether a loop over an open file surely parses each of its lines that is not blank."""
+    """Whether a loop over an open file certainly parses each non-blank line."""
     call = access.parsed
     if call is None or access.format != "jsonl" or call.at.via != access.call.at.via:
         return False
@@ -171,7 +171,7 @@ def _look(opened: Opened, most: int) -> Iterator[tuple[str, FileFault | None]]:
 
 
 def _of_list(program: Program, faulty: Faulty, opened: Opened) -> Iterator[Faulty]:
-    """An empty list of files: an error where an item of it is needed."""
+    """An empty list of files: an error where one of its items is needed."""
     if use := failing_use(program, opened.access.call):
         at, error = use
         fault = FileFault("empty", faulty.fault.what, error)
@@ -193,7 +193,7 @@ def _reading(access: Access, local: str) -> Reading:
 
 
 def _no_match(opened: Opened) -> FileFault | None:
-    """A pattern that nothing in its folder matches."""
+    """A pattern that matches nothing in its directory."""
     fixed = posixpath.relpath(opened.path, opened.local)
     name = opened.access.call.name.rpartition(".")[2]
     if ".." in fixed.split("/") or re.search(r"[\[\]{}]", fixed):
@@ -254,7 +254,7 @@ def data_check(kind: str, fix: Callable[[Faulty], str]) -> _Check:
 
     Args:
         kind: kind of the faults that are reported.
-        fix: returns the fix of faulty fault.
+        fix: returns the fix of a fault.
     """
 
     def check(program: Program, target: Target) -> Iterator[Claim]:

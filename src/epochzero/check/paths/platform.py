@@ -1,9 +1,9 @@
-"""The file systems of the target before the job begins, as far as they are known.
+"""The file systems of the target before the job starts, as far as they are known.
 
-Paths are absolute and have no ``..``. The folder of the job travels with it: what is in it here is
-taken to be there, with its case, whether git ignores it or not, and what is not in it is taken to
-be absent. The place at which it lies there is known when the target or the job says its working
-folder; otherwise its place here stands for it.
+Paths are absolute and have no ``..``. The job directory is copied to the target: what exists in it
+here is assumed to exist there, with its case, whether git ignores it or not, and anything else in it
+is assumed to be missing. Its location there is known if the target or the job sets a working
+directory; otherwise its location here is used.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from epochzero.check.target.model import Mount, Target
 from epochzero.file_access import exists, is_folder, open_file, readable
 
 NOWHERE = "/?"
-"""Stands for a current folder that is not known."""
+"""Placeholder for an unknown current directory."""
 
 _MOST_ENTRIES = 20_000
 _SYSTEM = ("/tmp", "/var/tmp", "/dev", "/proc", "/sys", "/run", "/etc", "/usr", "/opt", "/bin")
@@ -34,15 +34,15 @@ _HOME = re.compile(r"(/home/[^/]+|/Users/[^/]+|/root)(?=/|$)")
 
 
 def beneath(path: str, folder: str) -> bool:
-    """Whether a path is the folder or in it."""
+    """Whether a path is the directory or inside it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
 class Platform:
-    """What is known of the target's files.
+    """What is known about the target's files.
 
     Args:
-        job: its folder, its container.
+        job: its directory and container.
         target: the platform.
     """
 
@@ -51,7 +51,7 @@ class Platform:
         self.target = target
         self.folder = os.path.abspath(job.folder)
         self.current = self.folder
-        """Where relative paths count from: the program may go elsewhere."""
+        """The directory against which relative paths are resolved: the program may change it."""
         self.root = _root_of(Path(self.folder))
         self._names: dict[str, list[str]] = {}
 
@@ -59,31 +59,31 @@ class Platform:
 
     @cached_property
     def working_folder(self) -> str:
-        """Where the run starts on the target; empty when that is not known."""
+        """The directory in which the run starts on the target; empty if unknown."""
         return self.job.working_folder or (
             self.folder if self.target.here and not self.job.container else ""
         )
 
     def absolute(self, text: str) -> str:
-        """The absolute path that a path of the program means: relative ones in the current folder."""
+        """The absolute path of a path of the program: relative ones in the current directory."""
         path = posixpath.normpath(posixpath.join(self.current, text))
-        # Two slashes at the beginning stay in POSIX and mean the same on Linux.
+        # POSIX keeps two leading slashes, which mean the same on Linux.
         path = "/" + path.lstrip("/")
         if self.job.working_folder and beneath(path, self.job.working_folder):
             return posixpath.normpath(self.folder + path[len(self.job.working_folder) :])
         return path
 
     def shown(self, path: str) -> str:
-        """A path as people write it: relative in the job's folder."""
+        """A path as text for users: relative to the job directory."""
         return posixpath.relpath(path, self.folder) if beneath(path, self.folder) else path
 
     def travels(self, path: str) -> bool:
-        """Whether the path is in the folder that the job brings."""
+        """Whether the path is in the directory that is copied with the job."""
         return beneath(path, self.root)
 
     @property
     def _brought(self) -> bool:
-        """Whether a working folder in a container is surely the job's own, and not the image's."""
+        """Whether a working directory in a container certainly belongs to the job, not to the image."""
         inside = self.job.working_folder
         return not self.job.container or any(
             inside and beneath(inside, mount) for mount in self.job.mounts
@@ -92,7 +92,7 @@ class Platform:
     # -- What is there ----------------------------------------------------------------------------
 
     def there(self, path: str) -> bool | None:
-        """Whether something is at the path before the job begins; None when that is not known."""
+        """Whether the path exists before the job starts; None if unknown."""
         said = self._said(path)
         if said is not None or beneath(path, NOWHERE):
             return said
@@ -109,12 +109,12 @@ class Platform:
         return found
 
     def _said(self, path: str) -> bool | None:
-        """What the target's own list of files says."""
+        """Whether the path exists according to the target's own list of files."""
         if not self.target.files:
             return None
         path = self._on_target(path)
         if self.job.mounts.get(self._own_mount(path)) in ("emptyDir", "tmpfs"):
-            return None  # It begins empty, and containers that begin before may fill it.
+            return None  # It is empty at first, and init containers may fill it.
         if path in self.target.files:
             return self.target.files[path]
         if any(there and beneath(one, path) for one, there in self.target.files.items()):
@@ -124,7 +124,7 @@ class Platform:
         return False if self._unlisted(path) else None
 
     def _unlisted(self, path: str) -> bool:
-        """Whether a folder on the way to the path was listed, and does not hold what leads on."""
+        """Whether a parent directory of the path was listed and lacks the next component."""
         while path != "/":
             folder = posixpath.dirname(path)
             if folder in self.target.listed:
@@ -139,7 +139,7 @@ class Platform:
         return path
 
     def local(self, path: str) -> str | None:
-        """Where the path can be looked up on this machine; None when it cannot be."""
+        """The location of the path on this machine; None if it has none."""
         local = self._local(path)
         return local if local is not None and readable(local) else None
 
@@ -154,7 +154,7 @@ class Platform:
         return path if self.target.here else None
 
     def is_folder(self, path: str) -> bool:
-        """Whether a folder is surely there."""
+        """Whether a directory certainly exists."""
         real = self.local(path)
         if real is not None and os.path.isdir(real):
             return True
@@ -164,14 +164,14 @@ class Platform:
     # -- Names ------------------------------------------------------------------------------------
 
     def other_case(self, path: str) -> str | None:
-        """The path that is there and differs only in case; None when there is none."""
+        """The existing path that differs only in case; None if none exists."""
         for candidate in self._siblings(path):
             if candidate.casefold() == path.casefold() and candidate != path:
                 return candidate
         return None
 
     def near(self, path: str) -> str | None:
-        """A path that is there and much like the one that is not."""
+        """An existing path that is similar to a missing one."""
         names = {posixpath.basename(one): one for one in self._siblings(path)}
         found = get_close_matches(posixpath.basename(path), names, n=1, cutoff=0.7)
         if found:
@@ -180,7 +180,7 @@ class Platform:
         return elsewhere if elsewhere != path and self.there(elsewhere) else None
 
     def _siblings(self, path: str) -> Iterator[str]:
-        """What is where the path would be; other cases of the folders above are followed too."""
+        """The contents of the parent directory; other cases of its components are tried too."""
         yield from (one for one, there in self.target.files.items() if there)
         folder = posixpath.dirname(path)
         real = self.local(folder)
@@ -203,7 +203,7 @@ class Platform:
                 yield posixpath.join(folder, name)
 
     def entries(self, folder: str) -> list[str]:
-        """Names in a folder of this machine; none when it cannot be read."""
+        """Names in a directory of this machine; empty if it cannot be read."""
         if folder not in self._names:
             try:
                 with os.scandir(folder) as entries:
@@ -213,7 +213,7 @@ class Platform:
         return self._names[folder]
 
     def _same_case(self, real: str) -> bool:
-        """Whether the name is there exactly so, where this machine does not care about case."""
+        """Whether exactly this name exists, even on a machine whose file system ignores case."""
         if sys.platform not in ("darwin", "win32") or self.target.here:
             return True
         names = self.entries(os.path.dirname(real))
@@ -222,21 +222,21 @@ class Platform:
     # -- Mounts and rights ------------------------------------------------------------------------
 
     def mount(self, path: str) -> Mount | None:
-        """The mount of the target that a path lies in; None when it is in none that is known."""
+        """The mount of the target that contains a path; None if no known mount does."""
         path = self._on_target(path)
         inside = [one for one in self.target.mounts or () if beneath(path, one.path)]
         found = max(inside, key=lambda one: len(one.path), default=None)
-        # What the job mounts further down covers the target's own.
+        # A mount of the job inside a mount of the target takes precedence.
         return None if found and len(self._own_mount(path)) > len(found.path) else found
 
     def _own_mount(self, path: str) -> str:
-        """Where the job itself mounts what a path lies in; empty when it mounts nothing there."""
+        """The job's own mount that contains a path; empty if none does."""
         return max((one for one in self.job.mounts if beneath(path, one)), key=len, default="")
 
     def outside(self, path: str) -> bool:
-        """Whether the path is in no mount of the target, or left outside of the container.
+        """Whether the path is in no mount of the target, or not mounted in the container.
 
-        What an image holds is not known: a path that is on this machine is taken not to be in it.
+        The contents of an image are unknown: a path of this machine is assumed to be missing in it.
         """
         if self.travels(path) or beneath(path, NOWHERE):
             return False
@@ -250,11 +250,11 @@ class Platform:
         return not self.of_system(path) and not any(beneath(path, one) for one in known)
 
     def of_system(self, path: str) -> bool:
-        """Whether the path is in a folder that every machine has."""
+        """Whether the path is in a directory that every machine has."""
         return any(beneath(path, one) for one in _SYSTEM)
 
     def refusal(self, path: str) -> str | None:
-        """Why the user may not write at the path; None when that is not known or not so."""
+        """Why the user cannot write to the path; None if unknown or writable."""
         mount = self.mount(path)
         if beneath(path, NOWHERE):
             return None
@@ -285,7 +285,7 @@ class Platform:
         return None
 
     def _unplaced(self, path: str) -> bool:
-        """Whether it is in the job's folder, and nobody knows where that is on the target."""
+        """Whether it is in the job directory, whose location on the target is unknown."""
         placed = self.target.here or self.job.working_folder or self.target.working_folder
         return self.travels(path) and not placed
 
@@ -298,7 +298,7 @@ class Platform:
         return f"{self.shown(above)} is not writable by the user of this machine"
 
     def ignored(self, path: str) -> bool:
-        """Whether the job's .gitignore names the path, so that it may lie only on the target."""
+        """Whether the job's .gitignore matches the path, so that it may exist only on the target."""
         if not self.travels(path):
             return False
         parts = posixpath.relpath(path, self.root).split("/")
@@ -319,7 +319,7 @@ class Platform:
 
 
 def _root_of(folder: Path) -> str:
-    """The folder that travels: the repository around the working folder, or it alone."""
+    """The directory that is copied: the repository of the working directory, or that alone."""
     for one in (folder, *islice(folder.parents, 8)):
         if exists(one / ".git"):
             return str(one)
@@ -327,7 +327,7 @@ def _root_of(folder: Path) -> str:
 
 
 def _leads_elsewhere(path: str) -> bool:
-    """Whether a path that is not there goes through a link to a place of another machine."""
+    """Whether a missing path passes through a link to a location on another machine."""
     while not os.path.lexists(path) and path != "/":
         path = posixpath.dirname(path)
     try:

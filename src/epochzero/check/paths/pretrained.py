@@ -1,7 +1,7 @@
-"""The folder of a pretrained model: whether what `from_pretrained` looks for is in it.
+"""The directory of a pretrained model: whether it contains the files that `from_pretrained` reads.
 
-After the documentation of Transformers, PEFT and Diffusers; which class looks for what is in
-``pretrained.toml``.
+Based on the documentation of Transformers, PEFT and Diffusers; ``pretrained.toml`` lists the files of
+each class.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from epochzero.file_access import open_file
 
 _LARGEST_INDEX_BYTES = 16 << 20
 _ELSEWHERE = ("subfolder", "revision")
-"""Options with which any class looks in another place than the folder itself."""
+"""Options with which every class reads from a location other than the directory itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Needs:
-    """What a class looks for. The fields are those of ``pretrained.toml``."""
+    """The files that a class reads. The fields are those of ``pretrained.toml``."""
 
     error: str
     any: tuple[str, ...]
@@ -38,11 +38,11 @@ class _Needs:
 
 
 def inspect_pretrained(call: Called, folder: str) -> Iterator[tuple[str, FileFault | None]]:
-    """What is looked at in a folder of this machine, each with what is wrong with it.
+    """The inspected files in a directory of this machine, each with its fault.
 
     Args:
-        call: of ``from_pretrained``, which reads the folder.
-        folder: on this machine.
+        call: call of ``from_pretrained`` that reads the directory.
+        folder: directory on this machine.
     """
     needs = _needs(canonical(call.name).rpartition(".")[0])
     if needs is None or not call.complete or {*_ELSEWHERE, *needs.keywords} & call.keywords.keys():
@@ -58,7 +58,7 @@ def inspect_pretrained(call: Called, folder: str) -> Iterator[tuple[str, FileFau
 def _weights(
     call: Called, folder: str, names: Collection[str]
 ) -> Iterator[tuple[str, FileFault | None]]:
-    """The weights that a model reads: safetensors first, by an index where there are several."""
+    """The weights that a model reads: safetensors first, through an index if there are several files."""
     needs = _table()[0]
     if set(needs.keywords) & call.keywords.keys():
         return
@@ -85,7 +85,7 @@ def _weight(folder: str, name: str) -> tuple[str, FileFault | None]:
 
 
 def _shards(index: str) -> Sequence[str]:
-    """The files that an index names; none when it cannot be read."""
+    """The files in an index; empty if it cannot be read."""
     try:
         with open_file(index) as file:
             data = file.read(_LARGEST_INDEX_BYTES + 1)
@@ -107,13 +107,13 @@ def _fits(names: Collection[str], patterns: Sequence[str]) -> bool:
 
 
 def _needs(name: str) -> _Needs | None:
-    """What the class of this name looks for; None when that is not known."""
+    """The files that the class of this name reads; None if unknown."""
     return next((one for pattern, one in _table()[1].items() if fnmatchcase(name, pattern)), None)
 
 
 @cache
 def _table() -> tuple[_Needs, Mapping[str, _Needs]]:
-    """What weights are, and what each class looks for, in the order of the file."""
+    """The weight files, and the files of each class, in the order of the file."""
     text = files(__package__).joinpath("pretrained.toml").read_text(encoding="utf-8")
     data = tomllib.loads(text)
     return _entry(data["weights"]), {one.pop("class"): _entry(one) for one in data["classes"]}

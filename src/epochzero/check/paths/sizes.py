@@ -1,7 +1,7 @@
-"""How much the program saves: the size of a model from the arguments of its layers, how often.
+"""How much the program saves: the size of a model from the arguments of its layers, and how often.
 
-Sizes are lower bounds: only layers whose arguments are known are counted, with 4 bytes for each
-parameter, or 2 when the program turns the model to half precision.
+Sizes are lower bounds: only layers with known arguments count, with 4 bytes for each parameter, or 2
+if the program converts the model to half precision.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class _Arguments:
         """A number; a flag is 0 or 1.
 
         Raises:
-            LookupError: it is not known.
+            LookupError: it is unknown.
         """
         given = self._layer.keywords.get(name)
         if given is None and at < len(self._layer.arguments):
@@ -72,7 +72,7 @@ def _linear(a: _Arguments) -> float:
 def _convolution(dimensions: int) -> Callable[[_Arguments], float]:
     def count(a: _Arguments) -> float:
         channels, out = a.value(0, "in_channels"), a.value(1, "out_channels")
-        # Without its name, the position of `groups` differs between kinds of convolution.
+        # If it is passed without its name, the position of `groups` differs between kinds of convolution.
         groups = a.value(99, "groups", 1)
         return channels * out * a.kernel(2, dimensions) / max(groups, 1) + out
 
@@ -139,7 +139,7 @@ _LAYERS: Mapping[str, Callable[[_Arguments], float]] = {
 
 
 def parameters(program: Program, model: Value, depth: int = 0) -> float | None:
-    """A lower bound of the parameters of a model; None when nothing of it is known."""
+    """A lower bound of the number of parameters of a model; None if nothing is known."""
     if not isinstance(model, Instance) or depth > _DEEPEST:
         return None
     if model.own:
@@ -173,13 +173,13 @@ def _count(kind: str, layer: Instance) -> float | None:
 
 
 def _parts(model: Instance) -> Iterator[Value]:
-    """Layers that are handed to a container, such as ``nn.Sequential``."""
+    """Layers that are passed to a container, such as ``nn.Sequential``."""
     for one in (*model.arguments, *model.keywords.values()):
         yield from one.values if isinstance(one, Items) else (one,)
 
 
 def _of_own(program: Program, model: Instance) -> float | None:
-    """Of a class of the job: all layers that were made while it was."""
+    """For a class of the job: all layers that its construction creates."""
     if model.place is None:
         return None
     counts = [
@@ -198,7 +198,7 @@ def _of_own(program: Program, model: Instance) -> float | None:
 
 
 def saved_bytes(program: Program, value: Value, depth: int = 0) -> float | None:
-    """A lower bound of the size of what is saved; None when nothing of it is known."""
+    """A lower bound of the saved size; None if nothing is known."""
     if depth > _DEEPEST:
         return None
     if isinstance(value, Items):
@@ -226,7 +226,7 @@ def _owner(program: Program, state: Instance) -> Value | None:
 
 
 def _optimizer_copies(value: Instance) -> int | None:
-    """How many numbers an optimizer keeps for each parameter; None when it is no optimizer."""
+    """How many numbers an optimizer stores for each parameter; None if it is not an optimizer."""
     kind = value.made_by.rpartition(".")[2]
     if "optim" not in value.made_by:
         return None
@@ -237,7 +237,7 @@ def _optimizer_copies(value: Instance) -> int | None:
 
 
 def _all_optimized(program: Program, optimizer: Instance) -> float | None:
-    """Bytes of what an optimizer was made for: ``model.parameters()``."""
+    """Size in bytes of the parameters of an optimizer: ``model.parameters()``."""
     first = optimizer.arguments[0] if optimizer.arguments else optimizer.keywords.get("params")
     if isinstance(first, Instance) and first.made_by.endswith(".parameters"):
         model = _owner(program, first)
@@ -250,7 +250,7 @@ def _all_optimized(program: Program, optimizer: Instance) -> float | None:
 
 
 def times_saved(program: Program, place: SourceLocation, via: tuple[SourceLocation, ...]) -> int:
-    """A lower bound of how often a line is reached, from the loops around it and its callers."""
+    """A lower bound of how often a line runs, from the loops around it and its callers."""
     times = 1
     for one in (*via, place):
         for loop, conditions in enclosing_loops(program, one):
@@ -266,7 +266,7 @@ def enclosing_loops(program: Program, place: SourceLocation) -> list[tuple[ast.F
     """The loops around a line within its function, the outermost first.
 
     Returns:
-        each with the conditions between it and the next loop, or the line.
+        Each with the conditions between it and the next loop, or the line.
     """
     module = next((one for one in program.modules.values() if one.path == place.path), None)
     found: list[tuple[ast.For, list[ast.If]]] = []
@@ -281,7 +281,7 @@ def enclosing_loops(program: Program, place: SourceLocation) -> list[tuple[ast.F
 
 
 def _around(module: Module | None, line: int) -> Iterator[ast.AST]:
-    """The statements that a line lies in, the outermost first."""
+    """The statements that contain a line, the outermost first."""
     node: ast.AST | None = module.tree if module else None
     while node is not None:
         yield node
@@ -304,7 +304,7 @@ def _lines(node: ast.AST) -> tuple[int, int]:
 
 
 def rounds(program: Program, loop: ast.For) -> int | None:
-    """How many rounds a loop over ``range`` makes; None when that is not known."""
+    """The number of iterations of a loop over ``range``; None if unknown."""
     call = loop.iter
     if not (isinstance(call, ast.Call) and getattr(call.func, "id", "") in ("range", "trange")):
         return None
@@ -317,7 +317,7 @@ def rounds(program: Program, loop: ast.For) -> int | None:
 
 
 def _number(program: Program, node: ast.expr) -> int | None:
-    """A number that is written, is an option of the command line, or is one more than such."""
+    """A number that is literal, an option of the command line, or one more than that."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
         return node.value
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
@@ -331,7 +331,7 @@ def _number(program: Program, node: ast.expr) -> int | None:
 
 
 def _assigned(program: Program, name: str) -> int | None:
-    """The number that a name of the entry point is assigned, when that is done once."""
+    """The number that is assigned to a name of the entry point, if it is assigned once."""
     module = program.modules.get("__main__")
     values = [
         node.value.value
@@ -345,7 +345,7 @@ def _assigned(program: Program, name: str) -> int | None:
 
 
 def _every(conditions: list[ast.If]) -> int | None:
-    """1 without a condition, n for ``if i % n == 0``; None for others."""
+    """1 without a condition, n for ``if i % n == 0``; None for other conditions."""
     every = 1
     for condition in conditions:
         match condition.test:

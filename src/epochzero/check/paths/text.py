@@ -1,4 +1,4 @@
-"""From what an expression is known to be to the path that it says."""
+"""Convert the known value of an expression into a path."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ _DEEPEST = 6
 
 @dataclass(frozen=True)
 class PathText:
-    """A path as it is written, as far as it is known.
+    """A path as written, as far as it is known.
 
     Attributes:
-        parts: in their order; None for what is not known.
-        origin: where the value was written, when that is known.
-        reason: why a part is not known.
-        home: whether ``~`` at its beginning was replaced by the home folder.
+        parts: parts in order; None for an unknown part.
+        origin: where the value is written, if that is known.
+        reason: why a part is unknown.
+        home: whether a leading ``~`` was replaced by the home directory.
     """
 
     parts: tuple[str | None, ...]
@@ -48,12 +48,12 @@ class PathText:
 
     @cached_property
     def known(self) -> str | None:
-        """The whole path; None when a part of it is not known."""
+        """The whole path; None if a part of it is unknown."""
         return None if None in self.parts else "".join(part or "" for part in self.parts)
 
     @cached_property
     def beginning(self) -> str:
-        """What is known before the first part that is not."""
+        """The known text before the first unknown part."""
         known = []
         for part in self.parts:
             if part is None:
@@ -63,19 +63,19 @@ class PathText:
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """Matches the paths that it may be."""
+        """A pattern that matches the possible paths."""
         return re.compile(
             "".join(".*" if part is None else re.escape(part) for part in self.parts), re.DOTALL
         )
 
 
 def is_remote(text: str) -> bool:
-    """Whether the text is a URL (``s3://bucket/key``), not a place in a file system."""
+    """Whether the text is a URL (``s3://bucket/key``) and not a path in a file system."""
     return _REMOTE.match(text) is not None
 
 
 def path_text(value: Value | None) -> PathText | None:
-    """The path that a value says; None when it surely is no path: a number, a list, an open file."""
+    """The path of a value; None if it is certainly not a path: a number, a list, an open file."""
     match value:
         case Constant(value=str() as text):
             return PathText((text,), value.origin) if text and "\0" not in text else None
@@ -126,7 +126,7 @@ def _of_call(value: Instance) -> PathText | None:
 
 
 def _path_of(given: list[PathText | None]) -> PathText | None:
-    """``os.path.join`` of paths: an absolute one starts anew."""
+    """``os.path.join`` of paths: an absolute one discards the preceding parts."""
     if not given:
         return PathText((".",))
     parts: list[str | None] = []
@@ -147,7 +147,7 @@ def _path_of(given: list[PathText | None]) -> PathText | None:
 
 
 def texts_in(value: Value, depth: int = 0) -> Iterator[PathText]:
-    """The paths that a value may hold, also within containers and options of a call."""
+    """The paths that a value may contain, including those in containers and options of a call."""
     if depth > _DEEPEST:
         return
     if isinstance(value, Items):

@@ -1,8 +1,8 @@
-"""The files of the target as the job goes on: what is there at first, and what the program makes.
+"""The files of the target during the job: those that exist at first, and those that the program makes.
 
-The calls of the program are walked in their order. What is written earlier is there later; what may
-have been written (by a call that is not known, into a folder that a library fills) may be there.
-Each access to a path gives at most one `Problem`, under the rule that says most about it.
+The calls of the program are processed in order. A file exists after it is written. A file that may
+have been written (by an unknown call, or into a directory that a library fills) may exist. Each
+access to a path gives at most one `Problem`, under the most specific rule.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NO_FILES = re.compile(
     r"|loguru|pprint|collections|itertools|functools|typing|copy|json\.dumps|torch\.(nn|optim)"
     r"|wandb|mlflow|pandas|numpy|os\.environ|os\.getenv|sys|string|hashlib)\b"
 )
-"""Functions that make no file of the paths that they are given; those that do are in the catalogue."""
+"""Functions that do not create files at their paths; those that do are in the catalogue."""
 _PROGRAMS = re.compile(r"(subprocess\.\w+|os\.(system|popen|exec\w+|spawn\w+)|sh\.\w+)$")
 _HARMLESS = frozenset(
     [
@@ -64,14 +64,14 @@ _WRITES = ("writes", "appends", "creates", "makes")
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong with one access.
+    """A problem of one access.
 
     Attributes:
-        rule: id of the rule that tells of it.
+        rule: id of the rule that reports it.
         access: the call and its path.
-        path: the absolute path in question: that of the access or of the folder above.
-        severity: of the finding.
-        detail: what the rule needs to say it: another name, a reason.
+        path: absolute path of the access, or of the directory above it.
+        severity: severity of the finding.
+        detail: what the message of the rule needs: another name, a reason.
     """
 
     rule: str
@@ -83,13 +83,13 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A file that is there before the job begins, can be read here, and is read by the program.
+    """A readable file that exists before the job starts and that the program reads.
 
     Attributes:
-        access: the call that reads it.
-        path: of it, or of the pattern that is looked for.
-        local: where it is on this machine.
-        sure: whether this one is surely read; of a path that is known in part, it is one of several.
+        access: call that reads it.
+        path: its path, or the pattern that the call searches.
+        local: its location on this machine.
+        sure: whether it is certainly read; a partly known path may be one of several.
     """
 
     access: Access
@@ -108,18 +108,18 @@ def caught(at: Situation, *exceptions: type[BaseException]) -> bool:
 
 
 class World:
-    """What happens to the files.
+    """The state of the files during the job.
 
     Args:
-        program: what the job does.
-        target: where.
+        program: program of the job.
+        target: its platform.
 
     Attributes:
-        problems: in the order of the program.
-        unknowns: what is read and cannot be told: of a mount as one, of paths that are not known
-            where they are read for evaluation or from checkpoints.
-        opened: files that are read and can be looked into.
-        platform: the files before the job begins.
+        problems: problems in the order of the program.
+        unknowns: reads that cannot be decided: one for each mount, and one for each unknown path that
+            is read for evaluation or from checkpoints.
+        opened: files that the program reads and that can be inspected.
+        platform: the files before the job starts.
     """
 
     def __init__(self, program: Program, target: Target) -> None:
@@ -136,18 +136,18 @@ class World:
         self._patterns: list[re.Pattern[str]] = []
         self._asked: set[str] = set()
         self._asked_in: set[tuple[str, tuple[SourceLocation, ...]]] = set()
-        """The folders in which the program surely asks for something, with the calls that lead there."""
+        """Directories whose existence the program certainly checks, with the calls that lead there."""
         self._loose = False
-        """Whether anything may have been made, by a program or in a folder that is not known."""
+        """Whether any file may have been created, by a program or in an unknown directory."""
         self._any_file = False
-        """Whether a file was written and nobody knows which."""
+        """Whether a file was written under an unknown path."""
         self._told: set[tuple[str, str]] = set()
         self._unseen: dict[str, dict[str, Situation]] = {}
-        """Paths that are read in folders of the target of which nothing is known, by folder."""
+        """Paths that are read in directories of the target with unknown contents, by directory."""
         parsers = parsers_of(program)
         accesses = [list(accesses_of(call, parsers)) for call in program.calls]
         self._writes: dict[str, list[tuple[int, bool]]] = {}
-        """Where known paths are written, by the index of the call, and whether that is sure."""
+        """Where known paths are written, by the index of the call, and whether that is certain."""
         for index, of_call in enumerate(accesses):
             self._note_writes(index, of_call)
         self._index = 0
@@ -162,7 +162,7 @@ class World:
     # -- Before the program -----------------------------------------------------------------------
 
     def _go_on_from(self, earlier: World) -> None:
-        """What a program that is run before has written; perhaps, for it may have been skipped."""
+        """The files of a program that runs earlier; uncertain, since it may have been skipped."""
         self._made.update(dict.fromkeys(earlier._made, False))
         self._filled |= earlier._filled
         self._patterns += earlier._patterns
@@ -170,7 +170,7 @@ class World:
         self._any_file = earlier._any_file
 
     def _prepare(self, job: Job) -> None:
-        """What the script in front of the program makes."""
+        """The files that the script creates before the program starts."""
         for source in (*job.makes, *job.writes):
             path = self.platform.absolute(posixpath.join(job.base.as_posix(), source.text))
             if _is_before(source, job):
@@ -207,7 +207,7 @@ class World:
                     self._may_make(text)
 
     def _run(self, call: Called) -> None:
-        """Another program is run: it may make what its command line names, or anything."""
+        """Another program runs: it may create what its command line names, or anything."""
         words = [
             word
             for value in (*call.arguments, *call.keywords.values())
@@ -222,7 +222,7 @@ class World:
         self._fill(words)
 
     def _fill(self, words: Iterable[str]) -> None:
-        """A program that is run may make what its command line names, or anything."""
+        """A program that runs may create what its command line names, or anything."""
         self._loose = True
         for word in words:
             self._filled.add(self.platform.absolute(word))
@@ -250,7 +250,7 @@ class World:
         if path is None:
             return
         self._asked.add(path)
-        # What is written to at the command line and only asked for is missed without a word.
+        # A missed file would be silent if the command line names it and the program only checks it.
         origin = access.text.origin
         resumes = self._says(origin) and _resumes(access)
         if resumes and self.there(path) is False and access.call.at.certain:
@@ -287,7 +287,7 @@ class World:
         self._absent(access, place, severity)
 
     def _missing(self, path: str | None, text: PathText) -> tuple[str, bool | None]:
-        """What is looked at and whether it is there: of a path known in part its known folder."""
+        """The inspected path and whether it exists: for a partly known path its known directory."""
         if path is not None:
             return path, self.there(path)
         known = self._expanded(posixpath.dirname(text.beginning), text)
@@ -296,7 +296,7 @@ class World:
         return folder, False if not at_home and self.there(folder) is False else None
 
     def _absent(self, access: Access, path: str, severity: Severity) -> None:
-        """Tells of a path that is read and not there, under the rule that says most."""
+        """Report a missing path that is read, under the most specific rule."""
         why = laptop(path, access.text, self.platform)
         origin = access.text.origin
         at_command = self._says(origin)
@@ -320,19 +320,19 @@ class World:
             self._add("path-not-found", access, path, severity, detail)
 
     def _with_slashes(self, path: str) -> str | None:
-        r"""The path that is there when ``\`` is read as Windows does; None when there is none."""
+        r"""The existing path if ``\`` is a separator, as on Windows; None if none exists."""
         other = posixpath.normpath(path.replace("\\", "/"))
         return other if "\\" in path and self.platform.there(other) else None
 
     def _enter(self, access: Access) -> None:
-        """The program changes its current folder."""
+        """The program changes its current directory."""
         path = self._path(access.text)
         self._read(access)
         sure = path is not None and access.call.at.certain
         self.platform.current = path if sure and path else NOWHERE
 
     def _beside_script(self, text: PathText) -> str:
-        """The path from the script's folder, when it is there and not in the working folder."""
+        """The path relative to the script's directory, if it exists there and not in the working directory."""
         known, script = text.known, self._script
         if known is None or script is None or posixpath.isabs(known):
             return ""
@@ -341,7 +341,7 @@ class World:
         return self.platform.shown(path) if inside and exists(path) else ""
 
     def _only_there(self, path: str) -> bool:
-        """Whether the path may lie on the target alone: git ignores it, and this is not the target."""
+        """Whether the path may exist only on the target: git ignores it, and this is not the target."""
         return not self.platform.target.here and self.platform.ignored(path)
 
     def _glob(self, access: Access) -> None:
@@ -358,14 +358,14 @@ class World:
             self.opened.append(Opened(access, self.platform.absolute(known), local, sure))
 
     def _written_into(self, folder: str) -> bool:
-        """Whether the program has written something into the folder."""
+        """Whether the program has written anything into the directory."""
         inside = re.escape(folder.rstrip("/") + "/")
         return any(beneath(one, folder) for one in self._made) or any(
             pattern.pattern.startswith(inside) for pattern in self._patterns
         )
 
     def _may_fill(self, folder: str) -> bool:
-        """Whether more may lie in a folder than is seen here."""
+        """Whether a directory may contain more than is known here."""
         return (
             self._loose
             or self._any_file
@@ -374,7 +374,7 @@ class World:
         )
 
     def _wrong_kind(self, access: Access, path: str) -> bool:
-        """Whether a folder is there in the place of a file, or a file in that of a folder."""
+        """Whether a directory exists where a file is expected, or a file where a directory is expected."""
         local = self.platform.local(path)
         if local is None or path in self._made or path in self._removed or path in self._asked:
             return False
@@ -389,7 +389,7 @@ class World:
         return True
 
     def _not_known(self, access: Access) -> None:
-        """A read that cannot be told is worth a word where it comes late or is a checkpoint."""
+        """An undecided read is reported only if it occurs late or reads a checkpoint."""
         at, text = access.call.at, access.text
         path = self._path(text)
         placed = path is not None and not self.platform.travels(path)
@@ -413,7 +413,7 @@ class World:
         )
 
     def _unseen_in(self, folder: str) -> Unknown:
-        """What the job reads in one of the target's folders of which nothing is known."""
+        """The paths that the job reads in one directory of the target with unknown contents."""
         paths = self._unseen[folder]
         first = ", ".join(list(paths)[:_MOST_SHOWN])
         more = f" and {len(paths) - _MOST_SHOWN} more" if len(paths) > _MOST_SHOWN else ""
@@ -428,12 +428,12 @@ class World:
         local = self.platform.local(path)
         if local is None or path in self._made or access.does not in ("reads", "lists"):
             return
-        # What is put into a folder before it is read is not there yet.
+        # A file that is put into a directory before it is read does not exist yet.
         if not any(beneath(one, path) for one in (*self._made, *self._filled)):
             self.opened.append(Opened(access, path, local, sure=not self._loose))
 
     def _opened_some(self, access: Access, folder: str) -> None:
-        """Of a path that is known in part, the files that it may be: one of them is read."""
+        """The possible files of a partly known path: one of them is read."""
         local = self.platform.local(folder)
         if access.text.known is not None or local is None or access.does != "reads":
             return
@@ -444,7 +444,7 @@ class World:
                 self.opened.append(Opened(access, path, posixpath.join(local, name), sure=False))
 
     def _is_local(self, text: PathText, path: str) -> bool:
-        """Whether what may be a name of a hub is a path."""
+        """Whether the text, which may be a name in a hub, is a path."""
         known = text.known or ""
         first = self.platform.absolute(known.split("/")[0] or "/")
         return (
@@ -455,7 +455,7 @@ class World:
         )
 
     def _in_image(self, severity: Severity) -> Severity:
-        """No more than a warning in a container whose image may hold what is not mounted."""
+        """At most a warning in a container whose image may contain what is not mounted."""
         seen_here = self.platform.target.here and self.platform.job.container
         return "warning" if seen_here else severity
 
@@ -477,7 +477,7 @@ class World:
             self._asked.discard(path)
 
     def _write_anywhere(self, access: Access) -> None:
-        """Something is written, and where is not known: it may be what is read later."""
+        """A file is written to an unknown path: it may be one that is read later."""
         if any(access.text.parts):
             self._patterns.append(self._pattern(access.text))
         elif access.does == "makes" or access.use.parent == "made":
@@ -511,7 +511,7 @@ class World:
             self._add("path-exists-refused", access, path, severity)
 
     def _is_made_if_absent(self, access: Access, path: str | None) -> bool:
-        """Whether a folder is made because what would be in it is not there, as it surely is not."""
+        """Whether a directory is created because its contents are missing, as they certainly are."""
         at = access.call.at
         return (
             path is not None
@@ -540,7 +540,7 @@ class World:
         return use.parent in ("needed", "quiet")
 
     def _exists_refused(self, access: Access, path: str) -> bool:
-        """Whether what must not be there surely is."""
+        """Whether a path that must not exist certainly exists."""
         at, use = access.call.at, access.use
         if caught(at, FileExistsError) or path in self._asked or not at.certain:
             return False
@@ -554,7 +554,7 @@ class World:
         return allowed is False and access.call.complete and there
 
     def _register(self, access: Access, path: str | None) -> None:
-        """What is there from now on; what could not be written as well, so that it is told once."""
+        """The path exists from now on, even if the write fails, so that it is reported once."""
         sure = access.call.at.certain
         for one in (path, self._parent(access, path)):
             while one and one != "/" and one != self.platform.folder:
@@ -567,7 +567,7 @@ class World:
     # -- What is there ----------------------------------------------------------------------------
 
     def there(self, path: str) -> bool | None:
-        """Whether something is at the path now; None when that is not known."""
+        """Whether the path exists now; None if unknown."""
         if path in self._made or beneath(self.platform.folder, path):
             return True
         before = self.platform.there(path)
@@ -579,7 +579,7 @@ class World:
         return None if may else False
 
     def _guarded(self, path: str) -> bool:
-        """Whether the program asked before whether the path, or a folder above it, is there."""
+        """Whether the program checked the path, or a directory above it, earlier."""
         return any(beneath(path, one) for one in self._asked)
 
     def _written_later(self, path: str, *, sure: bool) -> bool:
@@ -598,7 +598,7 @@ class World:
     # -- Helpers ----------------------------------------------------------------------------------
 
     def _path(self, text: PathText) -> str | None:
-        """The absolute path; None when it is not wholly known."""
+        """The absolute path; None if it is not fully known."""
         if text.known is None:
             return None
         expanded = self._expanded(text.known, text)
@@ -625,9 +625,9 @@ class World:
 
 
 def _is_before(source: CommandSource, job: Job) -> bool:
-    """Whether something of the job's script stands before the program, as far as can be told."""
+    """Whether a command of the job's script precedes the program, as far as is known."""
     place, at = source.place, job.at
-    # What is nested in quotes has no column of its own.
+    # Commands nested in quotes have no column of their own.
     is_above = (place.line, place.column) <= (at.line, at.column)
     return place.path != at.path or is_above
 
@@ -642,7 +642,7 @@ def _words(text: str) -> Iterator[str]:
 
 
 def _resumes(access: Access) -> bool:
-    """Whether the path is one from which training goes on, by the names around it."""
+    """Whether training resumes from the path, judged by the names around it."""
     origin = access.text.origin.code if access.text.origin else ""
     return bool(
         re.search(r"resume|ckpt_path|--(ckpt|checkpoint|init[-_]from)", origin)
@@ -654,7 +654,7 @@ _WORLDS: WeakKeyDictionary[Program, tuple[Target, World]] = WeakKeyDictionary()
 
 
 def world_of(program: Program, target: Target) -> World:
-    """The world of a program on a target; worked out once for all rules."""
+    """The world of a program on a target; computed once for all rules."""
     known = _WORLDS.get(program)
     if known is None or known[0] is not target:
         known = (target, World(program, target))
