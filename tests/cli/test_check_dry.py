@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 STRANGE = {
     "never trains": ("print('hello')", 0, "no part of a training job"),
     "loops": ("import time\nwhile True:\n    time.sleep(0.01)", 0, "the dry run reached its time limit"),
-    "waits": ("import time\ntime.sleep(1000)", 0, "still running after 4 s"),
+    "waits": ("import time\ntime.sleep(1000)", 0, "time limit of 4 s"),
     "forks": ("import os\nwhile True:\n    os.fork()", 0, "more than 256 processes"),
     "reads": ("input('go on?')", 0, "reads standard input, which is empty"),
     "leaves": ("import os\nos._exit(3)", 1, "exit status 3"),

@@ -49,7 +49,7 @@ class Case(NamedTuple):
 CASES = {
     "does nothing": Case("", "by itself, with exit status 0"),
     "raises": Case("1 / 0", "exit status 1", "ZeroDivisionError"),
-    "loops for ever": Case("while True: pass", "still running after 1 s", "", {"seconds": 1}),
+    "loops for ever": Case("while True: pass", "time limit of 1 s", "", {"seconds": 1}),
     "ignores signals": Case(
         """
         import signal
@@ -57,7 +57,7 @@ CASES = {
             signal.signal(number, signal.SIG_IGN)
         while True: pass
         """,
-        "still running after 1 s", "", {"seconds": 1},
+        "time limit of 1 s", "", {"seconds": 1},
     ),
     "fork bomb": Case(
         """

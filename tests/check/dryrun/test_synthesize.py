@@ -71,8 +71,8 @@ def test_a_corner_case_that_fails_is_named_with_its_data_set(tmp_path: Path) -> 
     assert (finding.severity, finding.category, finding.place.line) == (
         "warning", "division_by_zero", 11,
     )  # fmt: skip
-    assert "data/validation.csv made as empty (no record at all)" in finding.message
-    assert "data/validation.csv made as single-class" in finding.message
+    assert "data/validation.csv generated as empty (no record at all)" in finding.message
+    assert "data/validation.csv generated as single-class" in finding.message
     assert "data/train.csv" not in finding.message
     assert not (tmp_path / "data").exists()
     assert found.dry[0].effects.written == ()
