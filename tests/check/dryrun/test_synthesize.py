@@ -71,7 +71,7 @@ def test_a_corner_case_that_fails_is_named_with_its_data_set(tmp_path: Path) -> 
     assert (finding.severity, finding.category, finding.place.line) == (
         "warning", "division_by_zero", 11,
     )  # fmt: skip
-    assert "data/validation.csv generated as empty (no record at all)" in finding.message
+    assert "data/validation.csv generated as empty (no records)" in finding.message
     assert "data/validation.csv generated as single-class" in finding.message
     assert "data/train.csv" not in finding.message
     assert not (tmp_path / "data").exists()
@@ -107,7 +107,7 @@ def test_data_that_are_there_are_left_as_they_are(tmp_path: Path) -> None:
 
 def test_without_a_profile_nothing_can_be_made(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("print(1)\n")
-    with pytest.raises(InputError, match="give their path and profile"):
+    with pytest.raises(InputError, match="name their paths and profiles"):
         check(["python", "train.py"], HERE, folder=tmp_path, dry=Limits(), synthesize=True)
 
 
