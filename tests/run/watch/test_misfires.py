@@ -262,6 +262,25 @@ def test_a_rate_of_one_is_usual_for_adadelta() -> None:
     assert reported(history, "learning_rate_too_high") == []
 
 
+@pytest.mark.parametrize("stays", [False, True])
+def test_a_few_skipped_batches_are_no_diverging_loss(stays: bool) -> None:
+    model = nn.Linear(4, 1)
+
+    def train() -> None:
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for number in range(100):
+            given = torch.randn(16, 4)
+            optimizer.zero_grad()
+            loss = functional.mse_loss(model(given), given.sum(1, keepdim=True))
+            if number in (50, 51, 52) or (stays and number > 52):
+                loss = loss * math.nan
+            loss.backward()
+            if torch.isfinite(loss):
+                optimizer.step()
+
+    assert bool(reported(seen(train), "learning_rate_too_high")) == stays
+
+
 def test_sixteen_steps_do_not_overfit() -> None:
     model = nn.Sequential(nn.Linear(8, 64), nn.ReLU(), nn.Linear(64, 2))
 

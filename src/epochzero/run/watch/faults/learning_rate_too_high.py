@@ -67,7 +67,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
 def _trouble(history: TrainingHistory, found: LossCourse) -> str:
     """What is wrong with the loss; empty where nothing is."""
     known = is_known_loss(history)
-    if not found.finite:
+    if _is_lost(history):
         return "is no number"
     if _has_grown(found):
         return "grew"
@@ -92,6 +92,11 @@ def _effect(largest: float) -> str:
     )
 
 
+def _is_lost(history: TrainingHistory) -> bool:
+    """Whether the loss is no number to the end: after a step that ruins the weights it never is one again."""
+    return not np.isfinite(history.loss[-1, 1])
+
+
 def _has_grown(found: LossCourse) -> bool:
     """Whether the smoothed loss was far above where it began, by more than its batches differ."""
     begin = max(abs(found.first), abs(found.start))
@@ -104,7 +109,7 @@ def _certainty(
     adaptive, usual_rate = kind in ADAPTIVE, _USUAL_RATES.get(kind, 1e-3)
     usual = max(relative_updates(history).values(), default=0.0)
     peak = max(peak_updates(history).values(), default=0.0)
-    blown = not found.finite or _has_grown(found) or found.fall < 0.1
+    blown = _is_lost(history) or _has_grown(found) or found.fall < 0.1
     if adaptive and rate >= _FAR_TOO_HIGH * usual_rate:
         return 0.9
     if (
