@@ -41,3 +41,22 @@ def test_logs_of_a_watched_folder_are_kept_once_and_links_left_alone(
         with service.database.read() as session:
             found = session.connection().exec_driver_sql("SELECT name FROM jobs").all()
         assert [name for (name,) in found] == ["train.log"]
+
+
+def test_a_file_of_a_watched_folder_that_is_written_again_is_another_job(
+    served: Served, tmp_path: Path
+) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    service = served.service
+    watched = WatchedFolder(
+        folder, service.keeping, service.diagnosing, service.spool, most=1 << 20, quiet=0
+    )
+    for name in ("a.log", "b.log"):
+        (folder / name).write_bytes(LOG)
+    assert watched.look() == 2
+    (folder / "a.log").write_bytes(LOG + b"step 2\n")
+    assert watched.look() == 1
+    with service.database.read() as session:
+        found = session.connection().exec_driver_sql("SELECT name FROM jobs ORDER BY name").all()
+    assert [name for (name,) in found] == ["a.log", "a.log", "b.log"]

@@ -9,16 +9,19 @@ import os
 import re
 import signal
 import stat
+import time
 import tracemalloc
 from pathlib import Path
 
 import pytest
 import zstandard
+from httpx import Response
 from hypothesis import given
 from hypothesis import strategies as st
 
 from epochzero.redact import redact_log
 from epochzero.store.queries import read_log
+from epochzero.store.retention import prune
 from epochzero.web import spool as spool_module
 from epochzero.web.app import create_app
 from epochzero.web.log_diagnosis import About
@@ -97,7 +100,9 @@ def test_a_log_without_a_journal_is_diagnosed_and_kept_once(served: Served) -> N
     who = served.token()
     for new in (True, False):
         answer = served.client.post(
-            "/api/v1/diagnose-and-store?name=train&gpus=8&exit_code=1", content=LOG, headers=who
+            "/api/v1/diagnose-and-store?job=a&name=train&gpus=8&exit_code=1",
+            content=LOG,
+            headers=who,
         ).json()
         assert answer["new"] is new
         assert answer["category"] == "key_not_found"
@@ -105,6 +110,47 @@ def test_a_log_without_a_journal_is_diagnosed_and_kept_once(served: Served) -> N
     assert job["summary"]["name"] == "train"
     log = served.client.get(f"/api/v1/jobs/{answer['job']}/logs/output", headers=who)
     assert b"hunter2x" not in log.content
+
+
+def test_runs_with_the_same_text_are_jobs_of_their_own(served: Served) -> None:
+    who = served.token()
+    path = "/api/v1/diagnose-and-store"
+    alone = [
+        served.client.post(f"{path}?name=train&exit_code=1", content=LOG, headers=who).json()
+        for _ in range(2)
+    ]
+    line = json.dumps({"log": LOG.decode(), "exit_code": 1})
+    many = served.client.post(f"{path}/bulk", content=f"{line}\n{line}", headers=who).json()
+    assert [one["new"] for one in (*alone, *many)] == [True] * 4
+    assert len({one["job"] for one in (*alone, *many)}) == 4
+    assert len(served.client.get("/api/v1/jobs", headers=who).json()["jobs"]) == 4
+
+
+@pytest.mark.parametrize("pruned", [False, True])
+def test_the_same_job_with_another_log_is_a_conflict(served: Served, pruned: bool) -> None:
+    who = served.token()
+    path = "/api/v1/diagnose-and-store"
+
+    def post(log: bytes, words: str = "job=a") -> Response:
+        return served.client.post(f"{path}?{words}", content=log, headers=who)
+
+    assert post(LOG).json()["new"] is True
+    if pruned:
+        prune(served.service.database, before=time.time() + 60)
+    assert post(LOG).json()["new"] is False
+    other = post(LOG + b"step 2\n")
+    assert other.status_code == 409
+    assert "job a, attempt 1: another log" in other.json()["detail"]
+    assert post(LOG + b"step 2\n", "job=a&attempt=2").json()["new"] is True
+    lines = [
+        json.dumps({"log": log, "job": job}) for log, job in (("x", "b"), ("y", "c"), ("z", "b"))
+    ]
+    many = served.client.post(f"{path}/bulk", content="\n".join(lines), headers=who)
+    assert many.status_code == 409
+    assert "job b, attempt 1" in many.json()["detail"]
+    assert [job["id"] for job in served.client.get("/api/v1/jobs", headers=who).json()["jobs"]] == [
+        "red.a"
+    ]
 
 
 def test_many_logs_at_once_are_kept_all_or_none(served: Served) -> None:

@@ -176,9 +176,37 @@ def _pieces(outputs: Iterable[Output], parts: Mapping[int, Parts]) -> Iterator[_
         stored = 0
         for position, chunk in enumerate(found):
             stored += len(chunk)
-            digest = hashlib.blake2b(chunk, digest_size=16).hexdigest()
-            yield {"output_id": output.id, "position": position, "digest": digest}, chunk
+            place = {"output_id": output.id, "position": position, "digest": _digest(chunk)}
+            yield place, chunk
         output.stored = stored
+
+
+def _digest(chunk: bytes) -> str:
+    return hashlib.blake2b(chunk, digest_size=16).hexdigest()
+
+
+def has_log(session: Session, rank: int, log: Parts, size: int) -> bool:
+    """Whether the log of a rank is a certain one; of a log that was pruned only the size is known.
+
+    Args:
+        session: that reads.
+        rank: number of its row.
+        log: the one in question.
+        size: its bytes as it was written.
+    """
+    for output in session.scalars(select(Output).where(Output.rank_id == rank)):
+        if output.stored is None:
+            if output.size != size:
+                return False
+            continue
+        digests = session.scalars(
+            select(OutputChunk.digest)
+            .where(OutputChunk.output_id == output.id)
+            .order_by(OutputChunk.position)
+        ).all()
+        if list(digests) != [_digest(chunk) for chunk in log(output) or ()]:
+            return False
+    return True
 
 
 def forget_outputs(session: Session, ranks: Select[int] | Sequence[int]) -> None:

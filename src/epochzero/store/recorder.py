@@ -25,7 +25,7 @@ from epochzero.run.journal import NAME, read_journal
 from epochzero.run.model import Output, Record
 from epochzero.run.output import logs_in
 from epochzero.store.database import Database, StoreAwayError, StoreError
-from epochzero.store.logs import Parts, parts_in, parts_of, store_outputs
+from epochzero.store.logs import Parts, has_log, parts_in, parts_of, store_outputs
 from epochzero.store.outbox import owe
 from epochzero.store.outcomes import sum_up
 from epochzero.store.rows import Row, rows_of
@@ -40,6 +40,7 @@ _ASKED_AT_ONCE = 1000
 _ENDINGS_AT_ONCE = 250
 _JOURNALS_AT_ONCE = 100
 _BYTES_AT_ONCE = 64 << 20
+_COMPARED_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,10 @@ class Origin:
 
 
 THIS_MACHINE = Origin()
+
+
+class ConflictError(InputError):
+    """An attempt of a job exists already, with another log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,9 +236,13 @@ def add_endings(database: Database, endings: Iterable[Ending]) -> frozenset[str]
 
     Raises:
         StoreError: the store cannot be written.
+        ConflictError: the store, or another of the endings, has the same attempt with another log.
         InputError: an ending does not say which job it is of.
     """
-    wanted = {ending.identity: ending for ending in endings}
+    wanted: dict[str, Ending] = {}
+    for ending in endings:
+        if not _same_log(wanted.setdefault(ending.identity, ending), ending):
+            raise _conflict(ending)
     # In one order: two writers that wait for each other's rows would wait for ever.
     waiting = iter(sorted(wanted))
     added: set[str] = set()
@@ -242,8 +251,43 @@ def add_endings(database: Database, endings: Iterable[Ending]) -> frozenset[str]
             known = known_ranks(session, some)
             new = [_ended(wanted[identity]) for identity in some if identity not in known]
             added |= write(session, new, known)
+            _check_logs(session, [wanted[one] for one in some if one not in added])
         _owe(session, {identity: wanted[identity].origin for identity in added})
     return frozenset(added)
+
+
+def _check_logs(session: Session, endings: Sequence[Ending]) -> None:
+    """Compares what is sent again with what the store has: a silent drop would lose another run's log.
+
+    Raises:
+        ConflictError: the store has another log.
+    """
+    ranks = known_ranks(session, [ending.identity for ending in endings]) if endings else {}
+    for ending in endings:
+        log = parts_of(ending.log, ending.origin.text)
+        if not has_log(session, ranks[ending.identity].id, log, ending.size):
+            raise _conflict(ending)
+
+
+def _same_log(one: Ending, other: Ending) -> bool:
+    if one is other:
+        return True
+    if one.size != other.size:
+        return False
+    one.log.seek(0)
+    other.log.seek(0)
+    while data := one.log.read(_COMPARED_AT_ONCE):
+        if data != other.log.read(len(data)):
+            return False
+    return True
+
+
+def _conflict(ending: Ending) -> ConflictError:
+    started = _ended(ending).started
+    return ConflictError(
+        f"job {started.job}, attempt {started.attempt}: another log of it was received before; nothing of this "
+        "request was stored. Send another run under another job, or as the next attempt"
+    )
 
 
 def _owe(session: Session, written: Mapping[str, Origin]) -> None:

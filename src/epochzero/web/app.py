@@ -18,6 +18,7 @@ from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 from epochzero import __version__
 from epochzero.errors import InputError
 from epochzero.store.database import StoreError, StoreFullError
+from epochzero.store.recorder import ConflictError
 from epochzero.web import administration, api, health, ingest, pages, signin
 from epochzero.web.daily_sums import Summing
 from epochzero.web.guard import LOGGER, Guard
@@ -65,6 +66,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_exception_handler(StoreError, _away)
     app.add_exception_handler(StoreFullError, _full)
     app.add_exception_handler(InputError, _wrong)
+    app.add_exception_handler(ConflictError, _conflicting)
     return app
 
 
@@ -114,3 +116,7 @@ async def _full(request: Request, error: Exception) -> Response:
 
 async def _wrong(request: Request, error: Exception) -> Response:
     return JSONResponse({"detail": str(error)}, 422)
+
+
+async def _conflicting(request: Request, error: Exception) -> Response:
+    return JSONResponse({"detail": str(error)}, 409)

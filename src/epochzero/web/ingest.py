@@ -107,6 +107,11 @@ _REFUSALS: dict[int | str, dict[str, Any]] = {
     429: {"description": "Too much; Retry-After says when to try again"},
     507: {"description": "No room"},
 }
+_REFUSED_LOGS = _REFUSALS | {
+    409: {
+        "description": "The job was received before with another log; nothing of the request was stored"
+    }
+}
 
 
 @router.get(f"{_ATTEMPT}/received", responses=_REFUSALS)
@@ -158,11 +163,14 @@ async def _append(
     return Acknowledged(size=size)
 
 
-@router.post("/diagnose-and-store", responses=_REFUSALS)
+@router.post("/diagnose-and-store", responses=_REFUSED_LOGS)
 async def diagnose_and_store(
     request: Request, viewer: Writes, service: ServiceState, about: Annotated[About, Query()]
 ) -> KeptWhole:
-    """Diagnoses the log in the body, of a job that ran without EpochZero, and keeps it."""
+    """Diagnoses and stores the log in the body, of a job that ran without EpochZero.
+
+    Each request is a job of its own. With `job`, a repeated request with the same log changes nothing.
+    """
     async with (
         _received(request, service, viewer.team, service.settings.limits.text_bytes) as text,
         service.work.taken(size=_LOG_MEMORY),
@@ -178,7 +186,7 @@ class BulkRecord(About):
 
 @router.post(
     "/diagnose-and-store/bulk",
-    responses=_REFUSALS,
+    responses=_REFUSED_LOGS,
     openapi_extra={
         "requestBody": {
             "content": {"application/x-ndjson": {"schema": {"type": "string"}}},
@@ -189,7 +197,10 @@ class BulkRecord(About):
 async def diagnose_and_store_many(
     request: Request, viewer: Writes, service: ServiceState
 ) -> list[StoredDiagnosis]:
-    """Diagnoses and keeps many small logs, one a line: `{"log": "...", "name": "..."}`; all or none."""
+    """Diagnoses and stores many small logs, one a line: `{"log": "...", "name": "..."}`; all or none.
+
+    Each line is a job of its own. With `job`, a repeated line with the same log changes nothing.
+    """
     async with _received(
         request, service, viewer.team, service.settings.limits.bulk_bytes
     ) as lines:

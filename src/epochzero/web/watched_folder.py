@@ -10,6 +10,7 @@ from pathlib import Path
 
 from epochzero.errors import EpochZeroError, InputError
 from epochzero.logs.source import Log
+from epochzero.run.identity import derived_job
 from epochzero.store.database import StoreError
 from epochzero.web.job_writer import Keeping
 from epochzero.web.log_diagnosis import About, Diagnosing
@@ -94,7 +95,10 @@ class WatchedFolder:
 
     def _keep(self, path: Path) -> None:
         name = os.fsencode(path.relative_to(self._folder)).decode("utf-8", "replace")
-        about = About(name=name[-_LONGEST_NAME:], ended=path.stat().st_mtime)
+        status = path.stat()
+        # The same after a restart; a file that is written again is another job.
+        job = derived_job("watched", name, str(status.st_mtime_ns), str(status.st_size))
+        about = About(job=job, name=name[-_LONGEST_NAME:], ended=status.st_mtime)
         with self._spool.passing() as log:
             for block in Log(path.name, path).blocks():
                 if block.offset + len(block.data) > self._most:
