@@ -108,7 +108,7 @@ def test_a_job_is_sent_while_the_service_is_away_by_a_later_command(
     job = [*command, "run", "--", sys.executable, "-c", "{}['lr']"]
     ran = subprocess.run(job, env=environment, capture_output=True, text=True)
     assert ran.returncode == 1
-    assert "epochzero send tries again" in ran.stderr
+    assert "to retry: epochzero send" in ran.stderr
     away = subprocess.run([*command, "send"], env=environment, capture_output=True, text=True)
     assert away.returncode == 2
     serving.start()
