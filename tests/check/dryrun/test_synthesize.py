@@ -82,7 +82,9 @@ def test_what_fails_with_regular_data_is_told_without_corner_cases(tmp_path: Pat
     found = made(tmp_path, SCRIPT.replace('row["size"]) for', 'row["weight"]) for'))
     (finding,) = found.findings
     assert (finding.severity, finding.category) == ("warning", "key_not_found")
-    assert finding.message.endswith("The data were generated from a profile, which may be the cause.")
+    assert finding.message.endswith(
+        "The data were generated from a profile, which may be the cause."
+    )
 
 
 def test_what_no_data_would_prevent_stays_an_error(tmp_path: Path) -> None:
