@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 from epochzero.redact import redact_log
 from epochzero.store.queries import read_log
 from epochzero.store.retention import prune
+from epochzero.web import log_redaction
 from epochzero.web import spool as spool_module
 from epochzero.web.app import create_app
 from epochzero.web.log_diagnosis import About
@@ -345,3 +346,17 @@ def test_of_a_secret_longer_than_what_is_held_nothing_is_stored() -> None:
         some, state = redact_piece(state, log[begin : begin + 5000])
         redacted += some
     assert redacted == b"start\nrun --token [redacted]\nend\n"
+
+
+def test_a_log_of_names_alone_takes_a_bounded_number_of_redactions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[int] = []
+
+    def counted(data: bytes) -> bytes:
+        asked.append(len(data))
+        return redact_log(data)
+
+    monkeypatch.setattr(log_redaction, "redact_log", counted)
+    redact_piece(Unfinished(), b"password\n" * 20_000)
+    assert len(asked) < 200

@@ -18,6 +18,8 @@ HELD_MOST = 16 << 10
 _OVERLAP = 4 << 10
 """Longer than the tokens of all known issuers."""
 _SEAMS = 32
+_NAMES = 64
+"""So many lines in a row may each be a value and a name; a log of names alone must not take long."""
 _HIDDEN = HIDDEN.encode()
 _VALUE = b"=Pr0be12345"
 """A line after which this is hidden ends with the name of a secret, whose value may be in the next line."""
@@ -77,8 +79,8 @@ def redact_piece(before: Unfinished, data: bytes) -> tuple[bytes, Unfinished]:
 def _complete(text: bytes) -> int:
     """Length of the lines that nothing to come can change."""
     cut = _before_open_key(text)
-    while cut:
-        last = text.rfind(b"\n", 0, cut - 1) + 1
+    for _ in range(_NAMES):
+        last = text.rfind(b"\n", 0, max(0, cut - 1)) + 1
         if not redact_log(text[last:cut] + _VALUE).endswith(_HIDDEN):
             break
         cut = last
