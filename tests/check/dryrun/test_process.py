@@ -47,7 +47,7 @@ class Case(NamedTuple):
 
 
 CASES = {
-    "does nothing": Case("", "by itself, with exit status 0"),
+    "does nothing": Case("", "It exited with exit status 0"),
     "raises": Case("1 / 0", "exit status 1", "ZeroDivisionError"),
     "loops for ever": Case("while True: pass", "time limit of 1 s", "", {"seconds": 1}),
     "ignores signals": Case(

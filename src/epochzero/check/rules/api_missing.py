@@ -32,7 +32,7 @@ def _check(program: Program, target: Target) -> Claims:
         handled = guarded(at, error)
         if line in reported or handled:
             continue
-        there, _, beside = member(target, name)
+        there, _, siblings = member(target, name)
         if there is not False or reach.is_versioned(at):
             continue
         reported.add(line)
@@ -42,7 +42,7 @@ def _check(program: Program, target: Target) -> Claims:
             severity=reach.severity(at),
             message=f"The target's {name.partition('.')[0]}{_version(target, name)} has no {name}.",
             consequence=_consequence(name, error),
-            fix=_fix(target, name, beside),
+            fix=_fix(target, name, siblings),
         )
 
 
@@ -55,10 +55,10 @@ def _consequence(name: str, error: type[Exception]) -> str:
     return f"AttributeError: {within} has no attribute '{last}'"
 
 
-def _fix(target: Target, name: str, beside: Sequence[str]) -> str:
+def _fix(target: Target, name: str, siblings: Sequence[str]) -> str:
     if other := elsewhere(target, name):
         return other
-    near = get_close_matches(name.rpartition(".")[2], beside, n=3)
+    near = get_close_matches(name.rpartition(".")[2], siblings, n=3)
     return (
         f"Similar names there: {', '.join(near)}." if near else "See the library's release notes."
     )

@@ -84,7 +84,7 @@ class Rule:
         check: yields findings and undecided questions.
         catches: cases that must give a finding at the given line.
         leaves: cases that must give no finding.
-        beside: starts work in another process while rules run; this rule collects the result.
+        background: starts work in another process while rules run; this rule collects the result.
         general: yields to another rule that reports the same error at the same line.
         id: name of the file with dashes, such as ``path-not-found``; set by the catalogue, used by
             ``--select`` and suppressions.
@@ -98,7 +98,7 @@ class Rule:
     check: Callable[[Program, Target], Claims]
     catches: tuple[Case, ...]
     leaves: tuple[Case, ...]
-    beside: Callable[[Program, Target], AbstractContextManager[None]] | None = None
+    background: Callable[[Program, Target], AbstractContextManager[None]] | None = None
     general: bool = False
     id: str = ""
 

@@ -51,7 +51,7 @@ def _deepspeed(program: Program) -> Claims:
     if processes is None:
         return
     for call, config in configurations(program):
-        said = [
+        sizes = [
             _batch(config, name)
             for name in (
                 "train_batch_size",
@@ -59,9 +59,9 @@ def _deepspeed(program: Program) -> Claims:
                 "gradient_accumulation_steps",
             )
         ]
-        if None in said:
+        if None in sizes:
             continue
-        whole, micro, steps = (one for one in said if one is not None)
+        whole, micro, steps = (one for one in sizes if one is not None)
         product = micro * steps * processes
         fits = whole == product if world else product > 0 and whole % product == 0
         if "mpu" in call.keywords or fits:

@@ -46,9 +46,9 @@ def _check(program: Program, target: Target) -> Claims:
 
 def _only_weights(call: Called, program: Program, target: Target) -> bool:
     """Whether a call certainly loads only weights: by its argument, or by the default since torch 2.6."""
-    said = call.keywords.get("weights_only")
-    if said is not None:
-        return isinstance(said, Constant) and said.value is True
+    weights_only_value = call.keywords.get("weights_only")
+    if weights_only_value is not None:
+        return isinstance(weights_only_value, Constant) and weights_only_value.value is True
     forced = _LEFT_TO_THE_VARIABLE in {*program.job.environment, *(target.environment or ())}
     return call.complete and not forced and "pickle_module" not in call.keywords and _is_new(target)
 

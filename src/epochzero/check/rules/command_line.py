@@ -35,8 +35,10 @@ def argument_claims(program: Program, kinds: Collection[str], fix: str) -> Itera
 
 def _may_pass(problem: ArgumentProblem, unsure: Sequence[str]) -> bool:
     """Whether an unknown argument may solve the problem, or is itself the problem."""
-    said = f"{problem.option}={problem.value}"
-    return bool(unsure) and (problem.kind == "missing" or any(one in said for one in unsure))
+    argument_text = f"{problem.option}={problem.value}"
+    return bool(unsure) and (
+        problem.kind == "missing" or any(one in argument_text for one in unsure)
+    )
 
 
 def _claim(program: Program, parsed: Parsed, problem: ArgumentProblem, fix: str) -> Claim:

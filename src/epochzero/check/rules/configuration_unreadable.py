@@ -80,9 +80,9 @@ def _is_given(job: Job, problem: ArgumentProblem) -> bool:
 def _named(program: Program) -> Iterator[tuple[str, SourceLocation, str]]:
     """The files that the command line names, their location, and the error if they do not exist."""
     job = program.job
-    said = job.said.get("accelerate --config_file")
-    if said is not None:
-        yield said.text, said.place, _ACCELERATE
+    config_file = job.said.get("accelerate --config_file")
+    if config_file is not None:
+        yield config_file.text, config_file.place, _ACCELERATE
     called = {
         call.name.replace("pytorch_lightning.", "lightning.pytorch.")
         for call in program.calls

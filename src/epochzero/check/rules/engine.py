@@ -26,8 +26,10 @@ def run_rules(
     own = {problem.place for problem in program.job.problems}
     end = time.process_time() + RULES_S
     with ExitStack() as running:
-        for beside in dict.fromkeys(rule.beside for rule in rules if rule.beside is not None):
-            running.enter_context(beside(program, target))
+        for background in dict.fromkeys(
+            rule.background for rule in rules if rule.background is not None
+        ):
+            running.enter_context(background(program, target))
         for rule in rules:
             seconds = min(RULE_S, end - time.process_time())
             if seconds <= 0:
@@ -42,19 +44,19 @@ def _answers(
     rule: Rule, program: Program, target: Target, seconds: float
 ) -> list[Finding | Unknown]:
     """The results of a rule within its budget, and why there are no more."""
-    said: list[Finding | Unknown] = []
+    results: list[Finding | Unknown] = []
     try:
         with at_most(seconds):
             for answer in rule.findings(program, target):
-                said.append(answer)
-        return said
+                results.append(answer)
+        return results
     except Stopped:
         reason = f"stopped after {seconds:.3g} s"
     except CannotTell as error:
         reason = str(error)
     except Exception as error:
         reason = f"the rule failed: {type(error).__name__}: {error}"
-    return [*said, Unknown(rule.id, reason, SourceLocation("<command>"))]
+    return [*results, Unknown(rule.id, reason, SourceLocation("<command>"))]
 
 
 def _softened(answer: Finding | Unknown) -> Finding | Unknown:

@@ -41,9 +41,9 @@ def _check(program: Program, target: Target) -> Claims:
     needed, limit = epochs * rate.seconds, min(limits)
     if needed <= limit:
         return
-    surely = rate.sure and needed >= SURELY * limit and job.said.keys().isdisjoint(_GOES_ON)
+    is_certain = rate.sure and needed >= SURELY * limit and job.said.keys().isdisjoint(_GOES_ON)
     yield Claim(
-        severity="error" if surely else "warning",
+        severity="error" if is_certain else "warning",
         phase="training",
         place=said_at(job, *TIME_OPTIONS),
         message=f"{epochs:g} epochs of {rate.seconds:.4g} s each, as {rate.source}, take "
@@ -89,8 +89,8 @@ def _of_earlier(file: Path) -> float | None:
             data = stream.read(LARGEST_BYTES + 1)
         if len(data) > LARGEST_BYTES:
             return None
-        said = json.loads(data)
-        seconds = float(said["train_runtime"]) / float(said["epoch"])
+        metrics = json.loads(data)
+        seconds = float(metrics["train_runtime"]) / float(metrics["epoch"])
     except (OSError, ValueError, KeyError, TypeError, ZeroDivisionError, RecursionError):
         return None
     return seconds if seconds > 0 else None

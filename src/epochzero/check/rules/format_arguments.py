@@ -61,7 +61,7 @@ RULE = Rule(
     fix="Pass as many values as the format has placeholders, or use an f-string.",
     source="Zhang et al., ICSE 2020, Table 1: Type Mismatch, 566 of 4,960 failures",
     check=_check,
-    beside=reading,
+    background=reading,
     catches=(
         Case({"train.py": "loss = 0.5\nprint('%d: %f' % (loss,))\n"}, line=2),
         Case({"train.py": "loss = 0.5\nprint('{} {}'.format(loss))\n"}, line=2),

@@ -109,12 +109,18 @@ def _wrong(
             for call in _table().get((base, method.name), ()):
                 if method.decorator_list or not _is_called_so(call, target):
                     continue
-                said = signature(method.args, bound=True)
-                wrong = [misfit(said, count, call.keywords, True) for count in call.positional]
+                parameters = signature(method.args, bound=True)
+                wrong = [
+                    misfit(parameters, count, call.keywords, True) for count in call.positional
+                ]
                 if all(wrong):
                     # Python also counts self.
-                    said = signature(method.args)
-                    yield method, call, misfit(said, call.positional[-1] + 1, call.keywords, True)
+                    parameters = signature(method.args)
+                    yield (
+                        method,
+                        call,
+                        misfit(parameters, call.positional[-1] + 1, call.keywords, True),
+                    )
 
 
 def _is_called_so(call: _Call, target: Target) -> bool:

@@ -65,10 +65,10 @@ def _fault(origins: Origins, call: Called) -> _Fault | None:
         )
     are_classes = loss == _LOGARITHMS or _is_one_less(scores, wanted)
     if labels in (FLOATING, "Int") and are_classes:
-        said = "Float" if labels == FLOATING else labels
+        dtype = "Float" if labels == FLOATING else labels
         return (
-            f"The loss expects class numbers as Long, but receives {said}.",
-            f"RuntimeError: expected scalar type Long but found {said}",
+            f"The loss expects class numbers as Long, but receives {dtype}.",
+            f"RuntimeError: expected scalar type Long but found {dtype}",
             "Convert the labels with .long().",
         )
     return None

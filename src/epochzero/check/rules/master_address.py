@@ -14,19 +14,19 @@ def _check(program: Program, target: Target) -> Claims:
     job = program.job
     if job.nodes is None or job.nodes < 2 or not set(job.launchers) & {"torchrun", "accelerate"}:
         return
-    said = said_text(job, *_ENDPOINT, *_ADDRESS)
-    host = _host(said or "")
-    if said is not None and host in _HERE:
+    address = said_text(job, *_ENDPOINT, *_ADDRESS)
+    host = _host(address or "")
+    if address is not None and host in _HERE:
         yield claim_at_start(
             said_at(job, *_ENDPOINT, *_ADDRESS),
-            message=f"{job.nodes} nodes rendezvous at {said}, which is a different machine on each of "
+            message=f"{job.nodes} nodes rendezvous at {address}, which is a different machine on each of "
             "them.",
             consequence="Each node waits for the others at its own address, until the rendezvous times "
             "out",
             fix="Pass the address of the first node, such as that of $(scontrol show hostnames "
             "$SLURM_JOB_NODELIST | head -n 1).",
         )
-    elif said is None and "torchrun" in job.launchers and _can_tell(program):
+    elif address is None and "torchrun" in job.launchers and _can_tell(program):
         yield claim_at_start(
             said_at(job, "--nnodes"),
             message=f"The job has {job.nodes} nodes, but torchrun gets no rendezvous address.",

@@ -26,13 +26,13 @@ def _check(program: Program, target: Target) -> Claims:
     for module in program.modules.values():
         if any(word in module.text for word in without):
             continue
-        for node, kept in _kept(code_of(module)):
+        for node, stored in _kept(code_of(module)):
             at = reach.at(module, node)
             if at is not None:
                 yield claim_at(
                     at,
                     severity="warning",
-                    message=f"The evaluation stores {kept} of every batch with its graph, and nothing "
+                    message=f"The evaluation stores {stored} of every batch with its graph, and nothing "
                     "in the job disables gradients.",
                     consequence="torch.OutOfMemoryError: CUDA out of memory, after some batches",
                     fix="Run the evaluation under `with torch.no_grad():`, and store .item() or "
@@ -56,9 +56,9 @@ def _kept(code: Code) -> Iterator[tuple[ast.AST, str]]:
             if isinstance(name, ast.Name)
         }  # fmt: skip
         for node in ast.walk(loop):
-            kept = _collected(node)
-            if kept is not None and _names(kept) & outputs and not _is_plain(kept):
-                yield node, ast.unparse(kept)
+            stored = _collected(node)
+            if stored is not None and _names(stored) & outputs and not _is_plain(stored):
+                yield node, ast.unparse(stored)
 
 
 def _evaluates(function: Function | None) -> bool:

@@ -77,9 +77,9 @@ def _configured(program: Program) -> Claims:
     for library in used & _CONFIGURED.keys():
         if world is None or not isinstance(section, Items) or not section.complete:
             return
-        said = {name: get(section, name) for name in _CONFIGURED[library]}
-        known = {name: one for name, one in said.items() if isinstance(one, Constant)}
-        if len(known) < sum(one is not None for one in said.values()):
+        entries = {name: get(section, name) for name in _CONFIGURED[library]}
+        known = {name: one for name, one in entries.items() if isinstance(one, Constant)}
+        if len(known) < sum(one is not None for one in entries.values()):
             return
         degrees = {name: number(one) or 0 for name, one in known.items()}
         computed = library == "torchtitan" and degrees.get(_COMPUTED, -1) == -1

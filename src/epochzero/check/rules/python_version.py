@@ -64,7 +64,7 @@ _STATEMENTS: Mapping[str, type[ast.stmt]] = {
 def _line(module: Module, error: SyntaxError) -> int:
     """The line at which syntax begins that is too new."""
     end = error.lineno or 0
-    kind = next((kind for said, kind in _STATEMENTS.items() if said in (error.msg or "")), None)
+    kind = next((kind for text, kind in _STATEMENTS.items() if text in (error.msg or "")), None)
     if kind is None:
         return end
     try:
@@ -118,9 +118,9 @@ def _names(program: Program, python: Version) -> Iterator[Claim]:
         if isinstance(look.on, External) and not look.item and not look.stored:
             used.setdefault((f"{look.on.name}.{look.name}", look.at.place), look.at)
     # An imported name was reported at its import.
-    said = {f"{event.module}.{name}" for event in program.imports for name in event.names}
+    imported = {f"{event.module}.{name}" for event in program.imports for name in event.names}
     for (name, _), at in used.items():
-        if name in said or guarded(at, AttributeError):
+        if name in imported or guarded(at, AttributeError):
             continue
         if why := lacks_name(name, python):
             module, _, attribute = name.rpartition(".")

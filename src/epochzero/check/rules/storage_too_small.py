@@ -46,19 +46,19 @@ def _saved(program: Program, platform: Platform, call: Called) -> Iterator[Claim
             what = "whether the checkpoints fit on their file system"
             yield Unknown(what, reason, call.at.place)
         else:
-            kept = 1 if access.text.known else times_saved(program, call.at.place, call.at.via)
-            yield from _judged(platform, call, access, size, kept, free)
+            retained = 1 if access.text.known else times_saved(program, call.at.place, call.at.via)
+            yield from _judged(platform, call, access, size, retained, free)
 
 
 def _trained(program: Program, platform: Platform, call: Called) -> Iterator[Claim]:
     """Checkpoints of the transformers Trainer: weights and the states of AdamW."""
     loads = [one.result for one in program.calls if one.name.endswith(".from_pretrained")]
     counts = [count for one in loads if (count := parameters(program, one)) is not None]
-    kept = _kept(call)
+    retained = _kept(call)
     for access in accesses_of(call, {}):
         free = _free(platform, access)
-        if counts and kept and free is not None and access.use.path == "output_dir":
-            yield from _judged(platform, call, access, max(counts) * 12, kept, free)
+        if counts and retained and free is not None and access.use.path == "output_dir":
+            yield from _judged(platform, call, access, max(counts) * 12, retained, free)
 
 
 def _mapped(platform: Platform, call: Called) -> Iterator[Claim]:
@@ -104,17 +104,17 @@ def _whole(call: Called, name: str) -> int:
 
 
 def _judged(
-    platform: Platform, call: Called, access: Access, size: float, kept: int, free: int
+    platform: Platform, call: Called, access: Access, size: float, retained: int, free: int
 ) -> Iterator[Claim]:
-    if size * kept <= free:
+    if size * retained <= free:
         return
-    many = f"{kept} checkpoints of {_shown(size)} each" if kept > 1 else f"{_shown(size)}"
+    many = f"{retained} checkpoints of {_shown(size)} each" if retained > 1 else f"{_shown(size)}"
     where = access.text.beginning or "the place"
     yield Claim(
         severity="error" if call.at.certain or call.at.loop else "warning",
         phase=call.at.phase,
         place=call.at.place,
-        message=f"{access.function} saves {many}, {_shown(size * kept)} in total, to {where}, which "
+        message=f"{access.function} saves {many}, {_shown(size * retained)} in total, to {where}, which "
         f"has {_shown(free)} free.",
         consequence="OSError: [Errno 28] No space left on device (or Disk quota exceeded)",
         fix="Retain fewer checkpoints, overwrite one, save to a larger file system, or request "

@@ -103,7 +103,7 @@ RULE = Rule(
     fix="Correct the line. `python -m py_compile FILE` reports the same error.",
     source="Zhang et al., ICSE 2020, Table 1: Syntax Error, 64 of 4,960 failures",
     check=_check,
-    beside=reading,
+    background=reading,
     catches=(
         Case({"train.py": "epochs = 3\nfor epoch in range(epochs)\n    print(epoch)\n"}, line=2),
         Case({"train.py": "def f():\n    x = 1\n   y = 2\n"}, line=3),

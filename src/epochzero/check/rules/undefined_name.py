@@ -171,7 +171,7 @@ RULE = Rule(
     fix="Define or import the name before using it.",
     source="Zhang et al., ICSE 2020, Table 1: Undefined Variable, 59 of 4,960 failures",
     check=_check,
-    beside=reading,
+    background=reading,
     catches=(
         Case({"train.py": "import os\n\nepochs = 3\nprint(epoch)\nos.getcwd()\n"}, line=4),
         Case(

@@ -36,5 +36,5 @@ def others() -> Mapping[str, Unread]:
     """All kinds by id."""
     text = files(__package__).joinpath("unread.toml").read_text(encoding="utf-8")
     return MappingProxyType(
-        {name: Unread(name, **said) for name, said in tomllib.loads(text).items()}
+        {name: Unread(name, **fields) for name, fields in tomllib.loads(text).items()}
     )

@@ -43,9 +43,9 @@ def _check(program: Program, target: Target) -> Claims:
     names = visible(program.job)
     if names is None:
         return
-    said = f"CUDA_VISIBLE_DEVICES={program.job.environment['CUDA_VISIBLE_DEVICES']}"
+    setting = f"CUDA_VISIBLE_DEVICES={program.job.environment['CUDA_VISIBLE_DEVICES']}"
     if not names:
-        yield from _needed(program, said, program.calls)
+        yield from _needed(program, setting, program.calls)
         return
     if target.gpus is None:
         return
@@ -56,7 +56,7 @@ def _check(program: Program, target: Target) -> Claims:
             severity="error",
             phase="initialization",
             place=said_at(program.job, "CUDA_VISIBLE_DEVICES"),
-            message=f"{said} names GPU {missing[0]}, but a node of the target has {shown}.",
+            message=f"{setting} names GPU {missing[0]}, but a node of the target has {shown}.",
             consequence="CUDA ignores that GPU and all after it: the job sees no GPU, or fewer than its "
             "processes need",
             fix="Use the GPU indices of the target, or leave the variable to the scheduler.",

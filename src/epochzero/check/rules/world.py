@@ -101,12 +101,12 @@ def option(program: Program, *names: str) -> tuple[int, SourceLocation] | None:
 
 def visible(job: Job) -> tuple[str, ...] | None:
     """The GPUs that ``CUDA_VISIBLE_DEVICES`` names; None if it is not set or not known."""
-    said = job.environment.get("CUDA_VISIBLE_DEVICES")
-    return None if said is None else _named(said)
+    setting = job.environment.get("CUDA_VISIBLE_DEVICES")
+    return None if setting is None else _named(setting)
 
 
-def _named(said: str) -> tuple[str, ...]:
-    names = [name.strip() for name in said.split(",")] if said.strip() else []
+def _named(setting: str) -> tuple[str, ...]:
+    names = [name.strip() for name in setting.split(",")] if setting.strip() else []
     # CUDA stops at the first invalid index: "0,-1,1" shows one GPU.
     return tuple(names[: names.index("-1")] if "-1" in names else names)
 
@@ -119,9 +119,9 @@ def chosen(program: Program) -> tuple[tuple[str, ...] | None, Looked] | None:
     stores = [one for one in program.lookups if one.name == "CUDA_VISIBLE_DEVICES" and one.stored]
     if not stores:
         return None
-    said = constant(stores[0].value)
-    is_known = isinstance(said, str) and len(stores) == 1 and stores[0].at.certain
-    return (_named(said) if is_known and isinstance(said, str) else None), stores[0]
+    setting = constant(stores[0].value)
+    is_known = isinstance(setting, str) and len(stores) == 1 and stores[0].at.certain
+    return (_named(setting) if is_known and isinstance(setting, str) else None), stores[0]
 
 
 def gpus_of_a_node(job: Job, target: Target) -> tuple[int, str] | None:
