@@ -1,8 +1,8 @@
-"""What to change first so that a job takes less memory, and what it saves.
+"""Changes that reduce the memory of a job, and how much they save.
 
-Each change is made to the trace, which is then replayed in the allocator: what is saved is the
-difference of the peaks, not a formula's. Where the change to the trace is itself approximate, or leads
-to other results of the training, the advice says so.
+Each change is applied to the trace, which is then replayed in the allocator: the saving is the
+difference of the peaks, not the result of a formula. If the change to the trace is approximate, or
+changes the results of the training, the advice states it.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from epochzero.check.dryrun.memory.trace import Alloc, Free, Trace
 from epochzero.check.target.model import GPU
 
 LEAST_SAVED = 0.01
-"""Of the peak: what saves less is not told."""
+"""Fraction of the peak: smaller savings are not reported."""
 STATE_BLOCK = 256
 """Values of an optimizer's state that share a 32-bit scale (Dettmers et al., 2022; bitsandbytes)."""
 SMALLEST_STATE = 4096
-"""Values: smaller states stay in 32 bits there."""
+"""Number of values: smaller states stay in 32 bits."""
 SHARDS = 8
-"""GPUs that sharding is reckoned for."""
+"""Number of GPUs that sharding assumes."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryOption:
-    """Something that a user can change.
+    """A change that a user can make.
 
     Attributes:
-        name: in a word.
-        fix: what to write.
-        effect: on the training, for people.
-        exact: whether the changed trace is what a run with the change would leave.
-        apply: the changed trace.
-        options: the changed options of the allocator.
+        name: short name.
+        fix: code to write.
+        effect: effect on the training, as text for users.
+        exact: whether the changed trace equals the trace of a run with the change.
+        apply: returns the changed trace.
+        options: changed options of the allocator.
     """
 
     name: str
@@ -50,11 +50,11 @@ class MemoryOption:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """A change, with what it saves.
+    """A change, with its savings.
 
     Attributes:
-        change: it.
-        allocated, reserved: bytes that the peaks become lower by.
+        change: the change.
+        allocated, reserved: reduction of the peaks in bytes.
     """
 
     change: MemoryOption
@@ -65,12 +65,12 @@ class Advice:
 def advise(
     trace: Trace, gpu: GPU, environment: Mapping[str, str] | None = None
 ) -> tuple[Advice, ...]:
-    """The changes that save memory, those that save most first.
+    """The changes that save memory, the largest savings first.
 
     Args:
-        trace: of the job as it is.
-        gpu: that it runs on.
-        environment: variables that are set for the job.
+        trace: trace of the unchanged job.
+        gpu: GPU that it runs on.
+        environment: environment variables of the job.
     """
     options = AllocatorOptions.read(environment or {})
     workspace = cublas_workspace_bytes(gpu.capability, environment or {})
@@ -93,7 +93,7 @@ _OF_BATCH = frozenset({"activation", "input", "temporary"})
 
 
 def _half_batch(trace: Trace) -> Trace:
-    """Gradients are made once, and kept while the next half is computed."""
+    """Gradients are allocated once, and stay allocated while the second half is computed."""
     fixed = _sizes_of_parameters(trace)
     kept = first_gradients(trace)
 
@@ -108,7 +108,7 @@ def _half_batch(trace: Trace) -> Trace:
 
 
 def _sizes_of_parameters(trace: Trace) -> frozenset[int]:
-    """Sizes of parameters and of their copies in half precision: they do not grow with the batch."""
+    """Sizes of parameters and of their half-precision copies: they do not grow with the batch."""
     sizes = {
         event.size
         for event in trace.events
@@ -128,12 +128,12 @@ def _eight_bit_states(trace: Trace) -> Trace:
 
 
 def _one_by_one(trace: Trace) -> Trace:
-    """The loop form of an optimizer makes its temporary tensors for one parameter at a time."""
+    """The loop implementation of an optimizer allocates its temporary tensors for one parameter at a time."""
     return resized(trace, lambda alloc, kind: 0 if kind == "transient" else alloc.size)
 
 
 def _sharded(trace: Trace) -> Trace:
-    """A GPU keeps its share; what is gathered for a layer in use is left out."""
+    """Each GPU stores its shard; the gathered parameters of the active layer are omitted."""
 
     def size(alloc: Alloc, kind: str) -> int:
         shared = kind in ("parameter", "gradient", "optimizer", "transient")
@@ -143,10 +143,10 @@ def _sharded(trace: Trace) -> Trace:
 
 
 def _checkpointed(trace: Trace) -> Trace:
-    """Of a stack of like layers, only the last one's activations and the inputs of all are kept.
+    """In a stack of equal layers, only the last layer's activations and the inputs of all are stored.
 
-    A layer of the stack is known by the number in its path (``h.3.mlp``). What a block returns is
-    taken to be of the median size of what it keeps.
+    A layer of the stack is recognized by the number in its path (``h.3.mlp``). The output of a block is
+    assumed to have the median size of its stored tensors.
     """
     blocks: dict[str, list[Alloc]] = {}
     for event in trace.events:
@@ -179,13 +179,13 @@ CHANGES = (
     MemoryOption(
         "expandable segments",
         "set PYTORCH_ALLOC_CONF=expandable_segments:True",
-        "none; less of what is reserved lies idle",
+        "none; less reserved memory is unused",
         exact=True,
         options=lambda options: replace(options, expandable_segments=True),
     ),
     MemoryOption(
         "optimizer without lists",
-        "give the optimizer fused=True, or foreach=False",
+        "pass fused=True, or foreach=False, to the optimizer",
         "none with fused=True; foreach=False is slower",
         exact=True,
         apply=_one_by_one,
@@ -193,7 +193,7 @@ CHANGES = (
     MemoryOption(
         "half the batch, accumulated twice",
         "halve the batch and call optimizer.step() after every second backward",
-        "the same gradients where no layer looks across the batch",
+        "the same gradients if no layer computes across the batch",
         exact=False,
         apply=_half_batch,
     ),
@@ -207,7 +207,7 @@ CHANGES = (
     ),
     MemoryOption(
         "8-bit optimizer states",
-        "bitsandbytes.optim.AdamW8bit in the place of torch.optim.AdamW",
+        "bitsandbytes.optim.AdamW8bit instead of torch.optim.AdamW",
         "states are quantized in blocks",
         exact=True,
         apply=_eight_bit_states,
@@ -220,4 +220,4 @@ CHANGES = (
         apply=_sharded,
     ),
 )
-"""What can be changed, the least intrusive first."""
+"""The possible changes, the least intrusive first."""

@@ -1,4 +1,4 @@
-"""An estimate, in the words of a check: a finding where the job does not fit its GPU."""
+"""Findings about an estimate of GPU memory: a finding if the job may not fit."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ MOST_ADVICE = 3
 
 
 def finding(memory: Memory, place: SourceLocation, advice: Sequence[Advice] = ()) -> Finding | None:
-    """What to tell of a job's memory; None where it surely fits.
+    """The finding about a job's memory; None if the job certainly fits.
 
-    An error only where the least of the estimate does not fit; a warning where it may not.
+    An error only if the lower bound of the estimate does not fit; a warning if the job may not fit.
 
     Args:
-        memory: of the job.
-        place: the line that asks for what there is no room for.
-        advice: what saves memory, the best first.
+        memory: memory use of the job.
+        place: line whose allocation fails.
+        advice: changes that save memory, the best first.
     """
     fit = memory.fit
     if fit.answer == "fits":
@@ -37,15 +37,15 @@ def finding(memory: Memory, place: SourceLocation, advice: Sequence[Advice] = ()
         phase="training",
         place=place,
         message=(
-            f"The job takes about {size_text(likely)} ({_range(memory)}) beside the CUDA context,"
-            f" {memory.moment}; {fit.gpu.model} has {size_text(room)}."
+            f"The job uses about {size_text(likely)} ({_range(memory)}) in addition to the "
+            f"CUDA context, {memory.moment}; {fit.gpu.model} has {size_text(room)}."
         ),
         consequence=(
             f"torch.OutOfMemoryError: CUDA out of memory. Tried to allocate"
             f" {size_text(fit.wanted)}{layer}"
         ),
         fix=" ".join(_said(one) for one in advice[:MOST_ADVICE])
-        or "Take a smaller batch, or a GPU with more memory.",
+        or "Use a smaller batch, or a GPU with more memory.",
     )
 
 
