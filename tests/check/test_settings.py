@@ -61,10 +61,10 @@ def test_a_preset_is_no_path(tmp_path: Path) -> None:
         ("target = 3", "target must be a text"),
         ("seconds-per-epoch = 0", "seconds-per-epoch must be a number above 0"),
         ("seconds-per-epoch = true", "seconds-per-epoch must be a number above 0"),
-        ("select = ['undefined-nam']", "select: no rule is called 'undefined-nam'; did you mean"),
+        ("select = ['undefined-nam']", "select: no rule has the id 'undefined-nam'; did you mean"),
         ("per-file-ignores = ['x']", "per-file-ignores must be a table"),
         ("per-file-ignores = {'a.py' = 'x'}", "per-file-ignores.a.py must be a list"),
-        ("per-file-ignores = {'a.py' = ['x']}", "per-file-ignores.a.py: no rule is called 'x'"),
+        ("per-file-ignores = {'a.py' = ['x']}", "per-file-ignores.a.py: no rule has the id 'x'"),
     ],
 )
 def test_a_wrong_setting_is_named_with_its_file(tmp_path: Path, text: str, said: str) -> None:
