@@ -237,3 +237,15 @@ PARTS = st.sampled_from(
 @given(st.lists(PARTS | st.text(max_size=12), max_size=20).map("".join))
 def test_any_text_can_be_redacted(text: str) -> None:
     assert isinstance(redact(text), str)
+
+
+def test_lines_that_count_tokens_are_not_searched_for_secrets(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def search(data: bytes) -> bytes:
+        raise AssertionError(data)
+
+    # Language models print these in each step: a search of every line would take minutes.
+    log = b"step 100 loss 1.23 tokens_per_sec=12345 num_tokens: 99\ntoken_count=5 eos_token_id=50256\n"
+    monkeypatch.setattr("epochzero.redact._redact_bytes", search)
+    assert redact_log(log * 100) == log * 100

@@ -95,7 +95,12 @@ def _issued(prefixes: str, alphabet: str, least: int) -> _Rule:
 
 
 _ASSIGNMENT = r"[\w-]{0,60}['\"]?\s{0,3}[:=]"
-_NEAR = rf"(?:key|secret|pass|token|credential){_ASSIGNMENT}"
+_NEAR = (
+    r"(?:key|secret|pass|credential|(?:api|auth|access|refresh|id|identity)[_-]?token)"
+    rf"{_ASSIGNMENT}"
+)
+# Every line of a language model's training counts tokens: only what can be a value of _TOKEN is suspect.
+_NEAR_TOKEN = r"token['\"]?\s{0,3}(?:=>|[:=])\s{0,3}['\"]?[\w.~+/-]{8}"
 _RULES = (
     _Rule(
         ("private key-----",),
@@ -143,7 +148,7 @@ _RULES = (
         r"|\b(?:docker login|sshpass)\b[^\n]{0,400}?\s-p[ =]?['\"]?)[^\s'\"]+",
     ),
     _Rule(("key", "secret", "pass", "token", "credential"), _ASSIGNED, re.IGNORECASE, (_NEAR,)),
-    _Rule(("token",), _TOKEN, re.IGNORECASE, (_NEAR,)),
+    _Rule(("token",), _TOKEN, re.IGNORECASE, (_NEAR_TOKEN,)),
     _Rule(
         ("_token", "_pat", "_pass", "_pwd"),
         _VARIABLE,
@@ -219,7 +224,9 @@ def redact(text: str) -> str:
 
 def _suspect(rule: _Rule, lowered: str) -> bool:
     """Whether something is assigned to a word such as key, which many harmless texts hold."""
-    return rule.suspects != (_NEAR,) or bool(_compiled(_NEAR, re.NOFLAG).search(lowered))
+    if rule.suspects not in ((_NEAR,), (_NEAR_TOKEN,)):
+        return True
+    return bool(_compiled(rule.suspects[0], re.NOFLAG).search(lowered))
 
 
 @cache  # All of them take milliseconds to compile, most are never needed.
