@@ -89,7 +89,7 @@ def test_evaluate_compares_models_by_group(run: Command, folder: Path) -> None:
                "--beside", f"{folder}/cli_net.py:other", "--no-attacks", "-o", folder / "out")  # fmt: skip
     assert done.code == 0, done.err
     assert "worst first: " in done.out
-    assert "cli_net.py:other: accuracy" in " ".join(done.out.split())
+    assert "cli_net.py:other:accuracy" in "".join(done.out.split())
     assert (folder / "out" / "figures" / "reliability.svg").is_file()
 
 

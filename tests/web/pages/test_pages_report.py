@@ -115,7 +115,7 @@ def test_a_team_has_one_in_the_making(tmp_path: Path) -> None:
 def test_one_that_takes_too_long_is_ended_and_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report_jobs, "_PATIENCE_S", 0.05)
+    monkeypatch.setattr(report_jobs, "_MOST_S", 0.05)
     made = Reporting()
     wanted = Wanted(str(tmp_path / "store.db"), "", "jobs", 0.0, 1.0)
     assert made.report(wanted) is None
