@@ -111,7 +111,7 @@ def program_lines(program: Reproducer) -> Iterator[str]:
     """Where the program is, what is in it, and that it was run."""
     told = _DATA[program.data] + (f" {program.file}" if program.file else "")
     yield layout.wrapped(
-        "Reproducer", f"{program.path}: {told}. It was run, and ended with {program.said}"
+        "Program", f"{program.path}: {told}. It was run, and ended with {program.said}"
     )
 
 
