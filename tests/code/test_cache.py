@@ -19,7 +19,7 @@ from epochzero.code.parse import parse
 from epochzero.code.parsed import Parsed
 from epochzero.code.snapshot import LARGEST_BYTES, File, Repository, Snapshot
 from epochzero.errors import InputError
-from tests.waiting import PATIENCE_S
+from tests.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -273,10 +273,7 @@ def test_workers_find_the_same(made: Made, tmp_path: Path) -> None:
 
 def _settle(threads: int) -> None:
     """Waits until the threads that drove workers have ended them."""
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and thread.daemon:
-            thread.join(PATIENCE_S)
-    assert threading.active_count() <= threads
+    wait_until(lambda: threading.active_count() <= threads)
 
 
 def test_chunks_larger_than_a_pipe_are_no_trouble() -> None:
