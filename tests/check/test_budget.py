@@ -80,4 +80,4 @@ def test_rules_for_which_no_time_is_left_are_unknown(
         ["python", "train.py"], Target("a platform"), folder=tmp_path, select=["undefined-name"]
     )
     assert not found.findings
-    assert [one.reason for one in found.unknowns] == ["not asked: the rules before it took 0 s"]
+    assert [one.reason for one in found.unknowns] == ["not run: the preceding rules took 0 s"]

@@ -129,4 +129,4 @@ def test_the_problem_matcher_of_the_guide_reads_a_check(run: Command, job: Path)
     assert [one[:5] for one in found] == [
         ("helper.py", str(line), "11", "error", "format-arguments") for line in (2, 3)
     ]
-    assert all(one[5].startswith("The format asks for values: 2.") for one in found)
+    assert all(one[5].startswith("The number of placeholders (2)") for one in found)

@@ -215,7 +215,9 @@ def test_a_program_that_gives_up_without_its_data_is_unknown(tmp_path: Path) -> 
     cluster = Target(name="cluster")
     found = dry(tmp_path, script, "/data/of/the/platform", target=cluster, prelude="")
     assert not found.findings
-    assert any("/data/of/the/platform is not on this" in one.reason for one in found.unknowns)
+    assert any(
+        "/data/of/the/platform does not exist on this" in one.reason for one in found.unknowns
+    )
     (finding,) = dry(tmp_path, script, "/data/of/the/platform", prelude="").findings
     assert finding.severity == "error"
 

@@ -17,7 +17,7 @@ TRAIN = "import torch.distributed as dist\n\ndist.init_process_group('nccl')\n"
         (4, "none", "Choose a platform that has 4 GPUs on each node."),
         (4, "2 x V100", "Start at most 2 processes on a node, or choose a platform that has 4"),
         (4, "V100", "Start at most 1 process on a node, or choose a platform that has 4"),
-        (2, "4 x V100", "Start at most 2 processes on a node, or ask for 4 GPUs on each node."),
+        (2, "4 x V100", "Start at most 2 processes on a node, or request 4 GPUs on each node."),
     ],
 )
 def test_gpus_that_a_job_asks_for_are_not_advised_to_be_asked_for(
