@@ -14,8 +14,8 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Mapping
-from functools import partial
+from collections.abc import Mapping
+from functools import cache, partial
 
 from common import SEED, data_file, rate, save
 from detect_secrets.core.plugins.util import get_mapping_from_secret_type_to_class
@@ -79,21 +79,22 @@ def _leaks(secret: str, shown: str) -> bool:
     return any(secret[start : start + PIECE] in shown for start in starts)
 
 
-def _detectors() -> Iterable[RegexBasedDetector]:
+@cache
+def _detectors() -> tuple[RegexBasedDetector, ...]:
     """Those for a format; the others guess by entropy or names."""
-    for kind in get_mapping_from_secret_type_to_class().values():
-        if issubclass(kind, RegexBasedDetector) and kind.__name__ not in _NOISY:
-            yield kind()
+    return tuple(
+        kind()
+        for kind in get_mapping_from_secret_type_to_class().values()
+        if issubclass(kind, RegexBasedDetector) and kind.__name__ not in _NOISY
+    )
 
 
 _NOISY = frozenset(("IPPublicDetector", "BasicAuthDetector", "PrivateKeyDetector"))
 """These find addresses, or what stands around a secret and is left on purpose."""
 
 
-def _detected(line: str, detectors: list[RegexBasedDetector] = []) -> bool:  # noqa: B006  # made once
-    if not detectors:
-        detectors.extend(_detectors())
-    return any(secret for one in detectors for secret in one.analyze_string(line))
+def _detected(line: str) -> bool:
+    return any(secret for detector in _detectors() for secret in detector.analyze_string(line))
 
 
 def _real(lines: list[str], *, show: bool) -> Mapping[str, object]:
