@@ -6,6 +6,7 @@ python docs/rules.py --check   # exit 1 if they are not up to date
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterator
 from itertools import groupby
@@ -83,8 +84,8 @@ def _case(label: str, case: Case) -> list[str]:
             mark = "  # <- here" if name == case.path and number == case.line else ""
             lines.append(f"{line}{mark}")
     lines += ["```", ""]
-    if case.arguments:
-        lines += ["with the arguments", "", "```text", " ".join(case.arguments), "```", ""]
+    if case.command != ("python", "train.py"):
+        lines += ["run as", "", "```text", shlex.join(case.command), "```", ""]
     if case.target:
         lines += ["on a target with", "", "```toml", case.target.strip(), "```", ""]
     return lines

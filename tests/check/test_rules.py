@@ -12,6 +12,7 @@ import pytest
 
 from epochzero.check import CheckResult, check
 from epochzero.check.rules import Case, Rule, builtin, choose, find, load
+from epochzero.check.rules.examples import examples
 from epochzero.errors import CatalogError, InputError
 from tests.catalogs import every
 
@@ -34,9 +35,9 @@ def checked(rule: Rule, case: Case, parent: Path) -> CheckResult:
         path.write_text(text, encoding="utf-8")
     target = folder / "target.toml"
     target.write_text(f"format = 1\n{case.target}", encoding="utf-8")
-    command = [*case.command, *case.arguments]
-    environment = dict(case.environment)
-    return check(command, target, folder=job, select=[rule.id], environment=environment)
+    return check(
+        case.command, target, folder=job, select=[rule.id], environment=dict(case.environment)
+    )
 
 
 @every("promise", CATCHES, named)
@@ -59,15 +60,50 @@ def test_a_rule_leaves_alone_what_it_must(promise: tuple[Rule, Case], tmp_path: 
     assert not [one for one in found.unknowns if "rule failed" in one.reason]
 
 
+def test_an_example_is_a_small_job() -> None:
+    first, second, third = examples(r"""
+        $ SEED='1 2' torchrun --nproc_per_node=2 main.py --name 'a b'  # <-
+        ==> main.py <==
+        ==> data/a.csv <==
+        a,b
+        1,2
+        \ No newline at end of file
+        ==> target.toml <==
+        gpus = 2
+        ----
+        import os
+
+        print(os.missing)  # <-
+        print("# <-")
+        ----
+        import helper
+        ==> helper.py <==
+
+        x = 1 / 0  # <-
+    """)
+    words = ("torchrun", "--nproc_per_node=2", "main.py", "--name", "a b")
+    assert first == Case(
+        {"main.py": "", "data/a.csv": "a,b\n1,2"},
+        words,
+        {"SEED": "1 2"},
+        "gpus = 2\n",
+        path="<command>",
+    )
+    assert second == Case({"train.py": 'import os\n\nprint(os.missing)\nprint("# <-")\n'}, line=3)
+    assert third == Case(
+        {"train.py": "import helper\n", "helper.py": "\nx = 1 / 0\n"}, line=2, path="helper.py"
+    )
+
+
 # -- The catalogue -----------------------------------------------------------------------------
 
 RULE = """\
-from epochzero.check.rules import Case, Rule
+from epochzero.check.rules.base import Rule, examples
 
 RULE = Rule(
     title="Something goes wrong", category="path_not_found", why="It does.",
     fix="Correct it.", source="A study", check=lambda program, target: (),
-    catches=(Case({"train.py": "x"}, line=1),), leaves=(Case({"train.py": "y"}),),
+    catches=examples("x  # <-"), leaves=examples("y"),
 )
 """
 
@@ -102,10 +138,10 @@ def test_a_new_rule_is_one_new_file(package: Path) -> None:
         ('"It does."', '" "', "why is empty"),
         ('"Correct it."', '""', "fix is empty"),
         ('"A study"', '""', "source is empty"),
-        ('(Case({"train.py": "x"}, line=1),)', "()", "a rule needs at least one case"),
-        ('(Case({"train.py": "y"}),)', "()", "one in leaves"),
-        (", line=1", "", "no line for the expected finding"),
-        ('"train.py": "y"', '"main.py": "y"', "a case runs train.py"),
+        ('examples("x  # <-")', "()", "a rule needs at least one case"),
+        ('examples("y")', "()", "one in leaves"),
+        ("  # <-", "", "no line for the expected finding"),
+        ('("y")', '("$ python main.py\\ny")', "a case runs main.py"),
         ("RULE = Rule", "RULE = 1, Rule", "not a Rule"),
         ("RULE = ", "RULE = missing or ", "cannot be imported: name 'missing'"),
     ],

@@ -91,8 +91,8 @@ def _problems(rule: Rule) -> Iterable[str]:
     if not rule.catches or not rule.leaves:
         yield "a rule needs at least one case in catches and one in leaves"
     for case in rule.catches:
-        if case.line < 1 and case.path not in ("<command>", "<target>"):
-            yield "catches: a case has no line for the expected finding"
+        if case.line < 1 and case.path != "<command>":
+            yield "catches: a case has no line for the expected finding (mark it with # <-)"
     for case in (*rule.catches, *rule.leaves):
         if "-m" not in case.command and not case.files.keys() & set(case.command):
             yield f"a case runs {case.command[-1]}, which is not among its files"

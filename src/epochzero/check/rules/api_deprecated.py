@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from epochzero.check.api import ApiChange, installed, reached, uses
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Reach,
     Rule,
     Target,
     claim_at,
+    examples,
 )
 
 
@@ -38,36 +38,6 @@ def _is_announced(change: ApiChange, have: str) -> bool:
     return not change.removed or not reached(have, change.removed)
 
 
-def _packages(name: str, version: str) -> str:
-    return f'[distributions]\n"{name}" = "{version}"\n'
-
-
-_AMP = {"train.py": "import torch\n\nscaler = torch.cuda.amp.GradScaler()\n"}
-_NUMPY = {"train.py": "import numpy as np\nprint(np.float(1))\n"}
-_TRAINER = {
-    "train.py": "from transformers import TrainingArguments\n"
-    "args = TrainingArguments('out', evaluation_strategy='epoch')\n"
-}
-_WEIGHTS = {
-    "train.py": "from torchvision import models\n\nmodel = models.resnet18(pretrained=True)\n"
-}
-
-_TRAPEZOIDS = (
-    "import numpy as np\ntrapezoid = np.trapezoid if hasattr(np, 'trapezoid') else np.trapz\n",
-    "import numpy as np\ntrapezoid = getattr(np, 'trapezoid', None) or np.trapz\n",
-    "import numpy as np\nnew = getattr(np, 'trapezoid', None)\nprint((np.trapz if new is None else new)([1]))\n",
-    "import numpy as np\ntry:\n    trapezoid = np.trapezoid\nexcept AttributeError:\n    trapezoid = np.trapz\n",
-    "import numpy as np\nfrom packaging.version import Version\nNEW = Version(np.__version__) >= Version('2')\n"
-    "print(np.trapezoid([1]) if NEW else np.trapz([1]))\n",
-    "import numpy as np\nNUMPY = tuple(int(one) for one in np.__version__.split('.')[:2])\n\n\n"
-    "def area(y):\n    if NUMPY >= (2, 0):\n        return np.trapezoid(y)\n    return np.trapz(y)\n\n\narea([1])\n",
-    "import numpy as np\n\n\ndef is_new():\n    return int(np.__version__.split('.')[0]) >= 2\n\n\n"
-    "def old(y):\n    return np.trapz(y)\n\n\nprint(np.trapezoid([1]) if is_new() else old([1]))\n",
-    "try:\n    from numpy import trapezoid\n    NEW = True\nexcept ImportError:\n    NEW = False\n"
-    "import numpy as np\nif not NEW:\n    trapezoid = np.trapz\n",
-)
-"""The ways to write code that supports several versions."""
-
 RULE = Rule(
     title="The job uses a name or keyword that a later version of a library removes",
     category="framework_api_misuse",
@@ -76,28 +46,149 @@ RULE = Rule(
     fix="Use the replacement.",
     source="Zhang et al., ICSE 2020, section 5.3, finding 7; release notes named in api_changes.toml",
     check=_check,
-    catches=(
-        Case(_AMP, target=_packages("torch", "2.5.1"), line=3),
-        Case(_NUMPY, target=_packages("numpy", "1.22.0"), line=2),
-        Case(_TRAINER, target=_packages("transformers", "4.42.0"), line=2),
-        Case(_WEIGHTS, target=_packages("torchvision", "0.15.2"), line=3),
-    ),
-    leaves=(
-        Case(_AMP, target=_packages("torch", "2.1.0")),
-        Case(_AMP),
-        *(Case({"train.py": text}, target=_packages("numpy", "2.4.6")) for text in _TRAPEZOIDS),
-        Case(
-            {
-                "train.py": "try:\n    from torch.amp import autocast\nexcept ImportError:\n"
-                "    from torch.cuda.amp import autocast\n"
-            },
-            target=_packages("torch", "2.5.1"),
-        ),
-        Case(_NUMPY, target=_packages("numpy", "1.26.0")),
-        Case(_TRAINER, target=_packages("transformers", "4.40.0")),
-        Case(
-            {"train.py": "import torch\n\nscaler = torch.amp.GradScaler('cuda')\n"},
-            target=_packages("torch", "2.6.0"),
-        ),
-    ),
+    catches=examples("""
+        import torch
+
+        scaler = torch.cuda.amp.GradScaler()  # <-
+        ==> target.toml <==
+        [distributions]
+        "torch" = "2.5.1"
+        ----
+        import numpy as np
+        print(np.float(1))  # <-
+        ==> target.toml <==
+        [distributions]
+        "numpy" = "1.22.0"
+        ----
+        from transformers import TrainingArguments
+        args = TrainingArguments('out', evaluation_strategy='epoch')  # <-
+        ==> target.toml <==
+        [distributions]
+        "transformers" = "4.42.0"
+        ----
+        from torchvision import models
+
+        model = models.resnet18(pretrained=True)  # <-
+        ==> target.toml <==
+        [distributions]
+        "torchvision" = "0.15.2"
+    """),
+    leaves=examples("""
+        import torch
+
+        scaler = torch.cuda.amp.GradScaler()
+        ==> target.toml <==
+        [distributions]
+        "torch" = "2.1.0"
+        ----
+        import torch
+
+        scaler = torch.cuda.amp.GradScaler()
+        ----
+        import numpy as np
+        trapezoid = np.trapezoid if hasattr(np, 'trapezoid') else np.trapz
+        ==> target.toml <==
+        [distributions]
+        "numpy" = "2.4.6"
+        ----
+        import numpy as np
+        trapezoid = getattr(np, 'trapezoid', None) or np.trapz
+        ==> target.toml <==
+        [distributions]
+        "numpy" = "2.4.6"
+        ----
+        import numpy as np
+        new = getattr(np, 'trapezoid', None)
+        print((np.trapz if new is None else new)([1]))
+        ==> target.toml <==
+        [distributions]
+        "numpy" = "2.4.6"
+        ----
+        import numpy as np
+        try:
+            trapezoid = np.trapezoid
+        except AttributeError:
+            trapezoid = np.trapz
+        ==> target.toml <==
+        [distributions]
+        "numpy" = "2.4.6"
+        ----
+        import numpy as np
+        from packaging.version import Version
+        NEW = Version(np.__version__) >= Version('2')
+        print(np.trapezoid([1]) if NEW else np.trapz([1]))
+        ==> target.toml <==
+        [distributions]
+        "numpy" = "2.4.6"
+        ----
+        import numpy as np
+        NUMPY = tuple(int(one) for one in np.__version__.split('.')[:2])
+
+
+        def area(y):
+            if NUMPY >= (2, 0):
+                return np.trapezoid(y)
+            return np.trapz(y)
+
+
+        area([1])
+        ==> target.toml <==
+        [distributions]
+        "numpy" = "2.4.6"
+        ----
+        import numpy as np
+
+
+        def is_new():
+            return int(np.__version__.split('.')[0]) >= 2
+
+
+        def old(y):
+            return np.trapz(y)
+
+
+        print(np.trapezoid([1]) if is_new() else old([1]))
+        ==> target.toml <==
+        [distributions]
+        "numpy" = "2.4.6"
+        ----
+        try:
+            from numpy import trapezoid
+            NEW = True
+        except ImportError:
+            NEW = False
+        import numpy as np
+        if not NEW:
+            trapezoid = np.trapz
+        ==> target.toml <==
+        [distributions]
+        "numpy" = "2.4.6"
+        ----
+        try:
+            from torch.amp import autocast
+        except ImportError:
+            from torch.cuda.amp import autocast
+        ==> target.toml <==
+        [distributions]
+        "torch" = "2.5.1"
+        ----
+        import numpy as np
+        print(np.float(1))
+        ==> target.toml <==
+        [distributions]
+        "numpy" = "1.26.0"
+        ----
+        from transformers import TrainingArguments
+        args = TrainingArguments('out', evaluation_strategy='epoch')
+        ==> target.toml <==
+        [distributions]
+        "transformers" = "4.40.0"
+        ----
+        import torch
+
+        scaler = torch.amp.GradScaler('cuda')
+        ==> target.toml <==
+        [distributions]
+        "torch" = "2.6.0"
+    """),
 )

@@ -10,7 +10,6 @@ from epochzero.check.api import class_of, elsewhere, is_gone, member, uses
 from epochzero.check.program.events import Called, Failed, Imported, Looked, Situation
 from epochzero.check.program.values import External
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Reach,
@@ -18,6 +17,7 @@ from epochzero.check.rules.base import (
     SourceLocation,
     Target,
     claim_at,
+    examples,
     guarded,
 )
 
@@ -98,13 +98,6 @@ def _version(target: Target, name: str) -> str:
     return f" {found.version}" if found is not None else ""
 
 
-_API = (
-    '[api.mylib]\nload = "(path)"\nTrainer = "(model)"\n"Trainer.fit" = "(data)"\n"Trainer.save" = "(path)"\n'
-    'VERSION = false\n[api."mylib.nn"]\nLinear = "(a, b)"\n'
-)
-_OLD = '[distributions]\ntorch = "2.1.2"\n'
-_OPEN = '[api.mylib]\nload = "(path)"\n"*" = false\n'
-
 RULE = Rule(
     title="The job uses a name that the target's version of a library does not have",
     category="attribute_not_found",
@@ -113,31 +106,178 @@ RULE = Rule(
     fix="Use a name that the target's version has.",
     source="Zhang et al., ICSE 2020, section 5.3, finding 7: frameworks evolve rapidly",
     check=_check,
-    catches=(
-        Case({"train.py": "import mylib\n\nmylib.laod('a')\n"}, target=_API, line=3),
-        Case({"train.py": "from mylib import save\n\nsave('a')\n"}, target=_API, line=1),
-        Case({"train.py": "import mylib.nn as nn\n\nprint(nn.Linaer(1, 2))\n"}, target=_API, line=3),
-        Case({"train.py": "import mylib\n\nmylib.Trainer('m').fti([1])\n"}, target=_API, line=3),
-        Case({"train.py": "import mylib\n\nprint(mylib.float16)\n"}, target=_API, line=3),
-        Case({"train.py": "from torch import nn\n\nnorm = nn.RMSNorm(8)\n"}, target=_OLD, line=3),
-        Case({"train.py": "from torch.nn.attention import SDPBackend\n"}, target=_OLD, line=1),
-        Case({"train.py": "import torch.nn.attention.flex_attention\n"}, target=_OLD, line=1),
-    ),
-    leaves=(
-        Case({"train.py": "import mylib\n\nmylib.load('a')\nprint(mylib.VERSION)\n"}, target=_API),
-        Case({"train.py": "import mylib\n\nmylib.anything('a')\n"}, target=_OPEN),
-        Case({"train.py": "from torch import nn\n\nnorm = nn.RMSNorm(8)\n"},
-             target=_OLD.replace("2.1.2", "2.4.0+cu121")),
-        Case({"train.py": "from torch import nn\n\nnorm = nn.RMSNorm(8)\n"},
-             target=_OLD.replace("2.1.2", "9.9")),
-        Case({"train.py": "import torch\n\nif hasattr(torch.nn, 'RMSNorm'):\n    torch.nn.RMSNorm(8)\n"},
-             target=_OLD),
-        Case({"train.py": "import mylib\n\nmylib.laod('a')\n"}),
-        Case({"train.py": "try:\n    from mylib import save\nexcept ImportError:\n    save = None\n"},
-             target=_API),
-        Case({"train.py": "from mylib import nn\nimport mylib\n\nprint(nn.Linear(1, 2), mylib.nn)\n"},
-             target=_API),
-        Case({"train.py": "import mylib\n\nif hasattr(mylib, 'save'):\n    mylib.save('a')\n"},
-             target=_API),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import mylib
+
+        mylib.laod('a')  # <-
+        ==> target.toml <==
+        [api.mylib]
+        load = "(path)"
+        Trainer = "(model)"
+        "Trainer.fit" = "(data)"
+        "Trainer.save" = "(path)"
+        VERSION = false
+        [api."mylib.nn"]
+        Linear = "(a, b)"
+        ----
+        from mylib import save  # <-
+
+        save('a')
+        ==> target.toml <==
+        [api.mylib]
+        load = "(path)"
+        Trainer = "(model)"
+        "Trainer.fit" = "(data)"
+        "Trainer.save" = "(path)"
+        VERSION = false
+        [api."mylib.nn"]
+        Linear = "(a, b)"
+        ----
+        import mylib.nn as nn
+
+        print(nn.Linaer(1, 2))  # <-
+        ==> target.toml <==
+        [api.mylib]
+        load = "(path)"
+        Trainer = "(model)"
+        "Trainer.fit" = "(data)"
+        "Trainer.save" = "(path)"
+        VERSION = false
+        [api."mylib.nn"]
+        Linear = "(a, b)"
+        ----
+        import mylib
+
+        mylib.Trainer('m').fti([1])  # <-
+        ==> target.toml <==
+        [api.mylib]
+        load = "(path)"
+        Trainer = "(model)"
+        "Trainer.fit" = "(data)"
+        "Trainer.save" = "(path)"
+        VERSION = false
+        [api."mylib.nn"]
+        Linear = "(a, b)"
+        ----
+        import mylib
+
+        print(mylib.float16)  # <-
+        ==> target.toml <==
+        [api.mylib]
+        load = "(path)"
+        Trainer = "(model)"
+        "Trainer.fit" = "(data)"
+        "Trainer.save" = "(path)"
+        VERSION = false
+        [api."mylib.nn"]
+        Linear = "(a, b)"
+        ----
+        from torch import nn
+
+        norm = nn.RMSNorm(8)  # <-
+        ==> target.toml <==
+        [distributions]
+        torch = "2.1.2"
+        ----
+        from torch.nn.attention import SDPBackend  # <-
+        ==> target.toml <==
+        [distributions]
+        torch = "2.1.2"
+        ----
+        import torch.nn.attention.flex_attention  # <-
+        ==> target.toml <==
+        [distributions]
+        torch = "2.1.2"
+    """),
+    leaves=examples("""
+        import mylib
+
+        mylib.load('a')
+        print(mylib.VERSION)
+        ==> target.toml <==
+        [api.mylib]
+        load = "(path)"
+        Trainer = "(model)"
+        "Trainer.fit" = "(data)"
+        "Trainer.save" = "(path)"
+        VERSION = false
+        [api."mylib.nn"]
+        Linear = "(a, b)"
+        ----
+        import mylib
+
+        mylib.anything('a')
+        ==> target.toml <==
+        [api.mylib]
+        load = "(path)"
+        "*" = false
+        ----
+        from torch import nn
+
+        norm = nn.RMSNorm(8)
+        ==> target.toml <==
+        [distributions]
+        torch = "2.4.0+cu121"
+        ----
+        from torch import nn
+
+        norm = nn.RMSNorm(8)
+        ==> target.toml <==
+        [distributions]
+        torch = "9.9"
+        ----
+        import torch
+
+        if hasattr(torch.nn, 'RMSNorm'):
+            torch.nn.RMSNorm(8)
+        ==> target.toml <==
+        [distributions]
+        torch = "2.1.2"
+        ----
+        import mylib
+
+        mylib.laod('a')
+        ----
+        try:
+            from mylib import save
+        except ImportError:
+            save = None
+        ==> target.toml <==
+        [api.mylib]
+        load = "(path)"
+        Trainer = "(model)"
+        "Trainer.fit" = "(data)"
+        "Trainer.save" = "(path)"
+        VERSION = false
+        [api."mylib.nn"]
+        Linear = "(a, b)"
+        ----
+        from mylib import nn
+        import mylib
+
+        print(nn.Linear(1, 2), mylib.nn)
+        ==> target.toml <==
+        [api.mylib]
+        load = "(path)"
+        Trainer = "(model)"
+        "Trainer.fit" = "(data)"
+        "Trainer.save" = "(path)"
+        VERSION = false
+        [api."mylib.nn"]
+        Linear = "(a, b)"
+        ----
+        import mylib
+
+        if hasattr(mylib, 'save'):
+            mylib.save('a')
+        ==> target.toml <==
+        [api.mylib]
+        load = "(path)"
+        Trainer = "(model)"
+        "Trainer.fit" = "(data)"
+        "Trainer.save" = "(path)"
+        VERSION = false
+        [api."mylib.nn"]
+        Linear = "(a, b)"
+    """),
+)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from epochzero.check.api import ApiChange, Use, installed, is_gone, uses
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Reach,
@@ -12,6 +11,7 @@ from epochzero.check.rules.base import (
     Target,
     at_keyword,
     claim_at,
+    examples,
     guarded,
 )
 
@@ -62,39 +62,6 @@ def _consequence(use: Use) -> str:
     return f"AttributeError: {within} has no attribute '{last}'"
 
 
-def _packages(**versions: str) -> str:
-    lines = ["[distributions]"]
-    return "\n".join([*lines, *(f'"{name}" = "{have}"' for name, have in versions.items())])
-
-
-_NUMPY = {"train.py": "import numpy as np\nmask = np.zeros(4, dtype=np.bool)\n"}
-_SCHEDULER = {
-    "train.py": "import torch\nfrom torch import nn, optim\n\nmodel = nn.Linear(2, 2)\n"
-    "optimizer = optim.SGD(model.parameters(), lr=0.1)\n"
-    "scheduler = optim.lr_scheduler.ReduceLROnPlateau(optimizer, 'min', verbose=True)\n"
-}
-_APPEND = {
-    "train.py": "import pandas as pd\n\nframe = pd.read_csv('a.csv')\nframe = frame.append({'a': 1})\n"
-}
-_LIGHTNING = {
-    "train.py": "import pytorch_lightning as pl\n\ntrainer = pl.Trainer(gpus=1, max_epochs=2)\n"
-}
-_KERAS = {"train.py": "from keras.utils import np_utils\n\nprint(np_utils.to_categorical([1]))\n"}
-_JOBLIB = {"train.py": "from sklearn.externals import joblib\nprint(joblib)\n"}
-_GUARDED = {
-    "train.py": "try:\n    from sklearn.externals import joblib\n"
-    "except ImportError:\n    import joblib\nprint(joblib)\n"
-}
-
-_SKLEARN = (
-    "import sklearn\nfrom sklearn import metrics\n\n"
-    "SKLEARN = tuple(int(part) for part in sklearn.__version__.split('.')[:2])\n\n\n"
-    "def rmse(truth, guess):\n    if SKLEARN >= (1, 4):\n"
-    "        return metrics.root_mean_squared_error(truth, guess)\n"
-    "    return metrics.mean_squared_error(truth, guess, squared=False)\n\n\nrmse([1], [1])\n"
-)
-_FLOAT = "import numpy as np\nprint(np.float64 if not hasattr(np, 'float_') else np.float_)\n"
-
 RULE = Rule(
     title="The job uses a name or keyword that the target's version of a library has removed",
     category="attribute_not_found",
@@ -104,34 +71,137 @@ RULE = Rule(
     fix="Use the replacement, or pin the version that the job was written for.",
     source="Zhang et al., ICSE 2020, section 5.3, finding 7; release notes named in api_changes.toml",
     check=_check,
-    catches=(
-        Case(_NUMPY, target=_packages(numpy="1.26.4"), line=2),
-        Case(_SCHEDULER, target=_packages(torch="2.7.1"), line=6),
-        Case(_APPEND, target=_packages(pandas="2.2.3"), line=4),
-        Case(_LIGHTNING, target=_packages(**{"pytorch-lightning": "2.1.0"}), line=3),
-        Case(_JOBLIB, target=_packages(**{"scikit-learn": "1.5.0"}), line=1),
-        Case(_KERAS, target=_packages(keras="3.3.3"), line=1),
-    ),
-    leaves=(
-        Case(_NUMPY, target=_packages(numpy="1.23.5")),
-        Case(_NUMPY, target=_packages(numpy="2.1.0")),
-        Case(_NUMPY),
-        Case(_KERAS, target=_packages(keras="2.10.0")),
-        Case(_SCHEDULER, target=_packages(torch="2.6.0")),
-        Case(_APPEND, target=_packages(pandas="1.5.3")),
-        Case(_GUARDED, target=_packages(**{"scikit-learn": "1.5.0"})),
-        Case({"train.py": _SKLEARN}, target=_packages(**{"scikit-learn": "1.9.1"})),
-        Case({"train.py": _FLOAT}, target=_packages(numpy="2.4.6")),
-        Case(
-            {
-                "train.py": "import torch\n\nif torch.__version__ < '1.8':\n"
-                "    torch.set_deterministic(True)\n"
-            },
-            target=_packages(torch="2.4.0"),
-        ),
-        Case(
-            {"train.py": "rows = []\nrows.append(1)\n"},
-            target=_packages(pandas="2.2.3", numpy="2.0"),
-        ),
-    ),
+    catches=examples("""
+        import numpy as np
+        mask = np.zeros(4, dtype=np.bool)  # <-
+        ==> target.toml <==
+        [distributions]
+        "numpy" = "1.26.4"
+        ----
+        import torch
+        from torch import nn, optim
+
+        model = nn.Linear(2, 2)
+        optimizer = optim.SGD(model.parameters(), lr=0.1)
+        scheduler = optim.lr_scheduler.ReduceLROnPlateau(optimizer, 'min', verbose=True)  # <-
+        ==> target.toml <==
+        [distributions]
+        "torch" = "2.7.1"
+        ----
+        import pandas as pd
+
+        frame = pd.read_csv('a.csv')
+        frame = frame.append({'a': 1})  # <-
+        ==> target.toml <==
+        [distributions]
+        "pandas" = "2.2.3"
+        ----
+        import pytorch_lightning as pl
+
+        trainer = pl.Trainer(gpus=1, max_epochs=2)  # <-
+        ==> target.toml <==
+        [distributions]
+        "pytorch-lightning" = "2.1.0"
+        ----
+        from sklearn.externals import joblib  # <-
+        print(joblib)
+        ==> target.toml <==
+        [distributions]
+        "scikit-learn" = "1.5.0"
+        ----
+        from keras.utils import np_utils  # <-
+
+        print(np_utils.to_categorical([1]))
+        ==> target.toml <==
+        [distributions]
+        "keras" = "3.3.3"
+    """),
+    leaves=examples("""
+        import numpy as np
+        mask = np.zeros(4, dtype=np.bool)
+        ==> target.toml <==
+        [distributions]
+        "numpy" = "1.23.5"
+        ----
+        import numpy as np
+        mask = np.zeros(4, dtype=np.bool)
+        ==> target.toml <==
+        [distributions]
+        "numpy" = "2.1.0"
+        ----
+        import numpy as np
+        mask = np.zeros(4, dtype=np.bool)
+        ----
+        from keras.utils import np_utils
+
+        print(np_utils.to_categorical([1]))
+        ==> target.toml <==
+        [distributions]
+        "keras" = "2.10.0"
+        ----
+        import torch
+        from torch import nn, optim
+
+        model = nn.Linear(2, 2)
+        optimizer = optim.SGD(model.parameters(), lr=0.1)
+        scheduler = optim.lr_scheduler.ReduceLROnPlateau(optimizer, 'min', verbose=True)
+        ==> target.toml <==
+        [distributions]
+        "torch" = "2.6.0"
+        ----
+        import pandas as pd
+
+        frame = pd.read_csv('a.csv')
+        frame = frame.append({'a': 1})
+        ==> target.toml <==
+        [distributions]
+        "pandas" = "1.5.3"
+        ----
+        try:
+            from sklearn.externals import joblib
+        except ImportError:
+            import joblib
+        print(joblib)
+        ==> target.toml <==
+        [distributions]
+        "scikit-learn" = "1.5.0"
+        ----
+        import sklearn
+        from sklearn import metrics
+
+        SKLEARN = tuple(int(part) for part in sklearn.__version__.split('.')[:2])
+
+
+        def rmse(truth, guess):
+            if SKLEARN >= (1, 4):
+                return metrics.root_mean_squared_error(truth, guess)
+            return metrics.mean_squared_error(truth, guess, squared=False)
+
+
+        rmse([1], [1])
+        ==> target.toml <==
+        [distributions]
+        "scikit-learn" = "1.9.1"
+        ----
+        import numpy as np
+        print(np.float64 if not hasattr(np, 'float_') else np.float_)
+        ==> target.toml <==
+        [distributions]
+        "numpy" = "2.4.6"
+        ----
+        import torch
+
+        if torch.__version__ < '1.8':
+            torch.set_deterministic(True)
+        ==> target.toml <==
+        [distributions]
+        "torch" = "2.4.0"
+        ----
+        rows = []
+        rows.append(1)
+        ==> target.toml <==
+        [distributions]
+        "pandas" = "2.2.3"
+        "numpy" = "2.0"
+    """),
 )

@@ -9,7 +9,6 @@ from functools import partial
 from epochzero.check.api import class_of, elsewhere, is_gone, member, uses
 from epochzero.check.call_signatures import misfit
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Reach,
@@ -17,6 +16,7 @@ from epochzero.check.rules.base import (
     Target,
     at_keyword,
     claim_at,
+    examples,
     guarded,
 )
 from epochzero.check.target.model import Signature
@@ -95,24 +95,6 @@ def _takes_instead(signature: Signature) -> str:
     return f"It accepts: {', '.join(names)}." if names else "It accepts no arguments."
 
 
-_OLD = '[distributions]\ntorch = "1.13.1"\n'
-_FUSED = {
-    "train.py": "import torch\n\nmodel = torch.nn.Linear(2, 2)\n"
-    "optimizer = torch.optim.AdamW(model.parameters(), fused=True)\n"
-}
-_API = (
-    '[api.mylib]\nload = "(path, *, strict=...)"\nmake = "(**options)"\n'
-    'Trainer = "(model, epochs=...)"\n"Trainer.fit" = "(data, *, ckpt_path=...)"\nVERSION = false\n'
-)
-_FILTERED = (
-    "chosen = {}\nfor key, value in GIVEN.items():\n    if key not in known:\n        continue\n"
-    "    chosen[key] = value\n",
-    "chosen = {key: value for key, value in GIVEN.items() if key in known}\n",
-    "chosen = dict(GIVEN)\nfor key in GIVEN:\n    if key not in known:\n        del chosen[key]\n",
-    "chosen = {}\nfor key in GIVEN:\n    if key in known:\n        chosen.update({key: GIVEN[key]})\n",
-)
-"""Arguments, limited to those that the library accepts."""
-
 RULE = Rule(
     title="The job passes arguments that the target's version of a library does not accept",
     category="framework_api_misuse",
@@ -122,29 +104,207 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.2, Framework API Misuse: softmax() got an unexpected keyword "
     "argument 'axis'",
     check=_check,
-    catches=(
-        Case({"train.py": "import mylib\n\nmylib.load('a', True)\n"}, target=_API, line=3),
-        Case({"train.py": "import mylib\n\nmylib.Trainer('m', epoch=3)\n"}, target=_API, line=3),
-        Case({"train.py": "import mylib\n\nmylib.load()\n"}, target=_API, line=3),
-        Case({"train.py": "import mylib\n\nmylib.Trainer('m').fit([1], resume=True)\n"}, target=_API,
-             line=3),
-        Case(_FUSED, target=_OLD, line=4),
-        Case({"train.py": "import torch\nimport torch.nn.functional as F\n\nF.softmax(torch.ones(2), axis=0)\n"},
-             target=_OLD, line=4),
-    ),
-    leaves=(
-        Case(_FUSED, target=_OLD.replace("1.13.1", "2.0.1")),
-        Case({"train.py": "import torch\n\nx = torch.ones(2)\ntorch.cat([x, x], axis=0)\n"
-              "torch.sum(x, axis=0, keepdims=True)\n"}, target=_OLD),
-        Case({"train.py": "import mylib\n\nmylib.load('a', strict=False)\n"}, target=_API),
-        Case({"train.py": "import mylib\n\nmylib.make(a=1, b=2)\n"}, target=_API),
-        Case({"train.py": "import mylib\n\nmylib.load(*open('a').read().split())\n"}, target=_API),
-        Case({"train.py": "import mylib\n\nmylib.load()\n"}),
-        *(Case({"train.py": "import inspect\nimport mylib\n\nGIVEN = {'epochs': 2, 'note': 'x'}\n"
-                f"known = inspect.signature(mylib.Trainer).parameters\n{one}mylib.Trainer('m', **chosen)\n"},
-               target=_API) for one in _FILTERED),
-        Case({"train.py": "import mylib\n\n\nclass Mine(mylib.Trainer):\n    def __init__(self):\n"
-              "        super().__init__('m', epochs=2)\n\n\nMine().fit([1], ckpt_path='a')\n"},
-             target=_API),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import mylib
+
+        mylib.load('a', True)  # <-
+        ==> target.toml <==
+        [api.mylib]
+        load = "(path, *, strict=...)"
+        make = "(**options)"
+        Trainer = "(model, epochs=...)"
+        "Trainer.fit" = "(data, *, ckpt_path=...)"
+        VERSION = false
+        ----
+        import mylib
+
+        mylib.Trainer('m', epoch=3)  # <-
+        ==> target.toml <==
+        [api.mylib]
+        load = "(path, *, strict=...)"
+        make = "(**options)"
+        Trainer = "(model, epochs=...)"
+        "Trainer.fit" = "(data, *, ckpt_path=...)"
+        VERSION = false
+        ----
+        import mylib
+
+        mylib.load()  # <-
+        ==> target.toml <==
+        [api.mylib]
+        load = "(path, *, strict=...)"
+        make = "(**options)"
+        Trainer = "(model, epochs=...)"
+        "Trainer.fit" = "(data, *, ckpt_path=...)"
+        VERSION = false
+        ----
+        import mylib
+
+        mylib.Trainer('m').fit([1], resume=True)  # <-
+        ==> target.toml <==
+        [api.mylib]
+        load = "(path, *, strict=...)"
+        make = "(**options)"
+        Trainer = "(model, epochs=...)"
+        "Trainer.fit" = "(data, *, ckpt_path=...)"
+        VERSION = false
+        ----
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.AdamW(model.parameters(), fused=True)  # <-
+        ==> target.toml <==
+        [distributions]
+        torch = "1.13.1"
+        ----
+        import torch
+        import torch.nn.functional as F
+
+        F.softmax(torch.ones(2), axis=0)  # <-
+        ==> target.toml <==
+        [distributions]
+        torch = "1.13.1"
+    """),
+    leaves=examples("""
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.AdamW(model.parameters(), fused=True)
+        ==> target.toml <==
+        [distributions]
+        torch = "2.0.1"
+        ----
+        import torch
+
+        x = torch.ones(2)
+        torch.cat([x, x], axis=0)
+        torch.sum(x, axis=0, keepdims=True)
+        ==> target.toml <==
+        [distributions]
+        torch = "1.13.1"
+        ----
+        import mylib
+
+        mylib.load('a', strict=False)
+        ==> target.toml <==
+        [api.mylib]
+        load = "(path, *, strict=...)"
+        make = "(**options)"
+        Trainer = "(model, epochs=...)"
+        "Trainer.fit" = "(data, *, ckpt_path=...)"
+        VERSION = false
+        ----
+        import mylib
+
+        mylib.make(a=1, b=2)
+        ==> target.toml <==
+        [api.mylib]
+        load = "(path, *, strict=...)"
+        make = "(**options)"
+        Trainer = "(model, epochs=...)"
+        "Trainer.fit" = "(data, *, ckpt_path=...)"
+        VERSION = false
+        ----
+        import mylib
+
+        mylib.load(*open('a').read().split())
+        ==> target.toml <==
+        [api.mylib]
+        load = "(path, *, strict=...)"
+        make = "(**options)"
+        Trainer = "(model, epochs=...)"
+        "Trainer.fit" = "(data, *, ckpt_path=...)"
+        VERSION = false
+        ----
+        import mylib
+
+        mylib.load()
+        ----
+        import inspect
+        import mylib
+
+        GIVEN = {'epochs': 2, 'note': 'x'}
+        known = inspect.signature(mylib.Trainer).parameters
+        chosen = {}
+        for key, value in GIVEN.items():
+            if key not in known:
+                continue
+            chosen[key] = value
+        mylib.Trainer('m', **chosen)
+        ==> target.toml <==
+        [api.mylib]
+        load = "(path, *, strict=...)"
+        make = "(**options)"
+        Trainer = "(model, epochs=...)"
+        "Trainer.fit" = "(data, *, ckpt_path=...)"
+        VERSION = false
+        ----
+        import inspect
+        import mylib
+
+        GIVEN = {'epochs': 2, 'note': 'x'}
+        known = inspect.signature(mylib.Trainer).parameters
+        chosen = {key: value for key, value in GIVEN.items() if key in known}
+        mylib.Trainer('m', **chosen)
+        ==> target.toml <==
+        [api.mylib]
+        load = "(path, *, strict=...)"
+        make = "(**options)"
+        Trainer = "(model, epochs=...)"
+        "Trainer.fit" = "(data, *, ckpt_path=...)"
+        VERSION = false
+        ----
+        import inspect
+        import mylib
+
+        GIVEN = {'epochs': 2, 'note': 'x'}
+        known = inspect.signature(mylib.Trainer).parameters
+        chosen = dict(GIVEN)
+        for key in GIVEN:
+            if key not in known:
+                del chosen[key]
+        mylib.Trainer('m', **chosen)
+        ==> target.toml <==
+        [api.mylib]
+        load = "(path, *, strict=...)"
+        make = "(**options)"
+        Trainer = "(model, epochs=...)"
+        "Trainer.fit" = "(data, *, ckpt_path=...)"
+        VERSION = false
+        ----
+        import inspect
+        import mylib
+
+        GIVEN = {'epochs': 2, 'note': 'x'}
+        known = inspect.signature(mylib.Trainer).parameters
+        chosen = {}
+        for key in GIVEN:
+            if key in known:
+                chosen.update({key: GIVEN[key]})
+        mylib.Trainer('m', **chosen)
+        ==> target.toml <==
+        [api.mylib]
+        load = "(path, *, strict=...)"
+        make = "(**options)"
+        Trainer = "(model, epochs=...)"
+        "Trainer.fit" = "(data, *, ckpt_path=...)"
+        VERSION = false
+        ----
+        import mylib
+
+
+        class Mine(mylib.Trainer):
+            def __init__(self):
+                super().__init__('m', epochs=2)
+
+
+        Mine().fit([1], ckpt_path='a')
+        ==> target.toml <==
+        [api.mylib]
+        load = "(path, *, strict=...)"
+        make = "(**options)"
+        Trainer = "(model, epochs=...)"
+        "Trainer.fit" = "(data, *, ckpt_path=...)"
+        VERSION = false
+    """),
+)

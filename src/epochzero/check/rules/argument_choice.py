@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target
+from epochzero.check.rules.base import Claims, Program, Rule, Target, examples
 from epochzero.check.rules.command_line import argument_claims
-
-_SCRIPT = """\
-import argparse
-
-parser = argparse.ArgumentParser()
-parser.add_argument("--opt", choices=["sgd", "adam"])
-parser.add_argument("--n", type=int, choices=range(3))
-args = parser.parse_args()
-"""
 
 
 def _check(program: Program, target: Target) -> Claims:
@@ -28,12 +19,37 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.3: about half of the illegal arguments are passed to "
     "Python code by the launching script",
     check=_check,
-    catches=(
-        Case({"train.py": _SCRIPT}, ("--opt", "adm"), path="<command>"),
-        Case({"train.py": _SCRIPT}, ("--n", "3"), path="<command>"),
-    ),
-    leaves=(
-        Case({"train.py": _SCRIPT}, ("--opt", "adam", "--n", "2")),
-        Case({"train.py": _SCRIPT}, ()),
-    ),
+    catches=examples("""
+        $ python train.py --opt adm  # <-
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--opt", choices=["sgd", "adam"])
+        parser.add_argument("--n", type=int, choices=range(3))
+        args = parser.parse_args()
+        ----
+        $ python train.py --n 3  # <-
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--opt", choices=["sgd", "adam"])
+        parser.add_argument("--n", type=int, choices=range(3))
+        args = parser.parse_args()
+    """),
+    leaves=examples("""
+        $ python train.py --opt adam --n 2
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--opt", choices=["sgd", "adam"])
+        parser.add_argument("--n", type=int, choices=range(3))
+        args = parser.parse_args()
+        ----
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--opt", choices=["sgd", "adam"])
+        parser.add_argument("--n", type=int, choices=range(3))
+        args = parser.parse_args()
+    """),
 )

@@ -16,7 +16,6 @@ from epochzero.check.calls import (
 )
 from epochzero.check.code import Code, code_of, method_counts, resolve, stored_attributes
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Module,
     Program,
@@ -25,6 +24,7 @@ from epochzero.check.rules.base import (
     Target,
     claim_at,
     claim_failure,
+    examples,
     failures,
     guarded,
 )
@@ -103,26 +103,6 @@ def _of_self(program: Program, module: Module, code: Code, call: ast.Call) -> Si
     return parameters(found[1], bound=True) if found is not None else None
 
 
-_TRAIN = "def train(model, loader, epochs=3):\n    print(model, loader, epochs)\n\n\n"
-_NET = (
-    "from torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self, width, classes):\n"
-    "        super().__init__()\n        self.fc = nn.Linear(width, classes)\n\n"
-    "    def forward(self, x):\n        return self.fc(x)\n\n\n"
-)
-_METHOD = (
-    "class Trainer:\n    def fit(self, data):\n        print(len(data))\n        for batch in data:\n"
-    "            self.step(batch, 1)\n\n    def step(self, batch):\n        print(batch)\n\n\n"
-)
-_REGISTRY = (
-    "MODELS = {}\n\n\ndef register(f):\n    MODELS[f.__name__] = f\n    return f\n\n\n@register\n"
-    "def net(width, depth):\n    return width * depth\n"
-)
-_BY = "def by(model, name):\n    return name\n\n\n"
-_DATA = (
-    "from dataclasses import dataclass\n\n\n@dataclass\nclass Settings:\n    rate: float\n"
-    "    epochs: int = 3\n\n\n"
-)
-
 RULE = Rule(
     title="A call passes arguments that the job's own function or class does not accept",
     category="illegal_argument",
@@ -131,60 +111,315 @@ RULE = Rule(
     fix="Pass the arguments that the function accepts.",
     source="Zhang et al., ICSE 2020, Table 1, Illegal Argument; section 5.5, common programming errors",
     check=_check,
-    catches=(
-        Case({"train.py": f"{_TRAIN}train('m')\n"}, line=5),
-        Case({"train.py": f"{_TRAIN}train('m', 'l', epoch=4)\n"}, line=5),
-        Case({"train.py": f"{_TRAIN}train('m', 'l', 3, 4)\n"}, line=5),
-        Case({"train.py": f"{_NET}model = Net(10)\n"}, line=13),
-        Case({"train.py": f"{_METHOD}Trainer().fit([1])\n"}, line=5),
-        Case(
-            {"train.py": "from models import build\n\nbuild(depth=2)\n",
-             "models.py": "def build(width, depth):\n    return width, depth\n"},
-            line=3,
-        ),
-        Case({"train.py": f"{_REGISTRY}print(MODELS['net'](width=3))\n"}, line=12),
-        Case({"train.py": f"{_BY}print(list(map(by, [1, 2])))\n"}, line=5),
-        Case({"train.py": f"{_BY}print(sorted([1, 2], key=by))\n"}, line=5),
-        Case({"train.py": f"from multiprocessing import Pool\n\n\n{_BY}with Pool(2) as pool:\n"
-              "    pool.map(by, [1, 2])\n"}, line=9),
-        Case({"train.py": "from torch.utils.data import DataLoader\n\n\ndef collate():\n    return 1\n\n\n"
-              "for batch in DataLoader([1, 2], collate_fn=collate):\n    print(batch)\n"}, line=8),
-        Case({"train.py": "from torch import nn\n\nlayer = nn.Linear(2, 2)\n"
-              "layer.register_forward_hook(lambda module, output: print(output))\n"}, line=4),
-        Case({"train.py": f"{_DATA}print(Settings(epochs=2))\n"}, line=10),
-        Case({"train.py": f"{_DATA}print(Settings(rate=1, epoch=2))\n"}, line=10),
-        Case({"train.py": f"{_TRAIN}options = {{'loader': 1, 'rate': 2}}\nstep = train\nstep('m', **options)\n"},
-             line=7),
-        Case({"train.py": "from functools import partial\n\n\ndef scale(x, by):\n    return x * by\n\n\n"
-              "double = partial(scale, 2)\nprint(double(3, 4))\n"}, line=9),
-        Case({"train.py": _NET.replace("x):", "x, mask):") + "model = Net(10, 2)\nprint(model(1))\n"},
-             line=14),
-    ),
-    leaves=(
-        Case({"train.py": f"{_REGISTRY}print(MODELS['net'](3, depth=2))\n"}),
-        Case({"train.py": f"{_BY}print(list(map(by, [1, 2], 'ab')), sorted([1], key=lambda one: one))\n"}),
-        Case({"train.py": f"from functools import partial\n\n\n{_BY}print(sorted([1, 2], key=partial(by, 1)))\n"}),
-        Case({"train.py": f"from concurrent.futures import ThreadPoolExecutor\n\n\n{_BY}"
-              "with ThreadPoolExecutor() as pool:\n    pool.submit(by, 1)\n"}),
-        Case({"train.py": "from torch import nn\n\nlayer = nn.Linear(2, 2)\n"
-              "layer.register_forward_hook(lambda *given: print(given))\n"
-              "layer.register_forward_hook(lambda m, a, k, o: print(o), with_kwargs=True)\n"}),
-        Case({"train.py": f"{_DATA}print(Settings(0.1, epochs=2), Settings(rate=1))\n"}),
-        Case({"train.py": "from functools import wraps\n\n\ndef with_seed(f):\n    @wraps(f)\n"
-              "    def inner(*a):\n        return f(*a, seed=1)\n\n    return inner\n\n\n@with_seed\n"
-              "def test(model, seed):\n    print(model, seed)\n\n\nrun = test\nrun('m')\n"}),
-        Case({"train.py": "class Net:\n    def __new__(cls, *a):\n        return object.__new__(cls)\n\n\n"
-              "print(Net(1))\n"}),
-        Case({"train.py": f"{_TRAIN}train('m', loader='l')\n"}),
-        Case({"train.py": f"{_TRAIN}args = ['m', 'l']\ntrain(*args)\n"}),
-        Case({"train.py": f"{_NET}model = Net(10, classes=2)\n"}),
-        Case({"train.py": "import click\n\n\n@click.command()\n@click.option('--n')\ndef main(n):\n"
-              "    print(n)\n\n\nmain()\n"}),
-        Case({"train.py": "def make(kind):\n    return kind\n\n\nif True:\n    make = lambda: 1\nmake()\n"}),
-        Case({"train.py": "from dataclasses import dataclass\n\n\n@dataclass\nclass Settings:\n"
-              "    rate: float = 0.1\n\n\nprint(Settings(rate=0.2))\n"}),
-        Case({"train.py": "import argparse\n\n\nclass Parser(argparse.ArgumentParser):\n    pass\n\n\n"
-              "print(Parser(description='x'))\n"}),
-        Case({"train.py": "def unused(a, b):\n    return a\n\n\ndef never():\n    return unused(1)\n"}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        def train(model, loader, epochs=3):
+            print(model, loader, epochs)
+
+
+        train('m')  # <-
+        ----
+        def train(model, loader, epochs=3):
+            print(model, loader, epochs)
+
+
+        train('m', 'l', epoch=4)  # <-
+        ----
+        def train(model, loader, epochs=3):
+            print(model, loader, epochs)
+
+
+        train('m', 'l', 3, 4)  # <-
+        ----
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self, width, classes):
+                super().__init__()
+                self.fc = nn.Linear(width, classes)
+
+            def forward(self, x):
+                return self.fc(x)
+
+
+        model = Net(10)  # <-
+        ----
+        class Trainer:
+            def fit(self, data):
+                print(len(data))
+                for batch in data:
+                    self.step(batch, 1)  # <-
+
+            def step(self, batch):
+                print(batch)
+
+
+        Trainer().fit([1])
+        ----
+        from models import build
+
+        build(depth=2)  # <-
+        ==> models.py <==
+        def build(width, depth):
+            return width, depth
+        ----
+        MODELS = {}
+
+
+        def register(f):
+            MODELS[f.__name__] = f
+            return f
+
+
+        @register
+        def net(width, depth):
+            return width * depth
+        print(MODELS['net'](width=3))  # <-
+        ----
+        def by(model, name):
+            return name
+
+
+        print(list(map(by, [1, 2])))  # <-
+        ----
+        def by(model, name):
+            return name
+
+
+        print(sorted([1, 2], key=by))  # <-
+        ----
+        from multiprocessing import Pool
+
+
+        def by(model, name):
+            return name
+
+
+        with Pool(2) as pool:
+            pool.map(by, [1, 2])  # <-
+        ----
+        from torch.utils.data import DataLoader
+
+
+        def collate():
+            return 1
+
+
+        for batch in DataLoader([1, 2], collate_fn=collate):  # <-
+            print(batch)
+        ----
+        from torch import nn
+
+        layer = nn.Linear(2, 2)
+        layer.register_forward_hook(lambda module, output: print(output))  # <-
+        ----
+        from dataclasses import dataclass
+
+
+        @dataclass
+        class Settings:
+            rate: float
+            epochs: int = 3
+
+
+        print(Settings(epochs=2))  # <-
+        ----
+        from dataclasses import dataclass
+
+
+        @dataclass
+        class Settings:
+            rate: float
+            epochs: int = 3
+
+
+        print(Settings(rate=1, epoch=2))  # <-
+        ----
+        def train(model, loader, epochs=3):
+            print(model, loader, epochs)
+
+
+        options = {'loader': 1, 'rate': 2}
+        step = train
+        step('m', **options)  # <-
+        ----
+        from functools import partial
+
+
+        def scale(x, by):
+            return x * by
+
+
+        double = partial(scale, 2)
+        print(double(3, 4))  # <-
+        ----
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self, width, classes):
+                super().__init__()
+                self.fc = nn.Linear(width, classes)
+
+            def forward(self, x, mask):
+                return self.fc(x)
+
+
+        model = Net(10, 2)
+        print(model(1))  # <-
+    """),
+    leaves=examples("""
+        MODELS = {}
+
+
+        def register(f):
+            MODELS[f.__name__] = f
+            return f
+
+
+        @register
+        def net(width, depth):
+            return width * depth
+        print(MODELS['net'](3, depth=2))
+        ----
+        def by(model, name):
+            return name
+
+
+        print(list(map(by, [1, 2], 'ab')), sorted([1], key=lambda one: one))
+        ----
+        from functools import partial
+
+
+        def by(model, name):
+            return name
+
+
+        print(sorted([1, 2], key=partial(by, 1)))
+        ----
+        from concurrent.futures import ThreadPoolExecutor
+
+
+        def by(model, name):
+            return name
+
+
+        with ThreadPoolExecutor() as pool:
+            pool.submit(by, 1)
+        ----
+        from torch import nn
+
+        layer = nn.Linear(2, 2)
+        layer.register_forward_hook(lambda *given: print(given))
+        layer.register_forward_hook(lambda m, a, k, o: print(o), with_kwargs=True)
+        ----
+        from dataclasses import dataclass
+
+
+        @dataclass
+        class Settings:
+            rate: float
+            epochs: int = 3
+
+
+        print(Settings(0.1, epochs=2), Settings(rate=1))
+        ----
+        from functools import wraps
+
+
+        def with_seed(f):
+            @wraps(f)
+            def inner(*a):
+                return f(*a, seed=1)
+
+            return inner
+
+
+        @with_seed
+        def test(model, seed):
+            print(model, seed)
+
+
+        run = test
+        run('m')
+        ----
+        class Net:
+            def __new__(cls, *a):
+                return object.__new__(cls)
+
+
+        print(Net(1))
+        ----
+        def train(model, loader, epochs=3):
+            print(model, loader, epochs)
+
+
+        train('m', loader='l')
+        ----
+        def train(model, loader, epochs=3):
+            print(model, loader, epochs)
+
+
+        args = ['m', 'l']
+        train(*args)
+        ----
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self, width, classes):
+                super().__init__()
+                self.fc = nn.Linear(width, classes)
+
+            def forward(self, x):
+                return self.fc(x)
+
+
+        model = Net(10, classes=2)
+        ----
+        import click
+
+
+        @click.command()
+        @click.option('--n')
+        def main(n):
+            print(n)
+
+
+        main()
+        ----
+        def make(kind):
+            return kind
+
+
+        if True:
+            make = lambda: 1
+        make()
+        ----
+        from dataclasses import dataclass
+
+
+        @dataclass
+        class Settings:
+            rate: float = 0.1
+
+
+        print(Settings(rate=0.2))
+        ----
+        import argparse
+
+
+        class Parser(argparse.ArgumentParser):
+            pass
+
+
+        print(Parser(description='x'))
+        ----
+        def unused(a, b):
+            return a
+
+
+        def never():
+            return unused(1)
+    """),
+)

@@ -2,17 +2,8 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target
+from epochzero.check.rules.base import Claims, Program, Rule, Target, examples
 from epochzero.check.rules.command_line import argument_claims
-
-_SCRIPT = """\
-import argparse
-
-parser = argparse.ArgumentParser()
-parser.add_argument("data")
-parser.add_argument("--lr", required=True)
-args = parser.parse_args()
-"""
 
 
 def _check(program: Program, target: Target) -> Claims:
@@ -28,19 +19,58 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.3: about half of the illegal arguments are passed to "
     "Python code by the launching script",
     check=_check,
-    catches=(
-        Case({"train.py": _SCRIPT}, ("shards",), path="<command>"),
-        Case({"train.py": _SCRIPT}, ("--lr", "1"), path="<command>"),
-        Case({"train.py": _SCRIPT}, ("shards", "--lr"), path="<command>"),
-        Case(
-            {"run.sh": "set -e\npython train.py --lr 1\n", "train.py": _SCRIPT},
-            command=("bash", "run.sh"),
-            path="run.sh",
-            line=2,
-        ),
-    ),
-    leaves=(
-        Case({"train.py": _SCRIPT}, ("shards", "--lr", "1")),
-        Case({"train.py": _SCRIPT}, ("--lr=1", "--", "-x")),
-    ),
+    catches=examples("""
+        $ python train.py shards  # <-
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("data")
+        parser.add_argument("--lr", required=True)
+        args = parser.parse_args()
+        ----
+        $ python train.py --lr 1  # <-
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("data")
+        parser.add_argument("--lr", required=True)
+        args = parser.parse_args()
+        ----
+        $ python train.py shards --lr  # <-
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("data")
+        parser.add_argument("--lr", required=True)
+        args = parser.parse_args()
+        ----
+        $ bash run.sh
+        ==> run.sh <==
+        set -e
+        python train.py --lr 1  # <-
+        ==> train.py <==
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("data")
+        parser.add_argument("--lr", required=True)
+        args = parser.parse_args()
+    """),
+    leaves=examples("""
+        $ python train.py shards --lr 1
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("data")
+        parser.add_argument("--lr", required=True)
+        args = parser.parse_args()
+        ----
+        $ python train.py --lr=1 -- -x
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("data")
+        parser.add_argument("--lr", required=True)
+        args = parser.parse_args()
+    """),
 )

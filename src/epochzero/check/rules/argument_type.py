@@ -2,21 +2,8 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target
+from epochzero.check.rules.base import Claims, Program, Rule, Target, examples
 from epochzero.check.rules.command_line import argument_claims
-
-_SCRIPT = """\
-import argparse
-
-parser = argparse.ArgumentParser()
-parser.add_argument("--lr", type=float)
-parser.add_argument("--amp", type=bool, default=True)
-args = parser.parse_args()
-"""
-_GIVEN = _SCRIPT.replace("import argparse", "import argparse, sys").replace(
-    "parse_args()", "parse_args(sys.argv[1:])"
-)
-_RUN = 'python train.py --out "$SLURM_JOB_ID" --lr 1,5\n'
 
 
 def _check(program: Program, target: Target) -> Claims:
@@ -39,21 +26,49 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.3: about half of the illegal arguments are passed to "
     "Python code by the launching script",
     check=_check,
-    catches=(
-        Case({"train.py": _SCRIPT}, ("--lr", "1e-3x"), path="<command>"),
-        Case({"train.py": _SCRIPT}, ("--amp", "False"), line=5),
-        Case(
-            {
-                "run.sh": _RUN,
-                "train.py": _GIVEN.replace("--amp", "--out").replace("type=bool, ", ""),
-            },
-            command=("sbatch", "run.sh"),
-            path="run.sh",
-            line=1,
-        ),
-    ),
-    leaves=(
-        Case({"train.py": _SCRIPT}, ("--lr", "1e-3", "--amp", "True")),
-        Case({"train.py": _SCRIPT}, ("--amp", "1")),
-    ),
+    catches=examples("""
+        $ python train.py --lr 1e-3x  # <-
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--lr", type=float)
+        parser.add_argument("--amp", type=bool, default=True)
+        args = parser.parse_args()
+        ----
+        $ python train.py --amp False
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--lr", type=float)
+        parser.add_argument("--amp", type=bool, default=True)  # <-
+        args = parser.parse_args()
+        ----
+        $ sbatch run.sh
+        ==> run.sh <==
+        python train.py --out "$SLURM_JOB_ID" --lr 1,5  # <-
+        ==> train.py <==
+        import argparse, sys
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--lr", type=float)
+        parser.add_argument("--out", default=True)
+        args = parser.parse_args(sys.argv[1:])
+    """),
+    leaves=examples("""
+        $ python train.py --lr 1e-3 --amp True
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--lr", type=float)
+        parser.add_argument("--amp", type=bool, default=True)
+        args = parser.parse_args()
+        ----
+        $ python train.py --amp 1
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--lr", type=float)
+        parser.add_argument("--amp", type=bool, default=True)
+        args = parser.parse_args()
+    """),
 )

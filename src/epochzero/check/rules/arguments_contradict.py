@@ -11,7 +11,6 @@ from epochzero.check.code import code_of
 from epochzero.check.operators import ARITHMETIC, COMPARE
 from epochzero.check.program.values import Constant
 from epochzero.check.rules.base import (
-    Case,
     Claim,
     Claims,
     Module,
@@ -19,6 +18,7 @@ from epochzero.check.rules.base import (
     Rule,
     Target,
     claim_at,
+    examples,
     guarded,
 )
 from epochzero.check.rules.command_line import argument_claims
@@ -330,15 +330,6 @@ def _end(statement: ast.stmt) -> str:
     return f"The job ends at: {ast.unparse(last).splitlines()[0][:200]}"
 
 
-_PARSER = (
-    "import argparse\n\np = argparse.ArgumentParser()\np.add_argument('--low', type=int, default=1)\n"
-    "p.add_argument('--high', type=int, default=9)\np.add_argument('--amp', action='store_true')\n"
-)
-_CHECKS = (
-    "def check(args):\n    if args.amp and args.low > 3:\n        raise ValueError('no')\n"
-    "    assert args.low < args.high, 'order'\n\n\nargs = p.parse_args()\ncheck(args)\n"
-)
-
 RULE = Rule(
     title="The program rejects this combination of arguments",
     category="illegal_argument",
@@ -347,61 +338,130 @@ RULE = Rule(
     fix="Pass arguments that are compatible.",
     source="Zhang et al., ICSE 2020, section 3.3: Illegal Argument",
     check=_check,
-    catches=(
-        Case(
-            {
-                "train.py": "import os\n\nworld = int(os.environ['WORLD_SIZE'])\n"
-                "def steps(batch):\n    assert batch % world == 0\n    return batch // world\n"
-                "steps(500)\n"
-            },
-            command=("torchrun", "--nproc_per_node=8", "train.py"),
-            line=5,
-        ),
-        Case(
-            {
-                "train.py": "import argparse\nimport torch.distributed as dist\n\n"
-                "p = argparse.ArgumentParser()\n"
-                "p.add_argument('--batch-size', type=int, default=250)\na = p.parse_args()\n"
-                "dist.init_process_group('nccl')\nworld = dist.get_world_size()\n"
-                "assert a.batch_size % world == 0\n"
-            },
-            command=("torchrun", "--nproc_per_node=8", "train.py"),
-            line=9,
-        ),
-        Case({"train.py": _PARSER + _CHECKS}, ("--low", "9"), line=10),
-        Case({"train.py": _PARSER + _CHECKS}, ("--low", "5", "--amp"), line=8),
-        Case(
-            {
-                "train.py": _PARSER + "args = p.parse_args()\n"
-                "if args.amp and args.high % 2:\n    p.error('--amp needs an even --high')\n"
-            },
-            ("--amp",),
-            line=8,
-        ),
-    ),
-    leaves=(
-        Case(
-            {
-                "train.py": "import os\n\n\ndef run():\n    if os.path.exists('a'):\n        return\n"
-                "    assert 1 > 2\n\n\nrun()\n"
-            }
-        ),
-        Case({"train.py": "import os\n\nif os.path.exists('a'):\n    assert 1 > 2\n"}),
-        Case({"train.py": "try:\n    assert 1 > 2\nexcept AssertionError:\n    pass\n"}),
-        Case({"train.py": _PARSER + _CHECKS}, ("--low", "3", "--amp")),
-        Case(
-            {
-                "train.py": _PARSER + "args = p.parse_args()\nargs.low = 0\n"
-                "assert args.low < args.high\n"
-            },
-            ("--low", "9"),
-        ),
-        Case(
-            {
-                "train.py": _PARSER + "args = p.parse_args()\nimport os\nif os.path.exists('x'):\n"
-                "    exit()\nassert args.low < args.high\n"
-            },
-            ("--low", "9"),
-        ),
-    ),
+    catches=examples("""
+        $ torchrun --nproc_per_node=8 train.py
+        import os
+
+        world = int(os.environ['WORLD_SIZE'])
+        def steps(batch):
+            assert batch % world == 0  # <-
+            return batch // world
+        steps(500)
+        ----
+        $ torchrun --nproc_per_node=8 train.py
+        import argparse
+        import torch.distributed as dist
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--batch-size', type=int, default=250)
+        a = p.parse_args()
+        dist.init_process_group('nccl')
+        world = dist.get_world_size()
+        assert a.batch_size % world == 0  # <-
+        ----
+        $ python train.py --low 9
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--low', type=int, default=1)
+        p.add_argument('--high', type=int, default=9)
+        p.add_argument('--amp', action='store_true')
+        def check(args):
+            if args.amp and args.low > 3:
+                raise ValueError('no')
+            assert args.low < args.high, 'order'  # <-
+
+
+        args = p.parse_args()
+        check(args)
+        ----
+        $ python train.py --low 5 --amp
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--low', type=int, default=1)
+        p.add_argument('--high', type=int, default=9)
+        p.add_argument('--amp', action='store_true')
+        def check(args):
+            if args.amp and args.low > 3:  # <-
+                raise ValueError('no')
+            assert args.low < args.high, 'order'
+
+
+        args = p.parse_args()
+        check(args)
+        ----
+        $ python train.py --amp
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--low', type=int, default=1)
+        p.add_argument('--high', type=int, default=9)
+        p.add_argument('--amp', action='store_true')
+        args = p.parse_args()
+        if args.amp and args.high % 2:  # <-
+            p.error('--amp needs an even --high')
+    """),
+    leaves=examples("""
+        import os
+
+
+        def run():
+            if os.path.exists('a'):
+                return
+            assert 1 > 2
+
+
+        run()
+        ----
+        import os
+
+        if os.path.exists('a'):
+            assert 1 > 2
+        ----
+        try:
+            assert 1 > 2
+        except AssertionError:
+            pass
+        ----
+        $ python train.py --low 3 --amp
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--low', type=int, default=1)
+        p.add_argument('--high', type=int, default=9)
+        p.add_argument('--amp', action='store_true')
+        def check(args):
+            if args.amp and args.low > 3:
+                raise ValueError('no')
+            assert args.low < args.high, 'order'
+
+
+        args = p.parse_args()
+        check(args)
+        ----
+        $ python train.py --low 9
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--low', type=int, default=1)
+        p.add_argument('--high', type=int, default=9)
+        p.add_argument('--amp', action='store_true')
+        args = p.parse_args()
+        args.low = 0
+        assert args.low < args.high
+        ----
+        $ python train.py --low 9
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--low', type=int, default=1)
+        p.add_argument('--high', type=int, default=9)
+        p.add_argument('--amp', action='store_true')
+        args = p.parse_args()
+        import os
+        if os.path.exists('x'):
+            exit()
+        assert args.low < args.high
+    """),
 )

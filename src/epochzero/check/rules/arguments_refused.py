@@ -15,13 +15,13 @@ from epochzero.check.conditions import holds
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, Instance, Items, Own, Text, Value
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Reach,
     Rule,
     Target,
     claim_at,
+    examples,
     guarded,
 )
 
@@ -151,9 +151,6 @@ def _described(condition: str, values: Mapping[str, object]) -> str:
     return " and ".join(shown)
 
 
-_LOADER = "from torch.utils.data import DataLoader\n\nDataLoader([1, 2], {})\n"
-_ATTENTION = "import torch\n\ntorch.nn.MultiheadAttention({})\n"
-
 RULE = Rule(
     title="A library rejects these arguments",
     category="illegal_argument",
@@ -165,29 +162,86 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.3: Illegal Argument; the libraries' own checks, named "
     "in arguments_refused.toml",
     check=_check,
-    catches=(
-        Case({"train.py": _LOADER.format("num_workers=0, prefetch_factor=4")}, line=3),
-        Case({"train.py": _LOADER.format("2, True, sampler=[0]")}, line=3),
-        Case({"train.py": _ATTENTION.format("500, 8")}, line=3),
-        Case({"train.py": "import json, torch\n\nc = json.load(open('c.json'))\n"
-              "torch.nn.MultiheadAttention(c['width'], c['heads'])\n",
-              "c.json": '{"width": 500, "heads": 8}'}, line=4),
-        Case({"train.py": f"size = 3\n{_LOADER.format('batch_size=size // 4')}"}, line=4),
-        Case({"train.py": _LOADER.format("persistent_workers=True")}, line=3),
-        Case({"train.py": "from torch import nn\n\nlayer = nn.Conv2d(6, 8, 3, groups=4)\n"}, line=3),
-        Case({"train.py": "from torch import nn\n\nlayer = nn.Dropout(20)\n"}, line=3),
-    ),
-    leaves=(
-        Case({"train.py": _LOADER.format("num_workers=2, prefetch_factor=4")}),
-        Case({"train.py": _LOADER.format("**__import__('json').load(open('a')), prefetch_factor=4")}),
-        Case({"train.py": _LOADER.format("shuffle=False, sampler=[0]")}),
-        Case({"train.py": _ATTENTION.format("512, 8")}),
-        Case({"train.py": f"size = 8\n{_LOADER.format('batch_size=size // 4')}"}),
-        Case({"train.py": f"import sys\n{_LOADER.format('batch_size=len(sys.argv)')}"}),
-        Case({"train.py": "from torch import nn\n\nlayer = nn.Conv2d(8, 8, 3, groups=4)\n"}),
-        Case({"train.py": "from torch import nn\n\nlayer = nn.Dropout(0.2)\n"}),
-        Case({"train.py": "import os, torch\n\ntorch.nn.MultiheadAttention(500, os.cpu_count())\n"}),
-        Case({"train.py": f"try:\n    {_ATTENTION.format('500, 8').splitlines()[0]}\n"
-              "    torch.nn.MultiheadAttention(500, 8)\nexcept AssertionError:\n    pass\n"}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        from torch.utils.data import DataLoader
+
+        DataLoader([1, 2], num_workers=0, prefetch_factor=4)  # <-
+        ----
+        from torch.utils.data import DataLoader
+
+        DataLoader([1, 2], 2, True, sampler=[0])  # <-
+        ----
+        import torch
+
+        torch.nn.MultiheadAttention(500, 8)  # <-
+        ----
+        import json, torch
+
+        c = json.load(open('c.json'))
+        torch.nn.MultiheadAttention(c['width'], c['heads'])  # <-
+        ==> c.json <==
+        {"width": 500, "heads": 8}
+        ----
+        size = 3
+        from torch.utils.data import DataLoader
+
+        DataLoader([1, 2], batch_size=size // 4)  # <-
+        ----
+        from torch.utils.data import DataLoader
+
+        DataLoader([1, 2], persistent_workers=True)  # <-
+        ----
+        from torch import nn
+
+        layer = nn.Conv2d(6, 8, 3, groups=4)  # <-
+        ----
+        from torch import nn
+
+        layer = nn.Dropout(20)  # <-
+    """),
+    leaves=examples("""
+        from torch.utils.data import DataLoader
+
+        DataLoader([1, 2], num_workers=2, prefetch_factor=4)
+        ----
+        from torch.utils.data import DataLoader
+
+        DataLoader([1, 2], **__import__('json').load(open('a')), prefetch_factor=4)
+        ----
+        from torch.utils.data import DataLoader
+
+        DataLoader([1, 2], shuffle=False, sampler=[0])
+        ----
+        import torch
+
+        torch.nn.MultiheadAttention(512, 8)
+        ----
+        size = 8
+        from torch.utils.data import DataLoader
+
+        DataLoader([1, 2], batch_size=size // 4)
+        ----
+        import sys
+        from torch.utils.data import DataLoader
+
+        DataLoader([1, 2], batch_size=len(sys.argv))
+        ----
+        from torch import nn
+
+        layer = nn.Conv2d(8, 8, 3, groups=4)
+        ----
+        from torch import nn
+
+        layer = nn.Dropout(0.2)
+        ----
+        import os, torch
+
+        torch.nn.MultiheadAttention(500, os.cpu_count())
+        ----
+        try:
+            import torch
+            torch.nn.MultiheadAttention(500, 8)
+        except AssertionError:
+            pass
+    """),
+)

@@ -15,7 +15,6 @@ from epochzero.check.code import Code, code_of, dotted
 from epochzero.check.program.events import Looked
 from epochzero.check.program.values import Constant, Instance
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Module,
     Program,
@@ -24,6 +23,7 @@ from epochzero.check.rules.base import (
     Target,
     claim_at,
     claim_failure,
+    examples,
     failures,
     guarded,
 )
@@ -378,45 +378,6 @@ def _of_imports(program: Program, module: Module, code: Code) -> Iterator[_Missi
                     yield node, alias.name, owner.name, frozenset(names)
 
 
-_NET = (
-    "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self):\n"
-    "        super().__init__()\n        self.fc1 = nn.Linear(2, 2)\n\n    def forward(self, x):\n"
-    "        return {}\n\n\nprint(Net()(torch.rand(1, 2)))\n"
-)
-_PLAIN_CLASS = (
-    "class Settings:\n    rate = 0.1\n\n    def __init__(self):\n        self.epochs = 3\n\n"
-    "    def show(self):\n        print(self.{})\n\n\nSettings().show()\n"
-)
-_OBJECT = (
-    "class Settings:\n    rate = 0.1\n\n    def __init__(self):\n        self.epochs = 3\n\n\n"
-    "def show(s):\n    print(s.{})\n\n\nshow(Settings())\n"
-)
-_WRAPPED = (
-    "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self, width=2):\n"
-    "        super().__init__()\n        self.fc = nn.Linear(width, width)\n\n"
-    "    def forward(self, x):\n        return self.fc(x)\n\n\n"
-    "model = nn.parallel.DistributedDataParallel(Net())\nprint({})\n"
-)
-_IMPORT = {
-    "train.py": "from models import {}\nprint({})\n",
-    "models.py": "def build():\n    return 1\n",
-}
-
-
-def _import(name: str, models: str = _IMPORT["models.py"]) -> dict[str, str]:
-    return {"train.py": _IMPORT["train.py"].replace("{}", name), "models.py": models}
-
-
-_OPTIONS = (
-    "import argparse\n\nparser = argparse.ArgumentParser()\n"
-    "args = (parser.add_argument('--batch-size', type=int), parser.parse_args())[1]\n"
-    "print({})\n"
-)
-_ENUM = (
-    "from enum import Enum\n\n\nclass Split(Enum):\n    TRAIN = 'a'\n    VAL = 'b'\n"
-    "    next = lambda self: self\n"
-)
-
 RULE = Rule(
     title="The job uses a name that its class or module does not have",
     category="attribute_not_found",
@@ -425,57 +386,344 @@ RULE = Rule(
     fix="Correct the name, or define it.",
     source="Zhang et al., ICSE 2020, Table 1, Attribute Not Found",
     check=_check,
-    catches=(
-        Case({"train.py": _NET.format("self.fc2(x)")}, line=11),
-        Case({"train.py": _NET.format("self.fc1(self.norm(x))")}, line=11),
-        Case({"train.py": _PLAIN_CLASS.format("epoch")}, line=8),
-        Case(_import("make"), line=1),
-        Case({"train.py": _OBJECT.format("epoch")}, line=9),
-        Case({"train.py": _OPTIONS.format("args.batchsize")}, line=5),
-        Case({"train.py": _WRAPPED.format("model.width")}, line=15),
-        Case({"train.py": "names = []\nnames.push('a')\n"}, line=2),
-        Case({"train.py": "options = {'a': 1}\nfor k, v in options.iteritems():\n    print(k, v)\n"}, line=2),
-        Case({"train.py": f"{_ENUM}print(Split.TEST)\n"}, line=8),
-        Case({"train.py": "from collections import namedtuple\n\nR = namedtuple('R', 'loss accuracy')\n"
-              "print(R(1, 2).acc)\n"}, line=4),
-        Case({"train.py": "import random\n\nrandom.seed(1)\n", "random.py": "x = 1\n"}, line=3),
-        Case({"train.py": "import lib\n\nlib.net.build()\n", "lib/__init__.py": "",
-              "lib/net.py": "def build():\n    return 1\n"}, line=3),
-    ),
-    leaves=(
-        Case({"train.py": f"{_ENUM}print(Split.VAL.value, Split.TRAIN.name, Split.VAL.next(), list(Split))\n"}),
-        Case({"train.py": "from collections import namedtuple\n\nR = namedtuple('R', 'loss accuracy')\n"
-              "print(R(1, 2).loss, R(1, 2)._asdict())\n"}),
-        Case({"train.py": "import lib\nimport lib.net\n\nlib.net.build()\n", "lib/__init__.py": "",
-              "lib/net.py": "def build():\n    return 1\n"}),
-        Case({"train.py": "import lib\n\nprint(lib.build)\n",
-              "lib.py": "globals()['build'] = 3\n"}),
-        Case({"train.py": "loss = 0.5\nprint(loss.item() if hasattr(loss, 'item') else loss)\n"}),
-        Case(
-            {
-                "train.py": "from ops import _C\n\nprint(_C)\n",
-                "ops/__init__.py": "",
-                "setup.py": "from setuptools import Extension, setup\n\n"
-                "setup(ext_modules=[Extension('ops._C', ['ops/align.c'])])\n",
-            }
-        ),
-        Case({"train.py": _OBJECT.format("epochs")}),
-        Case({"train.py": _OPTIONS.format("args.batch_size")}),
-        Case({"train.py": _OPTIONS.format("getattr(args, 'batchsize', 8)")}),
-        Case({"train.py": _OPTIONS.format("vars(args)") + "args.world = 2\nprint(args.world)\n"}),
-        Case({"train.py": _OBJECT.format("epoch").replace("print", "s.epoch = 3\n    print")}),
-        Case({"train.py": _WRAPPED.format("model.module.width")}),
-        Case({"train.py": _WRAPPED.format("model.device, model.training")}),
-        Case({"train.py": _WRAPPED.format("model.width if hasattr(model, 'width') else 0")}),
-        Case({"train.py": _NET.format("self.fc1(x)")}),
-        Case({"train.py": _NET.format("self.fc1(x) if self.training else x")}),
-        Case({"train.py": _PLAIN_CLASS.format("rate")}),
-        Case({"train.py": "settings = None\n" + _PLAIN_CLASS.format("batch")
-              + "settings = Settings()\nsettings.batch = 3\n"}),
-        Case(_import("build")),
-        Case(_import("make", "def __getattr__(name):\n    return name\n")),
-        Case(_import("make", "from os.path import *\n")),
-        Case({"train.py": "import argparse\n\n\nclass P(argparse.ArgumentParser):\n    def go(self):\n"
-              "        return self.prog\n\n\nprint(P().go())\n"}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc1 = nn.Linear(2, 2)
+
+            def forward(self, x):
+                return self.fc2(x)  # <-
+
+
+        print(Net()(torch.rand(1, 2)))
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc1 = nn.Linear(2, 2)
+
+            def forward(self, x):
+                return self.fc1(self.norm(x))  # <-
+
+
+        print(Net()(torch.rand(1, 2)))
+        ----
+        class Settings:
+            rate = 0.1
+
+            def __init__(self):
+                self.epochs = 3
+
+            def show(self):
+                print(self.epoch)  # <-
+
+
+        Settings().show()
+        ----
+        from models import make  # <-
+        print(make)
+        ==> models.py <==
+        def build():
+            return 1
+        ----
+        class Settings:
+            rate = 0.1
+
+            def __init__(self):
+                self.epochs = 3
+
+
+        def show(s):
+            print(s.epoch)  # <-
+
+
+        show(Settings())
+        ----
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        args = (parser.add_argument('--batch-size', type=int), parser.parse_args())[1]
+        print(args.batchsize)  # <-
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self, width=2):
+                super().__init__()
+                self.fc = nn.Linear(width, width)
+
+            def forward(self, x):
+                return self.fc(x)
+
+
+        model = nn.parallel.DistributedDataParallel(Net())
+        print(model.width)  # <-
+        ----
+        names = []
+        names.push('a')  # <-
+        ----
+        options = {'a': 1}
+        for k, v in options.iteritems():  # <-
+            print(k, v)
+        ----
+        from enum import Enum
+
+
+        class Split(Enum):
+            TRAIN = 'a'
+            VAL = 'b'
+            next = lambda self: self
+        print(Split.TEST)  # <-
+        ----
+        from collections import namedtuple
+
+        R = namedtuple('R', 'loss accuracy')
+        print(R(1, 2).acc)  # <-
+        ----
+        import random
+
+        random.seed(1)  # <-
+        ==> random.py <==
+        x = 1
+        ----
+        import lib
+
+        lib.net.build()  # <-
+        ==> lib/__init__.py <==
+        ==> lib/net.py <==
+        def build():
+            return 1
+    """),
+    leaves=examples("""
+        from enum import Enum
+
+
+        class Split(Enum):
+            TRAIN = 'a'
+            VAL = 'b'
+            next = lambda self: self
+        print(Split.VAL.value, Split.TRAIN.name, Split.VAL.next(), list(Split))
+        ----
+        from collections import namedtuple
+
+        R = namedtuple('R', 'loss accuracy')
+        print(R(1, 2).loss, R(1, 2)._asdict())
+        ----
+        import lib
+        import lib.net
+
+        lib.net.build()
+        ==> lib/__init__.py <==
+        ==> lib/net.py <==
+        def build():
+            return 1
+        ----
+        import lib
+
+        print(lib.build)
+        ==> lib.py <==
+        globals()['build'] = 3
+        ----
+        loss = 0.5
+        print(loss.item() if hasattr(loss, 'item') else loss)
+        ----
+        from ops import _C
+
+        print(_C)
+        ==> ops/__init__.py <==
+        ==> setup.py <==
+        from setuptools import Extension, setup
+
+        setup(ext_modules=[Extension('ops._C', ['ops/align.c'])])
+        ----
+        class Settings:
+            rate = 0.1
+
+            def __init__(self):
+                self.epochs = 3
+
+
+        def show(s):
+            print(s.epochs)
+
+
+        show(Settings())
+        ----
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        args = (parser.add_argument('--batch-size', type=int), parser.parse_args())[1]
+        print(args.batch_size)
+        ----
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        args = (parser.add_argument('--batch-size', type=int), parser.parse_args())[1]
+        print(getattr(args, 'batchsize', 8))
+        ----
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        args = (parser.add_argument('--batch-size', type=int), parser.parse_args())[1]
+        print(vars(args))
+        args.world = 2
+        print(args.world)
+        ----
+        class Settings:
+            rate = 0.1
+
+            def __init__(self):
+                self.epochs = 3
+
+
+        def show(s):
+            s.epoch = 3
+            print(s.epoch)
+
+
+        show(Settings())
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self, width=2):
+                super().__init__()
+                self.fc = nn.Linear(width, width)
+
+            def forward(self, x):
+                return self.fc(x)
+
+
+        model = nn.parallel.DistributedDataParallel(Net())
+        print(model.module.width)
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self, width=2):
+                super().__init__()
+                self.fc = nn.Linear(width, width)
+
+            def forward(self, x):
+                return self.fc(x)
+
+
+        model = nn.parallel.DistributedDataParallel(Net())
+        print(model.device, model.training)
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self, width=2):
+                super().__init__()
+                self.fc = nn.Linear(width, width)
+
+            def forward(self, x):
+                return self.fc(x)
+
+
+        model = nn.parallel.DistributedDataParallel(Net())
+        print(model.width if hasattr(model, 'width') else 0)
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc1 = nn.Linear(2, 2)
+
+            def forward(self, x):
+                return self.fc1(x)
+
+
+        print(Net()(torch.rand(1, 2)))
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc1 = nn.Linear(2, 2)
+
+            def forward(self, x):
+                return self.fc1(x) if self.training else x
+
+
+        print(Net()(torch.rand(1, 2)))
+        ----
+        class Settings:
+            rate = 0.1
+
+            def __init__(self):
+                self.epochs = 3
+
+            def show(self):
+                print(self.rate)
+
+
+        Settings().show()
+        ----
+        settings = None
+        class Settings:
+            rate = 0.1
+
+            def __init__(self):
+                self.epochs = 3
+
+            def show(self):
+                print(self.batch)
+
+
+        Settings().show()
+        settings = Settings()
+        settings.batch = 3
+        ----
+        from models import build
+        print(build)
+        ==> models.py <==
+        def build():
+            return 1
+        ----
+        from models import make
+        print(make)
+        ==> models.py <==
+        def __getattr__(name):
+            return name
+        ----
+        from models import make
+        print(make)
+        ==> models.py <==
+        from os.path import *
+        ----
+        import argparse
+
+
+        class P(argparse.ArgumentParser):
+            def go(self):
+                return self.prog
+
+
+        print(P().go())
+    """),
+)

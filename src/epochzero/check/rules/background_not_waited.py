@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target
+from epochzero.check.rules.base import Claims, Program, Rule, Target, examples
 from epochzero.check.rules.scripts import claim_of, problems_of
 
 
@@ -25,22 +25,25 @@ RULE = Rule(
     fix="Write `wait` at the end of the script.",
     source="Slurm documentation, sbatch: the batch script's end ends the job's allocation",
     check=_check,
-    catches=(
-        Case(
-            {"job.slurm": "#!/bin/bash\n#SBATCH -n 1\npython train.py &\n", "train.py": ""},
-            command=("sbatch", "job.slurm"),
-            path="job.slurm",
-            line=3,
-        ),
-    ),
-    leaves=(
-        Case(
-            {"job.slurm": "#!/bin/bash\npython train.py &\nwait\n", "train.py": ""},
-            command=("sbatch", "job.slurm"),
-        ),
-        Case(
-            {"run.sh": "nohup python train.py > log &\n", "train.py": ""},
-            command=("bash", "run.sh"),
-        ),
-    ),
+    catches=examples("""
+        $ sbatch job.slurm
+        ==> job.slurm <==
+        #!/bin/bash
+        #SBATCH -n 1
+        python train.py &  # <-
+        ==> train.py <==
+    """),
+    leaves=examples("""
+        $ sbatch job.slurm
+        ==> job.slurm <==
+        #!/bin/bash
+        python train.py &
+        wait
+        ==> train.py <==
+        ----
+        $ bash run.sh
+        ==> run.sh <==
+        nohup python train.py > log &
+        ==> train.py <==
+    """),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
+from epochzero.check.rules.base import Claims, Program, Rule, Target, claim_at, examples
 from epochzero.check.torch_usage import does_anywhere, has_framework_loop, optimizer_steps
 
 
@@ -22,17 +22,6 @@ def _check(program: Program, target: Target) -> Claims:
             return
 
 
-_HEAD = (
-    "import torch\nfrom torch import nn\n\nmodel = nn.Linear(4, 1)\n"
-    "optimizer = torch.optim.Adam(model.parameters())\n"
-)
-_LOOP = "for step in range(100):\n    loss = model(torch.rand(8, 4)).mean()\n    optimizer.zero_grad()\n"
-_FUNCTION = {
-    "train.py": f"{_HEAD}\n\ndef train(model, optimizer):\n    for step in range(10):\n"
-    "        optimizer.zero_grad()\n        loss = model(torch.rand(8, 4)).sum()\n"
-    "        optimizer.step()\n\n\ntrain(model, optimizer)\n"
-}
-
 RULE = Rule(
     title="The optimizer steps without gradients",
     category="framework_api_misuse",
@@ -41,19 +30,103 @@ RULE = Rule(
     fix="Call loss.backward() before optimizer.step().",
     source="PyTorch documentation, torch.optim.Optimizer.step and autograd",
     check=_check,
-    catches=(
-        Case({"train.py": f"{_HEAD}{_LOOP}    optimizer.step()\n"}, line=9),
-        Case(_FUNCTION, line=12),
-        Case({"train.py": f"{_HEAD}{_LOOP}    optimizer.step()\n    print(loss.item())\n"}, line=9),
-        Case({"train.py": _HEAD + "while True:\n    loss = model(torch.rand(8, 4)).mean()\n"
-              "    optimizer.step()\n"}, line=8),
-    ),
-    leaves=(
-        Case({"train.py": f"{_HEAD}{_LOOP}    loss.backward()\n    optimizer.step()\n"}),
-        Case({"train.py": f"{_HEAD}{_LOOP}    torch.autograd.backward(loss)\n    optimizer.step()\n"}),
-        Case({"train.py": f"{_HEAD}{_LOOP}    for p in model.parameters():\n        p.grad = p\n"
-              "    optimizer.step()\n"}),
-        Case({"train.py": f"{_HEAD}optimizer.step()\n"}),
-        Case({"train.py": f"{_HEAD}{_LOOP}    optimizer.step(lambda: loss)\n"}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import torch
+        from torch import nn
+
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.Adam(model.parameters())
+        for step in range(100):
+            loss = model(torch.rand(8, 4)).mean()
+            optimizer.zero_grad()
+            optimizer.step()  # <-
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.Adam(model.parameters())
+
+
+        def train(model, optimizer):
+            for step in range(10):
+                optimizer.zero_grad()
+                loss = model(torch.rand(8, 4)).sum()
+                optimizer.step()  # <-
+
+
+        train(model, optimizer)
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.Adam(model.parameters())
+        for step in range(100):
+            loss = model(torch.rand(8, 4)).mean()
+            optimizer.zero_grad()
+            optimizer.step()  # <-
+            print(loss.item())
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.Adam(model.parameters())
+        while True:
+            loss = model(torch.rand(8, 4)).mean()
+            optimizer.step()  # <-
+    """),
+    leaves=examples("""
+        import torch
+        from torch import nn
+
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.Adam(model.parameters())
+        for step in range(100):
+            loss = model(torch.rand(8, 4)).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.Adam(model.parameters())
+        for step in range(100):
+            loss = model(torch.rand(8, 4)).mean()
+            optimizer.zero_grad()
+            torch.autograd.backward(loss)
+            optimizer.step()
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.Adam(model.parameters())
+        for step in range(100):
+            loss = model(torch.rand(8, 4)).mean()
+            optimizer.zero_grad()
+            for p in model.parameters():
+                p.grad = p
+            optimizer.step()
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.Adam(model.parameters())
+        optimizer.step()
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.Adam(model.parameters())
+        for step in range(100):
+            loss = model(torch.rand(8, 4)).mean()
+            optimizer.zero_grad()
+            optimizer.step(lambda: loss)
+    """),
+)

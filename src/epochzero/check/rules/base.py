@@ -6,9 +6,9 @@ The module of a rule has one public name, ``RULE``. The tests run the examples o
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from epochzero.check.code import code_of
@@ -16,6 +16,7 @@ from epochzero.check.findings import Claim, Finding, Severity, SourceLocation, U
 from epochzero.check.program.events import Failed, Situation
 from epochzero.check.program.model import Module, Program
 from epochzero.check.reachability import Reach
+from epochzero.check.rules.examples import Case, examples
 from epochzero.check.target.model import Target
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "claim_at",
     "claim_at_start",
     "claim_failure",
+    "examples",
     "failures",
     "guarded",
 ]
@@ -46,29 +48,6 @@ Claims: TypeAlias = Iterable[Claim | Unknown]
 
 class CannotTell(Exception):  # noqa: N818 -- no error: the answer is UNKNOWN
     """A rule cannot decide; the message gives the reason."""
-
-
-@dataclass(frozen=True, slots=True)
-class Case:
-    """A small job on which a rule is tested.
-
-    Attributes:
-        files: source and data files by path; ``train.py`` is run.
-        arguments: arguments of the command line.
-        target: TOML of the target; by default an empty target, about which nothing is known.
-        line: line of the expected finding (in ``path``); 0 if no finding is expected.
-        path: file of the expected finding.
-        environment: variables of the environment in which the command runs.
-        command: command before the arguments.
-    """
-
-    files: Mapping[str, str]
-    arguments: tuple[str, ...] = ()
-    target: str = ""
-    line: int = 0
-    path: str = "train.py"
-    environment: Mapping[str, str] = field(default_factory=dict)
-    command: tuple[str, ...] = ("python", "train.py")
 
 
 @dataclass(frozen=True, slots=True)

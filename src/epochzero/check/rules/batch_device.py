@@ -12,13 +12,13 @@ from epochzero.check.origins import Origins, unwrapped
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Instance, Value
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Reach,
     Rule,
     Target,
     claim_at,
+    examples,
     guarded,
 )
 
@@ -191,18 +191,6 @@ def _moves_items(program: Program) -> bool:
     )
 
 
-_HEAD = (
-    "import torch\nfrom torch import nn\nfrom torch.utils.data import DataLoader, TensorDataset\n\n"
-    "data = TensorDataset(torch.rand(8, 4), torch.zeros(8))\nloader = DataLoader(data, batch_size=4)\n"
-)
-_LOOP = "loss = nn.MSELoss()\nfor x, y in loader:\n{}    print(loss(model(x), y))\n"
-_NET = (
-    "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-    "        self.fc = nn.Linear(4, 1)\n\n    def forward(self, x):\n        return self.fc(x).squeeze(1)\n\n\n"
-    "device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')\nmodel = Net().to(device)\n"
-)
-_MODEL = "model = nn.Sequential(nn.Linear(4, 1), nn.Flatten(0)){}\n"
-
 RULE = Rule(
     title="A batch stays on the CPU while the model is on a GPU",
     category="framework_api_misuse",
@@ -212,38 +200,282 @@ RULE = Rule(
     fix="Move each batch to the model's device.",
     source="PyTorch documentation, torch.utils.data, memory pinning; torch.nn.Module.to",
     check=_check,
-    catches=(
-        Case({"train.py": _HEAD + _MODEL.format(".cuda()") + _LOOP.format("")}, line=10),
-        Case({"train.py": _HEAD + _MODEL.format(".to('cuda')")
-              + _LOOP.format("    x = x.to('cuda')\n")}, line=11),
-        Case({"train.py": _HEAD + _NET + _LOOP.format("")}, target='gpus = "2 x A100"\n', line=20),
-        Case({"train.py": _HEAD + _NET + _LOOP.format("    x = x.to(device)\n")}, line=21),
-        Case({"train.py": _HEAD + _MODEL.format(".cuda()")
-              + _LOOP.format("").replace("for x, y in loader", "for i, (x, y) in enumerate(loader)")}, line=10),
-        Case({"train.py": _HEAD + "model = nn.Linear(4, 1).cuda()\n" + _LOOP.format("")}, line=10),
-        Case({"train.py": _HEAD + "device = 'cuda' if torch.cuda.is_available() else 'cpu'\n"
-              + _MODEL.format(".to(device)") + _LOOP.format("")}, target='gpus = "2 x A100"\n', line=11),
-        Case({"train.py": _HEAD + _MODEL.format("") + "if torch.cuda.is_available():\n    model.cuda()\n"
-              + _LOOP.format("")}, line=12),
-        Case({"train.py": _HEAD + _NET.replace("self.fc(x)", "self.fc(x.view(-1, 4))") + _LOOP.format("")}, line=20),
-    ),
-    leaves=(
-        Case({"train.py": _HEAD + "flat = nn.Flatten().cuda()\nfor x, y in loader:\n    print(flat(x))\n"}),
-        Case({"train.py": _HEAD + _MODEL.format(".cuda()")
-              + _LOOP.format("    x, y = x.cuda(), y.cuda()\n")}),
-        Case({"train.py": _HEAD + _NET + _LOOP.format("    x, y = [one.to(device) for one in (x, y)]\n")}),
-        Case({"train.py": _HEAD + _MODEL.format("") + _LOOP.format("")}),
-        Case({"train.py": _HEAD + "device = 'cuda' if torch.cuda.is_available() else 'cpu'\n"
-              + _MODEL.format(".to(device)") + _LOOP.format(""), "job.sh": "#!/bin/bash\npython train.py\n"},
-             target='gpus = "2 x A100"\n', command=("sbatch", "job.sh")),
-        Case({"train.py": _HEAD + _MODEL.format(".cuda()") + "model.cpu()\n" + _LOOP.format("")}),
-        Case({"train.py": _HEAD + _MODEL.format(".cuda()") + "model = nn.DataParallel(model)\n"
-              + _LOOP.format("    y = y.cuda()\n")}),
-        Case({"train.py": _HEAD + "cuda = torch.cuda.is_available()\n" + _MODEL.format("")
-              + "if cuda:\n    model.cuda()\n" + _LOOP.format("    if cuda:\n        x, y = x.cuda(), y.cuda()\n")}),
-        Case({"train.py": _HEAD.replace("torch.zeros(8)", "torch.zeros(8, device='cuda')").replace(
-              "torch.rand(8, 4)", "torch.rand(8, 4).cuda()") + _MODEL.format("") + _LOOP.format("")}),
-        Case({"train.py": "from accelerate import Accelerator\n" + _HEAD + _MODEL.format(".cuda()")
-              + "loader = Accelerator().prepare(loader)\n" + _LOOP.format("")}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        data = TensorDataset(torch.rand(8, 4), torch.zeros(8))
+        loader = DataLoader(data, batch_size=4)
+        model = nn.Sequential(nn.Linear(4, 1), nn.Flatten(0)).cuda()
+        loss = nn.MSELoss()
+        for x, y in loader:
+            print(loss(model(x), y))  # <-
+        ----
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        data = TensorDataset(torch.rand(8, 4), torch.zeros(8))
+        loader = DataLoader(data, batch_size=4)
+        model = nn.Sequential(nn.Linear(4, 1), nn.Flatten(0)).to('cuda')
+        loss = nn.MSELoss()
+        for x, y in loader:
+            x = x.to('cuda')
+            print(loss(model(x), y))  # <-
+        ----
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        data = TensorDataset(torch.rand(8, 4), torch.zeros(8))
+        loader = DataLoader(data, batch_size=4)
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(4, 1)
+
+            def forward(self, x):
+                return self.fc(x).squeeze(1)
+
+
+        device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')
+        model = Net().to(device)
+        loss = nn.MSELoss()
+        for x, y in loader:
+            print(loss(model(x), y))  # <-
+        ==> target.toml <==
+        gpus = "2 x A100"
+        ----
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        data = TensorDataset(torch.rand(8, 4), torch.zeros(8))
+        loader = DataLoader(data, batch_size=4)
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(4, 1)
+
+            def forward(self, x):
+                return self.fc(x).squeeze(1)
+
+
+        device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')
+        model = Net().to(device)
+        loss = nn.MSELoss()
+        for x, y in loader:
+            x = x.to(device)
+            print(loss(model(x), y))  # <-
+        ----
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        data = TensorDataset(torch.rand(8, 4), torch.zeros(8))
+        loader = DataLoader(data, batch_size=4)
+        model = nn.Sequential(nn.Linear(4, 1), nn.Flatten(0)).cuda()
+        loss = nn.MSELoss()
+        for i, (x, y) in enumerate(loader):
+            print(loss(model(x), y))  # <-
+        ----
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        data = TensorDataset(torch.rand(8, 4), torch.zeros(8))
+        loader = DataLoader(data, batch_size=4)
+        model = nn.Linear(4, 1).cuda()
+        loss = nn.MSELoss()
+        for x, y in loader:
+            print(loss(model(x), y))  # <-
+        ----
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        data = TensorDataset(torch.rand(8, 4), torch.zeros(8))
+        loader = DataLoader(data, batch_size=4)
+        device = 'cuda' if torch.cuda.is_available() else 'cpu'
+        model = nn.Sequential(nn.Linear(4, 1), nn.Flatten(0)).to(device)
+        loss = nn.MSELoss()
+        for x, y in loader:
+            print(loss(model(x), y))  # <-
+        ==> target.toml <==
+        gpus = "2 x A100"
+        ----
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        data = TensorDataset(torch.rand(8, 4), torch.zeros(8))
+        loader = DataLoader(data, batch_size=4)
+        model = nn.Sequential(nn.Linear(4, 1), nn.Flatten(0))
+        if torch.cuda.is_available():
+            model.cuda()
+        loss = nn.MSELoss()
+        for x, y in loader:
+            print(loss(model(x), y))  # <-
+        ----
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        data = TensorDataset(torch.rand(8, 4), torch.zeros(8))
+        loader = DataLoader(data, batch_size=4)
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(4, 1)
+
+            def forward(self, x):
+                return self.fc(x.view(-1, 4)).squeeze(1)
+
+
+        device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')
+        model = Net().to(device)
+        loss = nn.MSELoss()
+        for x, y in loader:
+            print(loss(model(x), y))  # <-
+    """),
+    leaves=examples("""
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        data = TensorDataset(torch.rand(8, 4), torch.zeros(8))
+        loader = DataLoader(data, batch_size=4)
+        flat = nn.Flatten().cuda()
+        for x, y in loader:
+            print(flat(x))
+        ----
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        data = TensorDataset(torch.rand(8, 4), torch.zeros(8))
+        loader = DataLoader(data, batch_size=4)
+        model = nn.Sequential(nn.Linear(4, 1), nn.Flatten(0)).cuda()
+        loss = nn.MSELoss()
+        for x, y in loader:
+            x, y = x.cuda(), y.cuda()
+            print(loss(model(x), y))
+        ----
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        data = TensorDataset(torch.rand(8, 4), torch.zeros(8))
+        loader = DataLoader(data, batch_size=4)
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(4, 1)
+
+            def forward(self, x):
+                return self.fc(x).squeeze(1)
+
+
+        device = torch.device('cuda' if torch.cuda.is_available() else 'cpu')
+        model = Net().to(device)
+        loss = nn.MSELoss()
+        for x, y in loader:
+            x, y = [one.to(device) for one in (x, y)]
+            print(loss(model(x), y))
+        ----
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        data = TensorDataset(torch.rand(8, 4), torch.zeros(8))
+        loader = DataLoader(data, batch_size=4)
+        model = nn.Sequential(nn.Linear(4, 1), nn.Flatten(0))
+        loss = nn.MSELoss()
+        for x, y in loader:
+            print(loss(model(x), y))
+        ----
+        $ sbatch job.sh
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        data = TensorDataset(torch.rand(8, 4), torch.zeros(8))
+        loader = DataLoader(data, batch_size=4)
+        device = 'cuda' if torch.cuda.is_available() else 'cpu'
+        model = nn.Sequential(nn.Linear(4, 1), nn.Flatten(0)).to(device)
+        loss = nn.MSELoss()
+        for x, y in loader:
+            print(loss(model(x), y))
+        ==> job.sh <==
+        #!/bin/bash
+        python train.py
+        ==> target.toml <==
+        gpus = "2 x A100"
+        ----
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        data = TensorDataset(torch.rand(8, 4), torch.zeros(8))
+        loader = DataLoader(data, batch_size=4)
+        model = nn.Sequential(nn.Linear(4, 1), nn.Flatten(0)).cuda()
+        model.cpu()
+        loss = nn.MSELoss()
+        for x, y in loader:
+            print(loss(model(x), y))
+        ----
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        data = TensorDataset(torch.rand(8, 4), torch.zeros(8))
+        loader = DataLoader(data, batch_size=4)
+        model = nn.Sequential(nn.Linear(4, 1), nn.Flatten(0)).cuda()
+        model = nn.DataParallel(model)
+        loss = nn.MSELoss()
+        for x, y in loader:
+            y = y.cuda()
+            print(loss(model(x), y))
+        ----
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        data = TensorDataset(torch.rand(8, 4), torch.zeros(8))
+        loader = DataLoader(data, batch_size=4)
+        cuda = torch.cuda.is_available()
+        model = nn.Sequential(nn.Linear(4, 1), nn.Flatten(0))
+        if cuda:
+            model.cuda()
+        loss = nn.MSELoss()
+        for x, y in loader:
+            if cuda:
+                x, y = x.cuda(), y.cuda()
+            print(loss(model(x), y))
+        ----
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        data = TensorDataset(torch.rand(8, 4).cuda(), torch.zeros(8, device='cuda'))
+        loader = DataLoader(data, batch_size=4)
+        model = nn.Sequential(nn.Linear(4, 1), nn.Flatten(0))
+        loss = nn.MSELoss()
+        for x, y in loader:
+            print(loss(model(x), y))
+        ----
+        from accelerate import Accelerator
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, TensorDataset
+
+        data = TensorDataset(torch.rand(8, 4), torch.zeros(8))
+        loader = DataLoader(data, batch_size=4)
+        model = nn.Sequential(nn.Linear(4, 1), nn.Flatten(0)).cuda()
+        loader = Accelerator().prepare(loader)
+        loss = nn.MSELoss()
+        for x, y in loader:
+            print(loss(model(x), y))
+    """),
+)

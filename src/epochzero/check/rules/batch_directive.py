@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target
+from epochzero.check.rules.base import Claims, Program, Rule, Target, examples
 from epochzero.check.rules.scripts import claim_of, problems_of
 
 
@@ -24,16 +24,6 @@ def _check(program: Program, target: Target) -> Claims:
         )
 
 
-def _batch(line: str, *, above: str = "") -> Case:
-    text = f"#!/bin/bash\n{above}{line}\npython train.py\n"
-    return Case(
-        {"job.slurm": text, "train.py": ""},
-        command=("sbatch", "job.slurm"),
-        path="job.slurm",
-        line=2 + above.count("\n"),
-    )
-
-
 RULE = Rule(
     title="A line with options of the batch system is invalid or ignored",
     category="illegal_argument",
@@ -44,20 +34,91 @@ RULE = Rule(
     "sbatch(1).",
     source="Slurm documentation, sbatch: DESCRIPTION, OPTIONS --time, --mem, and FILENAME PATTERN",
     check=_check,
-    catches=(
-        _batch("# SBATCH --gres=gpu:4"),
-        _batch("#SBATCH --gres=gpu:4", above="cd .\n"),
-        _batch("#SBATCH --gpu-per-node=4"),
-        _batch("#SBATCH --mem=16 GB"),
-        _batch("#SBATCH --mem=1.5G"),
-        _batch("#SBATCH --time=24h"),
-        _batch("#SBATCH --output=$HOME/logs/%j.out"),
-        _batch("#SBATCH --nodes = 2"),
-    ),
-    leaves=(
-        _batch("#SBATCH --time=1-00:00:00 --mem=16GB -N 2-4 -n 8 # a remark"),
-        _batch("##SBATCH --gres=gpu:4"),
-        _batch("#SBATCH --part=gpu --requeue --job-name='a b' --output=%x-%j.out"),
-        _batch("#SBATCH --of-a-plug-in=4 --exclusive --mail-type=END,FAIL"),
-    ),
+    catches=examples("""
+        $ sbatch job.slurm
+        ==> job.slurm <==
+        #!/bin/bash
+        # SBATCH --gres=gpu:4  # <-
+        python train.py
+        ==> train.py <==
+        ----
+        $ sbatch job.slurm
+        ==> job.slurm <==
+        #!/bin/bash
+        cd .
+        #SBATCH --gres=gpu:4  # <-
+        python train.py
+        ==> train.py <==
+        ----
+        $ sbatch job.slurm
+        ==> job.slurm <==
+        #!/bin/bash
+        #SBATCH --gpu-per-node=4  # <-
+        python train.py
+        ==> train.py <==
+        ----
+        $ sbatch job.slurm
+        ==> job.slurm <==
+        #!/bin/bash
+        #SBATCH --mem=16 GB  # <-
+        python train.py
+        ==> train.py <==
+        ----
+        $ sbatch job.slurm
+        ==> job.slurm <==
+        #!/bin/bash
+        #SBATCH --mem=1.5G  # <-
+        python train.py
+        ==> train.py <==
+        ----
+        $ sbatch job.slurm
+        ==> job.slurm <==
+        #!/bin/bash
+        #SBATCH --time=24h  # <-
+        python train.py
+        ==> train.py <==
+        ----
+        $ sbatch job.slurm
+        ==> job.slurm <==
+        #!/bin/bash
+        #SBATCH --output=$HOME/logs/%j.out  # <-
+        python train.py
+        ==> train.py <==
+        ----
+        $ sbatch job.slurm
+        ==> job.slurm <==
+        #!/bin/bash
+        #SBATCH --nodes = 2  # <-
+        python train.py
+        ==> train.py <==
+    """),
+    leaves=examples("""
+        $ sbatch job.slurm
+        ==> job.slurm <==
+        #!/bin/bash
+        #SBATCH --time=1-00:00:00 --mem=16GB -N 2-4 -n 8 # a remark  # <-
+        python train.py
+        ==> train.py <==
+        ----
+        $ sbatch job.slurm
+        ==> job.slurm <==
+        #!/bin/bash
+        ##SBATCH --gres=gpu:4  # <-
+        python train.py
+        ==> train.py <==
+        ----
+        $ sbatch job.slurm
+        ==> job.slurm <==
+        #!/bin/bash
+        #SBATCH --part=gpu --requeue --job-name='a b' --output=%x-%j.out  # <-
+        python train.py
+        ==> train.py <==
+        ----
+        $ sbatch job.slurm
+        ==> job.slurm <==
+        #!/bin/bash
+        #SBATCH --of-a-plug-in=4 --exclusive --mail-type=END,FAIL  # <-
+        python train.py
+        ==> train.py <==
+    """),
 )

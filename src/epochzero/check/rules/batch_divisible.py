@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from epochzero.check.program.configuration import get
 from epochzero.check.program.values import Constant, Items
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at_start
+from epochzero.check.rules.base import Claims, Program, Rule, Target, claim_at_start, examples
 from epochzero.check.rules.deepspeed import configurations
-from epochzero.check.rules.megatron import PARSER, at_option
+from epochzero.check.rules.megatron import at_option
 from epochzero.check.rules.world import number, option, world_size
 
 _MODEL_PARALLEL = (
-    "tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size",
-)  # fmt: skip
+    "tensor_model_parallel_size",
+    "pipeline_model_parallel_size",
+    "context_parallel_size",
+)
 
 
 def _check(program: Program, target: Target) -> Claims:
@@ -83,12 +85,6 @@ def _batch(config: Items, name: str) -> int | None:
     return number(get(config, name))
 
 
-_ZERO = (
-    "import deepspeed\n\nmodel = object()\n"
-    "deepspeed.initialize(model=model, config={'train_batch_size': 32,\n"
-    "    'train_micro_batch_size_per_gpu': 4, 'gradient_accumulation_steps': 2})\n"
-)
-
 RULE = Rule(
     title="The processes cannot share the global batch evenly",
     category="illegal_argument",
@@ -98,36 +94,64 @@ RULE = Rule(
     source="Megatron-LM, num_microbatches_calculator; DeepSpeed documentation, 'Batch Size Related "
     "Parameters'",
     check=_check,
-    catches=(
-        Case(
-            {"train.py": _ZERO},
-            command=("deepspeed", "--num_gpus", "3", "train.py"),
-            line=4,
-        ),
-        Case(
-            {"train.py": PARSER},
-            ("--micro-batch-size", "4", "--global-batch-size", "36"),
-            command=("torchrun", "--nproc_per_node=8", "train.py"),
-            path="<command>",
-            line=0,
-        ),
-        Case(
-            {"train.py": _ZERO},
-            command=("torchrun", "--nproc_per_node=8", "train.py"),
-            line=4,
-        ),
-    ),
-    leaves=(
-        Case({"train.py": _ZERO}, command=("deepspeed", "--num_gpus", "2", "train.py")),
-        Case(
-            {"train.py": PARSER},
-            ("--micro-batch-size", "4", "--global-batch-size", "64"),
-            command=("torchrun", "--nproc_per_node=8", "train.py"),
-        ),
-        Case(
-            {"train.py": _ZERO},
-            command=("torchrun", "--nproc_per_node=4", "train.py"),
-        ),
-        Case({"train.py": PARSER}, ("--micro-batch-size", "4", "--global-batch-size", "3")),
-    ),
+    catches=examples("""
+        $ deepspeed --num_gpus 3 train.py
+        import deepspeed
+
+        model = object()
+        deepspeed.initialize(model=model, config={'train_batch_size': 32,  # <-
+            'train_micro_batch_size_per_gpu': 4, 'gradient_accumulation_steps': 2})
+        ----
+        $ torchrun --nproc_per_node=8 train.py --micro-batch-size 4 --global-batch-size 36  # <-
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--tensor-model-parallel-size', type=int, default=1)
+        p.add_argument('--pipeline-model-parallel-size', type=int, default=1)
+        p.add_argument('--micro-batch-size', type=int)
+        p.add_argument('--global-batch-size', type=int)
+        args = p.parse_args()
+        ----
+        $ torchrun --nproc_per_node=8 train.py
+        import deepspeed
+
+        model = object()
+        deepspeed.initialize(model=model, config={'train_batch_size': 32,  # <-
+            'train_micro_batch_size_per_gpu': 4, 'gradient_accumulation_steps': 2})
+    """),
+    leaves=examples("""
+        $ deepspeed --num_gpus 2 train.py
+        import deepspeed
+
+        model = object()
+        deepspeed.initialize(model=model, config={'train_batch_size': 32,
+            'train_micro_batch_size_per_gpu': 4, 'gradient_accumulation_steps': 2})
+        ----
+        $ torchrun --nproc_per_node=8 train.py --micro-batch-size 4 --global-batch-size 64
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--tensor-model-parallel-size', type=int, default=1)
+        p.add_argument('--pipeline-model-parallel-size', type=int, default=1)
+        p.add_argument('--micro-batch-size', type=int)
+        p.add_argument('--global-batch-size', type=int)
+        args = p.parse_args()
+        ----
+        $ torchrun --nproc_per_node=4 train.py
+        import deepspeed
+
+        model = object()
+        deepspeed.initialize(model=model, config={'train_batch_size': 32,
+            'train_micro_batch_size_per_gpu': 4, 'gradient_accumulation_steps': 2})
+        ----
+        $ python train.py --micro-batch-size 4 --global-batch-size 3
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--tensor-model-parallel-size', type=int, default=1)
+        p.add_argument('--pipeline-model-parallel-size', type=int, default=1)
+        p.add_argument('--micro-batch-size', type=int)
+        p.add_argument('--global-batch-size', type=int)
+        args = p.parse_args()
+    """),
 )

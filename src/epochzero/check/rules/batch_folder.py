@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target
+from epochzero.check.rules.base import Claims, Program, Rule, Target, examples
 from epochzero.check.rules.scripts import claim_of, problems_of
 
 
@@ -20,8 +20,6 @@ def _check(program: Program, target: Target) -> Claims:
         )
 
 
-_JOB = "#!/bin/bash\n#PBS -l walltime=1:00:00\n{}python train.py\n"
-
 RULE = Rule(
     title="A batch job starts in the home directory, not in the submission directory",
     category="path_not_found",
@@ -31,25 +29,28 @@ RULE = Rule(
     fix="Add `cd $PBS_O_WORKDIR` before the first command, or `#$ -cwd` for Grid Engine.",
     source="PBS Professional User's Guide, PBS_O_WORKDIR; qsub(1) of Grid Engine, -cwd",
     check=_check,
-    catches=(
-        Case(
-            {"job.pbs": _JOB.format(""), "train.py": ""},
-            command=("qsub", "job.pbs"),
-            environment={"HOME": "/nowhere"},
-            path="job.pbs",
-            line=3,
-        ),
-    ),
-    leaves=(
-        Case(
-            {"job.pbs": _JOB.format("cd $PBS_O_WORKDIR\n"), "train.py": ""},
-            command=("qsub", "job.pbs"),
-            environment={"HOME": "/nowhere"},
-        ),
-        Case(
-            {"job.sge": "#!/bin/bash\n#$ -cwd\npython train.py\n", "train.py": ""},
-            command=("qsub", "job.sge"),
-            environment={"HOME": "/nowhere"},
-        ),
-    ),
+    catches=examples("""
+        $ HOME=/nowhere qsub job.pbs
+        ==> job.pbs <==
+        #!/bin/bash
+        #PBS -l walltime=1:00:00
+        python train.py  # <-
+        ==> train.py <==
+    """),
+    leaves=examples("""
+        $ HOME=/nowhere qsub job.pbs
+        ==> job.pbs <==
+        #!/bin/bash
+        #PBS -l walltime=1:00:00
+        cd $PBS_O_WORKDIR
+        python train.py
+        ==> train.py <==
+        ----
+        $ HOME=/nowhere qsub job.sge
+        ==> job.sge <==
+        #!/bin/bash
+        #$ -cwd
+        python train.py
+        ==> train.py <==
+    """),
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from epochzero.check.paths.downloads import cache_folder, downloads_of
 from epochzero.check.paths.world import World, caught, world_of
-from epochzero.check.rules.base import Case, Claim, Program, Rule, Target, claim_at
+from epochzero.check.rules.base import Claim, Program, Rule, Target, claim_at, examples
 
 _SAID_BY = {
     "huggingface": "HF_HOME",
@@ -54,13 +54,6 @@ def _refusal(world: World, folder: str) -> str:
     return ""
 
 
-_USER = '[user]\nname = "mara"\nuid = 1000\nhome = "/home/mara"\n\n'
-_READ_ONLY = (
-    f'{_USER}[[mounts]]\npath = "/home"\nwritable = false\n\n[[mounts]]\npath = "/scratch"\n'
-)
-_MODEL = "from transformers import AutoModel\nAutoModel.from_pretrained('bert-base-uncased')\n"
-_NET = "from torchvision.models import resnet18\nnet = resnet18(weights='DEFAULT')\n"
-
 RULE = Rule(
     title="A library cannot write its cache",
     category="permission_denied",
@@ -70,34 +63,140 @@ RULE = Rule(
     "on the target.",
     source="huggingface_hub documentation: environment variables",
     check=_check,
-    catches=(
-        Case({"train.py": _MODEL}, target=_READ_ONLY, line=2),
-        Case({"train.py": _NET}, target=_READ_ONLY, line=2),
-        Case({"train.py": _MODEL}, target=f'{_USER}[files]\n"/home/mara" = false\n', line=2),
-        Case(
-            {"train.py": "import nltk\nnltk.download('punkt')\n"},
-            target=_READ_ONLY,
-            line=2,
-        ),
-        Case(
-            {"train.py": _MODEL},
-            target=f'{_READ_ONLY}\n[environment]\nHF_HOME = "/home/shared/models"\n',
-            line=2,
-        ),
-    ),
-    leaves=(
-        Case({"train.py": _MODEL}, target=_USER),
-        Case({"train.py": _MODEL}),
-        Case(
-            {"train.py": _MODEL}, target=f'{_READ_ONLY}\n[environment]\nHF_HOME = "/scratch/hf"\n'
-        ),
-        Case(
-            {
-                "train.py": "from transformers import AutoModel\n"
-                "AutoModel.from_pretrained('bert-base-uncased', cache_dir='/scratch/hf')\n"
-            },
-            target=_READ_ONLY,
-        ),
-        Case({"train.py": "import torch\nmodel = torch.nn.Linear(2, 2)\n"}, target=_READ_ONLY),
-    ),
+    catches=examples("""
+        from transformers import AutoModel
+        AutoModel.from_pretrained('bert-base-uncased')  # <-
+        ==> target.toml <==
+        [user]
+        name = "mara"
+        uid = 1000
+        home = "/home/mara"
+
+        [[mounts]]
+        path = "/home"
+        writable = false
+
+        [[mounts]]
+        path = "/scratch"
+        ----
+        from torchvision.models import resnet18
+        net = resnet18(weights='DEFAULT')  # <-
+        ==> target.toml <==
+        [user]
+        name = "mara"
+        uid = 1000
+        home = "/home/mara"
+
+        [[mounts]]
+        path = "/home"
+        writable = false
+
+        [[mounts]]
+        path = "/scratch"
+        ----
+        from transformers import AutoModel
+        AutoModel.from_pretrained('bert-base-uncased')  # <-
+        ==> target.toml <==
+        [user]
+        name = "mara"
+        uid = 1000
+        home = "/home/mara"
+
+        [files]
+        "/home/mara" = false
+        ----
+        import nltk
+        nltk.download('punkt')  # <-
+        ==> target.toml <==
+        [user]
+        name = "mara"
+        uid = 1000
+        home = "/home/mara"
+
+        [[mounts]]
+        path = "/home"
+        writable = false
+
+        [[mounts]]
+        path = "/scratch"
+        ----
+        from transformers import AutoModel
+        AutoModel.from_pretrained('bert-base-uncased')  # <-
+        ==> target.toml <==
+        [user]
+        name = "mara"
+        uid = 1000
+        home = "/home/mara"
+
+        [[mounts]]
+        path = "/home"
+        writable = false
+
+        [[mounts]]
+        path = "/scratch"
+
+        [environment]
+        HF_HOME = "/home/shared/models"
+    """),
+    leaves=examples("""
+        from transformers import AutoModel
+        AutoModel.from_pretrained('bert-base-uncased')
+        ==> target.toml <==
+        [user]
+        name = "mara"
+        uid = 1000
+        home = "/home/mara"
+
+        ----
+        from transformers import AutoModel
+        AutoModel.from_pretrained('bert-base-uncased')
+        ----
+        from transformers import AutoModel
+        AutoModel.from_pretrained('bert-base-uncased')
+        ==> target.toml <==
+        [user]
+        name = "mara"
+        uid = 1000
+        home = "/home/mara"
+
+        [[mounts]]
+        path = "/home"
+        writable = false
+
+        [[mounts]]
+        path = "/scratch"
+
+        [environment]
+        HF_HOME = "/scratch/hf"
+        ----
+        from transformers import AutoModel
+        AutoModel.from_pretrained('bert-base-uncased', cache_dir='/scratch/hf')
+        ==> target.toml <==
+        [user]
+        name = "mara"
+        uid = 1000
+        home = "/home/mara"
+
+        [[mounts]]
+        path = "/home"
+        writable = false
+
+        [[mounts]]
+        path = "/scratch"
+        ----
+        import torch
+        model = torch.nn.Linear(2, 2)
+        ==> target.toml <==
+        [user]
+        name = "mara"
+        uid = 1000
+        home = "/home/mara"
+
+        [[mounts]]
+        path = "/home"
+        writable = false
+
+        [[mounts]]
+        path = "/scratch"
+    """),
 )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from epochzero.check.paths.accesses import accesses_of
 from epochzero.check.paths.sizes import enclosing_loops
-from epochzero.check.rules.base import Case, Claim, Program, Rule, Target, claim_at
+from epochzero.check.rules.base import Claim, Program, Rule, Target, claim_at, examples
 
 _BATCHES = re.compile(r"loader|batch|dataloader|train_dl|train_iter", re.IGNORECASE)
 _EPOCHS = re.compile(r"epoch", re.IGNORECASE)
@@ -47,9 +47,6 @@ def _is_step(loop: ast.For) -> bool:
     return bool(_BATCHES.search(ast.unparse(loop.iter))) and not _EPOCHS.search(names)
 
 
-_START = "import torch\nmodel = torch.nn.Linear(2, 2)\nloader = [torch.zeros(4, 2)] * 8\n"
-_SAVE = "torch.save(model.state_dict(), 'last.pt')\n"
-
 RULE = Rule(
     title="The training saves a checkpoint in every step",
     category="storage_full",
@@ -58,44 +55,68 @@ RULE = Rule(
     fix="Save once per epoch, or every few hundred steps.",
     source="documentation of transformers: save_steps=500; mlfoundations/open_lm #154",
     check=_check,
-    catches=(
-        Case({"train.py": f"{_START}for batch in loader:\n    model(batch)\n    {_SAVE}"}, line=6),
-        Case(
-            {
-                "train.py": f"{_START}for epoch in range(3):\n    for batch in loader:\n"
-                f"        model(batch)\n        {_SAVE}"
-            },
-            line=7,
-        ),
-        Case(
-            {
-                "train.py": f"{_START}for step, batch in enumerate(loader):\n    model(batch)\n"
-                "    torch.save(model, f'step{step}.pt')\n"
-            },
-            line=6,
-        ),
-        Case(
-            {
-                "train.py": f"{_START}\n\ndef save():\n    {_SAVE}\n\n"
-                "for batch in loader:\n    save()\n"
-            },
-            line=7,
-        ),
-    ),
-    leaves=(
-        Case(
-            {
-                "train.py": f"{_START}for epoch in range(3):\n    for batch in loader:\n"
-                f"        model(batch)\n    {_SAVE}"
-            }
-        ),
-        Case(
-            {
-                "train.py": f"{_START}for step, batch in enumerate(loader):\n"
-                f"    if step % 500 == 0:\n        {_SAVE}"
-            }
-        ),
-        Case({"train.py": f"{_START}for batch in loader:\n    model(batch)\n{_SAVE}"}),
-        Case({"train.py": f"{_START}for epoch in range(9):\n    {_SAVE}"}),
-    ),
+    catches=examples("""
+        import torch
+        model = torch.nn.Linear(2, 2)
+        loader = [torch.zeros(4, 2)] * 8
+        for batch in loader:
+            model(batch)
+            torch.save(model.state_dict(), 'last.pt')  # <-
+        ----
+        import torch
+        model = torch.nn.Linear(2, 2)
+        loader = [torch.zeros(4, 2)] * 8
+        for epoch in range(3):
+            for batch in loader:
+                model(batch)
+                torch.save(model.state_dict(), 'last.pt')  # <-
+        ----
+        import torch
+        model = torch.nn.Linear(2, 2)
+        loader = [torch.zeros(4, 2)] * 8
+        for step, batch in enumerate(loader):
+            model(batch)
+            torch.save(model, f'step{step}.pt')  # <-
+        ----
+        import torch
+        model = torch.nn.Linear(2, 2)
+        loader = [torch.zeros(4, 2)] * 8
+
+
+        def save():
+            torch.save(model.state_dict(), 'last.pt')  # <-
+
+
+        for batch in loader:
+            save()
+    """),
+    leaves=examples("""
+        import torch
+        model = torch.nn.Linear(2, 2)
+        loader = [torch.zeros(4, 2)] * 8
+        for epoch in range(3):
+            for batch in loader:
+                model(batch)
+            torch.save(model.state_dict(), 'last.pt')
+        ----
+        import torch
+        model = torch.nn.Linear(2, 2)
+        loader = [torch.zeros(4, 2)] * 8
+        for step, batch in enumerate(loader):
+            if step % 500 == 0:
+                torch.save(model.state_dict(), 'last.pt')
+        ----
+        import torch
+        model = torch.nn.Linear(2, 2)
+        loader = [torch.zeros(4, 2)] * 8
+        for batch in loader:
+            model(batch)
+        torch.save(model.state_dict(), 'last.pt')
+        ----
+        import torch
+        model = torch.nn.Linear(2, 2)
+        loader = [torch.zeros(4, 2)] * 8
+        for epoch in range(9):
+            torch.save(model.state_dict(), 'last.pt')
+    """),
 )

@@ -10,7 +10,6 @@ from epochzero.check.code import code_of
 from epochzero.check.program.events import Looked
 from epochzero.check.program.values import Instance
 from epochzero.check.rules.base import (
-    Case,
     Claim,
     Claims,
     Program,
@@ -18,6 +17,7 @@ from epochzero.check.rules.base import (
     Rule,
     Target,
     claim_at,
+    examples,
     guarded,
 )
 
@@ -73,27 +73,6 @@ def _claim(program: Program, look: Looked, loaded: Loaded) -> Claim:
     )
 
 
-_SAVE = (
-    "import os\nimport torch\n\nmodel = torch.nn.Linear(2, 2)\n"
-    "torch.save({'model': model.state_dict(), 'epoch': 1}, 'last.pt')\n"
-)
-_RESUME = (
-    "import os\nimport torch\n\nmodel, start = torch.nn.Linear(2, 2), 0\n"
-    "if os.path.exists('runs/last.pt'):\n    state = torch.load('runs/last.pt')\n"
-    "    model.load_state_dict(state['model'])\n    start = state['epoch'], state[{!r}]\n"
-    "for epoch in range(start, 3):\n    torch.save({{'model': model.state_dict(), 'epoch': epoch}}, "
-    "os.path.join('runs', 'last.pt'))\n"
-)
-_ANY = (
-    "import os\nimport torch\n\nmodel = torch.nn.Linear(2, 2)\npath = os.environ.get('CHECKPOINT')\n"
-    "if path:\n    state = torch.load(path)\n    print(state['model'], state['epoch'], state[{}])\n"
-    "torch.save({{'model': model.state_dict(), 'epoch': 1}}, 'last.pt')\n"
-)
-_NUMBERED = (
-    "import torch\n\nfor epoch in range(9):\n    torch.save({'epoch': epoch, 'best': 1}, f'{epoch}.pt')\n"
-    "state = torch.load('99.pt')\nprint(state['epoch'], state['best'], state['model'])\n"
-)
-
 RULE = Rule(
     title="The program reads a key of a checkpoint that was not saved",
     category="key_not_found",
@@ -103,28 +82,142 @@ RULE = Rule(
     source="PyTorch tutorials, Saving and loading a general checkpoint; Zhang et al., ICSE 2020, "
     "Table 1, Key Not Found",
     check=_check,
-    catches=(
-        Case({"train.py": f"{_SAVE}state = torch.load('last.pt')\nmodel.load_state_dict(state['net'])\n"},
-             line=7),
-        Case({"train.py": _RESUME.format("step")}, line=8),
-        Case({"train.py": _SAVE, "test.py": "import torch\n\nbest = torch.load('last.pt')['best']\n",
-              "run.sh": "python train.py\npython test.py\n"},
-             command=("bash", "run.sh"), path="test.py", line=3),
-        Case({"train.py": "import torch\n\n\ndef save(state, name='last.pt'):\n    torch.save(state, name)\n\n\n"
-              "save({'model': 1})\nprint(torch.load('last.pt')['optimizer'])\n"}, line=9),
-        Case({"train.py": _ANY.format("'step'")}, line=8),
-        Case({"train.py": _NUMBERED}, line=6),
-    ),
-    leaves=(
-        Case({"train.py": f"{_SAVE}print(torch.load('last.pt')['epoch'])\n"}),
-        Case({"train.py": _RESUME.format("epoch")}),
-        Case({"train.py": f"{_SAVE}state = torch.load('last.pt')\nif 'net' in state:\n    print(state['net'])\n"}),
-        Case({"train.py": f"{_SAVE}print(torch.load('other.pt')['net'])\n"}),
-        Case({"train.py": f"{_SAVE}import sys\nprint(torch.load(sys.argv[1])['net'])\n"}),
-        Case({"train.py": _ANY.format("'model'")}),
-        Case({"train.py": f"{_SAVE}torch.save({{'net': 1}}, 'last.pt')\nprint(torch.load('last.pt')['net'])\n"}),
-        Case({"train.py": f"{_SAVE}try:\n    print(torch.load('last.pt')['net'])\nexcept KeyError:\n    pass\n"}),
-        Case({"train.py": "import torch\n\nmodel = torch.nn.Linear(2, 2)\ntorch.save(model.state_dict(), 'a.pt')\n"
-              "print(torch.load('a.pt')['weight'])\n"}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import os
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        torch.save({'model': model.state_dict(), 'epoch': 1}, 'last.pt')
+        state = torch.load('last.pt')
+        model.load_state_dict(state['net'])  # <-
+        ----
+        import os
+        import torch
+
+        model, start = torch.nn.Linear(2, 2), 0
+        if os.path.exists('runs/last.pt'):
+            state = torch.load('runs/last.pt')
+            model.load_state_dict(state['model'])
+            start = state['epoch'], state['step']  # <-
+        for epoch in range(start, 3):
+            torch.save({'model': model.state_dict(), 'epoch': epoch}, os.path.join('runs', 'last.pt'))
+        ----
+        $ bash run.sh
+        import os
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        torch.save({'model': model.state_dict(), 'epoch': 1}, 'last.pt')
+        ==> test.py <==
+        import torch
+
+        best = torch.load('last.pt')['best']  # <-
+        ==> run.sh <==
+        python train.py
+        python test.py
+        ----
+        import torch
+
+
+        def save(state, name='last.pt'):
+            torch.save(state, name)
+
+
+        save({'model': 1})
+        print(torch.load('last.pt')['optimizer'])  # <-
+        ----
+        import os
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        path = os.environ.get('CHECKPOINT')
+        if path:
+            state = torch.load(path)
+            print(state['model'], state['epoch'], state['step'])  # <-
+        torch.save({'model': model.state_dict(), 'epoch': 1}, 'last.pt')
+        ----
+        import torch
+
+        for epoch in range(9):
+            torch.save({'epoch': epoch, 'best': 1}, f'{epoch}.pt')
+        state = torch.load('99.pt')
+        print(state['epoch'], state['best'], state['model'])  # <-
+    """),
+    leaves=examples("""
+        import os
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        torch.save({'model': model.state_dict(), 'epoch': 1}, 'last.pt')
+        print(torch.load('last.pt')['epoch'])
+        ----
+        import os
+        import torch
+
+        model, start = torch.nn.Linear(2, 2), 0
+        if os.path.exists('runs/last.pt'):
+            state = torch.load('runs/last.pt')
+            model.load_state_dict(state['model'])
+            start = state['epoch'], state['epoch']
+        for epoch in range(start, 3):
+            torch.save({'model': model.state_dict(), 'epoch': epoch}, os.path.join('runs', 'last.pt'))
+        ----
+        import os
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        torch.save({'model': model.state_dict(), 'epoch': 1}, 'last.pt')
+        state = torch.load('last.pt')
+        if 'net' in state:
+            print(state['net'])
+        ----
+        import os
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        torch.save({'model': model.state_dict(), 'epoch': 1}, 'last.pt')
+        print(torch.load('other.pt')['net'])
+        ----
+        import os
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        torch.save({'model': model.state_dict(), 'epoch': 1}, 'last.pt')
+        import sys
+        print(torch.load(sys.argv[1])['net'])
+        ----
+        import os
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        path = os.environ.get('CHECKPOINT')
+        if path:
+            state = torch.load(path)
+            print(state['model'], state['epoch'], state['model'])
+        torch.save({'model': model.state_dict(), 'epoch': 1}, 'last.pt')
+        ----
+        import os
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        torch.save({'model': model.state_dict(), 'epoch': 1}, 'last.pt')
+        torch.save({'net': 1}, 'last.pt')
+        print(torch.load('last.pt')['net'])
+        ----
+        import os
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        torch.save({'model': model.state_dict(), 'epoch': 1}, 'last.pt')
+        try:
+            print(torch.load('last.pt')['net'])
+        except KeyError:
+            pass
+        ----
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        torch.save(model.state_dict(), 'a.pt')
+        print(torch.load('a.pt')['weight'])
+    """),
+)

@@ -10,7 +10,6 @@ from epochzero.check.paths.text import path_text
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, Instance, Items, Value
 from epochzero.check.rules.base import (
-    Case,
     Claim,
     Claims,
     Program,
@@ -18,6 +17,7 @@ from epochzero.check.rules.base import (
     Rule,
     Target,
     claim_at,
+    examples,
     guarded,
 )
 from epochzero.check.torch_usage import argument
@@ -111,8 +111,6 @@ def _claim(program: Program, call: Called, wrapped: bool) -> Claim:
     )  # fmt: skip
 
 
-_HEAD = "import torch\nfrom torch import nn\n\n\ndef build():\n    return nn.Linear(4, 2)\n\n\nmodel = nn.DataParallel(build())\n"
-
 RULE = Rule(
     title="The weights of a wrapped model are loaded into an unwrapped one",
     category="tensor_mismatch",
@@ -122,24 +120,111 @@ RULE = Rule(
     fix="Save the weights of model.module.",
     source="PyTorch tutorial, Saving and Loading Models, Saving torch.nn.DataParallel Models",
     check=_check,
-    catches=(
-        Case({"train.py": f"{_HEAD}torch.save(model.state_dict(), 'm.pt')\nbest = build()\n"
-              "best.load_state_dict(torch.load('m.pt'))\n"}, line=12),
-        Case({"train.py": f"{_HEAD}torch.save({{'model': model.state_dict(), 'epoch': 1}}, 'm.pt')\nbest = build()\n"
-              "saved = torch.load('m.pt', map_location='cpu')\nbest.load_state_dict(saved['model'])\n"}, line=13),
-        Case({"train.py": f"{_HEAD}torch.save(build().state_dict(), 'm.pt')\n"
-              "model.load_state_dict(torch.load('m.pt'))\n"}, line=11),
-    ),
-    leaves=(
-        Case({"train.py": f"{_HEAD}torch.save(model.module.state_dict(), 'm.pt')\nbest = build()\n"
-              "best.load_state_dict(torch.load('m.pt'))\n"}),
-        Case({"train.py": f"{_HEAD}torch.save(model.state_dict(), 'm.pt')\nmodel.load_state_dict(torch.load('m.pt'))\n"}),
-        Case({"train.py": f"{_HEAD}torch.save(model.state_dict(), 'm.pt')\nbest = build()\n"
-              "best.load_state_dict(torch.load('m.pt'), strict=False)\n"}),
-        Case({"train.py": f"{_HEAD}torch.save(model.state_dict(), 'm.pt')\nbest = build()\n"
-              "state = {k.removeprefix('module.'): v for k, v in torch.load('m.pt').items()}\n"
-              "best.load_state_dict(state)\n"}),
-        Case({"train.py": f"{_HEAD}torch.save(model.state_dict(), 'm.pt')\nbest = build()\n"
-              "best.load_state_dict(torch.load('other.pt'))\n", "other.pt": ""}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import torch
+        from torch import nn
+
+
+        def build():
+            return nn.Linear(4, 2)
+
+
+        model = nn.DataParallel(build())
+        torch.save(model.state_dict(), 'm.pt')
+        best = build()
+        best.load_state_dict(torch.load('m.pt'))  # <-
+        ----
+        import torch
+        from torch import nn
+
+
+        def build():
+            return nn.Linear(4, 2)
+
+
+        model = nn.DataParallel(build())
+        torch.save({'model': model.state_dict(), 'epoch': 1}, 'm.pt')
+        best = build()
+        saved = torch.load('m.pt', map_location='cpu')
+        best.load_state_dict(saved['model'])  # <-
+        ----
+        import torch
+        from torch import nn
+
+
+        def build():
+            return nn.Linear(4, 2)
+
+
+        model = nn.DataParallel(build())
+        torch.save(build().state_dict(), 'm.pt')
+        model.load_state_dict(torch.load('m.pt'))  # <-
+    """),
+    leaves=examples("""
+        import torch
+        from torch import nn
+
+
+        def build():
+            return nn.Linear(4, 2)
+
+
+        model = nn.DataParallel(build())
+        torch.save(model.module.state_dict(), 'm.pt')
+        best = build()
+        best.load_state_dict(torch.load('m.pt'))
+        ----
+        import torch
+        from torch import nn
+
+
+        def build():
+            return nn.Linear(4, 2)
+
+
+        model = nn.DataParallel(build())
+        torch.save(model.state_dict(), 'm.pt')
+        model.load_state_dict(torch.load('m.pt'))
+        ----
+        import torch
+        from torch import nn
+
+
+        def build():
+            return nn.Linear(4, 2)
+
+
+        model = nn.DataParallel(build())
+        torch.save(model.state_dict(), 'm.pt')
+        best = build()
+        best.load_state_dict(torch.load('m.pt'), strict=False)
+        ----
+        import torch
+        from torch import nn
+
+
+        def build():
+            return nn.Linear(4, 2)
+
+
+        model = nn.DataParallel(build())
+        torch.save(model.state_dict(), 'm.pt')
+        best = build()
+        state = {k.removeprefix('module.'): v for k, v in torch.load('m.pt').items()}
+        best.load_state_dict(state)
+        ----
+        import torch
+        from torch import nn
+
+
+        def build():
+            return nn.Linear(4, 2)
+
+
+        model = nn.DataParallel(build())
+        torch.save(model.state_dict(), 'm.pt')
+        best = build()
+        best.load_state_dict(torch.load('other.pt'))
+        ==> other.pt <==
+    """),
+)

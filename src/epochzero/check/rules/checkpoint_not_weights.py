@@ -8,13 +8,13 @@ from epochzero.check.checkpoints import loads_of, refused_globals
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Reach,
     Rule,
     Target,
     claim_at,
+    examples,
     guarded,
 )
 from epochzero.check.torch_usage import does_anywhere
@@ -61,47 +61,145 @@ def _is_new(target: Target) -> bool:
         return False
 
 
-_MODEL = "import argparse\nimport torch\n\nmodel = torch.nn.Linear(2, 2)\n"
-_ARGUMENTS = (
-    f"{_MODEL}args = argparse.ArgumentParser().parse_args()\n"
-    "torch.save({'model': model.state_dict(), 'args': args}, 'last.pt')\n"
-)
-_LOAD = "state = torch.load('last.pt')\n"
-_NEW = 'distributions = { torch = "2.7.1" }\n'
-_OLD = 'distributions = { torch = "2.5.1" }\n'
-
 RULE = Rule(
     title="A checkpoint contains objects other than weights, but only weights are loaded",
     category="framework_api_misuse",
     why="Since PyTorch 2.6, torch.load rejects everything except tensors, numbers, texts and "
     "containers of them. A checkpoint that contains the parsed arguments, a NumPy array or a "
     "whole model can be written but not loaded.",
-    fix="Save state_dict() and plain values, or load files that you trust with "
-    "weights_only=False.",
+    fix="Save state_dict() and plain values, or load files that you trust with weights_only=False.",
     source="PyTorch 2.6 release notes, Flip default of torch.load to weights_only=True; documentation of "
     "torch.serialization",
     check=_check,
-    catches=(
-        Case({"train.py": _ARGUMENTS + _LOAD}, target=_NEW, line=7),
-        Case({"train.py": f"{_MODEL}torch.save(model, 'last.pt')\n{_LOAD}"}, target=_NEW, line=6),
-        Case({"train.py": f"{_MODEL}import numpy as np\ntorch.save({{'best': np.mean([1, 2])}}, 'last.pt')\n{_LOAD}"},
-             target=_NEW, line=7),
-        Case({"train.py": _ARGUMENTS + "torch.load('last.pt', weights_only=True)\n"}, line=7),
-        Case({"train.py": f"{_MODEL}class Net(torch.nn.Module):\n    pass\n\n\ntorch.save(Net(), 'last.pt')\n{_LOAD}"},
-             target=_NEW, line=10),
-    ),
-    leaves=(
-        Case({"train.py": _ARGUMENTS + _LOAD}, target=_OLD),
-        Case({"train.py": _ARGUMENTS + _LOAD}),
-        Case({"train.py": _ARGUMENTS + "torch.load('last.pt', weights_only=False)\n"}, target=_NEW),
-        Case({"train.py": _ARGUMENTS.replace("'args': args", "'args': vars(args)") + _LOAD}, target=_NEW),
-        Case({"train.py": f"{_MODEL}torch.save({{'model': model.state_dict(), 'epoch': 3}}, 'last.pt')\n{_LOAD}"},
-             target=_NEW),
-        Case({"train.py": f"{_ARGUMENTS}torch.serialization.add_safe_globals([argparse.Namespace])\n{_LOAD}"},
-             target=_NEW),
-        Case({"train.py": f"{_ARGUMENTS}{_LOAD}"}, target=_NEW,
-             command=("env", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1", "python", "train.py")),
-        Case({"train.py": f"{_MODEL}import numpy as np\ntorch.save({{'best': float(np.mean([1, 2]))}}, 'last.pt')\n"
-              f"{_LOAD}"}, target=_NEW),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import argparse
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        args = argparse.ArgumentParser().parse_args()
+        torch.save({'model': model.state_dict(), 'args': args}, 'last.pt')
+        state = torch.load('last.pt')  # <-
+        ==> target.toml <==
+        distributions = { torch = "2.7.1" }
+        ----
+        import argparse
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        torch.save(model, 'last.pt')
+        state = torch.load('last.pt')  # <-
+        ==> target.toml <==
+        distributions = { torch = "2.7.1" }
+        ----
+        import argparse
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        import numpy as np
+        torch.save({'best': np.mean([1, 2])}, 'last.pt')
+        state = torch.load('last.pt')  # <-
+        ==> target.toml <==
+        distributions = { torch = "2.7.1" }
+        ----
+        import argparse
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        args = argparse.ArgumentParser().parse_args()
+        torch.save({'model': model.state_dict(), 'args': args}, 'last.pt')
+        torch.load('last.pt', weights_only=True)  # <-
+        ----
+        import argparse
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        class Net(torch.nn.Module):
+            pass
+
+
+        torch.save(Net(), 'last.pt')
+        state = torch.load('last.pt')  # <-
+        ==> target.toml <==
+        distributions = { torch = "2.7.1" }
+    """),
+    leaves=examples("""
+        import argparse
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        args = argparse.ArgumentParser().parse_args()
+        torch.save({'model': model.state_dict(), 'args': args}, 'last.pt')
+        state = torch.load('last.pt')
+        ==> target.toml <==
+        distributions = { torch = "2.5.1" }
+        ----
+        import argparse
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        args = argparse.ArgumentParser().parse_args()
+        torch.save({'model': model.state_dict(), 'args': args}, 'last.pt')
+        state = torch.load('last.pt')
+        ----
+        import argparse
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        args = argparse.ArgumentParser().parse_args()
+        torch.save({'model': model.state_dict(), 'args': args}, 'last.pt')
+        torch.load('last.pt', weights_only=False)
+        ==> target.toml <==
+        distributions = { torch = "2.7.1" }
+        ----
+        import argparse
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        args = argparse.ArgumentParser().parse_args()
+        torch.save({'model': model.state_dict(), 'args': vars(args)}, 'last.pt')
+        state = torch.load('last.pt')
+        ==> target.toml <==
+        distributions = { torch = "2.7.1" }
+        ----
+        import argparse
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        torch.save({'model': model.state_dict(), 'epoch': 3}, 'last.pt')
+        state = torch.load('last.pt')
+        ==> target.toml <==
+        distributions = { torch = "2.7.1" }
+        ----
+        import argparse
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        args = argparse.ArgumentParser().parse_args()
+        torch.save({'model': model.state_dict(), 'args': args}, 'last.pt')
+        torch.serialization.add_safe_globals([argparse.Namespace])
+        state = torch.load('last.pt')
+        ==> target.toml <==
+        distributions = { torch = "2.7.1" }
+        ----
+        $ env TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1 python train.py
+        import argparse
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        args = argparse.ArgumentParser().parse_args()
+        torch.save({'model': model.state_dict(), 'args': args}, 'last.pt')
+        state = torch.load('last.pt')
+        ==> target.toml <==
+        distributions = { torch = "2.7.1" }
+        ----
+        import argparse
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        import numpy as np
+        torch.save({'best': float(np.mean([1, 2]))}, 'last.pt')
+        state = torch.load('last.pt')
+        ==> target.toml <==
+        distributions = { torch = "2.7.1" }
+    """),
+)

@@ -7,18 +7,31 @@ from collections.abc import Iterator
 
 from epochzero.check.code import Code, code_of
 from epochzero.check.program.ranks import is_first_rank
-from epochzero.check.rules.base import Case, Claims, Program, Reach, Rule, Target, claim_at
+from epochzero.check.rules.base import Claims, Program, Reach, Rule, Target, claim_at, examples
 from epochzero.check.rules.world import world_size
 
 _COLLECTIVES = frozenset(
     f"torch.distributed.{name}"
     for name in (
-        "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all",
-        "barrier", "broadcast", "broadcast_object_list", "gather", "gather_object", "monitored_barrier",
-        "new_group", "reduce", "reduce_scatter", "reduce_scatter_tensor", "scatter",
+        "all_gather",
+        "all_gather_into_tensor",
+        "all_gather_object",
+        "all_reduce",
+        "all_to_all",
+        "barrier",
+        "broadcast",
+        "broadcast_object_list",
+        "gather",
+        "gather_object",
+        "monitored_barrier",
+        "new_group",
+        "reduce",
+        "reduce_scatter",
+        "reduce_scatter_tensor",
+        "scatter",
         "scatter_object_list",
     )
-)  # fmt: skip
+)
 
 
 def _check(program: Program, target: Target) -> Claims:
@@ -90,14 +103,6 @@ def _is_first(test: ast.expr) -> bool:
     return is_first_rank(test) and "local" not in ast.unparse(test)
 
 
-_HEAD = "import torch\nimport torch.distributed as dist\n\ndist.init_process_group('gloo')\nrank = dist.get_rank()\n"
-_FOUR = ("torchrun", "--nproc_per_node=4", "train.py")
-
-
-def _case(text: str, line: int = 0, command: tuple[str, ...] = _FOUR) -> Case:
-    return Case({"train.py": _HEAD + text}, line=line, command=command)
-
-
 RULE = Rule(
     title="Only one rank reaches an operation that waits for all ranks",
     category="timeout",
@@ -108,20 +113,110 @@ RULE = Rule(
     source="PyTorch documentation, torch.distributed, collective functions: must be called by all ranks "
     "of the group",
     check=_check,
-    catches=(
-        _case("if rank == 0:\n    torch.save({}, 'a.pt')\n    dist.barrier()\n", 8),
-        _case("def log(value):\n    if dist.get_rank() == 0:\n        dist.all_reduce(value)\n"
-              "        print(value)\n\n\nlog(torch.ones(1))\n", 8),
-        _case("for epoch in range(3):\n    if rank == 0 and epoch > 1:\n        if epoch:\n"
-              "            dist.broadcast(torch.ones(1), 0)\n", 9),
-        _case("if not rank:\n    dist.barrier()\n", 7),
-    ),
-    leaves=(
-        _case("if rank == 0:\n    torch.save({}, 'a.pt')\ndist.barrier()\n"),
-        _case("if rank == 0:\n    dist.broadcast(torch.ones(1), 0)\nelse:\n    dist.broadcast(torch.ones(1), 0)\n"),
-        _case("if rank != 0:\n    dist.barrier()\nprint('prepares')\nif rank == 0:\n    dist.barrier()\n"),
-        _case("if rank == 0:\n    dist.barrier(group=dist.new_group([0]))\n".replace("dist.new_group([0])", "None")),
-        _case("if rank == 0:\n    dist.barrier()\n", command=("torchrun", "--nproc_per_node=1", "train.py")),
-        _case("if dist.get_world_size() > 1:\n    dist.barrier()\n"),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        $ torchrun --nproc_per_node=4 train.py
+        import torch
+        import torch.distributed as dist
+
+        dist.init_process_group('gloo')
+        rank = dist.get_rank()
+        if rank == 0:
+            torch.save({}, 'a.pt')
+            dist.barrier()  # <-
+        ----
+        $ torchrun --nproc_per_node=4 train.py
+        import torch
+        import torch.distributed as dist
+
+        dist.init_process_group('gloo')
+        rank = dist.get_rank()
+        def log(value):
+            if dist.get_rank() == 0:
+                dist.all_reduce(value)  # <-
+                print(value)
+
+
+        log(torch.ones(1))
+        ----
+        $ torchrun --nproc_per_node=4 train.py
+        import torch
+        import torch.distributed as dist
+
+        dist.init_process_group('gloo')
+        rank = dist.get_rank()
+        for epoch in range(3):
+            if rank == 0 and epoch > 1:
+                if epoch:
+                    dist.broadcast(torch.ones(1), 0)  # <-
+        ----
+        $ torchrun --nproc_per_node=4 train.py
+        import torch
+        import torch.distributed as dist
+
+        dist.init_process_group('gloo')
+        rank = dist.get_rank()
+        if not rank:
+            dist.barrier()  # <-
+    """),
+    leaves=examples("""
+        $ torchrun --nproc_per_node=4 train.py
+        import torch
+        import torch.distributed as dist
+
+        dist.init_process_group('gloo')
+        rank = dist.get_rank()
+        if rank == 0:
+            torch.save({}, 'a.pt')
+        dist.barrier()
+        ----
+        $ torchrun --nproc_per_node=4 train.py
+        import torch
+        import torch.distributed as dist
+
+        dist.init_process_group('gloo')
+        rank = dist.get_rank()
+        if rank == 0:
+            dist.broadcast(torch.ones(1), 0)
+        else:
+            dist.broadcast(torch.ones(1), 0)
+        ----
+        $ torchrun --nproc_per_node=4 train.py
+        import torch
+        import torch.distributed as dist
+
+        dist.init_process_group('gloo')
+        rank = dist.get_rank()
+        if rank != 0:
+            dist.barrier()
+        print('prepares')
+        if rank == 0:
+            dist.barrier()
+        ----
+        $ torchrun --nproc_per_node=4 train.py
+        import torch
+        import torch.distributed as dist
+
+        dist.init_process_group('gloo')
+        rank = dist.get_rank()
+        if rank == 0:
+            dist.barrier(group=None)
+        ----
+        $ torchrun --nproc_per_node=1 train.py
+        import torch
+        import torch.distributed as dist
+
+        dist.init_process_group('gloo')
+        rank = dist.get_rank()
+        if rank == 0:
+            dist.barrier()
+        ----
+        $ torchrun --nproc_per_node=4 train.py
+        import torch
+        import torch.distributed as dist
+
+        dist.init_process_group('gloo')
+        rank = dist.get_rank()
+        if dist.get_world_size() > 1:
+            dist.barrier()
+    """),
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, examples
 from epochzero.check.rules.scripts import claim_of, problems_of
 
 
@@ -28,23 +28,26 @@ RULE = Rule(
     source="POSIX, Shell Command Language, 2.2.1 Escape Character (Backslash)",
     check=_check,
     catches=(
+        *examples(r"""
+        $ bash run.sh
+        ==> run.sh <==
+        python train.py \
+            # --lr 1 \
+            --epochs 3  # <-
+        ==> train.py <==
+    """),
         Case(
             {"run.sh": "python train.py \\ \n    --epochs 3\n", "train.py": ""},
             command=("bash", "run.sh"),
-            path="run.sh",
             line=2,
-        ),
-        Case(
-            {"run.sh": "python train.py \\\n    # --lr 1 \\\n    --epochs 3\n", "train.py": ""},
-            command=("bash", "run.sh"),
             path="run.sh",
-            line=3,
         ),
     ),
-    leaves=(
-        Case(
-            {"run.sh": "python train.py \\\n    --epochs 3\n", "train.py": ""},
-            command=("bash", "run.sh"),
-        ),
-    ),
+    leaves=examples(r"""
+        $ bash run.sh
+        ==> run.sh <==
+        python train.py \
+            --epochs 3
+        ==> train.py <==
+    """),
 )

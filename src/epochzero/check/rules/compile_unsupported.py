@@ -6,13 +6,13 @@ from epochzero.check.builds import lacks_cuda, lowest_capability, moves_to_cuda
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Reach,
     Rule,
     Target,
     claim_at,
+    examples,
     guarded,
 )
 from epochzero.check.torch_usage import does_anywhere
@@ -47,9 +47,6 @@ def _compiles(call: Called) -> bool:
     return call.name == "torch.compile" and is_default and disabled is None
 
 
-_JOB = "import torch\n\nmodel = torch.nn.Linear(2, 2).cuda()\nmodel = torch.compile(model{})\nmodel(torch.rand(1, 2).cuda())\n"
-_OLD = 'gpus = "1 x P100"\n'
-
 RULE = Rule(
     title="torch.compile is used on a GPU that its compiler does not support",
     category="gpu_fault",
@@ -58,17 +55,71 @@ RULE = Rule(
     fix="Do not use torch.compile on such a platform.",
     source="PyTorch documentation, torch.compile, Troubleshooting; torch/_inductor/exc.py, GPUTooOldForTriton",
     check=_check,
-    catches=(
-        Case({"train.py": _JOB.format("")}, target=_OLD, line=4),
-        Case({"train.py": _JOB.format(", mode='max-autotune'")}, target=_OLD, line=4),
-    ),
-    leaves=(
-        Case({"train.py": _JOB.format("")}),
-        Case({"train.py": _JOB.format("")}, target='gpus = "1 x H100"\nprograms = ["gcc"]\n'),
-        Case({"train.py": _JOB.format(", backend='eager'")}, target=_OLD),
-        Case({"train.py": _JOB.format(", disable=True")}, target=_OLD),
-        Case({"train.py": f"{_JOB.format('')}torch._dynamo.config.suppress_errors = True\n"}, target=_OLD),
-        Case({"train.py": _JOB.format("").replace("model = torch.compile", "if torch.cuda.get_device_capability() > "
-              "(6, 2):\n    model = torch.compile")}, target='gpus = "1 x H100"\n'),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import torch
+
+        model = torch.nn.Linear(2, 2).cuda()
+        model = torch.compile(model)  # <-
+        model(torch.rand(1, 2).cuda())
+        ==> target.toml <==
+        gpus = "1 x P100"
+        ----
+        import torch
+
+        model = torch.nn.Linear(2, 2).cuda()
+        model = torch.compile(model, mode='max-autotune')  # <-
+        model(torch.rand(1, 2).cuda())
+        ==> target.toml <==
+        gpus = "1 x P100"
+    """),
+    leaves=examples("""
+        import torch
+
+        model = torch.nn.Linear(2, 2).cuda()
+        model = torch.compile(model)
+        model(torch.rand(1, 2).cuda())
+        ----
+        import torch
+
+        model = torch.nn.Linear(2, 2).cuda()
+        model = torch.compile(model)
+        model(torch.rand(1, 2).cuda())
+        ==> target.toml <==
+        gpus = "1 x H100"
+        programs = ["gcc"]
+        ----
+        import torch
+
+        model = torch.nn.Linear(2, 2).cuda()
+        model = torch.compile(model, backend='eager')
+        model(torch.rand(1, 2).cuda())
+        ==> target.toml <==
+        gpus = "1 x P100"
+        ----
+        import torch
+
+        model = torch.nn.Linear(2, 2).cuda()
+        model = torch.compile(model, disable=True)
+        model(torch.rand(1, 2).cuda())
+        ==> target.toml <==
+        gpus = "1 x P100"
+        ----
+        import torch
+
+        model = torch.nn.Linear(2, 2).cuda()
+        model = torch.compile(model)
+        model(torch.rand(1, 2).cuda())
+        torch._dynamo.config.suppress_errors = True
+        ==> target.toml <==
+        gpus = "1 x P100"
+        ----
+        import torch
+
+        model = torch.nn.Linear(2, 2).cuda()
+        if torch.cuda.get_device_capability() > (6, 2):
+            model = torch.compile(model)
+        model(torch.rand(1, 2).cuda())
+        ==> target.toml <==
+        gpus = "1 x H100"
+    """),
+)

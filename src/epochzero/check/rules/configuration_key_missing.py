@@ -10,7 +10,6 @@ from epochzero.check.program.events import Called
 from epochzero.check.program.parsers.model import nearest
 from epochzero.check.program.values import Constant, Instance, Items, Value
 from epochzero.check.rules.base import (
-    Case,
     Claim,
     Claims,
     Program,
@@ -18,6 +17,7 @@ from epochzero.check.rules.base import (
     Target,
     claim_at,
     claim_failure,
+    examples,
     failures,
     guarded,
 )
@@ -141,15 +141,6 @@ def _some(items: Items, most: int = 8) -> str:
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if names[most:] else "")
 
 
-_HYDRA = (
-    "import hydra\n\n\n@hydra.main(config_path='conf', config_name='main')\n"
-    "def main(cfg):\n    print({})\n\n\nmain()\n"
-)
-_VALUES = {
-    "conf/main.yaml": "data:\n  root: ???\nout: ${paths.out}/run\nnear: ${.data}\nat: ${now:%Y}\n"
-}
-_CONF = {"conf/main.yaml": "lr: 0.1\nmodel:\n  depth: 3\n"}
-
 RULE = Rule(
     title="The configuration lacks a key that the program reads",
     category="key_not_found",
@@ -158,63 +149,205 @@ RULE = Rule(
     fix="Add the key to the file, or read it with a default.",
     source="Zhang et al., ICSE 2020, section 3.3: Key Not Found; section 4: failures in evaluation",
     check=_check,
-    catches=(
-        Case(
-            {
-                "train.py": "import yaml\n\nwith open('c.yaml') as stream:\n"
-                "    config = yaml.safe_load(stream)\nprint(config['eval']['beam'])\n",
-                "c.yaml": "lr: 0.1\neval:\n  beam_size: 4\n",
-            },
-            line=5,
-        ),
-        Case(
-            {
-                "train.py": "import json\nconfig = json.load(open('c.json'))\nprint(config['lrr'])\n",
-                "c.json": '{"lr": 0.1}',
-            },
-            line=3,
-        ),
-        Case({"train.py": _HYDRA.format("cfg.lr, cfg.seed"), **_CONF}, line=6),
-        Case({"train.py": _HYDRA.format("cfg.model.width"), **_CONF}, line=6),
-        Case({"train.py": _HYDRA.format("cfg.data.root"), **_VALUES}, line=6),
-        Case({"train.py": _HYDRA.format("cfg['out']"), **_VALUES}, line=6),
-        Case(
-            {
-                "train.py": "from omegaconf import OmegaConf\ncfg = OmegaConf.load('c.yaml')\n"
-                "print(cfg.data.test)\n",
-                "c.yaml": "data:\n  test: ${paths.test}/x\n",
-            },
-            line=3,
-        ),
-    ),
-    leaves=(
-        Case({"train.py": _HYDRA.format("cfg.model.depth, cfg.get('seed')"), **_CONF}),
-        Case({"train.py": _HYDRA.format("'seed' in cfg and cfg.seed"), **_CONF}),
-        Case({"train.py": _HYDRA.format("cfg.seed"), **_CONF}, ("+seed=3",)),
-        Case({"train.py": _HYDRA.format("cfg.data.root"), **_VALUES}, ("data.root=a",)),
-        Case({"train.py": _HYDRA.format("cfg.out"), **_VALUES}, ("+paths.out=a",)),
-        Case({"train.py": _HYDRA.format("cfg.data.get('root'), cfg.near, cfg.at"), **_VALUES}),
-        Case(
-            {
-                "train.py": "from omegaconf import OmegaConf\n"
-                "cfg = OmegaConf.merge(OmegaConf.load('c.yaml'), OmegaConf.from_cli())\n"
-                "print(cfg.data.test)\n",
-                "c.yaml": "data:\n  test: ${paths.test}/x\n",
-            },
-        ),
-        Case(
-            {
-                "train.py": "import json\nconfig = json.load(open('c.json'))\n"
-                "config['x'] = 1\nprint(config['lr'], config['x'], config.get('y'))\n",
-                "c.json": '{"lr": 0.1}',
-            },
-        ),
-        Case(
-            {
-                "train.py": "import json\nconfig = json.load(open('c.json'))\n"
-                "try:\n    print(config['y'])\nexcept KeyError:\n    pass\n",
-                "c.json": '{"lr": 0.1}',
-            },
-        ),
-    ),
+    catches=examples("""
+        import yaml
+
+        with open('c.yaml') as stream:
+            config = yaml.safe_load(stream)
+        print(config['eval']['beam'])  # <-
+        ==> c.yaml <==
+        lr: 0.1
+        eval:
+          beam_size: 4
+        ----
+        import json
+        config = json.load(open('c.json'))
+        print(config['lrr'])  # <-
+        ==> c.json <==
+        {"lr": 0.1}
+        ----
+        import hydra
+
+
+        @hydra.main(config_path='conf', config_name='main')
+        def main(cfg):
+            print(cfg.lr, cfg.seed)  # <-
+
+
+        main()
+        ==> conf/main.yaml <==
+        lr: 0.1
+        model:
+          depth: 3
+        ----
+        import hydra
+
+
+        @hydra.main(config_path='conf', config_name='main')
+        def main(cfg):
+            print(cfg.model.width)  # <-
+
+
+        main()
+        ==> conf/main.yaml <==
+        lr: 0.1
+        model:
+          depth: 3
+        ----
+        import hydra
+
+
+        @hydra.main(config_path='conf', config_name='main')
+        def main(cfg):
+            print(cfg.data.root)  # <-
+
+
+        main()
+        ==> conf/main.yaml <==
+        data:
+          root: ???
+        out: ${paths.out}/run
+        near: ${.data}
+        at: ${now:%Y}
+        ----
+        import hydra
+
+
+        @hydra.main(config_path='conf', config_name='main')
+        def main(cfg):
+            print(cfg['out'])  # <-
+
+
+        main()
+        ==> conf/main.yaml <==
+        data:
+          root: ???
+        out: ${paths.out}/run
+        near: ${.data}
+        at: ${now:%Y}
+        ----
+        from omegaconf import OmegaConf
+        cfg = OmegaConf.load('c.yaml')
+        print(cfg.data.test)  # <-
+        ==> c.yaml <==
+        data:
+          test: ${paths.test}/x
+    """),
+    leaves=examples("""
+        import hydra
+
+
+        @hydra.main(config_path='conf', config_name='main')
+        def main(cfg):
+            print(cfg.model.depth, cfg.get('seed'))
+
+
+        main()
+        ==> conf/main.yaml <==
+        lr: 0.1
+        model:
+          depth: 3
+        ----
+        import hydra
+
+
+        @hydra.main(config_path='conf', config_name='main')
+        def main(cfg):
+            print('seed' in cfg and cfg.seed)
+
+
+        main()
+        ==> conf/main.yaml <==
+        lr: 0.1
+        model:
+          depth: 3
+        ----
+        $ python train.py +seed=3
+        import hydra
+
+
+        @hydra.main(config_path='conf', config_name='main')
+        def main(cfg):
+            print(cfg.seed)
+
+
+        main()
+        ==> conf/main.yaml <==
+        lr: 0.1
+        model:
+          depth: 3
+        ----
+        $ python train.py data.root=a
+        import hydra
+
+
+        @hydra.main(config_path='conf', config_name='main')
+        def main(cfg):
+            print(cfg.data.root)
+
+
+        main()
+        ==> conf/main.yaml <==
+        data:
+          root: ???
+        out: ${paths.out}/run
+        near: ${.data}
+        at: ${now:%Y}
+        ----
+        $ python train.py +paths.out=a
+        import hydra
+
+
+        @hydra.main(config_path='conf', config_name='main')
+        def main(cfg):
+            print(cfg.out)
+
+
+        main()
+        ==> conf/main.yaml <==
+        data:
+          root: ???
+        out: ${paths.out}/run
+        near: ${.data}
+        at: ${now:%Y}
+        ----
+        import hydra
+
+
+        @hydra.main(config_path='conf', config_name='main')
+        def main(cfg):
+            print(cfg.data.get('root'), cfg.near, cfg.at)
+
+
+        main()
+        ==> conf/main.yaml <==
+        data:
+          root: ???
+        out: ${paths.out}/run
+        near: ${.data}
+        at: ${now:%Y}
+        ----
+        from omegaconf import OmegaConf
+        cfg = OmegaConf.merge(OmegaConf.load('c.yaml'), OmegaConf.from_cli())
+        print(cfg.data.test)
+        ==> c.yaml <==
+        data:
+          test: ${paths.test}/x
+        ----
+        import json
+        config = json.load(open('c.json'))
+        config['x'] = 1
+        print(config['lr'], config['x'], config.get('y'))
+        ==> c.json <==
+        {"lr": 0.1}
+        ----
+        import json
+        config = json.load(open('c.json'))
+        try:
+            print(config['y'])
+        except KeyError:
+            pass
+        ==> c.json <==
+        {"lr": 0.1}
+    """),
 )

@@ -19,6 +19,7 @@ from epochzero.check.rules.base import (
     SourceLocation,
     Target,
     claim_at_start,
+    examples,
 )
 
 _REGISTERS = re.compile(
@@ -27,12 +28,24 @@ _REGISTERS = re.compile(
 """Modules that provide Hydra configurations without a file in the configuration directory."""
 
 _READERS = (
-    ("lightning.pytorch.cli.LightningCLI", ("--config", "-c"), "error: Unable to load config {path!r}"),
-    ("deepspeed.initialize", ("--deepspeed_config",), "ValueError: Expected a string path to an "
-     "existing deepspeed config, or a dictionary, but received: {path}"),
-    ("transformers.HfArgumentParser", ("--deepspeed",), "ValueError: Expected a string path to an "
-     "existing deepspeed config, or a dictionary, but received: {path}"),
-)  # fmt: skip
+    (
+        "lightning.pytorch.cli.LightningCLI",
+        ("--config", "-c"),
+        "error: Unable to load config {path!r}",
+    ),
+    (
+        "deepspeed.initialize",
+        ("--deepspeed_config",),
+        "ValueError: Expected a string path to an "
+        "existing deepspeed config, or a dictionary, but received: {path}",
+    ),
+    (
+        "transformers.HfArgumentParser",
+        ("--deepspeed",),
+        "ValueError: Expected a string path to an "
+        "existing deepspeed config, or a dictionary, but received: {path}",
+    ),
+)
 """Calls of libraries that read a file, the arguments that name it, and the error if it is missing."""
 _ACCELERATE = "FileNotFoundError: The passed configuration file `{path}` does not exist."
 
@@ -107,19 +120,6 @@ def _is_file(path: str) -> bool:
     return posixpath.splitext(path)[1] in (".yaml", ".yml", ".json")
 
 
-_HYDRA = (
-    "import hydra\n\n\n@hydra.main(config_path='conf', config_name='main')\n"
-    "def main(cfg):\n    print(cfg)\n\n\nmain()\n"
-)
-_STORED = (
-    "import hydra\nfrom hydra.core.config_store import ConfigStore\n\n"
-    "ConfigStore.instance().store('main', {'lr': 1})\n\n\n"
-    "@hydra.main(config_path='conf', config_name='main')\ndef main(cfg):\n    print(cfg)\n\n\nmain()\n"
-)
-_GROUP = "defaults:\n  - model: vit\n  - _self_\nlr: 0.1\n"
-_CLI = "from lightning.pytorch.cli import LightningCLI\nLightningCLI()\n"
-_LAUNCH = ("accelerate", "launch", "--config_file", "four.yaml", "train.py")
-
 RULE = Rule(
     title="A configuration of the job does not exist or cannot be read",
     category="path_not_found",
@@ -131,19 +131,99 @@ RULE = Rule(
     "scripts'; jsonargparse documentation, 'Configuration files'",
     check=_check,
     catches=(
-        Case({"train.py": _HYDRA, "conf/other.yaml": "lr: 1\n"}, line=5),
-        Case({"train.py": _HYDRA}, line=5),
-        Case({"train.py": _HYDRA, "conf/main.yaml": _GROUP, "conf/model/vgg.yaml": "a: 1\n"},
-             path="conf/main.yaml", line=2),
-        Case({"train.py": _HYDRA, "conf/main.yaml": "lr: 0.1\nmodel:\n\tdepth: 3\n"},
-             path="conf/main.yaml", line=3),
-        Case({"train.py": _CLI}, ("fit", "--config", "small.yaml"), path="<command>"),
-        Case({"train.py": "print(1)\n"}, command=_LAUNCH, path="<command>"),
+        *examples("""
+        import hydra
+
+
+        @hydra.main(config_path='conf', config_name='main')
+        def main(cfg):  # <-
+            print(cfg)
+
+
+        main()
+        ==> conf/other.yaml <==
+        lr: 1
+        ----
+        import hydra
+
+
+        @hydra.main(config_path='conf', config_name='main')
+        def main(cfg):  # <-
+            print(cfg)
+
+
+        main()
+        ----
+        import hydra
+
+
+        @hydra.main(config_path='conf', config_name='main')
+        def main(cfg):
+            print(cfg)
+
+
+        main()
+        ==> conf/main.yaml <==
+        defaults:
+          - model: vit  # <-
+          - _self_
+        lr: 0.1
+        ==> conf/model/vgg.yaml <==
+        a: 1
+        ----
+        $ python train.py fit --config small.yaml  # <-
+        from lightning.pytorch.cli import LightningCLI
+        LightningCLI()
+        ----
+        $ accelerate launch --config_file four.yaml train.py  # <-
+        print(1)
+    """),
+        Case(
+            {
+                "train.py": "import hydra\n\n\n@hydra.main(config_path='conf', config_name='main')\ndef main(cfg):\n    print(cfg)\n\n\nmain()\n",
+                "conf/main.yaml": "lr: 0.1\nmodel:\n\tdepth: 3\n",
+            },
+            line=3,
+            path="conf/main.yaml",
+        ),
     ),
-    leaves=(
-        Case({"train.py": _HYDRA, "conf/main.yaml": "lr: 1\n"}),
-        Case({"train.py": _STORED, "conf/other.yaml": "lr: 1\n"}),
-        Case({"train.py": _CLI, "small.yaml": "seed_everything: 1\n"}, ("fit", "--config=small.yaml")),
-        Case({"train.py": "print(1)\n", "four.yaml": "num_processes: 4\n"}, command=_LAUNCH),
-    ),
-)  # fmt: skip
+    leaves=examples("""
+        import hydra
+
+
+        @hydra.main(config_path='conf', config_name='main')
+        def main(cfg):
+            print(cfg)
+
+
+        main()
+        ==> conf/main.yaml <==
+        lr: 1
+        ----
+        import hydra
+        from hydra.core.config_store import ConfigStore
+
+        ConfigStore.instance().store('main', {'lr': 1})
+
+
+        @hydra.main(config_path='conf', config_name='main')
+        def main(cfg):
+            print(cfg)
+
+
+        main()
+        ==> conf/other.yaml <==
+        lr: 1
+        ----
+        $ python train.py fit --config=small.yaml
+        from lightning.pytorch.cli import LightningCLI
+        LightningCLI()
+        ==> small.yaml <==
+        seed_everything: 1
+        ----
+        $ accelerate launch --config_file four.yaml train.py
+        print(1)
+        ==> four.yaml <==
+        num_processes: 4
+    """),
+)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from epochzero.check.builds import lacks_cuda, moves_to_cuda
 from epochzero.check.job.containers import has_no_gpus
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Reach,
     Rule,
     Target,
     claim_at,
+    examples,
     guarded,
 )
 
@@ -46,27 +46,6 @@ def _check(program: Program, target: Target) -> Claims:
             return
 
 
-_CUDA = {
-    "train.py": "import torch\nfrom torch import nn\n\nmodel = nn.Linear(4, 2)\nmodel.cuda()\n"
-}
-_TO = {
-    "train.py": "import torch\nfrom torch import nn\n\ndevice = torch.device('cuda:0')\n"
-    "model = nn.Linear(4, 2).to(device)\n"
-}
-_KEYWORD = {"train.py": "import torch\n\nx = torch.zeros(4, device='cuda')\n"}
-_LOOP = {
-    "train.py": "import sys\nimport torch\n\n\ndef main():\n    for step in range(int(sys.argv[1])):\n"
-    "        batch = torch.rand(4, 2).cuda()\n        print(batch)\n\n\nmain()\n"
-}
-_ASKS = {
-    "train.py": "import torch\nfrom torch import nn\n\n"
-    "device = 'cuda' if torch.cuda.is_available() else 'cpu'\nmodel = nn.Linear(4, 2).to(device)\n"
-}
-_UNDER = {
-    "train.py": "import torch\nfrom torch import nn\n\nmodel = nn.Linear(4, 2)\n"
-    "if torch.cuda.is_available():\n    model.cuda()\n"
-}
-
 RULE = Rule(
     title="The job uses a GPU that PyTorch cannot use",
     category="framework_api_misuse",
@@ -75,20 +54,101 @@ RULE = Rule(
     fix="Install a CUDA build, request a GPU, or choose the device with torch.cuda.is_available().",
     source="pytorch/pytorch issue 30664, Torch not compiled with CUDA enabled",
     check=_check,
-    catches=(
-        Case(_CUDA, target='cuda_of_torch = ""\n', line=5),
-        Case(_TO, target='gpus = "none"\n', line=5),
-        Case(_KEYWORD, target='[distributions]\ntorch = "2.4.0+cpu"\n', line=3),
-        Case(_LOOP, ("10",), target='gpus = "none"\n', line=7),
-        Case(_CUDA, command=("docker", "run", "image", "python", "train.py"), line=5),
-    ),
-    leaves=(
-        Case(_ASKS, target='cuda_of_torch = ""\n'),
-        Case(_UNDER, target='gpus = "none"\n'),
-        Case(_CUDA, target='gpus = "1 x A100"\n'),
-        Case(_CUDA),
-        Case(_CUDA, command=("docker", "run", "--gpus=1", "image", "python", "train.py")),
-        Case(_ASKS, command=("docker", "run", "image", "python", "train.py")),
-        Case({"train.py": "import torch\nx = torch.ones(2).to('cpu')\n"}, target='gpus = "none"\n'),
-    ),
+    catches=examples("""
+        import torch
+        from torch import nn
+
+        model = nn.Linear(4, 2)
+        model.cuda()  # <-
+        ==> target.toml <==
+        cuda_of_torch = ""
+        ----
+        import torch
+        from torch import nn
+
+        device = torch.device('cuda:0')
+        model = nn.Linear(4, 2).to(device)  # <-
+        ==> target.toml <==
+        gpus = "none"
+        ----
+        import torch
+
+        x = torch.zeros(4, device='cuda')  # <-
+        ==> target.toml <==
+        [distributions]
+        torch = "2.4.0+cpu"
+        ----
+        $ python train.py 10
+        import sys
+        import torch
+
+
+        def main():
+            for step in range(int(sys.argv[1])):
+                batch = torch.rand(4, 2).cuda()  # <-
+                print(batch)
+
+
+        main()
+        ==> target.toml <==
+        gpus = "none"
+        ----
+        $ docker run image python train.py
+        import torch
+        from torch import nn
+
+        model = nn.Linear(4, 2)
+        model.cuda()  # <-
+    """),
+    leaves=examples("""
+        import torch
+        from torch import nn
+
+        device = 'cuda' if torch.cuda.is_available() else 'cpu'
+        model = nn.Linear(4, 2).to(device)
+        ==> target.toml <==
+        cuda_of_torch = ""
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Linear(4, 2)
+        if torch.cuda.is_available():
+            model.cuda()
+        ==> target.toml <==
+        gpus = "none"
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Linear(4, 2)
+        model.cuda()
+        ==> target.toml <==
+        gpus = "1 x A100"
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Linear(4, 2)
+        model.cuda()
+        ----
+        $ docker run --gpus=1 image python train.py
+        import torch
+        from torch import nn
+
+        model = nn.Linear(4, 2)
+        model.cuda()
+        ----
+        $ docker run image python train.py
+        import torch
+        from torch import nn
+
+        device = 'cuda' if torch.cuda.is_available() else 'cpu'
+        model = nn.Linear(4, 2).to(device)
+        ----
+        import torch
+        x = torch.ones(2).to('cpu')
+        ==> target.toml <==
+        gpus = "none"
+    """),
 )

@@ -12,7 +12,7 @@ from epochzero.check.paths.faults import encoding_of, is_plain
 from epochzero.check.paths.world import Opened, caught, world_of
 from epochzero.check.program.events import Called, Situation
 from epochzero.check.program.values import Constant, Instance, Items, Value
-from epochzero.check.rules.base import Case, Claim, Program, Reach, Rule, Target, claim_at
+from epochzero.check.rules.base import Claim, Program, Reach, Rule, Target, claim_at, examples
 
 _READERS = {"pandas.read_csv": ",", "pandas.read_table": "\t"}
 _OF_READING = ("usecols", "parse_dates", "index_col")
@@ -138,15 +138,6 @@ def _claim(opened: Opened, header: list[str], name: str, at: Situation) -> Claim
     )
 
 
-_READ = "import pandas as pd\nframe = pd.read_csv('a.csv')\n"
-_ROWS = (
-    "import csv\nwith open('a.csv') as file:\n    for row in csv.DictReader(file):\n"
-    "        print(row['label'])\n",
-    "import csv\n\nrows = list(csv.DictReader(open('a.csv')))\n"
-    "labels = [int(row['label']) for row in rows]\n",
-)
-_TABLE = "text,sentiment\ngood,1\nbad,0\n"
-
 RULE = Rule(
     title="The program reads a column that the table does not have",
     category="key_not_found",
@@ -155,102 +146,210 @@ RULE = Rule(
     fix="Use the column names of the file.",
     source="Zhang et al., ICSE 2020, Table 1: Key Not Found; section 5.4: check the schema before",
     check=_check,
-    catches=(
-        Case({"train.py": f"{_READ}y = frame['label']\n", "a.csv": _TABLE}, line=3),
-        Case(
-            {
-                "train.py": f"{_READ}frame['text'] = frame['text'].str.lower()\n"
-                "print(frame.groupby(frame['label']).head(2))\n",
-                "a.csv": _TABLE,
-            },
-            line=4,
-        ),
-        Case({"train.py": f"{_READ}y = frame.pop('label')\n", "a.csv": _TABLE}, line=3),
-        Case({"train.py": f"{_READ}frame.groupby('label').mean()\n", "a.csv": _TABLE}, line=3),
-        Case({"train.py": f"{_READ}x = frame.drop(columns=['label'])\n", "a.csv": _TABLE}, line=3),
-        Case(
-            {
-                "train.py": "import pandas as pd\npd.read_csv('a.csv', usecols=['text', 'label'])\n",
-                "a.csv": _TABLE,
-            },
-            line=2,
-        ),
-        Case(
-            {"train.py": f"{_READ}frame = frame.sort_values(by='Sentiment')\n", "a.csv": _TABLE},
-            line=3,
-        ),
-        *(Case({"train.py": one, "a.csv": _TABLE}, line=4) for one in _ROWS),
-    ),
-    leaves=(
-        *(Case({"train.py": one, "a.csv": "text,label\ngood,1\n"}) for one in _ROWS),
-        *(Case({"train.py": one, "a.csv": "text,sentiment\n"}) for one in _ROWS),
-        Case(
-            {
-                "train.py": "import csv\nfor row in csv.DictReader(open('a.csv')):\n"
-                "    row['label'] = int(row['sentiment'])\n    print(row['label'])\n",
-                "a.csv": _TABLE,
-            }
-        ),
-        Case(
-            {
-                "train.py": "import csv\nrows = csv.DictReader(open('a.csv'), ['text', 'label'])\n"
-                "for row in rows:\n    print(row['label'])\n",
-                "a.csv": "good,1\n",
-            }
-        ),
-        Case(
-            {
-                "train.py": "import csv\nfor row in csv.DictReader(open('a.csv')):\n"
-                "    if 'label' in row:\n        print(row['label'])\n",
-                "a.csv": _TABLE,
-            }
-        ),
-        Case(
-            {
-                "train.py": f"{_READ}frame.loc[:, 'label'] = 1\nprint(frame['label'])\n",
-                "a.csv": _TABLE,
-            }
-        ),
-        Case({"train.py": f"{_READ}y = frame['sentiment'].map(len)\n", "a.csv": _TABLE}),
-        Case(
-            {
-                "train.py": f"{_READ}if 'label' in frame.columns:\n    print(frame['label'])\n",
-                "a.csv": _TABLE,
-            }
-        ),
-        Case({"train.py": f"{_READ}y = frame.pop('sentiment')\n", "a.csv": _TABLE}),
-        Case(
-            {
-                "train.py": f"{_READ}frame['label'] = frame['sentiment'] > 0\n"
-                "frame.groupby('label').mean()\n",
-                "a.csv": _TABLE,
-            }
-        ),
-        Case(
-            {
-                "train.py": f"{_READ}frame.columns = ['text', 'label']\ny = frame.pop('label')\n",
-                "a.csv": _TABLE,
-            }
-        ),
-        Case(
-            {
-                "train.py": f"{_READ}frame.rename(columns={{'sentiment': 'label'}}, inplace=True)\n"
-                "y = frame.pop('label')\n",
-                "a.csv": _TABLE,
-            }
-        ),
-        Case(
-            {
-                "train.py": "import pandas as pd\n"
-                "frame = pd.read_csv('a.csv', names=['t', 'label'])\ny = frame.pop('label')\n",
-                "a.csv": "x,1\n",
-            }
-        ),
-        Case(
-            {
-                "train.py": f"{_READ}x = frame.drop(columns=['label'], errors='ignore')\n",
-                "a.csv": _TABLE,
-            }
-        ),
-    ),
+    catches=examples("""
+        import pandas as pd
+        frame = pd.read_csv('a.csv')
+        y = frame['label']  # <-
+        ==> a.csv <==
+        text,sentiment
+        good,1
+        bad,0
+        ----
+        import pandas as pd
+        frame = pd.read_csv('a.csv')
+        frame['text'] = frame['text'].str.lower()
+        print(frame.groupby(frame['label']).head(2))  # <-
+        ==> a.csv <==
+        text,sentiment
+        good,1
+        bad,0
+        ----
+        import pandas as pd
+        frame = pd.read_csv('a.csv')
+        y = frame.pop('label')  # <-
+        ==> a.csv <==
+        text,sentiment
+        good,1
+        bad,0
+        ----
+        import pandas as pd
+        frame = pd.read_csv('a.csv')
+        frame.groupby('label').mean()  # <-
+        ==> a.csv <==
+        text,sentiment
+        good,1
+        bad,0
+        ----
+        import pandas as pd
+        frame = pd.read_csv('a.csv')
+        x = frame.drop(columns=['label'])  # <-
+        ==> a.csv <==
+        text,sentiment
+        good,1
+        bad,0
+        ----
+        import pandas as pd
+        pd.read_csv('a.csv', usecols=['text', 'label'])  # <-
+        ==> a.csv <==
+        text,sentiment
+        good,1
+        bad,0
+        ----
+        import pandas as pd
+        frame = pd.read_csv('a.csv')
+        frame = frame.sort_values(by='Sentiment')  # <-
+        ==> a.csv <==
+        text,sentiment
+        good,1
+        bad,0
+        ----
+        import csv
+        with open('a.csv') as file:
+            for row in csv.DictReader(file):
+                print(row['label'])  # <-
+        ==> a.csv <==
+        text,sentiment
+        good,1
+        bad,0
+        ----
+        import csv
+
+        rows = list(csv.DictReader(open('a.csv')))
+        labels = [int(row['label']) for row in rows]  # <-
+        ==> a.csv <==
+        text,sentiment
+        good,1
+        bad,0
+    """),
+    leaves=examples("""
+        import csv
+        with open('a.csv') as file:
+            for row in csv.DictReader(file):
+                print(row['label'])
+        ==> a.csv <==
+        text,label
+        good,1
+        ----
+        import csv
+
+        rows = list(csv.DictReader(open('a.csv')))
+        labels = [int(row['label']) for row in rows]
+        ==> a.csv <==
+        text,label
+        good,1
+        ----
+        import csv
+        with open('a.csv') as file:
+            for row in csv.DictReader(file):
+                print(row['label'])
+        ==> a.csv <==
+        text,sentiment
+        ----
+        import csv
+
+        rows = list(csv.DictReader(open('a.csv')))
+        labels = [int(row['label']) for row in rows]
+        ==> a.csv <==
+        text,sentiment
+        ----
+        import csv
+        for row in csv.DictReader(open('a.csv')):
+            row['label'] = int(row['sentiment'])
+            print(row['label'])
+        ==> a.csv <==
+        text,sentiment
+        good,1
+        bad,0
+        ----
+        import csv
+        rows = csv.DictReader(open('a.csv'), ['text', 'label'])
+        for row in rows:
+            print(row['label'])
+        ==> a.csv <==
+        good,1
+        ----
+        import csv
+        for row in csv.DictReader(open('a.csv')):
+            if 'label' in row:
+                print(row['label'])
+        ==> a.csv <==
+        text,sentiment
+        good,1
+        bad,0
+        ----
+        import pandas as pd
+        frame = pd.read_csv('a.csv')
+        frame.loc[:, 'label'] = 1
+        print(frame['label'])
+        ==> a.csv <==
+        text,sentiment
+        good,1
+        bad,0
+        ----
+        import pandas as pd
+        frame = pd.read_csv('a.csv')
+        y = frame['sentiment'].map(len)
+        ==> a.csv <==
+        text,sentiment
+        good,1
+        bad,0
+        ----
+        import pandas as pd
+        frame = pd.read_csv('a.csv')
+        if 'label' in frame.columns:
+            print(frame['label'])
+        ==> a.csv <==
+        text,sentiment
+        good,1
+        bad,0
+        ----
+        import pandas as pd
+        frame = pd.read_csv('a.csv')
+        y = frame.pop('sentiment')
+        ==> a.csv <==
+        text,sentiment
+        good,1
+        bad,0
+        ----
+        import pandas as pd
+        frame = pd.read_csv('a.csv')
+        frame['label'] = frame['sentiment'] > 0
+        frame.groupby('label').mean()
+        ==> a.csv <==
+        text,sentiment
+        good,1
+        bad,0
+        ----
+        import pandas as pd
+        frame = pd.read_csv('a.csv')
+        frame.columns = ['text', 'label']
+        y = frame.pop('label')
+        ==> a.csv <==
+        text,sentiment
+        good,1
+        bad,0
+        ----
+        import pandas as pd
+        frame = pd.read_csv('a.csv')
+        frame.rename(columns={'sentiment': 'label'}, inplace=True)
+        y = frame.pop('label')
+        ==> a.csv <==
+        text,sentiment
+        good,1
+        bad,0
+        ----
+        import pandas as pd
+        frame = pd.read_csv('a.csv', names=['t', 'label'])
+        y = frame.pop('label')
+        ==> a.csv <==
+        x,1
+        ----
+        import pandas as pd
+        frame = pd.read_csv('a.csv')
+        x = frame.drop(columns=['label'], errors='ignore')
+        ==> a.csv <==
+        text,sentiment
+        good,1
+        bad,0
+    """),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.paths.faults import Faulty, data_check, encoding_of
-from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.base import Case, Rule, examples
 
 
 def _fix(faulty: Faulty) -> str:
@@ -14,9 +14,6 @@ def _fix(faulty: Faulty) -> str:
     )
 
 
-_ASCII = "text = open('a.txt', encoding='ascii').read()\n"
-_LINES = "for line in open('a.txt', 'r', -1, 'ascii'):\n    print(line)\n"
-
 RULE = Rule(
     title="A text file has another encoding than the program expects",
     category="unexpected_encoding",
@@ -26,34 +23,50 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, Table 1: Unexpected Encoding",
     check=data_check("encoding", _fix),
     catches=(
-        Case({"train.py": _ASCII, "a.txt": "café\n"}, line=1),
+        *examples(r"""
+        text = open('a.txt', encoding='ascii').read()  # <-
+        ==> a.txt <==
+        café
+        ----
+        import pandas as pd
+        pd.read_csv('a.csv', encoding='ascii')  # <-
+        ==> a.csv <==
+        a
+        café
+        ----
+        for line in open('a.txt', 'r', -1, 'ascii'):  # <-
+            print(line)
+        ==> a.txt <==
+        ß
+        \ No newline at end of file
+    """),
         Case(
             {
-                "train.py": "import pandas as pd\npd.read_csv('a.csv', encoding='ascii')\n",
-                "a.csv": "a\ncafé\n",
-            },
-            line=2,
-        ),
-        Case(
-            {
-                "train.py": "from pathlib import Path\n"
-                "text = Path('a.txt').read_text(encoding='ascii')\n",
+                "train.py": "from pathlib import Path\ntext = Path('a.txt').read_text(encoding='ascii')\n",
                 "a.txt": "x\n" * 200_000 + "ü\n",
             },
             line=2,
         ),
-        Case({"train.py": _LINES, "a.txt": "ß"}, line=1),
     ),
-    leaves=(
-        Case({"train.py": "text = open('a.txt').read()\n", "a.txt": "café\n"}),
-        Case({"train.py": "data = open('a.txt', 'rb').read()\n", "a.txt": "café\n"}),
-        Case({"train.py": _ASCII, "a.txt": "cafe\n"}),
-        Case(
-            {
-                "train.py": "open('a.txt', encoding='ascii', errors='replace').read()\n",
-                "a.txt": "café\n",
-            }
-        ),
-        Case({"train.py": "open('a.txt', encoding='latin-1').read()\n", "a.txt": "café\n"}),
-    ),
+    leaves=examples("""
+        text = open('a.txt').read()
+        ==> a.txt <==
+        café
+        ----
+        data = open('a.txt', 'rb').read()
+        ==> a.txt <==
+        café
+        ----
+        text = open('a.txt', encoding='ascii').read()
+        ==> a.txt <==
+        cafe
+        ----
+        open('a.txt', encoding='ascii', errors='replace').read()
+        ==> a.txt <==
+        café
+        ----
+        open('a.txt', encoding='latin-1').read()
+        ==> a.txt <==
+        café
+    """),
 )

@@ -8,13 +8,13 @@ from epochzero.check.calls import method_of, own_bases
 from epochzero.check.code import code_of
 from epochzero.check.program.values import Instance
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Reach,
     Rule,
     Target,
     claim_at,
+    examples,
     guarded,
 )
 from epochzero.check.torch_usage import argument
@@ -70,16 +70,6 @@ def _missing(program: Program, name: str) -> str:
     return "" if method_of(line, "__len__") is not None or "__len__" in others else "__len__"
 
 
-def _set(*methods: str, base: str = "(Dataset)") -> dict[str, str]:
-    body = "".join(f"    def {one}:\n        return 1\n\n" for one in methods)
-    return {
-        "train.py": "from torch.utils.data import DataLoader, Dataset, IterableDataset\n\n\n"
-        f"class Images{base}:\n{body}\nloader = DataLoader(Images(), batch_size=4, shuffle=True)\n"
-    }
-
-
-_ITEM, _LENGTH = "__getitem__(self, i)", "__len__(self)"
-
 RULE = Rule(
     title="A data set lacks a method that the data loader calls",
     category="type_mismatch",
@@ -88,17 +78,98 @@ RULE = Rule(
     source="PyTorch documentation, torch.utils.data.Dataset: subclasses should overwrite __getitem__ and "
     "__len__",
     check=_check,
-    catches=(
-        Case(_set(_ITEM), line=9),
-        Case(_set(_LENGTH), line=9),
-        Case(_set(_ITEM, base=""), line=9),
-        Case(_set(_ITEM, "length(self)"), line=12),
-    ),
-    leaves=(
-        Case(_set(_ITEM, _LENGTH)),
-        Case(_set("__iter__(self)", base="(IterableDataset)")),
-        Case(_set(_ITEM, "__getattr__(self, name)")),
-        Case({"train.py": _set(_ITEM)["train.py"].replace("shuffle=True", "sampler=[1, 2]")}),
-        Case({"train.py": "from torch.utils.data import DataLoader\nprint(DataLoader([1, 2]))\n"}),
-    ),
+    catches=examples("""
+        from torch.utils.data import DataLoader, Dataset, IterableDataset
+
+
+        class Images(Dataset):
+            def __getitem__(self, i):
+                return 1
+
+
+        loader = DataLoader(Images(), batch_size=4, shuffle=True)  # <-
+        ----
+        from torch.utils.data import DataLoader, Dataset, IterableDataset
+
+
+        class Images(Dataset):
+            def __len__(self):
+                return 1
+
+
+        loader = DataLoader(Images(), batch_size=4, shuffle=True)  # <-
+        ----
+        from torch.utils.data import DataLoader, Dataset, IterableDataset
+
+
+        class Images:
+            def __getitem__(self, i):
+                return 1
+
+
+        loader = DataLoader(Images(), batch_size=4, shuffle=True)  # <-
+        ----
+        from torch.utils.data import DataLoader, Dataset, IterableDataset
+
+
+        class Images(Dataset):
+            def __getitem__(self, i):
+                return 1
+
+            def length(self):
+                return 1
+
+
+        loader = DataLoader(Images(), batch_size=4, shuffle=True)  # <-
+    """),
+    leaves=examples("""
+        from torch.utils.data import DataLoader, Dataset, IterableDataset
+
+
+        class Images(Dataset):
+            def __getitem__(self, i):
+                return 1
+
+            def __len__(self):
+                return 1
+
+
+        loader = DataLoader(Images(), batch_size=4, shuffle=True)
+        ----
+        from torch.utils.data import DataLoader, Dataset, IterableDataset
+
+
+        class Images(IterableDataset):
+            def __iter__(self):
+                return 1
+
+
+        loader = DataLoader(Images(), batch_size=4, shuffle=True)
+        ----
+        from torch.utils.data import DataLoader, Dataset, IterableDataset
+
+
+        class Images(Dataset):
+            def __getitem__(self, i):
+                return 1
+
+            def __getattr__(self, name):
+                return 1
+
+
+        loader = DataLoader(Images(), batch_size=4, shuffle=True)
+        ----
+        from torch.utils.data import DataLoader, Dataset, IterableDataset
+
+
+        class Images(Dataset):
+            def __getitem__(self, i):
+                return 1
+
+
+        loader = DataLoader(Images(), batch_size=4, sampler=[1, 2])
+        ----
+        from torch.utils.data import DataLoader
+        print(DataLoader([1, 2]))
+    """),
 )

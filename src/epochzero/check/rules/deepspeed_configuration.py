@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from epochzero.check.program.configuration import get
 from epochzero.check.program.values import Constant, Items, Value
-from epochzero.check.rules.base import Case, Claim, Claims, Program, Rule, Target
+from epochzero.check.rules.base import Claim, Claims, Program, Rule, Target, examples
 from epochzero.check.rules.deepspeed import configurations
 
 _BATCHES = ("train_batch_size", "train_micro_batch_size_per_gpu")
@@ -64,14 +64,6 @@ def _at(config: Items, *path: str) -> Value | None:
     return value
 
 
-_SCRIPT = "import deepspeed\n\ndeepspeed.initialize(model=object(), config='ds.json')\n"
-_PARSED = (
-    "import argparse\nimport deepspeed\n\n"
-    "parser = deepspeed.add_config_arguments(argparse.ArgumentParser())\n"
-    "deepspeed.initialize(args=parser.parse_args(), model=object())\n"
-)
-_BOTH = '{\n"train_batch_size": 8,\n"fp16": {"enabled": true},\n"bf16": {\n"enabled": true\n}\n}\n'
-
 RULE = Rule(
     title="DeepSpeed rejects its configuration",
     category="illegal_argument",
@@ -81,27 +73,72 @@ RULE = Rule(
     fix="Correct the configuration.",
     source="DeepSpeed documentation, 'DeepSpeed Configuration JSON'",
     check=_check,
-    catches=(
-        Case({"train.py": _SCRIPT, "ds.json": _BOTH}, path="ds.json", line=5),
-        Case({"train.py": _SCRIPT, "ds.json": '{"fp16": {"enabled": true}}'}, line=3),
-        Case(
-            {
-                "train.py": _SCRIPT,
-                "ds.json": '{"train_batch_size": 8, "zero_optimization": {"stage": 4}}',
-            },
-            path="ds.json",
-            line=1,
-        ),
-        Case(
-            {"train.py": _PARSED, "ds.json": _BOTH},
-            ("--deepspeed_config", "ds.json"),
-            path="ds.json",
-            line=5,
-        ),
-    ),
-    leaves=(
-        Case({"train.py": _SCRIPT, "ds.json": _BOTH.replace("true\n", "false\n")}),
-        Case({"train.py": _SCRIPT, "ds.json": '{"train_micro_batch_size_per_gpu": 4}'}),
-        Case({"train.py": _PARSED, "ds.json": '{"train_batch_size": 8}'}, ("--deepspeed_config=ds.json",)),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import deepspeed
+
+        deepspeed.initialize(model=object(), config='ds.json')
+        ==> ds.json <==
+        {
+        "train_batch_size": 8,
+        "fp16": {"enabled": true},
+        "bf16": {
+        "enabled": true  # <-
+        }
+        }
+        ----
+        import deepspeed
+
+        deepspeed.initialize(model=object(), config='ds.json')  # <-
+        ==> ds.json <==
+        {"fp16": {"enabled": true}}
+        ----
+        import deepspeed
+
+        deepspeed.initialize(model=object(), config='ds.json')
+        ==> ds.json <==
+        {"train_batch_size": 8, "zero_optimization": {"stage": 4}}  # <-
+        ----
+        $ python train.py --deepspeed_config ds.json
+        import argparse
+        import deepspeed
+
+        parser = deepspeed.add_config_arguments(argparse.ArgumentParser())
+        deepspeed.initialize(args=parser.parse_args(), model=object())
+        ==> ds.json <==
+        {
+        "train_batch_size": 8,
+        "fp16": {"enabled": true},
+        "bf16": {
+        "enabled": true  # <-
+        }
+        }
+    """),
+    leaves=examples("""
+        import deepspeed
+
+        deepspeed.initialize(model=object(), config='ds.json')
+        ==> ds.json <==
+        {
+        "train_batch_size": 8,
+        "fp16": {"enabled": true},
+        "bf16": {
+        "enabled": false
+        }
+        }
+        ----
+        import deepspeed
+
+        deepspeed.initialize(model=object(), config='ds.json')
+        ==> ds.json <==
+        {"train_micro_batch_size_per_gpu": 4}
+        ----
+        $ python train.py --deepspeed_config=ds.json
+        import argparse
+        import deepspeed
+
+        parser = deepspeed.add_config_arguments(argparse.ArgumentParser())
+        deepspeed.initialize(args=parser.parse_args(), model=object())
+        ==> ds.json <==
+        {"train_batch_size": 8}
+    """),
+)

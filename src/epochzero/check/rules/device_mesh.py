@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from epochzero.check.program.values import Items, Value
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at, guarded
+from epochzero.check.rules.base import Claims, Program, Rule, Target, claim_at, examples, guarded
 from epochzero.check.rules.world import constant, number, world_size
 from epochzero.check.torch_usage import argument
 
@@ -56,19 +56,6 @@ def _numbers(shape: Value | None) -> list[int] | None:
     return known if len(known) == len(sizes) else None
 
 
-_TWO = (
-    "import argparse\nfrom torch.distributed.device_mesh import init_device_mesh\n\n"
-    "p = argparse.ArgumentParser()\np.add_argument('--tp', type=int, default=4)\n"
-    "p.add_argument('--dp', type=int, default=2)\na = p.parse_args()\n"
-    "mesh = init_device_mesh('cuda', (a.dp, a.tp), mesh_dim_names=('dp', 'tp'))\n"
-)
-_WORLD = (
-    "import torch.distributed as dist\nfrom torch.distributed.device_mesh import init_device_mesh\n\n"
-    "dist.init_process_group('nccl')\nworld = dist.get_world_size()\n"
-    "mesh = init_device_mesh('cuda', (world // {tp}, {size}))\n"
-)
-_EIGHT = ("torchrun", "--nproc_per_node=8", "train.py")
-
 RULE = Rule(
     title="A device mesh has more or fewer positions than the job has processes",
     category="illegal_argument",
@@ -77,26 +64,84 @@ RULE = Rule(
     fix="Compute one of the sizes from the world size.",
     source="PyTorch documentation, torch.distributed.device_mesh.init_device_mesh",
     check=_check,
-    catches=(
-        Case({"train.py": _TWO}, command=("torchrun", "--nproc_per_node=4", "train.py"), line=8),
-        Case({"train.py": _TWO}, ("--dp", "4"), command=_EIGHT, line=8),
-        Case({"train.py": _TWO}, ("--tp", "2"), command=_EIGHT, line=8),
-        Case({"train.py": _WORLD.format(tp=2, size=3)}, command=_EIGHT, line=6),
-        Case(
-            {
-                "train.py": "from torch.distributed.device_mesh import init_device_mesh\n"
-                "mesh = init_device_mesh('cuda', (2, 4), mesh_dim_names=('dp', 'pp', 'tp'))\n"
-            },
-            line=2,
-        ),
-    ),
-    leaves=(
-        Case({"train.py": _TWO}, command=_EIGHT),
-        Case({"train.py": _TWO}),
-        Case({"train.py": _WORLD.format(tp=2, size=2)}, command=_EIGHT),
-        Case(
-            {"train.py": _TWO},
-            command=("torchrun", "--nproc_per_node=gpu", "train.py"),
-        ),
-    ),
+    catches=examples("""
+        $ torchrun --nproc_per_node=4 train.py
+        import argparse
+        from torch.distributed.device_mesh import init_device_mesh
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--tp', type=int, default=4)
+        p.add_argument('--dp', type=int, default=2)
+        a = p.parse_args()
+        mesh = init_device_mesh('cuda', (a.dp, a.tp), mesh_dim_names=('dp', 'tp'))  # <-
+        ----
+        $ torchrun --nproc_per_node=8 train.py --dp 4
+        import argparse
+        from torch.distributed.device_mesh import init_device_mesh
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--tp', type=int, default=4)
+        p.add_argument('--dp', type=int, default=2)
+        a = p.parse_args()
+        mesh = init_device_mesh('cuda', (a.dp, a.tp), mesh_dim_names=('dp', 'tp'))  # <-
+        ----
+        $ torchrun --nproc_per_node=8 train.py --tp 2
+        import argparse
+        from torch.distributed.device_mesh import init_device_mesh
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--tp', type=int, default=4)
+        p.add_argument('--dp', type=int, default=2)
+        a = p.parse_args()
+        mesh = init_device_mesh('cuda', (a.dp, a.tp), mesh_dim_names=('dp', 'tp'))  # <-
+        ----
+        $ torchrun --nproc_per_node=8 train.py
+        import torch.distributed as dist
+        from torch.distributed.device_mesh import init_device_mesh
+
+        dist.init_process_group('nccl')
+        world = dist.get_world_size()
+        mesh = init_device_mesh('cuda', (world // 2, 3))  # <-
+        ----
+        from torch.distributed.device_mesh import init_device_mesh
+        mesh = init_device_mesh('cuda', (2, 4), mesh_dim_names=('dp', 'pp', 'tp'))  # <-
+    """),
+    leaves=examples("""
+        $ torchrun --nproc_per_node=8 train.py
+        import argparse
+        from torch.distributed.device_mesh import init_device_mesh
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--tp', type=int, default=4)
+        p.add_argument('--dp', type=int, default=2)
+        a = p.parse_args()
+        mesh = init_device_mesh('cuda', (a.dp, a.tp), mesh_dim_names=('dp', 'tp'))
+        ----
+        import argparse
+        from torch.distributed.device_mesh import init_device_mesh
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--tp', type=int, default=4)
+        p.add_argument('--dp', type=int, default=2)
+        a = p.parse_args()
+        mesh = init_device_mesh('cuda', (a.dp, a.tp), mesh_dim_names=('dp', 'tp'))
+        ----
+        $ torchrun --nproc_per_node=8 train.py
+        import torch.distributed as dist
+        from torch.distributed.device_mesh import init_device_mesh
+
+        dist.init_process_group('nccl')
+        world = dist.get_world_size()
+        mesh = init_device_mesh('cuda', (world // 2, 2))
+        ----
+        $ torchrun --nproc_per_node=gpu train.py
+        import argparse
+        from torch.distributed.device_mesh import init_device_mesh
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--tp', type=int, default=4)
+        p.add_argument('--dp', type=int, default=2)
+        a = p.parse_args()
+        mesh = init_device_mesh('cuda', (a.dp, a.tp), mesh_dim_names=('dp', 'tp'))
+    """),
 )

@@ -8,7 +8,7 @@ from epochzero.check.builds import device_named
 from epochzero.check.code import code_of
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Instance
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
+from epochzero.check.rules.base import Claims, Program, Rule, Target, claim_at, examples
 
 _MAKERS = frozenset(
     [
@@ -66,8 +66,6 @@ def _moves_tensor(call: Called) -> bool:
     return method in ("cuda", "cpu")
 
 
-_HEAD = "import torch\nfrom torch import nn\n\nmodel = nn.Linear(2, 2).to('cuda')\nx = torch.rand(4, 2)\n"
-
 RULE = Rule(
     title="A tensor is moved to a device and the result is discarded",
     category="framework_api_misuse",
@@ -78,17 +76,73 @@ RULE = Rule(
     source="PyTorch documentation, torch.Tensor.to: returns a tensor; torch.nn.Module.to: modifies the "
     "module in-place",
     check=_check,
-    catches=(
-        Case({"train.py": f"{_HEAD}x.to('cuda')\nprint(model(x))\n"}, line=6),
-        Case({"train.py": f"{_HEAD}x.cuda()\nprint(model(x))\n"}, line=6),
-        Case({"train.py": f"{_HEAD}for i in range(2):\n    x.to(torch.device('cuda'))\n"}, line=7),
-        Case({"train.py": f"{_HEAD}y = torch.tensor([1, 2])\ny.cuda()\n"}, line=7),
-    ),
-    leaves=(
-        Case({"train.py": f"{_HEAD}x = x.to('cuda')\nprint(model(x))\n"}),
-        Case({"train.py": f"{_HEAD}model.to('cuda')\n"}),
-        Case({"train.py": f"{_HEAD}print(model(x.to('cuda')))\n"}),
-        Case({"train.py": f"{_HEAD}x.requires_grad_()\n"}),
-        Case({"train.py": "def go(batch):\n    batch.to('cuda')\n\n\ngo(open('a'))\n"}),
-    ),
+    catches=examples("""
+        import torch
+        from torch import nn
+
+        model = nn.Linear(2, 2).to('cuda')
+        x = torch.rand(4, 2)
+        x.to('cuda')  # <-
+        print(model(x))
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Linear(2, 2).to('cuda')
+        x = torch.rand(4, 2)
+        x.cuda()  # <-
+        print(model(x))
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Linear(2, 2).to('cuda')
+        x = torch.rand(4, 2)
+        for i in range(2):
+            x.to(torch.device('cuda'))  # <-
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Linear(2, 2).to('cuda')
+        x = torch.rand(4, 2)
+        y = torch.tensor([1, 2])
+        y.cuda()  # <-
+    """),
+    leaves=examples("""
+        import torch
+        from torch import nn
+
+        model = nn.Linear(2, 2).to('cuda')
+        x = torch.rand(4, 2)
+        x = x.to('cuda')
+        print(model(x))
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Linear(2, 2).to('cuda')
+        x = torch.rand(4, 2)
+        model.to('cuda')
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Linear(2, 2).to('cuda')
+        x = torch.rand(4, 2)
+        print(model(x.to('cuda')))
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Linear(2, 2).to('cuda')
+        x = torch.rand(4, 2)
+        x.requires_grad_()
+        ----
+        def go(batch):
+            batch.to('cuda')
+
+
+        go(open('a'))
+    """),
 )

@@ -7,7 +7,6 @@ import ast
 from epochzero.check.code import code_of
 from epochzero.check.program.values import Constant, Instance, Items, Value
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Module,
     Program,
@@ -16,6 +15,7 @@ from epochzero.check.rules.base import (
     Target,
     claim_at,
     claim_failure,
+    examples,
     failures,
     guarded,
 )
@@ -155,31 +155,6 @@ def _is_asked(module: Module, divisor: ast.expr) -> bool:
     return False
 
 
-_OPTION = {
-    "train.py": "import argparse\n\np = argparse.ArgumentParser()\np.add_argument('--n', type=int, default=4)\n"
-    "args = p.parse_args()\nprint(100 // args.n)\n"
-}
-_EVERY = {
-    "train.py": "import argparse\n\np = argparse.ArgumentParser()\np.add_argument('--n', type=int, default=4)\n"
-    "args = p.parse_args()\nfor step, x in enumerate(open('a')):\n    if step % args.n == 0:\n        print(x)\n"
-}
-_LOADER = (
-    "from torch.utils.data import DataLoader\n\n\ndef validate(loader):\n    total = 0\n"
-    "    for x in loader:\n        total += x\n    return total / len(loader)\n\n\n"
-)
-_AVERAGE = "def mean(values):\n    print(values)\n    return sum(values) / len(values)\n\n\n"
-_WARM_UP = (
-    "import argparse\n\np = argparse.ArgumentParser()\np.add_argument('--epochs', type=int)\n"
-    "every = p.parse_args().epochs // 10\nfor epoch in range(9):\n    if epoch % every == 0:\n"
-    "        print(epoch)\n"
-)
-
-_FORMATS = (
-    "'mlp-%d' % args.n", "'a' 'b%s' % args.n", "f'{1}-%d' % args.n", "('a-' + '%d') % args.n",
-    "args.name % args.n if hasattr(args, 'name') else 0", "open('a').readline() % args.n",
-    "b'%d' % args.n", "'%d of %d' % (args.n, args.n)",
-)  # fmt: skip
-
 RULE = Rule(
     title="A division by a count that is zero, or can be",
     category="division_by_zero",
@@ -188,24 +163,178 @@ RULE = Rule(
     fix="Divide by max(1, count), or report that the evaluation has no data.",
     source="Zhang et al., ICSE 2020, Table 1, Division by Zero, and section 3.3 on evaluation",
     check=_check,
-    catches=(
-        Case(_OPTION, ("--n", "0"), line=6),
-        Case(_EVERY, ("--n", "0"), line=7),
-        Case({"train.py": f"{_LOADER}validate(DataLoader([1, 2], batch_size=8, drop_last=True))\n"}, line=8),
-        Case({"train.py": f"{_AVERAGE}mean([])\n"}, line=3),
-        Case({"train.py": "results = {}\nprint(1 / len(results))\n"}, line=2),
-        Case({"train.py": _WARM_UP}, ("--epochs", "3"), line=7),
-    ),
-    leaves=(
-        Case({"train.py": _WARM_UP}, ("--epochs", "30")),
-        Case(_OPTION, ("--n", "5")),
-        *(Case({"train.py": _OPTION["train.py"].replace("100 // args.n", one)}, ("--n", "0"))
-          for one in _FORMATS),
-        Case({"train.py": f"{_LOADER}validate(DataLoader([1, 2], batch_size=8))\n"}),
-        Case({"train.py": f"{_LOADER}validate(DataLoader([1], drop_last=True, shuffle=True))\n"}),
-        Case({"train.py": f"{_AVERAGE}mean([1, 2])\n"}),
-        Case({"train.py": "results = {}\nprint(1 / len(results) if results else 0)\n"}),
-        Case({"train.py": "results = []\ntry:\n    print(1 / len(results))\nexcept ZeroDivisionError:\n"
-              "    print(0)\n"}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        $ python train.py --n 0
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--n', type=int, default=4)
+        args = p.parse_args()
+        print(100 // args.n)  # <-
+        ----
+        $ python train.py --n 0
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--n', type=int, default=4)
+        args = p.parse_args()
+        for step, x in enumerate(open('a')):
+            if step % args.n == 0:  # <-
+                print(x)
+        ----
+        from torch.utils.data import DataLoader
+
+
+        def validate(loader):
+            total = 0
+            for x in loader:
+                total += x
+            return total / len(loader)  # <-
+
+
+        validate(DataLoader([1, 2], batch_size=8, drop_last=True))
+        ----
+        def mean(values):
+            print(values)
+            return sum(values) / len(values)  # <-
+
+
+        mean([])
+        ----
+        results = {}
+        print(1 / len(results))  # <-
+        ----
+        $ python train.py --epochs 3
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--epochs', type=int)
+        every = p.parse_args().epochs // 10
+        for epoch in range(9):
+            if epoch % every == 0:  # <-
+                print(epoch)
+    """),
+    leaves=examples("""
+        $ python train.py --epochs 30
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--epochs', type=int)
+        every = p.parse_args().epochs // 10
+        for epoch in range(9):
+            if epoch % every == 0:
+                print(epoch)
+        ----
+        $ python train.py --n 5
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--n', type=int, default=4)
+        args = p.parse_args()
+        print(100 // args.n)
+        ----
+        $ python train.py --n 0
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--n', type=int, default=4)
+        args = p.parse_args()
+        print('mlp-%d' % args.n)
+        ----
+        $ python train.py --n 0
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--n', type=int, default=4)
+        args = p.parse_args()
+        print('a' 'b%s' % args.n)
+        ----
+        $ python train.py --n 0
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--n', type=int, default=4)
+        args = p.parse_args()
+        print(f'{1}-%d' % args.n)
+        ----
+        $ python train.py --n 0
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--n', type=int, default=4)
+        args = p.parse_args()
+        print(('a-' + '%d') % args.n)
+        ----
+        $ python train.py --n 0
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--n', type=int, default=4)
+        args = p.parse_args()
+        print(args.name % args.n if hasattr(args, 'name') else 0)
+        ----
+        $ python train.py --n 0
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--n', type=int, default=4)
+        args = p.parse_args()
+        print(open('a').readline() % args.n)
+        ----
+        $ python train.py --n 0
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--n', type=int, default=4)
+        args = p.parse_args()
+        print(b'%d' % args.n)
+        ----
+        $ python train.py --n 0
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--n', type=int, default=4)
+        args = p.parse_args()
+        print('%d of %d' % (args.n, args.n))
+        ----
+        from torch.utils.data import DataLoader
+
+
+        def validate(loader):
+            total = 0
+            for x in loader:
+                total += x
+            return total / len(loader)
+
+
+        validate(DataLoader([1, 2], batch_size=8))
+        ----
+        from torch.utils.data import DataLoader
+
+
+        def validate(loader):
+            total = 0
+            for x in loader:
+                total += x
+            return total / len(loader)
+
+
+        validate(DataLoader([1], drop_last=True, shuffle=True))
+        ----
+        def mean(values):
+            print(values)
+            return sum(values) / len(values)
+
+
+        mean([1, 2])
+        ----
+        results = {}
+        print(1 / len(results) if results else 0)
+        ----
+        results = []
+        try:
+            print(1 / len(results))
+        except ZeroDivisionError:
+            print(0)
+    """),
+)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from epochzero.check.job.containers import is_offline
 from epochzero.check.paths.downloads import Download, cache_folder, downloads_of
 from epochzero.check.paths.world import caught, world_of
-from epochzero.check.rules.base import Case, Claim, Program, Rule, Target
+from epochzero.check.rules.base import Claim, Program, Rule, Target, examples
 
 
 def _check(program: Program, target: Target) -> Iterator[Claim]:
@@ -49,12 +49,6 @@ def _claim(download: Download, severity: str, where: str) -> Claim:
     )
 
 
-_OFFLINE = "[network]\ninternet = false\n"
-_MODEL = (
-    "from transformers import AutoModel\nmodel = AutoModel.from_pretrained('bert-base-uncased')\n"
-)
-_MOUNTED = ("docker", "run", "-v", ".:/job", "-w", "/job")
-
 RULE = Rule(
     title="The job downloads something, but the target has no network",
     category="communication_failure",
@@ -63,96 +57,112 @@ RULE = Rule(
     fix="Download in advance, to a location that the target can read.",
     source="transformers documentation, offline mode; huggingface/transformers #9147",
     check=_check,
-    catches=(
-        Case({"train.py": _MODEL}, target=_OFFLINE, line=2),
-        Case(
-            {"train.py": _MODEL},
-            command=(*_MOUNTED, "--network", "none", "image", "python", "train.py"),
-            line=2,
-        ),
-        Case(
-            {
-                "train.py": "from torchvision import datasets\n"
-                "data = datasets.CIFAR10('data', download=True)\n"
-            },
-            target=_OFFLINE,
-            line=2,
-        ),
-        Case(
-            {
-                "train.py": "from torchvision.models import resnet50, ResNet50_Weights\n"
-                "net = resnet50(weights=ResNet50_Weights.DEFAULT)\n"
-            },
-            target=_OFFLINE,
-            line=2,
-        ),
-        Case(
-            {"train.py": "from datasets import load_dataset\ndata = load_dataset('squad')\n"},
-            target=_OFFLINE,
-            line=2,
-        ),
-        Case(
-            {
-                "train.py": "import urllib.request\n"
-                "urllib.request.urlretrieve('https://example.org/a.zip', 'a.zip')\n"
-            },
-            target=_OFFLINE,
-            line=2,
-        ),
-        Case(
-            {"train.py": "import timm\nnet = timm.create_model('vit_base', pretrained=True)\n"},
-            target=_OFFLINE,
-            line=2,
-        ),
-        Case(
-            {
-                "train.py": "import torchaudio\n"
-                "model = torchaudio.pipelines.WAV2VEC2_BASE.get_model()\n"
-            },
-            target=_OFFLINE,
-            line=2,
-        ),
-    ),
-    leaves=(
-        Case({"train.py": _MODEL}),
-        Case(
-            {"train.py": _MODEL},
-            command=(*_MOUNTED, "--network", "host", "image", "python", "train.py"),
-        ),
-        Case({"train.py": _MODEL}, target=f'{_OFFLINE}\n[environment]\nHF_HUB_OFFLINE = "1"\n'),
-        Case(
-            {
-                "train.py": "from transformers import AutoModel\n"
-                "model = AutoModel.from_pretrained('./bert')\n",
-                "bert/config.json": "{}",
-            },
-            target=_OFFLINE,
-        ),
-        Case(
-            {"train.py": "from torchvision.models import resnet50\nnet = resnet50()\n"},
-            target=_OFFLINE,
-        ),
-        Case(
-            {
-                "train.py": "from torchvision import datasets\n"
-                "data = datasets.MNIST('data', download=True)\n",
-                "data/MNIST/raw/x": "x",
-            },
-            target=_OFFLINE,
-        ),
-        Case(
-            {"train.py": _MODEL}, target='[network]\ninternet = false\nhosts = ["huggingface.co"]\n'
-        ),
-        Case(
-            {
-                "train.py": "import requests\ntry:\n"
-                "    requests.get('https://example.org/ping')\nexcept Exception:\n    pass\n"
-            },
-            target=_OFFLINE,
-        ),
-        Case(
-            {"train.py": "import requests\nrequests.get('http://localhost:8080/ready')\n"},
-            target=_OFFLINE,
-        ),
-    ),
+    catches=examples("""
+        from transformers import AutoModel
+        model = AutoModel.from_pretrained('bert-base-uncased')  # <-
+        ==> target.toml <==
+        [network]
+        internet = false
+        ----
+        $ docker run -v .:/job -w /job --network none image python train.py
+        from transformers import AutoModel
+        model = AutoModel.from_pretrained('bert-base-uncased')  # <-
+        ----
+        from torchvision import datasets
+        data = datasets.CIFAR10('data', download=True)  # <-
+        ==> target.toml <==
+        [network]
+        internet = false
+        ----
+        from torchvision.models import resnet50, ResNet50_Weights
+        net = resnet50(weights=ResNet50_Weights.DEFAULT)  # <-
+        ==> target.toml <==
+        [network]
+        internet = false
+        ----
+        from datasets import load_dataset
+        data = load_dataset('squad')  # <-
+        ==> target.toml <==
+        [network]
+        internet = false
+        ----
+        import urllib.request
+        urllib.request.urlretrieve('https://example.org/a.zip', 'a.zip')  # <-
+        ==> target.toml <==
+        [network]
+        internet = false
+        ----
+        import timm
+        net = timm.create_model('vit_base', pretrained=True)  # <-
+        ==> target.toml <==
+        [network]
+        internet = false
+        ----
+        import torchaudio
+        model = torchaudio.pipelines.WAV2VEC2_BASE.get_model()  # <-
+        ==> target.toml <==
+        [network]
+        internet = false
+    """),
+    leaves=examples("""
+        from transformers import AutoModel
+        model = AutoModel.from_pretrained('bert-base-uncased')
+        ----
+        $ docker run -v .:/job -w /job --network host image python train.py
+        from transformers import AutoModel
+        model = AutoModel.from_pretrained('bert-base-uncased')
+        ----
+        from transformers import AutoModel
+        model = AutoModel.from_pretrained('bert-base-uncased')
+        ==> target.toml <==
+        [network]
+        internet = false
+
+        [environment]
+        HF_HUB_OFFLINE = "1"
+        ----
+        from transformers import AutoModel
+        model = AutoModel.from_pretrained('./bert')
+        ==> bert/config.json <==
+        {}
+        ==> target.toml <==
+        [network]
+        internet = false
+        ----
+        from torchvision.models import resnet50
+        net = resnet50()
+        ==> target.toml <==
+        [network]
+        internet = false
+        ----
+        from torchvision import datasets
+        data = datasets.MNIST('data', download=True)
+        ==> data/MNIST/raw/x <==
+        x
+        ==> target.toml <==
+        [network]
+        internet = false
+        ----
+        from transformers import AutoModel
+        model = AutoModel.from_pretrained('bert-base-uncased')
+        ==> target.toml <==
+        [network]
+        internet = false
+        hosts = ["huggingface.co"]
+        ----
+        import requests
+        try:
+            requests.get('https://example.org/ping')
+        except Exception:
+            pass
+        ==> target.toml <==
+        [network]
+        internet = false
+        ----
+        import requests
+        requests.get('http://localhost:8080/ready')
+        ==> target.toml <==
+        [network]
+        internet = false
+    """),
 )

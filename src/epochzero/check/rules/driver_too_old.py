@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from epochzero.check.builds import first_import, first_on_cuda, wants_cuda
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Reach,
     Rule,
     Target,
     claim_at,
+    examples,
 )
 from epochzero.check.target import oldest_driver
 from epochzero.check.target.gpus import version
@@ -38,12 +38,6 @@ def _check(program: Program, target: Target) -> Claims:
     )
 
 
-_JOB = {"train.py": "import torch\n\nx = torch.zeros(3).cuda()\n"}
-_NAMED = {"train.py": "import torch\n\nmodel = torch.nn.Linear(2, 2).to('cuda')\n"}
-_LIGHTNING = {
-    "train.py": "import torch\nimport pytorch_lightning as pl\n\ntrainer = pl.Trainer(accelerator='gpu')\n"
-}
-
 RULE = Rule(
     title="The driver is too old for the CUDA version that PyTorch was built for",
     category="gpu_fault",
@@ -53,20 +47,69 @@ RULE = Rule(
     source="NVIDIA, CUDA Toolkit release notes, minimum required driver version for CUDA minor version "
     "compatibility",
     check=_check,
-    catches=(
-        Case(_JOB, target='driver = "470.57.02"\ncuda_of_torch = "12.1"\n', line=3),
-        Case(_NAMED, target='driver = "535.104.05"\ncuda_of_torch = "13.0"\n', line=3),
-        Case(_LIGHTNING, target='driver = "440.33.01"\ncuda_of_torch = "11.8"\n', line=1),
-        Case(_JOB, target='driver = "390.46"\ncuda_of_torch = "10.2"\n', line=3),
-    ),
-    leaves=(
-        Case(_JOB, target='driver = "525.85.12"\ncuda_of_torch = "12.4"\n'),
-        Case(_JOB, target='driver = "580.65.06"\ncuda_of_torch = "11.8"\n'),
-        Case(_JOB, target='driver = "470.57.02"\n'),
-        Case(_JOB, target='driver = "470.57.02"\ncuda = "12.2"\ncuda_of_torch = "12.1"\n'),
-        Case(
-            {"train.py": "import torch\nprint(torch.ones(2))\n"},
-            target='driver = "470.57.02"\ncuda_of_torch = "12.1"\n',
-        ),
-    ),
+    catches=examples("""
+        import torch
+
+        x = torch.zeros(3).cuda()  # <-
+        ==> target.toml <==
+        driver = "470.57.02"
+        cuda_of_torch = "12.1"
+        ----
+        import torch
+
+        model = torch.nn.Linear(2, 2).to('cuda')  # <-
+        ==> target.toml <==
+        driver = "535.104.05"
+        cuda_of_torch = "13.0"
+        ----
+        import torch  # <-
+        import pytorch_lightning as pl
+
+        trainer = pl.Trainer(accelerator='gpu')
+        ==> target.toml <==
+        driver = "440.33.01"
+        cuda_of_torch = "11.8"
+        ----
+        import torch
+
+        x = torch.zeros(3).cuda()  # <-
+        ==> target.toml <==
+        driver = "390.46"
+        cuda_of_torch = "10.2"
+    """),
+    leaves=examples("""
+        import torch
+
+        x = torch.zeros(3).cuda()
+        ==> target.toml <==
+        driver = "525.85.12"
+        cuda_of_torch = "12.4"
+        ----
+        import torch
+
+        x = torch.zeros(3).cuda()
+        ==> target.toml <==
+        driver = "580.65.06"
+        cuda_of_torch = "11.8"
+        ----
+        import torch
+
+        x = torch.zeros(3).cuda()
+        ==> target.toml <==
+        driver = "470.57.02"
+        ----
+        import torch
+
+        x = torch.zeros(3).cuda()
+        ==> target.toml <==
+        driver = "470.57.02"
+        cuda = "12.2"
+        cuda_of_torch = "12.1"
+        ----
+        import torch
+        print(torch.ones(2))
+        ==> target.toml <==
+        driver = "470.57.02"
+        cuda_of_torch = "12.1"
+    """),
 )

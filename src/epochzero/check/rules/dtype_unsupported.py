@@ -8,7 +8,6 @@ from epochzero.check.builds import lowest_capability
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, External, Value
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Reach,
@@ -16,6 +15,7 @@ from epochzero.check.rules.base import (
     Severity,
     Target,
     claim_at,
+    examples,
     guarded,
 )
 
@@ -97,18 +97,6 @@ def _text(value: Value | None) -> str:
     return str(value.value) if isinstance(value, Constant) else ""
 
 
-_FLASH_JOB = {
-    "train.py": "from transformers import AutoModelForCausalLM\n\n"
-    "model = AutoModelForCausalLM.from_pretrained('x', attn_implementation='flash_attention_2')\n"
-}
-_AUTOCAST = {
-    "train.py": "import torch\n\nwith torch.autocast('cuda', dtype=torch.bfloat16):\n    print(1)\n"
-}
-_ARGUMENTS = {
-    "train.py": "from transformers import TrainingArguments\n\nargs = TrainingArguments('out', bf16=True)\n"
-}
-_SCALED = {"train.py": "import torch\n\na = torch.ones(16, 16)\nb = torch._scaled_mm(a, a, a, a)\n"}
-
 RULE = Rule(
     title="The target's GPUs are too old for a number format or kernel",
     category="framework_api_misuse",
@@ -118,20 +106,64 @@ RULE = Rule(
     source="NVIDIA, CUDA C++ Programming Guide, features by compute capability; Dao-AILab/flash-attention "
     "README, supported GPUs",
     check=_check,
-    catches=(
-        Case(_FLASH_JOB, target='gpus = "1 x T4"\n', line=3),
-        Case(_AUTOCAST, target='gpus = "4 x V100"\n', line=3),
-        Case(_ARGUMENTS, target='gpus = "1 x T4"\n', line=3),
-        Case(_SCALED, target='gpus = "8 x A100"\n', line=4),
-    ),
-    leaves=(
-        Case(_FLASH_JOB, target='gpus = "1 x A100"\n'),
-        Case(_AUTOCAST, target='gpus = "1 x H100"\n'),
-        Case(_AUTOCAST),
-        Case(_SCALED, target='gpus = "1 x H100"\n'),
-        Case(
-            {"train.py": _AUTOCAST["train.py"].replace("'cuda'", "'cpu'")},
-            target='gpus = "1 x T4"\n',
-        ),
-    ),
+    catches=examples("""
+        from transformers import AutoModelForCausalLM
+
+        model = AutoModelForCausalLM.from_pretrained('x', attn_implementation='flash_attention_2')  # <-
+        ==> target.toml <==
+        gpus = "1 x T4"
+        ----
+        import torch
+
+        with torch.autocast('cuda', dtype=torch.bfloat16):  # <-
+            print(1)
+        ==> target.toml <==
+        gpus = "4 x V100"
+        ----
+        from transformers import TrainingArguments
+
+        args = TrainingArguments('out', bf16=True)  # <-
+        ==> target.toml <==
+        gpus = "1 x T4"
+        ----
+        import torch
+
+        a = torch.ones(16, 16)
+        b = torch._scaled_mm(a, a, a, a)  # <-
+        ==> target.toml <==
+        gpus = "8 x A100"
+    """),
+    leaves=examples("""
+        from transformers import AutoModelForCausalLM
+
+        model = AutoModelForCausalLM.from_pretrained('x', attn_implementation='flash_attention_2')
+        ==> target.toml <==
+        gpus = "1 x A100"
+        ----
+        import torch
+
+        with torch.autocast('cuda', dtype=torch.bfloat16):
+            print(1)
+        ==> target.toml <==
+        gpus = "1 x H100"
+        ----
+        import torch
+
+        with torch.autocast('cuda', dtype=torch.bfloat16):
+            print(1)
+        ----
+        import torch
+
+        a = torch.ones(16, 16)
+        b = torch._scaled_mm(a, a, a, a)
+        ==> target.toml <==
+        gpus = "1 x H100"
+        ----
+        import torch
+
+        with torch.autocast('cpu', dtype=torch.bfloat16):
+            print(1)
+        ==> target.toml <==
+        gpus = "1 x T4"
+    """),
 )

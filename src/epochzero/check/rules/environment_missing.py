@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target
+from epochzero.check.rules.base import Claims, Program, Rule, Target, examples
 from epochzero.check.rules.scripts import claim_of, problems_of
 
 
@@ -29,30 +29,30 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.2: differences between the local environment and the "
     "platform; venv in the Python documentation",
     check=_check,
-    catches=(
-        Case(
-            {"run.sh": "set -e\nsource /venv/bin/activate\npython train.py\n", "train.py": ""},
-            command=("bash", "run.sh"),
-            target='[files]\n"/venv/bin/activate" = false\n',
-            path="run.sh",
-            line=2,
-        ),
-    ),
-    leaves=(
-        Case(
-            {
-                "run.sh": "python -m venv venv\nsource venv/bin/activate\npython train.py\n",
-                "train.py": "",
-            },
-            command=("bash", "run.sh"),
-        ),
-        Case(
-            {
-                "run.sh": "source venv/bin/activate\npython train.py\n",
-                "train.py": "",
-                "venv/bin/activate": "",
-            },
-            command=("bash", "run.sh"),
-        ),
-    ),
+    catches=examples("""
+        $ bash run.sh
+        ==> run.sh <==
+        set -e
+        source /venv/bin/activate  # <-
+        python train.py
+        ==> train.py <==
+        ==> target.toml <==
+        [files]
+        "/venv/bin/activate" = false
+    """),
+    leaves=examples("""
+        $ bash run.sh
+        ==> run.sh <==
+        python -m venv venv
+        source venv/bin/activate
+        python train.py
+        ==> train.py <==
+        ----
+        $ bash run.sh
+        ==> run.sh <==
+        source venv/bin/activate
+        python train.py
+        ==> train.py <==
+        ==> venv/bin/activate <==
+    """),
 )

@@ -8,7 +8,6 @@ from epochzero.check.job.model import Job
 from epochzero.check.program.events import Situation
 from epochzero.check.program.values import Constant, External
 from epochzero.check.rules.base import (
-    Case,
     Claim,
     Claims,
     Program,
@@ -16,6 +15,7 @@ from epochzero.check.rules.base import (
     Target,
     Unknown,
     claim_at,
+    examples,
     guarded,
 )
 from epochzero.check.rules.world import constant, is_set
@@ -135,58 +135,74 @@ RULE = Rule(
     source="torchrun's documentation, section 'Environment Variables'; Zhang et al., ICSE 2020, "
     "section 3.2",
     check=_check,
-    catches=(
-        Case({"train.py": "import os\nrank = int(os.environ['RANK'])\n"}, line=2),
-        Case(
-            {"train.py": "import os\n\nroot = os.environ['DATA_ROOT']\n"},
-            target='[environment]\nHOME = "/root"\n',
-            line=3,
-        ),
-        Case(
-            {"train.py": "import os\n\nworkers = int(os.getenv('WORKERS'))\n"},
-            target='[environment]\nHOME = "/root"\n',
-            line=3,
-        ),
-        Case(
-            {
-                "train.py": "from omegaconf import OmegaConf\n\ncfg = OmegaConf.load('c.yaml')\n"
-                "print(cfg.root)\n",
-                "c.yaml": "root: ${oc.env:DATA_ROOT}/imagenet\n",
-            },
-            target='[environment]\nHOME = "/root"\n',
-            line=4,
-        ),
-    ),
-    leaves=(
-        Case(
-            {
-                "train.py": "from omegaconf import OmegaConf\n\ncfg = OmegaConf.load('c.yaml')\n"
-                "print(cfg.root)\n",
-                "c.yaml": "root: ${oc.env:DATA_ROOT,/data}/imagenet\n",
-            },
-            target='[environment]\nHOME = "/root"\n',
-        ),
-        Case({"train.py": "import os\nroot = os.environ['DATA_ROOT']\n"}),
-        Case(
-            {"train.py": "import os\nroot = os.environ['DATA_ROOT']\n"},
-            target='[environment]\nHOME = "/root"\n',
-            command=("env", "DATA_ROOT=/data", "python", "train.py"),
-        ),
-        Case(
-            {"train.py": "import os\nrank = int(os.environ['RANK'])\n"},
-            command=("torchrun", "--nproc_per_node=2", "train.py"),
-        ),
-        Case(
-            {"train.py": "import os\nworkers = int(os.getenv('WORKERS', '4'))\n"},
-            target='[environment]\nHOME = "/root"\n',
-        ),
-        Case(
-            {
-                "train.py": "import os\nif 'RANK' in os.environ:\n    r = os.environ['RANK']\n"
-                "try:\n    w = os.environ['WORLD_SIZE']\nexcept KeyError:\n    w = '1'\n"
-                "os.environ['MASTER_ADDR'] = 'localhost'\nprint(os.environ['MASTER_ADDR'])\n"
-                "port = os.environ.get('MASTER_PORT')\n"
-            },
-        ),
-    ),
+    catches=examples("""
+        import os
+        rank = int(os.environ['RANK'])  # <-
+        ----
+        import os
+
+        root = os.environ['DATA_ROOT']  # <-
+        ==> target.toml <==
+        [environment]
+        HOME = "/root"
+        ----
+        import os
+
+        workers = int(os.getenv('WORKERS'))  # <-
+        ==> target.toml <==
+        [environment]
+        HOME = "/root"
+        ----
+        from omegaconf import OmegaConf
+
+        cfg = OmegaConf.load('c.yaml')
+        print(cfg.root)  # <-
+        ==> c.yaml <==
+        root: ${oc.env:DATA_ROOT}/imagenet
+        ==> target.toml <==
+        [environment]
+        HOME = "/root"
+    """),
+    leaves=examples("""
+        from omegaconf import OmegaConf
+
+        cfg = OmegaConf.load('c.yaml')
+        print(cfg.root)
+        ==> c.yaml <==
+        root: ${oc.env:DATA_ROOT,/data}/imagenet
+        ==> target.toml <==
+        [environment]
+        HOME = "/root"
+        ----
+        import os
+        root = os.environ['DATA_ROOT']
+        ----
+        $ env DATA_ROOT=/data python train.py
+        import os
+        root = os.environ['DATA_ROOT']
+        ==> target.toml <==
+        [environment]
+        HOME = "/root"
+        ----
+        $ torchrun --nproc_per_node=2 train.py
+        import os
+        rank = int(os.environ['RANK'])
+        ----
+        import os
+        workers = int(os.getenv('WORKERS', '4'))
+        ==> target.toml <==
+        [environment]
+        HOME = "/root"
+        ----
+        import os
+        if 'RANK' in os.environ:
+            r = os.environ['RANK']
+        try:
+            w = os.environ['WORLD_SIZE']
+        except KeyError:
+            w = '1'
+        os.environ['MASTER_ADDR'] = 'localhost'
+        print(os.environ['MASTER_ADDR'])
+        port = os.environ.get('MASTER_PORT')
+    """),
 )

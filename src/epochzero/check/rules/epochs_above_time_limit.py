@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from epochzero.check.rules.base import Case, Claim, Claims, Program, Rule, Target
+from epochzero.check.rules.base import Claim, Claims, Program, Rule, Target, examples
 from epochzero.check.rules.world import TIME_OPTIONS, constant, given, in_hours, said_at
 from epochzero.file_access import open_file
 
@@ -15,9 +15,15 @@ SURELY = 1.5
 LARGEST_BYTES = 1 << 20
 _EPOCHS = ("num_train_epochs", "max_epochs", "num_epochs", "n_epochs", "epochs")
 _ENDS_OTHERWISE = (
-    "max_steps", "max_train_steps", "max_time", "resume", "resume_from", "resume_from_checkpoint",
-    "ckpt_path", "start_epoch",
-)  # fmt: skip
+    "max_steps",
+    "max_train_steps",
+    "max_time",
+    "resume",
+    "resume_from",
+    "resume_from_checkpoint",
+    "ckpt_path",
+    "start_epoch",
+)
 _RESULTS = ("train_results.json", "all_results.json")
 """File that transformers' ``Trainer.save_metrics`` writes into the output directory."""
 _GOES_ON = ("sbatch --requeue", "sbatch --signal", "sbatch --array", "sbatch --dependency")
@@ -96,31 +102,6 @@ def _of_earlier(file: Path) -> float | None:
     return seconds if seconds > 0 else None
 
 
-_SETTINGS = "[tool.epochzero.check]\nseconds-per-epoch = 3600\n"
-_TRAIN = (
-    "import argparse\n\np = argparse.ArgumentParser()\n"
-    "p.add_argument('--epochs', type=int, default=20)\np.add_argument('--resume', default='')\n"
-    "args = p.parse_args()\nfor epoch in range(args.epochs):\n    print(epoch)\n"
-)
-_BATCH = "#!/bin/bash\n#SBATCH --time={}\npython train.py {}\n"
-_FINE_TUNE = (
-    "from transformers import Trainer, TrainingArguments\n\n"
-    "arguments = TrainingArguments(output_dir='out', num_train_epochs=10)\n"
-    "Trainer(args=arguments).train()\n"
-)
-_EARLIER = '{"epoch": 3.0, "train_runtime": 21600.0}'
-
-
-def _job(time: str, arguments: str = "", settings: str = _SETTINGS) -> dict[str, str]:
-    return {
-        "train.py": _TRAIN,
-        "run.sh": _BATCH.format(time, arguments),
-        "pyproject.toml": settings,
-    }
-
-
-_SBATCH = ("sbatch", "run.sh")
-
 RULE = Rule(
     title="The epochs take longer than the time limit of the job",
     category="interrupted",
@@ -129,45 +110,157 @@ RULE = Rule(
     fix="Request more time, train fewer epochs, or resume from checkpoints in a next job.",
     source="sbatch(1), --time; Zhang et al., ICSE 2020, section 3.2: jobs that are ended by the platform",
     check=_check,
-    catches=(
-        Case(_job("12:00:00"), command=_SBATCH, path="run.sh", line=2),
-        Case(_job("16:00:00", "--epochs 17"), command=_SBATCH, path="run.sh", line=2),
-        Case(
-            {"train.py": _TRAIN, "pyproject.toml": _SETTINGS},
-            target="time_limit_s = 36000\n",
-            path="<command>",
-        ),
-        Case(
-            {
-                "train.py": _FINE_TUNE,
-                "out/train_results.json": _EARLIER,
-                "run.sh": _BATCH.format("10:00:00", ""),
-            },
-            command=_SBATCH,
-            path="run.sh",
-            line=2,
-        ),
-    ),
-    leaves=(
-        Case(_job("1-00:00:00"), command=_SBATCH),
-        Case(_job("12:00:00", "--epochs 10"), command=_SBATCH),
-        Case(_job("12:00:00", settings=""), command=_SBATCH),
-        Case(_job("12:00:00", "--resume last.pt"), command=_SBATCH),
-        Case(
-            {
-                "train.py": _FINE_TUNE,
-                "out/train_results.json": _EARLIER,
-                "run.sh": _BATCH.format("24:00:00", ""),
-            },
-            command=_SBATCH,
-        ),
-        Case(
-            {
-                "train.py": _FINE_TUNE,
-                "out/train_results.json": "{}",
-                "run.sh": _BATCH.format("1:00:00", ""),
-            },
-            command=_SBATCH,
-        ),
-    ),
+    catches=examples("""
+        $ sbatch run.sh
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--epochs', type=int, default=20)
+        p.add_argument('--resume', default='')
+        args = p.parse_args()
+        for epoch in range(args.epochs):
+            print(epoch)
+        ==> run.sh <==
+        #!/bin/bash
+        #SBATCH --time=12:00:00  # <-
+        python train.py
+        ==> pyproject.toml <==
+        [tool.epochzero.check]
+        seconds-per-epoch = 3600
+        ----
+        $ sbatch run.sh
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--epochs', type=int, default=20)
+        p.add_argument('--resume', default='')
+        args = p.parse_args()
+        for epoch in range(args.epochs):
+            print(epoch)
+        ==> run.sh <==
+        #!/bin/bash
+        #SBATCH --time=16:00:00  # <-
+        python train.py --epochs 17
+        ==> pyproject.toml <==
+        [tool.epochzero.check]
+        seconds-per-epoch = 3600
+        ----
+        $ python train.py  # <-
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--epochs', type=int, default=20)
+        p.add_argument('--resume', default='')
+        args = p.parse_args()
+        for epoch in range(args.epochs):
+            print(epoch)
+        ==> pyproject.toml <==
+        [tool.epochzero.check]
+        seconds-per-epoch = 3600
+        ==> target.toml <==
+        time_limit_s = 36000
+        ----
+        $ sbatch run.sh
+        from transformers import Trainer, TrainingArguments
+
+        arguments = TrainingArguments(output_dir='out', num_train_epochs=10)
+        Trainer(args=arguments).train()
+        ==> out/train_results.json <==
+        {"epoch": 3.0, "train_runtime": 21600.0}
+        ==> run.sh <==
+        #!/bin/bash
+        #SBATCH --time=10:00:00  # <-
+        python train.py
+    """),
+    leaves=examples("""
+        $ sbatch run.sh
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--epochs', type=int, default=20)
+        p.add_argument('--resume', default='')
+        args = p.parse_args()
+        for epoch in range(args.epochs):
+            print(epoch)
+        ==> run.sh <==
+        #!/bin/bash
+        #SBATCH --time=1-00:00:00
+        python train.py
+        ==> pyproject.toml <==
+        [tool.epochzero.check]
+        seconds-per-epoch = 3600
+        ----
+        $ sbatch run.sh
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--epochs', type=int, default=20)
+        p.add_argument('--resume', default='')
+        args = p.parse_args()
+        for epoch in range(args.epochs):
+            print(epoch)
+        ==> run.sh <==
+        #!/bin/bash
+        #SBATCH --time=12:00:00
+        python train.py --epochs 10
+        ==> pyproject.toml <==
+        [tool.epochzero.check]
+        seconds-per-epoch = 3600
+        ----
+        $ sbatch run.sh
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--epochs', type=int, default=20)
+        p.add_argument('--resume', default='')
+        args = p.parse_args()
+        for epoch in range(args.epochs):
+            print(epoch)
+        ==> run.sh <==
+        #!/bin/bash
+        #SBATCH --time=12:00:00
+        python train.py
+        ==> pyproject.toml <==
+        ----
+        $ sbatch run.sh
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--epochs', type=int, default=20)
+        p.add_argument('--resume', default='')
+        args = p.parse_args()
+        for epoch in range(args.epochs):
+            print(epoch)
+        ==> run.sh <==
+        #!/bin/bash
+        #SBATCH --time=12:00:00
+        python train.py --resume last.pt
+        ==> pyproject.toml <==
+        [tool.epochzero.check]
+        seconds-per-epoch = 3600
+        ----
+        $ sbatch run.sh
+        from transformers import Trainer, TrainingArguments
+
+        arguments = TrainingArguments(output_dir='out', num_train_epochs=10)
+        Trainer(args=arguments).train()
+        ==> out/train_results.json <==
+        {"epoch": 3.0, "train_runtime": 21600.0}
+        ==> run.sh <==
+        #!/bin/bash
+        #SBATCH --time=24:00:00
+        python train.py
+        ----
+        $ sbatch run.sh
+        from transformers import Trainer, TrainingArguments
+
+        arguments = TrainingArguments(output_dir='out', num_train_epochs=10)
+        Trainer(args=arguments).train()
+        ==> out/train_results.json <==
+        {}
+        ==> run.sh <==
+        #!/bin/bash
+        #SBATCH --time=1:00:00
+        python train.py
+    """),
 )

@@ -11,7 +11,6 @@ from epochzero.check.loops import loops_around
 from epochzero.check.models import Models
 from epochzero.check.program.events import Called
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Module,
     Program,
@@ -19,6 +18,7 @@ from epochzero.check.rules.base import (
     Rule,
     Target,
     claim_at,
+    examples,
 )
 from epochzero.check.torch_usage import (
     does_anywhere,
@@ -139,29 +139,6 @@ def _is_about_weights(block: ast.With) -> bool:
     )
 
 
-_HEAD = (
-    "import torch\nfrom torch import nn\n\nmodel = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))\n"
-    "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\nfor step in range(9):\n"
-    "    loss = model(torch.rand(2, 4)).sum()\n    optimizer.zero_grad()\n    loss.backward()\n"
-    "    optimizer.step()\n"
-)
-_TEST = "with torch.no_grad():\n    print(model(torch.rand(2, 4)))\n"
-_FUNCTION = (
-    "\n\ndef validate(model, data):\n    with torch.no_grad():\n        for x in data:\n"
-    "            print(model(x))\n\n\nvalidate(model, [torch.rand(2, 4)])\n"
-)
-_BY_MODEL = (
-    "import torch\nfrom torch import nn\n\nmodel = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))\n"
-    "teacher = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))\n"
-    "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\nfor epoch in range(9):\n"
-)
-_STEP = (
-    "    for step in range(100):\n        optimizer.zero_grad()\n"
-    "        model(torch.rand(2, 4)).sum().backward()\n        optimizer.step()\n"
-)
-_DECORATED = "@torch.no_grad()\ndef validate(net):\n    print(net(torch.rand(2, 4)))\n\n\n"
-_VALIDATED = "    with torch.no_grad():\n        print(model(torch.rand(2, 4)))\n"
-
 RULE = Rule(
     title="The model is evaluated in training mode",
     category="framework_api_misuse",
@@ -170,29 +147,249 @@ RULE = Rule(
     fix="Call model.eval() before the evaluation and model.train() after it.",
     source="PyTorch documentation, torch.nn.Module.eval; Autograd mechanics, evaluation mode",
     check=_check,
-    catches=(
-        Case({"train.py": _HEAD + _TEST}, line=11),
-        Case({"train.py": _HEAD + _FUNCTION}, line=14),
-        Case({"train.py": _HEAD.replace("Dropout(0.5)", "BatchNorm1d(4)") + _TEST}, line=11),
-        Case({"train.py": f"{_HEAD}\n\n@torch.no_grad()\ndef evaluate(model):\n"
-              "    print(model(torch.rand(2, 4)))\n\n\nevaluate(model)\n"}, line=15),
-        Case({"train.py": f"{_BY_MODEL}    model.train()\n{_STEP}{_VALIDATED}"}, line=13),
-        Case({"train.py": f"{_BY_MODEL}    teacher.eval()\n{_STEP}{_VALIDATED}"}, line=13),
-        Case({"train.py": f"{_BY_MODEL}{_STEP}    model.eval()\n    model.train()\n{_VALIDATED}"}, line=14),
-        Case({"train.py": _BY_MODEL.replace("model =", _DECORATED + "model =")
-              + f"    model.train()\n{_STEP}    validate(model)\n"}, line=6),
-    ),
-    leaves=(
-        Case({"train.py": f"{_HEAD}model.eval()\n{_TEST}"}),
-        Case({"train.py": f"{_HEAD}model.train(False)\n{_TEST}"}),
-        Case({"train.py": _HEAD.replace("Dropout(0.5)", "ReLU()") + _TEST}),
-        Case({"train.py": _HEAD}),
-        Case({"train.py": f"{_BY_MODEL}    model.train()\n{_STEP}    model.eval()\n{_VALIDATED}"}),
-        Case({"train.py": f"{_BY_MODEL}    model.train()\n{_STEP}    teacher.eval()\n"
-              "    with torch.no_grad():\n        print(teacher(torch.rand(2, 4)))\n"}),
-        Case({"train.py": f"{_BY_MODEL}    model.train()\n{_STEP}"
-              + _VALIDATED.replace("    with", "        with").replace("    print", "        print")}),
-        Case({"train.py": f"{_HEAD}with torch.no_grad():\n    for p in model.parameters():\n"
-              "        p.mul_(0.9)\n"}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import torch
+        from torch import nn
+
+        model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(9):
+            loss = model(torch.rand(2, 4)).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        with torch.no_grad():  # <-
+            print(model(torch.rand(2, 4)))
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(9):
+            loss = model(torch.rand(2, 4)).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+        def validate(model, data):
+            with torch.no_grad():  # <-
+                for x in data:
+                    print(model(x))
+
+
+        validate(model, [torch.rand(2, 4)])
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(9):
+            loss = model(torch.rand(2, 4)).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        with torch.no_grad():  # <-
+            print(model(torch.rand(2, 4)))
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(9):
+            loss = model(torch.rand(2, 4)).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+        @torch.no_grad()
+        def evaluate(model):
+            print(model(torch.rand(2, 4)))  # <-
+
+
+        evaluate(model)
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+        teacher = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(9):
+            model.train()
+            for step in range(100):
+                optimizer.zero_grad()
+                model(torch.rand(2, 4)).sum().backward()
+                optimizer.step()
+            with torch.no_grad():  # <-
+                print(model(torch.rand(2, 4)))
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+        teacher = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(9):
+            teacher.eval()
+            for step in range(100):
+                optimizer.zero_grad()
+                model(torch.rand(2, 4)).sum().backward()
+                optimizer.step()
+            with torch.no_grad():  # <-
+                print(model(torch.rand(2, 4)))
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+        teacher = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(9):
+            for step in range(100):
+                optimizer.zero_grad()
+                model(torch.rand(2, 4)).sum().backward()
+                optimizer.step()
+            model.eval()
+            model.train()
+            with torch.no_grad():  # <-
+                print(model(torch.rand(2, 4)))
+        ----
+        import torch
+        from torch import nn
+
+        @torch.no_grad()
+        def validate(net):
+            print(net(torch.rand(2, 4)))  # <-
+
+
+        model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+        teacher = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(9):
+            model.train()
+            for step in range(100):
+                optimizer.zero_grad()
+                model(torch.rand(2, 4)).sum().backward()
+                optimizer.step()
+            validate(model)
+    """),
+    leaves=examples("""
+        import torch
+        from torch import nn
+
+        model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(9):
+            loss = model(torch.rand(2, 4)).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            print(model(torch.rand(2, 4)))
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(9):
+            loss = model(torch.rand(2, 4)).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        model.train(False)
+        with torch.no_grad():
+            print(model(torch.rand(2, 4)))
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(9):
+            loss = model(torch.rand(2, 4)).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        with torch.no_grad():
+            print(model(torch.rand(2, 4)))
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(9):
+            loss = model(torch.rand(2, 4)).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+        teacher = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(9):
+            model.train()
+            for step in range(100):
+                optimizer.zero_grad()
+                model(torch.rand(2, 4)).sum().backward()
+                optimizer.step()
+            model.eval()
+            with torch.no_grad():
+                print(model(torch.rand(2, 4)))
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+        teacher = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(9):
+            model.train()
+            for step in range(100):
+                optimizer.zero_grad()
+                model(torch.rand(2, 4)).sum().backward()
+                optimizer.step()
+            teacher.eval()
+            with torch.no_grad():
+                print(teacher(torch.rand(2, 4)))
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+        teacher = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(9):
+            model.train()
+            for step in range(100):
+                optimizer.zero_grad()
+                model(torch.rand(2, 4)).sum().backward()
+                optimizer.step()
+                with torch.no_grad():
+                    print(model(torch.rand(2, 4)))
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(9):
+            loss = model(torch.rand(2, 4)).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        with torch.no_grad():
+            for p in model.parameters():
+                p.mul_(0.9)
+    """),
+)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Rule,
     Target,
     claim_failure,
+    examples,
     failures,
 )
 
@@ -48,17 +48,6 @@ def _check(program: Program, target: Target) -> Claims:
         )
 
 
-_BUILD = (
-    "import argparse\n\n\ndef build(name):\n    if name == 'sgd':\n        return 1\n"
-    "    raise ValueError(f'no optimizer {name}')\n\n\nparser = argparse.ArgumentParser()\n"
-    "parser.add_argument('--optimizer', default='sgd')\nbuild(parser.parse_args().optimizer)\n"
-)
-_BASE = (
-    "from abc import ABC, abstractmethod\n\n\nclass Task(ABC):\n    @abstractmethod\n"
-    "    def test(self):\n        pass\n\n\nclass Mine(Task):\n    def {}(self):\n        print(1)\n\n\n"
-    "Mine()\n"
-)
-
 RULE = Rule(
     title="The program reaches a line at which it raises an exception",
     category="illegal_argument",
@@ -68,19 +57,107 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, Table 1, Illegal Argument and Not Implemented",
     check=_check,
     general=True,
-    catches=(
-        Case({"train.py": _BUILD}, ("--optimizer", "adam"), line=7),
-        Case({"train.py": "class Base:\n    def test(self):\n        raise NotImplementedError\n\n\n"
-              "class Mine(Base):\n    pass\n\n\nMine().test()\n"}, line=3),
-        Case({"train.py": _BASE.format("tests")}, line=15),
-    ),
-    leaves=(
-        Case({"train.py": _BUILD}),
-        Case({"train.py": _BASE.format("test")}),
-        Case({"train.py": _BUILD.replace("build(parser", "try:\n    build(parser")
-              + "except ValueError:\n    pass\n"}, ("--optimizer", "adam")),
-        Case({"train.py": "import random\n\nif random.random() > 2:\n    raise ValueError('no')\n"}),
-        Case({"train.py": "for _ in range(3):\n    try:\n        open('data.txt')\n        break\n"
-              "    except OSError:\n        pass\nelse:\n    raise RuntimeError('no data')\n"}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        $ python train.py --optimizer adam
+        import argparse
+
+
+        def build(name):
+            if name == 'sgd':
+                return 1
+            raise ValueError(f'no optimizer {name}')  # <-
+
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument('--optimizer', default='sgd')
+        build(parser.parse_args().optimizer)
+        ----
+        class Base:
+            def test(self):
+                raise NotImplementedError  # <-
+
+
+        class Mine(Base):
+            pass
+
+
+        Mine().test()
+        ----
+        from abc import ABC, abstractmethod
+
+
+        class Task(ABC):
+            @abstractmethod
+            def test(self):
+                pass
+
+
+        class Mine(Task):
+            def tests(self):
+                print(1)
+
+
+        Mine()  # <-
+    """),
+    leaves=examples("""
+        import argparse
+
+
+        def build(name):
+            if name == 'sgd':
+                return 1
+            raise ValueError(f'no optimizer {name}')
+
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument('--optimizer', default='sgd')
+        build(parser.parse_args().optimizer)
+        ----
+        from abc import ABC, abstractmethod
+
+
+        class Task(ABC):
+            @abstractmethod
+            def test(self):
+                pass
+
+
+        class Mine(Task):
+            def test(self):
+                print(1)
+
+
+        Mine()
+        ----
+        $ python train.py --optimizer adam
+        import argparse
+
+
+        def build(name):
+            if name == 'sgd':
+                return 1
+            raise ValueError(f'no optimizer {name}')
+
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument('--optimizer', default='sgd')
+        try:
+            build(parser.parse_args().optimizer)
+        except ValueError:
+            pass
+        ----
+        import random
+
+        if random.random() > 2:
+            raise ValueError('no')
+        ----
+        for _ in range(3):
+            try:
+                open('data.txt')
+                break
+            except OSError:
+                pass
+        else:
+            raise RuntimeError('no data')
+    """),
+)

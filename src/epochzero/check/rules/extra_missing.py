@@ -12,13 +12,13 @@ from epochzero.check.api import class_of, reached
 from epochzero.check.program.events import Called, Situation
 from epochzero.check.program.values import Constant, Items, Value
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Reach,
     Rule,
     Target,
     claim_at,
+    examples,
     guarded,
 )
 from epochzero.check.rules.distributions import providers
@@ -120,17 +120,6 @@ def _is_there(entry: Mapping[str, Any], target: Target) -> bool:
     )
 
 
-_MAKE = "import gymnasium as gym\n\nenv = gym.make('{}')\n"
-_GYMNASIUM = '[distributions.gymnasium]\nversion = "1.2.2"\nmodules = ["gymnasium"]\n'
-_TORCH = '[distributions]\ntorch = "2.9.1"\ntransformers = "5.1.0"\n'
-_WRITER = {
-    "train.py": "def writer():\n    from torch.utils.tensorboard import SummaryWriter\n\n"
-    "    return SummaryWriter('runs')\n\n\nwriter()\n"
-}
-_EXPORT = "import torch\n\nmodel = torch.nn.Linear(2, 2)\ntorch.onnx.export(model, torch.ones(2), 'm.onnx'{})\n"
-_MAPPED = "from transformers import AutoModel\n\nmodel = AutoModel.from_pretrained('bert', device_map={})\n"
-_BOX2D = '[distributions.box2d-py]\nversion = "2.3.5"\nmodules = ["Box2D"]\n'
-
 RULE = Rule(
     title="A call needs a module that only an extra of the library installs",
     category="library_not_found",
@@ -139,25 +128,134 @@ RULE = Rule(
     fix="Install the library with its extra.",
     source="gymnasium's documentation of its extras; pandas, Installation, optional dependencies",
     check=_check,
-    catches=(
-        Case({"train.py": _MAKE.format("LunarLander-v3")}, target=_GYMNASIUM, line=3),
-        Case({"train.py": "import pandas as pd\nx = pd.read_parquet('https://a.org/x')\n"}, line=2,
-             target='[distributions.pandas]\nversion = "2.2.3"\nmodules = ["pandas"]\n'),
-        Case(_WRITER, target=_TORCH, line=2),
-        Case({"train.py": _EXPORT.format("")}, target=_TORCH, line=4),
-        Case({"train.py": _MAPPED.format("'auto'")}, target=_TORCH, line=3),
-    ),
-    leaves=(
-        Case(_WRITER, target=f'{_TORCH}tensorboard = "2.20.0"\n'),
-        Case({"train.py": _EXPORT.format(", dynamo=False")}, target=_TORCH),
-        Case({"train.py": _EXPORT.format("")}, target=_TORCH.replace("2.9.1", "2.8.0")),
-        Case({"train.py": _MAPPED.format("None")}, target=_TORCH),
-        Case({"train.py": f"import sys\n{_MAPPED.format('sys.argv[1]')}"}, ("auto",),
-             target=f'{_TORCH}accelerate = "1.10.0"\n'),
-        Case({"train.py": _MAKE.format("LunarLander-v3")}, target=_GYMNASIUM + _BOX2D),
-        Case({"train.py": _MAKE.format("CartPole-v1")}, target=_GYMNASIUM),
-        Case({"train.py": _MAKE.format("LunarLander-v3")}),
-        Case({"train.py": "import gymnasium as gym\n\ntry:\n    gym.make('LunarLander-v3')\n"
-              "except Exception:\n    pass\n"}, target=_GYMNASIUM),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import gymnasium as gym
+
+        env = gym.make('LunarLander-v3')  # <-
+        ==> target.toml <==
+        [distributions.gymnasium]
+        version = "1.2.2"
+        modules = ["gymnasium"]
+        ----
+        import pandas as pd
+        x = pd.read_parquet('https://a.org/x')  # <-
+        ==> target.toml <==
+        [distributions.pandas]
+        version = "2.2.3"
+        modules = ["pandas"]
+        ----
+        def writer():
+            from torch.utils.tensorboard import SummaryWriter  # <-
+
+            return SummaryWriter('runs')
+
+
+        writer()
+        ==> target.toml <==
+        [distributions]
+        torch = "2.9.1"
+        transformers = "5.1.0"
+        ----
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        torch.onnx.export(model, torch.ones(2), 'm.onnx')  # <-
+        ==> target.toml <==
+        [distributions]
+        torch = "2.9.1"
+        transformers = "5.1.0"
+        ----
+        from transformers import AutoModel
+
+        model = AutoModel.from_pretrained('bert', device_map='auto')  # <-
+        ==> target.toml <==
+        [distributions]
+        torch = "2.9.1"
+        transformers = "5.1.0"
+    """),
+    leaves=examples("""
+        def writer():
+            from torch.utils.tensorboard import SummaryWriter
+
+            return SummaryWriter('runs')
+
+
+        writer()
+        ==> target.toml <==
+        [distributions]
+        torch = "2.9.1"
+        transformers = "5.1.0"
+        tensorboard = "2.20.0"
+        ----
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        torch.onnx.export(model, torch.ones(2), 'm.onnx', dynamo=False)
+        ==> target.toml <==
+        [distributions]
+        torch = "2.9.1"
+        transformers = "5.1.0"
+        ----
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        torch.onnx.export(model, torch.ones(2), 'm.onnx')
+        ==> target.toml <==
+        [distributions]
+        torch = "2.8.0"
+        transformers = "5.1.0"
+        ----
+        from transformers import AutoModel
+
+        model = AutoModel.from_pretrained('bert', device_map=None)
+        ==> target.toml <==
+        [distributions]
+        torch = "2.9.1"
+        transformers = "5.1.0"
+        ----
+        $ python train.py auto
+        import sys
+        from transformers import AutoModel
+
+        model = AutoModel.from_pretrained('bert', device_map=sys.argv[1])
+        ==> target.toml <==
+        [distributions]
+        torch = "2.9.1"
+        transformers = "5.1.0"
+        accelerate = "1.10.0"
+        ----
+        import gymnasium as gym
+
+        env = gym.make('LunarLander-v3')
+        ==> target.toml <==
+        [distributions.gymnasium]
+        version = "1.2.2"
+        modules = ["gymnasium"]
+        [distributions.box2d-py]
+        version = "2.3.5"
+        modules = ["Box2D"]
+        ----
+        import gymnasium as gym
+
+        env = gym.make('CartPole-v1')
+        ==> target.toml <==
+        [distributions.gymnasium]
+        version = "1.2.2"
+        modules = ["gymnasium"]
+        ----
+        import gymnasium as gym
+
+        env = gym.make('LunarLander-v3')
+        ----
+        import gymnasium as gym
+
+        try:
+            gym.make('LunarLander-v3')
+        except Exception:
+            pass
+        ==> target.toml <==
+        [distributions.gymnasium]
+        version = "1.2.2"
+        modules = ["gymnasium"]
+    """),
+)

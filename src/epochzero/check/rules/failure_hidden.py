@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target
+from epochzero.check.rules.base import Claims, Program, Rule, Target, examples
 from epochzero.check.rules.scripts import claim_of, problems_of
 
 
@@ -25,26 +25,29 @@ RULE = Rule(
     fix="Add `set -o pipefail` before it.",
     source="bash(1), Pipelines: the exit status of a pipeline is that of the last command",
     check=_check,
-    catches=(
-        Case(
-            {"run.sh": "set -e\npython train.py 2>&1 | tee log\n", "train.py": ""},
-            command=("bash", "run.sh"),
-            path="run.sh",
-            line=2,
-        ),
-    ),
-    leaves=(
-        Case(
-            {"run.sh": "set -eo pipefail\npython train.py 2>&1 | tee log\n", "train.py": ""},
-            command=("bash", "run.sh"),
-        ),
-        Case(
-            {"run.sh": "set -e\necho 1 | python train.py\n", "train.py": ""},
-            command=("bash", "run.sh"),
-        ),
-        Case(
-            {"run.sh": "python train.py 2>&1 | tee log\n", "train.py": ""},
-            command=("bash", "run.sh"),
-        ),
-    ),
+    catches=examples("""
+        $ bash run.sh
+        ==> run.sh <==
+        set -e
+        python train.py 2>&1 | tee log  # <-
+        ==> train.py <==
+    """),
+    leaves=examples("""
+        $ bash run.sh
+        ==> run.sh <==
+        set -eo pipefail
+        python train.py 2>&1 | tee log
+        ==> train.py <==
+        ----
+        $ bash run.sh
+        ==> run.sh <==
+        set -e
+        echo 1 | python train.py
+        ==> train.py <==
+        ----
+        $ bash run.sh
+        ==> run.sh <==
+        python train.py 2>&1 | tee log
+        ==> train.py <==
+    """),
 )

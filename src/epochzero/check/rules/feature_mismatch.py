@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Rule,
     Target,
     claim_failure,
+    examples,
     failures,
 )
 
@@ -18,39 +18,6 @@ def _check(program: Program, target: Target) -> Claims:
         yield claim_failure(failed, message=failed.why, fix=failed.fix)
 
 
-_HEAD = "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n\n\n"
-_NET = (
-    _HEAD + "class Net(nn.Module):\n    def __init__(self, hidden):\n        super().__init__()\n"
-    "        self.a = nn.Linear(8, hidden)\n        self.b = nn.Linear(512, 2)\n\n"
-    "    def forward(self, x):\n        return self.b(F.relu(self.a(x)))\n\n\n"
-    "print(Net({})(torch.rand(4, 8)))\n"
-)
-_IMAGES = (
-    _HEAD
-    + "class Block(nn.Module):\n    def __init__(self, given, made):\n        super().__init__()\n"
-    "        self.conv = nn.Conv2d(given, made, 3, padding=1)\n        self.norm = nn.BatchNorm2d(made)\n\n"
-    "    def forward(self, x):\n        return F.relu(self.norm(self.conv(x)))\n\n\n"
-    "class Net(nn.Module):\n    def __init__(self, widths):\n        super().__init__()\n        layers = []\n"
-    "        before = 1\n        for width in widths:\n            layers += [Block(before, width), nn.MaxPool2d(2)]\n"
-    "            before = width\n        self.body = nn.Sequential(*layers)\n        self.head = nn.Linear({}, 10)\n\n"
-    "    def forward(self, x):\n        x = self.body(x)\n        return self.head(x.view(x.size(0), -1))\n\n\n"
-    "from torch.utils.data import DataLoader\nfrom torchvision import datasets, transforms\n\n"
-    "data = datasets.MNIST('data', transform=transforms.ToTensor())\nnet = Net([16, 32]).to('cpu')\n"
-    "for x, y in DataLoader(data, batch_size=64):\n    print(F.cross_entropy(net(x.to('cpu')), y))\n"
-)
-_WORDS = (
-    _HEAD
-    + "words, rnn = nn.Embedding(100, 16), nn.LSTM(16, 32, bidirectional=True, batch_first=True)\n"
-    "out, (h, c) = rnn(words(torch.randint(0, 100, (8, 20))))\nprint(nn.Linear({}, 2)(out[:, -1]))\n"
-)
-_ADDED = (
-    _HEAD + "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-    "        self.layers = nn.ModuleList([nn.Linear(8, 8) for _ in range(3)])\n        self.last = nn.Linear(8, {})\n\n"
-    "    def forward(self, x):\n        for layer in self.layers:\n            x = x + layer(x)\n"
-    "        return x + self.last(x)\n\n\nprint(Net()(torch.rand(2, 8)))\n"
-)
-_LOSS = _HEAD + "loss = nn.{}()\nprint(loss(nn.Linear(4, 1)(torch.rand(32, 4)), torch.rand(32)))\n"
-
 RULE = Rule(
     title="A layer, function or loss receives a tensor whose shape does not match",
     category="tensor_mismatch",
@@ -59,37 +26,285 @@ RULE = Rule(
     fix="Make the sizes match: derive one from the other.",
     source="Zhang et al., ICSE 2020, section 3.2, Tensor Mismatch: adjacent layers that are incompatible",
     check=_check,
-    catches=(
-        Case({"train.py": _HEAD + "net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(9, 2))\n"
-              "print(net(torch.rand(1, 4)))\n"}, line=7),
-        Case({"train.py": _NET.format(256)}, line=13),
-        Case({"train.py": _HEAD + "net = nn.Sequential(nn.Conv2d(3, 16, 3), nn.BatchNorm2d(32))\n"
-              "print(net(torch.load('images.pt')))\n"}, line=7),
-        Case({"train.py": _IMAGES.format(512)}, line=29),
-        Case({"train.py": _WORDS.format(32)}, line=8),
-        Case({"train.py": _ADDED.format(9)}, line=15),
-        Case({"train.py": _LOSS.format("BCEWithLogitsLoss")}, line=7),
-        Case({"train.py": _HEAD + "x = torch.rand(4, 3, 8)\nprint(torch.cat([x, x[:, 0]], -1))\n"
-              "print(x.view(4, -1, 5))\n"}, line=8),
-        Case({"train.py": _HEAD + "a, b = torch.rand(4, 8), torch.rand(4, 8)\nprint(a @ b)\n"}, line=7),
-    ),
-    leaves=(
-        Case({"train.py": _NET.format(512)}),
-        Case({"train.py": _IMAGES.format("32 * 7 * 7")}),
-        Case({"train.py": _WORDS.format(64)}),
-        Case({"train.py": _ADDED.format(8)}),
-        Case({"train.py": _LOSS.format("MSELoss")}),
-        Case({"train.py": _HEAD + "a, b = torch.rand(4, 8), torch.rand(4, 8)\nprint(a @ b.T, a + b[0])\n"}),
-        Case({"train.py": _HEAD + "net = nn.Sequential(nn.Conv2d(3, 16, 3), nn.Flatten(), "
-              "nn.Linear(400, 2))\nprint(net(torch.load('images.pt')))\n"}),
-        Case({"train.py": _HEAD + "net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), "
-              "nn.Linear(8, 2))\nprint(net(torch.rand(2, 4)))\n"}),
-        Case({"train.py": _HEAD + "import sys\nnet = nn.Sequential(nn.Linear(4, int(sys.argv[1])), "
-              "nn.Linear(9, 2))\nprint(net(torch.rand(2, 4)))\n"}, ("9",)),
-        Case({"train.py": _HEAD + "a, b = nn.Linear(4, 8), nn.Linear(16, 2)\n"
-              "x = a(torch.rand(2, 4))\nprint(b(torch.cat([x, x], 1)))\n"}),
-        Case({"train.py": _HEAD + "x = torch.rand(2, 4)\nfor k in range(3):\n    x = torch.cat([x, x], 1)\n"
-              "print(nn.Linear(32, 2)(x))\n"}),
-        Case({"train.py": _HEAD + "x = torch.rand(2, 4)\nx.unsqueeze_(1)\nprint(nn.Conv1d(1, 2, 3)(x))\n"}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+
+        net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(9, 2))
+        print(net(torch.rand(1, 4)))  # <-
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+
+        class Net(nn.Module):
+            def __init__(self, hidden):
+                super().__init__()
+                self.a = nn.Linear(8, hidden)
+                self.b = nn.Linear(512, 2)
+
+            def forward(self, x):
+                return self.b(F.relu(self.a(x)))  # <-
+
+
+        print(Net(256)(torch.rand(4, 8)))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+
+        net = nn.Sequential(nn.Conv2d(3, 16, 3), nn.BatchNorm2d(32))
+        print(net(torch.load('images.pt')))  # <-
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+
+        class Block(nn.Module):
+            def __init__(self, given, made):
+                super().__init__()
+                self.conv = nn.Conv2d(given, made, 3, padding=1)
+                self.norm = nn.BatchNorm2d(made)
+
+            def forward(self, x):
+                return F.relu(self.norm(self.conv(x)))
+
+
+        class Net(nn.Module):
+            def __init__(self, widths):
+                super().__init__()
+                layers = []
+                before = 1
+                for width in widths:
+                    layers += [Block(before, width), nn.MaxPool2d(2)]
+                    before = width
+                self.body = nn.Sequential(*layers)
+                self.head = nn.Linear(512, 10)
+
+            def forward(self, x):
+                x = self.body(x)
+                return self.head(x.view(x.size(0), -1))  # <-
+
+
+        from torch.utils.data import DataLoader
+        from torchvision import datasets, transforms
+
+        data = datasets.MNIST('data', transform=transforms.ToTensor())
+        net = Net([16, 32]).to('cpu')
+        for x, y in DataLoader(data, batch_size=64):
+            print(F.cross_entropy(net(x.to('cpu')), y))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+
+        words, rnn = nn.Embedding(100, 16), nn.LSTM(16, 32, bidirectional=True, batch_first=True)
+        out, (h, c) = rnn(words(torch.randint(0, 100, (8, 20))))
+        print(nn.Linear(32, 2)(out[:, -1]))  # <-
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = nn.ModuleList([nn.Linear(8, 8) for _ in range(3)])
+                self.last = nn.Linear(8, 9)
+
+            def forward(self, x):
+                for layer in self.layers:
+                    x = x + layer(x)
+                return x + self.last(x)  # <-
+
+
+        print(Net()(torch.rand(2, 8)))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+
+        loss = nn.BCEWithLogitsLoss()
+        print(loss(nn.Linear(4, 1)(torch.rand(32, 4)), torch.rand(32)))  # <-
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+
+        x = torch.rand(4, 3, 8)
+        print(torch.cat([x, x[:, 0]], -1))
+        print(x.view(4, -1, 5))  # <-
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+
+        a, b = torch.rand(4, 8), torch.rand(4, 8)
+        print(a @ b)  # <-
+    """),
+    leaves=examples("""
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+
+        class Net(nn.Module):
+            def __init__(self, hidden):
+                super().__init__()
+                self.a = nn.Linear(8, hidden)
+                self.b = nn.Linear(512, 2)
+
+            def forward(self, x):
+                return self.b(F.relu(self.a(x)))
+
+
+        print(Net(512)(torch.rand(4, 8)))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+
+        class Block(nn.Module):
+            def __init__(self, given, made):
+                super().__init__()
+                self.conv = nn.Conv2d(given, made, 3, padding=1)
+                self.norm = nn.BatchNorm2d(made)
+
+            def forward(self, x):
+                return F.relu(self.norm(self.conv(x)))
+
+
+        class Net(nn.Module):
+            def __init__(self, widths):
+                super().__init__()
+                layers = []
+                before = 1
+                for width in widths:
+                    layers += [Block(before, width), nn.MaxPool2d(2)]
+                    before = width
+                self.body = nn.Sequential(*layers)
+                self.head = nn.Linear(32 * 7 * 7, 10)
+
+            def forward(self, x):
+                x = self.body(x)
+                return self.head(x.view(x.size(0), -1))
+
+
+        from torch.utils.data import DataLoader
+        from torchvision import datasets, transforms
+
+        data = datasets.MNIST('data', transform=transforms.ToTensor())
+        net = Net([16, 32]).to('cpu')
+        for x, y in DataLoader(data, batch_size=64):
+            print(F.cross_entropy(net(x.to('cpu')), y))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+
+        words, rnn = nn.Embedding(100, 16), nn.LSTM(16, 32, bidirectional=True, batch_first=True)
+        out, (h, c) = rnn(words(torch.randint(0, 100, (8, 20))))
+        print(nn.Linear(64, 2)(out[:, -1]))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = nn.ModuleList([nn.Linear(8, 8) for _ in range(3)])
+                self.last = nn.Linear(8, 8)
+
+            def forward(self, x):
+                for layer in self.layers:
+                    x = x + layer(x)
+                return x + self.last(x)
+
+
+        print(Net()(torch.rand(2, 8)))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+
+        loss = nn.MSELoss()
+        print(loss(nn.Linear(4, 1)(torch.rand(32, 4)), torch.rand(32)))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+
+        a, b = torch.rand(4, 8), torch.rand(4, 8)
+        print(a @ b.T, a + b[0])
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+
+        net = nn.Sequential(nn.Conv2d(3, 16, 3), nn.Flatten(), nn.Linear(400, 2))
+        print(net(torch.load('images.pt')))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+
+        net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2))
+        print(net(torch.rand(2, 4)))
+        ----
+        $ python train.py 9
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+
+        import sys
+        net = nn.Sequential(nn.Linear(4, int(sys.argv[1])), nn.Linear(9, 2))
+        print(net(torch.rand(2, 4)))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+
+        a, b = nn.Linear(4, 8), nn.Linear(16, 2)
+        x = a(torch.rand(2, 4))
+        print(b(torch.cat([x, x], 1)))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+
+        x = torch.rand(2, 4)
+        for k in range(3):
+            x = torch.cat([x, x], 1)
+        print(nn.Linear(32, 2)(x))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+
+        x = torch.rand(2, 4)
+        x.unsqueeze_(1)
+        print(nn.Conv1d(1, 2, 3)(x))
+    """),
+)

@@ -6,7 +6,16 @@ from collections.abc import Mapping
 
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, Instance, Value
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at, guarded
+from epochzero.check.rules.base import (
+    Case,
+    Claims,
+    Program,
+    Rule,
+    Target,
+    claim_at,
+    examples,
+    guarded,
+)
 
 _WANTED: Mapping[str, tuple[int, str, str]] = {
     "pickle.dump": (1, "wb", "TypeError: write() argument must be str, not bytes"),
@@ -66,9 +75,6 @@ def _shown(call: Called) -> str:
     return call.name.removeprefix("builtins.").replace("().", ".")
 
 
-_PICKLE = "import pickle\nwith open('a.pkl', {}) as file:\n    pickle.{}\n"
-_READ = "with open('a.txt', {}) as file:\n    text = file.read()\n"
-
 RULE = Rule(
     title="A file is opened in the wrong mode",
     category="illegal_argument",
@@ -77,18 +83,53 @@ RULE = Rule(
     fix="Open the file in the mode that the call requires.",
     source="Python documentation, io, 'Text I/O' and 'Binary I/O'; pickle.dump; json.dump",
     check=_check,
-    catches=(
-        Case({"train.py": _PICKLE.format("'w'", "dump({}, file)")}, line=3),
-        Case({"train.py": _PICKLE.format("'r'", "load(file)"), "a.pkl": "x"}, line=3),
-        Case({"train.py": "import json\njson.dump({}, open('a.json', 'wb'))\n"}, line=2),
-        Case({"train.py": _READ.format("'w'")}, line=2),
-        Case({"train.py": "open('a.txt').write('x')\n", "a.txt": ""}, line=1),
-    ),
+    catches=examples(r"""
+        import pickle
+        with open('a.pkl', 'w') as file:
+            pickle.dump({}, file)  # <-
+        ----
+        import pickle
+        with open('a.pkl', 'r') as file:
+            pickle.load(file)  # <-
+        ==> a.pkl <==
+        x
+        \ No newline at end of file
+        ----
+        import json
+        json.dump({}, open('a.json', 'wb'))  # <-
+        ----
+        with open('a.txt', 'w') as file:
+            text = file.read()  # <-
+        ----
+        open('a.txt').write('x')  # <-
+        ==> a.txt <==
+    """),
     leaves=(
-        Case({"train.py": _PICKLE.format("'wb'", "dump({}, file)")}),
-        Case({"train.py": _PICKLE.format("'rb'", "load(file)"), "a.pkl": "\x80\x04N."}),
-        Case({"train.py": _READ.format("'r+'"), "a.txt": "x"}),
-        Case({"train.py": _READ.format("'rb'"), "a.txt": "x"}),
-        Case({"train.py": "import json\njson.dump({}, open('a.json', 'w'))\n"}),
+        *examples(r"""
+        import pickle
+        with open('a.pkl', 'wb') as file:
+            pickle.dump({}, file)
+        ----
+        with open('a.txt', 'r+') as file:
+            text = file.read()
+        ==> a.txt <==
+        x
+        \ No newline at end of file
+        ----
+        with open('a.txt', 'rb') as file:
+            text = file.read()
+        ==> a.txt <==
+        x
+        \ No newline at end of file
+        ----
+        import json
+        json.dump({}, open('a.json', 'w'))
+    """),
+        Case(
+            {
+                "train.py": "import pickle\nwith open('a.pkl', 'rb') as file:\n    pickle.load(file)\n",
+                "a.pkl": "\x80\x04N.",
+            }
+        ),
     ),
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from epochzero.check.job.model import COMMAND, CommandSource, Job
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at_start
+from epochzero.check.rules.base import Claims, Program, Rule, Target, claim_at_start, examples
 from epochzero.file_access import readable
 
 _SURE = re.compile(r"[\w./+@%,=-]+")
@@ -51,8 +51,6 @@ def _may_be_made(job: Job, entered: CommandSource, folder: Path) -> bool:
     return any(one.place.line < entered.place.line and one.text != "echo" for one in job.programs)
 
 
-_SCRIPT = "set -e\ncd experiments\npython ../train.py\n"
-
 RULE = Rule(
     title="A launch script changes to a directory that does not exist",
     category="path_not_found",
@@ -62,20 +60,35 @@ RULE = Rule(
     fix="Correct the path, or let the script change to its own directory first.",
     source="Zhang et al., ICSE 2020, Table 1: Path Not Found, 1,954 of 4,960 failures",
     check=_check,
-    catches=(
-        Case(
-            {"run.sh": _SCRIPT, "train.py": ""}, command=("bash", "run.sh"), path="run.sh", line=2
-        ),
-    ),
-    leaves=(
-        Case({"run.sh": _SCRIPT, "train.py": "", "experiments/a": ""}, command=("bash", "run.sh")),
-        Case(
-            {"run.sh": "mkdir -p experiments\n" + _SCRIPT, "train.py": ""},
-            command=("bash", "run.sh"),
-        ),
-        Case(
-            {"run.sh": "cd $HOME || exit\npython train.py\n", "train.py": ""},
-            command=("bash", "run.sh"),
-        ),
-    ),
+    catches=examples("""
+        $ bash run.sh
+        ==> run.sh <==
+        set -e
+        cd experiments  # <-
+        python ../train.py
+        ==> train.py <==
+    """),
+    leaves=examples("""
+        $ bash run.sh
+        ==> run.sh <==
+        set -e
+        cd experiments
+        python ../train.py
+        ==> train.py <==
+        ==> experiments/a <==
+        ----
+        $ bash run.sh
+        ==> run.sh <==
+        mkdir -p experiments
+        set -e
+        cd experiments
+        python ../train.py
+        ==> train.py <==
+        ----
+        $ bash run.sh
+        ==> run.sh <==
+        cd $HOME || exit
+        python train.py
+        ==> train.py <==
+    """),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import Case, Claim, Claims, Program, Rule, Target
+from epochzero.check.rules.base import Claim, Claims, Program, Rule, Target, examples
 from epochzero.check.rules.flakes import Flake, flakes, reading
 
 _COUNT = "F507"
@@ -62,13 +62,21 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, Table 1: Type Mismatch, 566 of 4,960 failures",
     check=_check,
     background=reading,
-    catches=(
-        Case({"train.py": "loss = 0.5\nprint('%d: %f' % (loss,))\n"}, line=2),
-        Case({"train.py": "loss = 0.5\nprint('{} {}'.format(loss))\n"}, line=2),
-    ),
-    leaves=(
-        Case({"train.py": "loss = 0.5\nprint('%d%%: %f' % (1, loss))\n"}),
-        Case({"train.py": "def line(*values):\n    return '{} {}'.format(*values)\nline(1, 2)\n"}),
-        Case({"train.py": "print('{} {}'.format(1, 2, 3))\n"}),
-    ),
+    catches=examples("""
+        loss = 0.5
+        print('%d: %f' % (loss,))  # <-
+        ----
+        loss = 0.5
+        print('{} {}'.format(loss))  # <-
+    """),
+    leaves=examples("""
+        loss = 0.5
+        print('%d%%: %f' % (1, loss))
+        ----
+        def line(*values):
+            return '{} {}'.format(*values)
+        line(1, 2)
+        ----
+        print('{} {}'.format(1, 2, 3))
+    """),
 )

@@ -7,7 +7,6 @@ import ast
 from epochzero.check.calls import method_of, own_bases
 from epochzero.check.code import code_of, made_class
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Module,
     Program,
@@ -15,6 +14,7 @@ from epochzero.check.rules.base import (
     Rule,
     Target,
     claim_at,
+    examples,
     guarded,
 )
 
@@ -57,19 +57,6 @@ def _lacks_forward(program: Program, module: Module, cls: ast.ClassDef) -> bool:
     return not (stored or written or method_of(line, "forward") or method_of(line, "__call__"))
 
 
-def _net(
-    body: str, use: str = "print(Net()(torch.rand(2, 2)))\n", base: str = "nn.Module"
-) -> dict[str, str]:
-    return {
-        "train.py": f"import torch\nfrom torch import nn\n\n\nclass Net({base}):\n"
-        "    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(2, 2)\n"
-        f"{body}\n\n{use}"
-    }
-
-
-_OUTSIDE = "\n\ndef forward(self, x):\n    return self.fc(x)\n"
-_INSIDE = "\n    def forward(self, x):\n        return self.fc(x)\n"
-
 RULE = Rule(
     title="A model is called, but its class has no forward method",
     category="not_implemented",
@@ -78,20 +65,132 @@ RULE = Rule(
     fix="Define forward in the class.",
     source="PyTorch documentation, torch.nn.Module.forward: should be overridden by all subclasses",
     check=_check,
-    catches=(
-        Case(_net(_OUTSIDE, "model = Net()\nprint(model(torch.rand(2, 2)))\n"), line=16),
-        Case(_net(""), line=11),
-        Case(_net(_INSIDE.replace("forward", "foward")), line=14),
-        Case(
-            _net("", "net = Net()\nfor step in range(3):\n    print(net(torch.rand(2, 2)))\n"),
-            line=13,
-        ),
-    ),
-    leaves=(
-        Case(_net(_INSIDE)),
-        Case(_net("", "print(Net())\n")),
-        Case(_net("", base="nn.Sequential")),
-        Case(_net("\n    forward = lambda self, x: self.fc(x)\n")),
-        Case(_net("\n    def __call__(self, x):\n        return self.fc(x)\n")),
-    ),
+    catches=examples("""
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(2, 2)
+
+
+        def forward(self, x):
+            return self.fc(x)
+
+
+        model = Net()
+        print(model(torch.rand(2, 2)))  # <-
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(2, 2)
+
+
+        print(Net()(torch.rand(2, 2)))  # <-
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(2, 2)
+
+            def foward(self, x):
+                return self.fc(x)
+
+
+        print(Net()(torch.rand(2, 2)))  # <-
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(2, 2)
+
+
+        net = Net()
+        for step in range(3):
+            print(net(torch.rand(2, 2)))  # <-
+    """),
+    leaves=examples("""
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(2, 2)
+
+            def forward(self, x):
+                return self.fc(x)
+
+
+        print(Net()(torch.rand(2, 2)))
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(2, 2)
+
+
+        print(Net())
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Sequential):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(2, 2)
+
+
+        print(Net()(torch.rand(2, 2)))
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(2, 2)
+
+            forward = lambda self, x: self.fc(x)
+
+
+        print(Net()(torch.rand(2, 2)))
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(2, 2)
+
+            def __call__(self, x):
+                return self.fc(x)
+
+
+        print(Net()(torch.rand(2, 2)))
+    """),
 )

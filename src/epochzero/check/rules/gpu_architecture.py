@@ -10,13 +10,13 @@ from epochzero.check.builds import (
     wants_cuda,
 )
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Rule,
     Severity,
     Target,
     claim_at,
+    examples,
 )
 from epochzero.check.target import first_cuda, last_cuda
 from epochzero.check.target.gpus import version
@@ -64,12 +64,6 @@ def _problem(target: Target, capability: tuple[int, int]) -> tuple[Severity, str
     return None
 
 
-_JOB = {"train.py": "import torch\n\nx = torch.zeros(3).cuda()\n"}
-_H100 = '[[gpus]]\nmodel = "NVIDIA H100"\nmemory_bytes = "80 GiB"\ncapability = "9.0"\n'
-_V100 = '[[gpus]]\nmodel = "Tesla V100"\nmemory_bytes = "16 GiB"\ncapability = "7.0"\n'
-_A10 = '[[gpus]]\nmodel = "NVIDIA A10"\nmemory_bytes = "24 GiB"\ncapability = "8.6"\n'
-_B200 = '[[gpus]]\nmodel = "NVIDIA B200"\nmemory_bytes = "180 GiB"\ncapability = "10.0"\n'
-
 RULE = Rule(
     title="PyTorch was not built for the target's GPUs",
     category="gpu_fault",
@@ -79,21 +73,104 @@ RULE = Rule(
     source="NVIDIA, CUDA C++ Programming Guide, binary and PTX compatibility; pytorch/pytorch issue "
     "31285",
     check=_check,
-    catches=(
-        Case(_JOB, target=f'gpu_architectures = ["sm_70", "sm_80"]\n{_H100}', line=3),
-        Case(_JOB, target=f'gpu_architectures = ["sm_80", "sm_90"]\n{_V100}', line=3),
-        Case(_JOB, target=f'cuda_of_torch = "13.0"\n{_V100}', line=3),
-        Case(_JOB, target=f'cuda_of_torch = "12.4"\n{_B200}', line=3),
-        Case(_JOB, target=f'gpu_architectures = ["sm_90a"]\n{_B200}', line=3),
-    ),
-    leaves=(
-        Case(_JOB, target=f'gpu_architectures = ["sm_80", "sm_90"]\n{_A10}'),
-        Case(_JOB, target=f'gpu_architectures = ["sm_70", "compute_70"]\n{_H100}'),
-        Case(_JOB, target=f'cuda_of_torch = "12.4"\n{_H100}'),
-        Case(_JOB, target=_H100),
-        Case(
-            {"train.py": "import torch\nprint(torch.zeros(3))\n"},
-            target=f'gpu_architectures = ["sm_70"]\n{_H100}',
-        ),
-    ),
+    catches=examples("""
+        import torch
+
+        x = torch.zeros(3).cuda()  # <-
+        ==> target.toml <==
+        gpu_architectures = ["sm_70", "sm_80"]
+        [[gpus]]
+        model = "NVIDIA H100"
+        memory_bytes = "80 GiB"
+        capability = "9.0"
+        ----
+        import torch
+
+        x = torch.zeros(3).cuda()  # <-
+        ==> target.toml <==
+        gpu_architectures = ["sm_80", "sm_90"]
+        [[gpus]]
+        model = "Tesla V100"
+        memory_bytes = "16 GiB"
+        capability = "7.0"
+        ----
+        import torch
+
+        x = torch.zeros(3).cuda()  # <-
+        ==> target.toml <==
+        cuda_of_torch = "13.0"
+        [[gpus]]
+        model = "Tesla V100"
+        memory_bytes = "16 GiB"
+        capability = "7.0"
+        ----
+        import torch
+
+        x = torch.zeros(3).cuda()  # <-
+        ==> target.toml <==
+        cuda_of_torch = "12.4"
+        [[gpus]]
+        model = "NVIDIA B200"
+        memory_bytes = "180 GiB"
+        capability = "10.0"
+        ----
+        import torch
+
+        x = torch.zeros(3).cuda()  # <-
+        ==> target.toml <==
+        gpu_architectures = ["sm_90a"]
+        [[gpus]]
+        model = "NVIDIA B200"
+        memory_bytes = "180 GiB"
+        capability = "10.0"
+    """),
+    leaves=examples("""
+        import torch
+
+        x = torch.zeros(3).cuda()
+        ==> target.toml <==
+        gpu_architectures = ["sm_80", "sm_90"]
+        [[gpus]]
+        model = "NVIDIA A10"
+        memory_bytes = "24 GiB"
+        capability = "8.6"
+        ----
+        import torch
+
+        x = torch.zeros(3).cuda()
+        ==> target.toml <==
+        gpu_architectures = ["sm_70", "compute_70"]
+        [[gpus]]
+        model = "NVIDIA H100"
+        memory_bytes = "80 GiB"
+        capability = "9.0"
+        ----
+        import torch
+
+        x = torch.zeros(3).cuda()
+        ==> target.toml <==
+        cuda_of_torch = "12.4"
+        [[gpus]]
+        model = "NVIDIA H100"
+        memory_bytes = "80 GiB"
+        capability = "9.0"
+        ----
+        import torch
+
+        x = torch.zeros(3).cuda()
+        ==> target.toml <==
+        [[gpus]]
+        model = "NVIDIA H100"
+        memory_bytes = "80 GiB"
+        capability = "9.0"
+        ----
+        import torch
+        print(torch.zeros(3))
+        ==> target.toml <==
+        gpu_architectures = ["sm_70"]
+        [[gpus]]
+        model = "NVIDIA H100"
+        memory_bytes = "80 GiB"
+        capability = "9.0"
+    """),
 )

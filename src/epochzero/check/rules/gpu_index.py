@@ -8,13 +8,13 @@ from epochzero.check.builds import moves_to_cuda
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, Instance, Items, Value
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Reach,
     Rule,
     Target,
     claim_at,
+    examples,
     guarded,
 )
 from epochzero.check.rules.world import chosen, gpus_of_a_node, number
@@ -78,9 +78,6 @@ def _index(value: Value | None) -> int | None:
     return number(value)
 
 
-_HEAD = "import torch\n\nmodel = torch.nn.Linear(2, 2)\n"
-_TWO = 'gpus = "2 x H100"\n'
-
 RULE = Rule(
     title="The program uses a GPU index that the job does not have",
     category="gpu_fault",
@@ -89,27 +86,121 @@ RULE = Rule(
     fix="Use 'cuda', and let the scheduler or CUDA_VISIBLE_DEVICES choose.",
     source="PyTorch documentation, CUDA semantics; CUDA C++ Programming Guide, Device enumeration",
     check=_check,
-    catches=(
-        Case({"train.py": f"{_HEAD}model.to('cuda:3')\n"}, target=_TWO, line=4),
-        Case({"train.py": f"{_HEAD}model.cuda(2)\n"}, target=_TWO, line=4),
-        Case({"train.py": f"{_HEAD}device = torch.device('cuda:1')\n\n\ndef main():\n    model.to(device)\n\n\nmain()\n"},
-             command=("env", "CUDA_VISIBLE_DEVICES=2", "python", "train.py"), line=8),
-        Case({"train.py": f"{_HEAD}model = torch.nn.DataParallel(model, device_ids=[0, 1, 2, 3])\n"},
-             target=_TWO, line=4),
-        Case({"train.py": "import torch\n\ntorch.cuda.set_device(4)\n", "run.sh": "#!/bin/bash\n"
-              "#SBATCH --gres=gpu:4\npython train.py\n"}, command=("sbatch", "run.sh"), line=3),
-        Case({"train.py": "import torch\n\nx = torch.zeros(2, device='cuda:2')\n"}, target=_TWO, line=3),
-        Case({"train.py": f"import os\n\nos.environ['CUDA_VISIBLE_DEVICES'] = '2,3'\n{_HEAD}model.cuda(2)\n"}, line=7),
-    ),
-    leaves=(
-        Case({"train.py": f"import os\n\nos.environ['CUDA_VISIBLE_DEVICES'] = '2,3'\n{_HEAD}model.cuda(1)\n"}),
-        Case({"train.py": f"{_HEAD}model.to('cuda:1')\n"}, target=_TWO),
-        Case({"train.py": f"{_HEAD}model.to('cuda')\nmodel.cuda()\n"}, target=_TWO),
-        Case({"train.py": f"{_HEAD}model.to('cuda:3')\n"}),
-        Case({"train.py": f"{_HEAD}try:\n    model.cuda(7)\nexcept RuntimeError:\n    pass\n"}, target=_TWO),
-        Case({"train.py": f"{_HEAD}print(model(torch.rand(3, 2)).to(torch.float32), model.to('cpu'))\n"},
-             target=_TWO),
-        Case({"train.py": f"{_HEAD}model = torch.nn.DataParallel(model)\n"}, target=_TWO),
-        Case({"train.py": "import torch\n\nx = torch.zeros(32, device='cuda')\n"}, target=_TWO),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        model.to('cuda:3')  # <-
+        ==> target.toml <==
+        gpus = "2 x H100"
+        ----
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        model.cuda(2)  # <-
+        ==> target.toml <==
+        gpus = "2 x H100"
+        ----
+        $ env CUDA_VISIBLE_DEVICES=2 python train.py
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        device = torch.device('cuda:1')
+
+
+        def main():
+            model.to(device)  # <-
+
+
+        main()
+        ----
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        model = torch.nn.DataParallel(model, device_ids=[0, 1, 2, 3])  # <-
+        ==> target.toml <==
+        gpus = "2 x H100"
+        ----
+        $ sbatch run.sh
+        import torch
+
+        torch.cuda.set_device(4)  # <-
+        ==> run.sh <==
+        #!/bin/bash
+        #SBATCH --gres=gpu:4
+        python train.py
+        ----
+        import torch
+
+        x = torch.zeros(2, device='cuda:2')  # <-
+        ==> target.toml <==
+        gpus = "2 x H100"
+        ----
+        import os
+
+        os.environ['CUDA_VISIBLE_DEVICES'] = '2,3'
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        model.cuda(2)  # <-
+    """),
+    leaves=examples("""
+        import os
+
+        os.environ['CUDA_VISIBLE_DEVICES'] = '2,3'
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        model.cuda(1)
+        ----
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        model.to('cuda:1')
+        ==> target.toml <==
+        gpus = "2 x H100"
+        ----
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        model.to('cuda')
+        model.cuda()
+        ==> target.toml <==
+        gpus = "2 x H100"
+        ----
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        model.to('cuda:3')
+        ----
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        try:
+            model.cuda(7)
+        except RuntimeError:
+            pass
+        ==> target.toml <==
+        gpus = "2 x H100"
+        ----
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        print(model(torch.rand(3, 2)).to(torch.float32), model.to('cpu'))
+        ==> target.toml <==
+        gpus = "2 x H100"
+        ----
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        model = torch.nn.DataParallel(model)
+        ==> target.toml <==
+        gpus = "2 x H100"
+        ----
+        import torch
+
+        x = torch.zeros(32, device='cuda')
+        ==> target.toml <==
+        gpus = "2 x H100"
+    """),
+)

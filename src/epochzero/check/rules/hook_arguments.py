@@ -14,7 +14,6 @@ from epochzero.check.call_signatures import misfit, signature
 from epochzero.check.code import code_of
 from epochzero.check.program.values import Instance, Items, Value
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Module,
     Program,
@@ -22,6 +21,7 @@ from epochzero.check.rules.base import (
     Rule,
     Target,
     claim_at,
+    examples,
     guarded,
 )
 
@@ -145,19 +145,6 @@ def _classes(value: Value | None, depth: int) -> Iterator[str]:
         yield value.made_by
 
 
-def _target(name: str, version: str) -> str:
-    return f'[distributions.{name}]\nversion = "{version}"\n'
-
-
-_TRAINER = (
-    "from transformers import Trainer\n\n\nclass Weighted(Trainer):\n    def compute_loss(self, model, inputs, "
-    "return_outputs=False{}):\n        return model(**inputs).loss\n\n\ntrainer = Weighted(model='m')\ntrainer.train()\n"
-)
-_MODULE = (
-    "import lightning as L\n\n\nclass Net(L.LightningModule):\n    def {}:\n        return None\n\n\n"
-    "L.Trainer().fit(Net())\n"
-)
-
 RULE = Rule(
     title="A method that the training loop calls does not accept its arguments",
     category="illegal_argument",
@@ -169,36 +156,228 @@ RULE = Rule(
     source="Hugging Face Transformers, Trainer.compute_loss (4.46: num_items_in_batch); Lightning, upgrade "
     "from 1.9 to 2.0",
     check=_check,
-    catches=(
-        Case({"train.py": _TRAINER.format("")}, target=_target("transformers", "4.46.2"), line=5),
-        Case({"train.py": _TRAINER.format("").replace("compute_loss", "training_step").replace(
-            ", return_outputs=False", "")}, target=_target("transformers", "5.1.0"), line=5),
-        Case({"train.py": _MODULE.format("on_validation_epoch_end(self, outputs)")},
-             target=_target("lightning", "2.5.0"), line=5),
-        Case({"train.py": _MODULE.format("optimizer_step(self, epoch, batch_idx, optimizer, optimizer_idx, closure)")
-              .replace("import lightning as L", "import pytorch_lightning as L")},
-             target=_target("pytorch-lightning", "2.1.0"), line=5),
-        Case({"train.py": _MODULE.format("validation_step(self)")}, target=_target("lightning", "2.5.0"), line=5),
-        Case({"train.py": "from transformers import Trainer, TrainerCallback\n\n\nclass Log(TrainerCallback):\n"
-              "    def on_epoch_end(self, args, state, control):\n        print(state)\n\n\n"
-              "Trainer(model='m', callbacks=[Log()]).train()\n"}, target=_target("transformers", "4.40.0"), line=5),
-        Case({"train.py": "import keras\n\n\nclass Log(keras.callbacks.Callback):\n    def on_epoch_end(self, epoch):\n"
-              "        print(epoch)\n\n\nkeras.Sequential([]).fit([1], [1], callbacks=[Log()])\n"}, line=5),
-    ),
-    leaves=(
-        Case({"train.py": _TRAINER.format("")}, target=_target("transformers", "4.45.2")),
-        Case({"train.py": _TRAINER.format("")}),
-        Case({"train.py": _TRAINER.format(", **kwargs")}, target=_target("transformers", "4.46.2")),
-        Case({"train.py": _TRAINER.format("").replace("Weighted(model='m')", "Trainer(model='m')")},
-             target=_target("transformers", "4.46.2")),
-        Case({"train.py": _MODULE.format("on_validation_epoch_end(self, outputs)")},
-             target=_target("lightning", "1.9.5")),
-        Case({"train.py": _MODULE.format("on_validation_epoch_end(self)")}, target=_target("lightning", "2.5.0")),
-        Case({"train.py": _MODULE.format("training_step(self, batch)")}, target=_target("lightning", "2.5.0")),
-        Case({"train.py": _MODULE.format("validation_step(self, batch, batch_idx, dataloader_idx=0)")},
-             target=_target("lightning", "2.5.0")),
-        Case({"train.py": _TRAINER.format("").replace(".train()", ".evaluate()")},
-             target=_target("transformers", "4.46.2")),
-        Case({"train.py": _MODULE.format("on_train_batch_end(self, *args)")}, target=_target("lightning", "2.5.0")),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        from transformers import Trainer
+
+
+        class Weighted(Trainer):
+            def compute_loss(self, model, inputs, return_outputs=False):  # <-
+                return model(**inputs).loss
+
+
+        trainer = Weighted(model='m')
+        trainer.train()
+        ==> target.toml <==
+        [distributions.transformers]
+        version = "4.46.2"
+        ----
+        from transformers import Trainer
+
+
+        class Weighted(Trainer):
+            def training_step(self, model, inputs):  # <-
+                return model(**inputs).loss
+
+
+        trainer = Weighted(model='m')
+        trainer.train()
+        ==> target.toml <==
+        [distributions.transformers]
+        version = "5.1.0"
+        ----
+        import lightning as L
+
+
+        class Net(L.LightningModule):
+            def on_validation_epoch_end(self, outputs):  # <-
+                return None
+
+
+        L.Trainer().fit(Net())
+        ==> target.toml <==
+        [distributions.lightning]
+        version = "2.5.0"
+        ----
+        import pytorch_lightning as L
+
+
+        class Net(L.LightningModule):
+            def optimizer_step(self, epoch, batch_idx, optimizer, optimizer_idx, closure):  # <-
+                return None
+
+
+        L.Trainer().fit(Net())
+        ==> target.toml <==
+        [distributions.pytorch-lightning]
+        version = "2.1.0"
+        ----
+        import lightning as L
+
+
+        class Net(L.LightningModule):
+            def validation_step(self):  # <-
+                return None
+
+
+        L.Trainer().fit(Net())
+        ==> target.toml <==
+        [distributions.lightning]
+        version = "2.5.0"
+        ----
+        from transformers import Trainer, TrainerCallback
+
+
+        class Log(TrainerCallback):
+            def on_epoch_end(self, args, state, control):  # <-
+                print(state)
+
+
+        Trainer(model='m', callbacks=[Log()]).train()
+        ==> target.toml <==
+        [distributions.transformers]
+        version = "4.40.0"
+        ----
+        import keras
+
+
+        class Log(keras.callbacks.Callback):
+            def on_epoch_end(self, epoch):  # <-
+                print(epoch)
+
+
+        keras.Sequential([]).fit([1], [1], callbacks=[Log()])
+    """),
+    leaves=examples("""
+        from transformers import Trainer
+
+
+        class Weighted(Trainer):
+            def compute_loss(self, model, inputs, return_outputs=False):
+                return model(**inputs).loss
+
+
+        trainer = Weighted(model='m')
+        trainer.train()
+        ==> target.toml <==
+        [distributions.transformers]
+        version = "4.45.2"
+        ----
+        from transformers import Trainer
+
+
+        class Weighted(Trainer):
+            def compute_loss(self, model, inputs, return_outputs=False):
+                return model(**inputs).loss
+
+
+        trainer = Weighted(model='m')
+        trainer.train()
+        ----
+        from transformers import Trainer
+
+
+        class Weighted(Trainer):
+            def compute_loss(self, model, inputs, return_outputs=False, **kwargs):
+                return model(**inputs).loss
+
+
+        trainer = Weighted(model='m')
+        trainer.train()
+        ==> target.toml <==
+        [distributions.transformers]
+        version = "4.46.2"
+        ----
+        from transformers import Trainer
+
+
+        class Weighted(Trainer):
+            def compute_loss(self, model, inputs, return_outputs=False):
+                return model(**inputs).loss
+
+
+        trainer = Trainer(model='m')
+        trainer.train()
+        ==> target.toml <==
+        [distributions.transformers]
+        version = "4.46.2"
+        ----
+        import lightning as L
+
+
+        class Net(L.LightningModule):
+            def on_validation_epoch_end(self, outputs):
+                return None
+
+
+        L.Trainer().fit(Net())
+        ==> target.toml <==
+        [distributions.lightning]
+        version = "1.9.5"
+        ----
+        import lightning as L
+
+
+        class Net(L.LightningModule):
+            def on_validation_epoch_end(self):
+                return None
+
+
+        L.Trainer().fit(Net())
+        ==> target.toml <==
+        [distributions.lightning]
+        version = "2.5.0"
+        ----
+        import lightning as L
+
+
+        class Net(L.LightningModule):
+            def training_step(self, batch):
+                return None
+
+
+        L.Trainer().fit(Net())
+        ==> target.toml <==
+        [distributions.lightning]
+        version = "2.5.0"
+        ----
+        import lightning as L
+
+
+        class Net(L.LightningModule):
+            def validation_step(self, batch, batch_idx, dataloader_idx=0):
+                return None
+
+
+        L.Trainer().fit(Net())
+        ==> target.toml <==
+        [distributions.lightning]
+        version = "2.5.0"
+        ----
+        from transformers import Trainer
+
+
+        class Weighted(Trainer):
+            def compute_loss(self, model, inputs, return_outputs=False):
+                return model(**inputs).loss
+
+
+        trainer = Weighted(model='m')
+        trainer.evaluate()
+        ==> target.toml <==
+        [distributions.transformers]
+        version = "4.46.2"
+        ----
+        import lightning as L
+
+
+        class Net(L.LightningModule):
+            def on_train_batch_end(self, *args):
+                return None
+
+
+        L.Trainer().fit(Net())
+        ==> target.toml <==
+        [distributions.lightning]
+        version = "2.5.0"
+    """),
+)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Rule,
     Target,
     claim_failure,
+    examples,
     failures,
 )
 
@@ -30,22 +30,68 @@ RULE = Rule(
     fix="Provide the missing input, or check the length first.",
     source="Zhang et al., ICSE 2020, Table 1, Illegal Index",
     check=_check,
-    catches=(
-        Case({"train.py": "import sys\n\nprint(sys.argv[2])\n"}, ("data",), line=3),
-        Case({"train.py": "splits = ('train', 'val')\n\n\ndef test(s):\n    print(s[2])\n\n\ntest(splits)\n"},
-             line=5),
-        Case({"train.py": "names = 'a,b'.split(',')\nprint(names[2])\n"}, line=2),
-    ),
-    leaves=(
-        Case({"train.py": "import sys\n\nprint(sys.argv[1], sys.argv[-1])\n"}, ("data",)),
-        Case({"train.py": "import sys\n\nprint(sys.argv[1] if len(sys.argv) > 1 else 'data')\n"}),
-        Case({"train.py": "import sys\n\ntry:\n    print(sys.argv[1])\nexcept IndexError:\n    print('none')\n"}),
-        Case({"train.py": "import glob\n\nfound = []\nfor name in glob.glob('*.pt'):\n    found.append(name)\n"
-              "    print(found[-1])\nprint(found[0])\n"}),
-        Case({"train.py": "names = ['a', 'b']\nprint(names[-1], names[0:5], names[1])\n"}),
-        Case({"train.py": "import sys\n\nprint(sys.argv[1])\n"}, ("x",)),
-        Case({"train.py": "losses = []\nfor step in range(99):\n    if step > 5:\n        print(losses[5])\n"
-              "    losses.append(step)\nprint(losses[98])\n"}),
-        Case({"train.py": "names = []\ntry:\n    print(names[0])\nexcept IndexError:\n    pass\n"}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        $ python train.py data
+        import sys
+
+        print(sys.argv[2])  # <-
+        ----
+        splits = ('train', 'val')
+
+
+        def test(s):
+            print(s[2])  # <-
+
+
+        test(splits)
+        ----
+        names = 'a,b'.split(',')
+        print(names[2])  # <-
+    """),
+    leaves=examples("""
+        $ python train.py data
+        import sys
+
+        print(sys.argv[1], sys.argv[-1])
+        ----
+        import sys
+
+        print(sys.argv[1] if len(sys.argv) > 1 else 'data')
+        ----
+        import sys
+
+        try:
+            print(sys.argv[1])
+        except IndexError:
+            print('none')
+        ----
+        import glob
+
+        found = []
+        for name in glob.glob('*.pt'):
+            found.append(name)
+            print(found[-1])
+        print(found[0])
+        ----
+        names = ['a', 'b']
+        print(names[-1], names[0:5], names[1])
+        ----
+        $ python train.py x
+        import sys
+
+        print(sys.argv[1])
+        ----
+        losses = []
+        for step in range(99):
+            if step > 5:
+                print(losses[5])
+            losses.append(step)
+        print(losses[98])
+        ----
+        names = []
+        try:
+            print(names[0])
+        except IndexError:
+            pass
+    """),
+)

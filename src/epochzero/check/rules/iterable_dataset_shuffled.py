@@ -7,13 +7,13 @@ from epochzero.check.code import code_of
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, Instance
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Reach,
     Rule,
     Target,
     claim_at,
+    examples,
     guarded,
 )
 from epochzero.check.torch_usage import argument
@@ -63,13 +63,6 @@ def _streams(program: Program, name: str) -> bool:
     return not bases.isdisjoint(_ITERABLE)
 
 
-_SET = (
-    "import torch\nfrom torch.utils.data import DataLoader, {}\n\n\nclass Lines({}):\n    def __iter__(self):\n"
-    "        return iter(range(9))\n\n    def __getitem__(self, at):\n        return at\n\n"
-    "    def __len__(self):\n        return 9\n\n\n"
-)
-_STREAM = _SET.format("IterableDataset", "IterableDataset")
-
 RULE = Rule(
     title="A data loader shuffles a data set that only streams",
     category="illegal_argument",
@@ -79,16 +72,113 @@ RULE = Rule(
     source="PyTorch documentation, torch.utils.data, Iterable-style datasets: sampler and shuffle do not "
     "apply; DataLoader.__init__",
     check=_check,
-    catches=(
-        Case({"train.py": f"{_STREAM}loader = DataLoader(Lines(), 4, shuffle=True)\n"}, line=16),
-        Case({"train.py": f"{_STREAM}order = torch.utils.data.SequentialSampler([1])\n"
-              "loader = DataLoader(Lines(), 4, sampler=order)\n"}, line=17),
-        Case({"train.py": f"{_STREAM}class Words(Lines):\n    pass\n\n\nloader = DataLoader(Words(), 4, True)\n"},
-             line=20),
-    ),
-    leaves=(
-        Case({"train.py": f"{_STREAM}loader = DataLoader(Lines(), 4)\n"}),
-        Case({"train.py": f"{_STREAM}loader = DataLoader(Lines(), 4, shuffle=False, sampler=None)\n"}),
-        Case({"train.py": _SET.format("Dataset", "Dataset") + "loader = DataLoader(Lines(), 4, shuffle=True)\n"}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import torch
+        from torch.utils.data import DataLoader, IterableDataset
+
+
+        class Lines(IterableDataset):
+            def __iter__(self):
+                return iter(range(9))
+
+            def __getitem__(self, at):
+                return at
+
+            def __len__(self):
+                return 9
+
+
+        loader = DataLoader(Lines(), 4, shuffle=True)  # <-
+        ----
+        import torch
+        from torch.utils.data import DataLoader, IterableDataset
+
+
+        class Lines(IterableDataset):
+            def __iter__(self):
+                return iter(range(9))
+
+            def __getitem__(self, at):
+                return at
+
+            def __len__(self):
+                return 9
+
+
+        order = torch.utils.data.SequentialSampler([1])
+        loader = DataLoader(Lines(), 4, sampler=order)  # <-
+        ----
+        import torch
+        from torch.utils.data import DataLoader, IterableDataset
+
+
+        class Lines(IterableDataset):
+            def __iter__(self):
+                return iter(range(9))
+
+            def __getitem__(self, at):
+                return at
+
+            def __len__(self):
+                return 9
+
+
+        class Words(Lines):
+            pass
+
+
+        loader = DataLoader(Words(), 4, True)  # <-
+    """),
+    leaves=examples("""
+        import torch
+        from torch.utils.data import DataLoader, IterableDataset
+
+
+        class Lines(IterableDataset):
+            def __iter__(self):
+                return iter(range(9))
+
+            def __getitem__(self, at):
+                return at
+
+            def __len__(self):
+                return 9
+
+
+        loader = DataLoader(Lines(), 4)
+        ----
+        import torch
+        from torch.utils.data import DataLoader, IterableDataset
+
+
+        class Lines(IterableDataset):
+            def __iter__(self):
+                return iter(range(9))
+
+            def __getitem__(self, at):
+                return at
+
+            def __len__(self):
+                return 9
+
+
+        loader = DataLoader(Lines(), 4, shuffle=False, sampler=None)
+        ----
+        import torch
+        from torch.utils.data import DataLoader, Dataset
+
+
+        class Lines(Dataset):
+            def __iter__(self):
+                return iter(range(9))
+
+            def __getitem__(self, at):
+                return at
+
+            def __len__(self):
+                return 9
+
+
+        loader = DataLoader(Lines(), 4, shuffle=True)
+    """),
+)

@@ -9,13 +9,13 @@ from epochzero.check.paths.accesses import argument, is_true
 from epochzero.check.paths.text import is_remote, path_text
 from epochzero.check.program.events import Called
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Reach,
     Rule,
     Target,
     claim_at,
+    examples,
     guarded,
 )
 
@@ -93,17 +93,6 @@ def _ending(call: Called, at: int) -> str | None:
     return text.parts[-1].rpartition("/")[2] or None
 
 
-_FIT = "import keras\n\nmodel = keras.Sequential([keras.layers.Dense(1)])\n"
-_OWN = (
-    "from pathlib import Path\nfrom tensorflow import keras\n\n"
-    "best = keras.models.load_model('best.keras')\nfolder = Path('out')\n"
-    "best.save(folder / 'export')\n"
-)
-_CHECKPOINT = "import keras\n\nkeep = keras.callbacks.ModelCheckpoint({})\n"
-_FILES = {"best.keras": "", "out/a": ""}
-_NEW = 'distributions = { keras = "3.12.0" }\n'
-_OLD = 'distributions = { keras = "2.15.0" }\n'
-
 RULE = Rule(
     title="Keras 3 rejects the suffix of the file to which a model is saved",
     category="illegal_argument",
@@ -113,24 +102,121 @@ RULE = Rule(
     fix="Use the suffix .keras for models and .weights.h5 for weights.",
     source="Keras 3 migration guide, Saving a model in the TF SavedModel format; keras/src/saving/saving_api.py",
     check=_check,
-    catches=(
-        Case({"train.py": f"{_FIT}model.save('model')\n"}, target=_NEW, line=4),
-        Case({"train.py": _OWN, **_FILES}, target=_NEW, line=6),
-        Case({"train.py": f"{_FIT}model.save_weights('weights.h5')\n"}, target=_NEW, line=4),
-        Case({"train.py": f"{_FIT}keras.saving.save_model(model, 'model.tf')\n"}, target=_NEW, line=4),
-        Case({"train.py": _CHECKPOINT.format("'w-{epoch}'")}, target=_NEW, line=3),
-        Case({"train.py": _CHECKPOINT.format("'w.h5', save_weights_only=True")}, target=_NEW, line=3),
-    ),
-    leaves=(
-        Case({"train.py": f"{_FIT}model.save('model')\n"}, target=_OLD),
-        Case({"train.py": f"{_FIT}model.save('model')\n"}),
-        Case({"train.py": f"{_FIT}model.save('model.keras')\n"}, target=_NEW),
-        Case({"train.py": f"{_FIT}model.save('model.h5')\n"}, target=_NEW),
-        Case({"train.py": f"{_FIT}model.save('model', zipped=False)\n"}, target=_NEW),
-        Case({"train.py": f"{_FIT}model.save_weights('model.weights.h5')\n"}, target=_NEW),
-        Case({"train.py": _CHECKPOINT.format("'w-{epoch}.keras'")}, target=_NEW),
-        Case({"train.py": _CHECKPOINT.format("'w.weights.h5', save_weights_only=True")}, target=_NEW),
-        Case({"train.py": f"import sys\n{_FIT}model.save(sys.argv[1])\n"}, ("a.keras",), target=_NEW),
-        Case({"train.py": f"{_FIT}try:\n    model.save('model')\nexcept ValueError:\n    pass\n"}, target=_NEW),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import keras
+
+        model = keras.Sequential([keras.layers.Dense(1)])
+        model.save('model')  # <-
+        ==> target.toml <==
+        distributions = { keras = "3.12.0" }
+        ----
+        from pathlib import Path
+        from tensorflow import keras
+
+        best = keras.models.load_model('best.keras')
+        folder = Path('out')
+        best.save(folder / 'export')  # <-
+        ==> best.keras <==
+        ==> out/a <==
+        ==> target.toml <==
+        distributions = { keras = "3.12.0" }
+        ----
+        import keras
+
+        model = keras.Sequential([keras.layers.Dense(1)])
+        model.save_weights('weights.h5')  # <-
+        ==> target.toml <==
+        distributions = { keras = "3.12.0" }
+        ----
+        import keras
+
+        model = keras.Sequential([keras.layers.Dense(1)])
+        keras.saving.save_model(model, 'model.tf')  # <-
+        ==> target.toml <==
+        distributions = { keras = "3.12.0" }
+        ----
+        import keras
+
+        keep = keras.callbacks.ModelCheckpoint('w-{epoch}')  # <-
+        ==> target.toml <==
+        distributions = { keras = "3.12.0" }
+        ----
+        import keras
+
+        keep = keras.callbacks.ModelCheckpoint('w.h5', save_weights_only=True)  # <-
+        ==> target.toml <==
+        distributions = { keras = "3.12.0" }
+    """),
+    leaves=examples("""
+        import keras
+
+        model = keras.Sequential([keras.layers.Dense(1)])
+        model.save('model')
+        ==> target.toml <==
+        distributions = { keras = "2.15.0" }
+        ----
+        import keras
+
+        model = keras.Sequential([keras.layers.Dense(1)])
+        model.save('model')
+        ----
+        import keras
+
+        model = keras.Sequential([keras.layers.Dense(1)])
+        model.save('model.keras')
+        ==> target.toml <==
+        distributions = { keras = "3.12.0" }
+        ----
+        import keras
+
+        model = keras.Sequential([keras.layers.Dense(1)])
+        model.save('model.h5')
+        ==> target.toml <==
+        distributions = { keras = "3.12.0" }
+        ----
+        import keras
+
+        model = keras.Sequential([keras.layers.Dense(1)])
+        model.save('model', zipped=False)
+        ==> target.toml <==
+        distributions = { keras = "3.12.0" }
+        ----
+        import keras
+
+        model = keras.Sequential([keras.layers.Dense(1)])
+        model.save_weights('model.weights.h5')
+        ==> target.toml <==
+        distributions = { keras = "3.12.0" }
+        ----
+        import keras
+
+        keep = keras.callbacks.ModelCheckpoint('w-{epoch}.keras')
+        ==> target.toml <==
+        distributions = { keras = "3.12.0" }
+        ----
+        import keras
+
+        keep = keras.callbacks.ModelCheckpoint('w.weights.h5', save_weights_only=True)
+        ==> target.toml <==
+        distributions = { keras = "3.12.0" }
+        ----
+        $ python train.py a.keras
+        import sys
+        import keras
+
+        model = keras.Sequential([keras.layers.Dense(1)])
+        model.save(sys.argv[1])
+        ==> target.toml <==
+        distributions = { keras = "3.12.0" }
+        ----
+        import keras
+
+        model = keras.Sequential([keras.layers.Dense(1)])
+        try:
+            model.save('model')
+        except ValueError:
+            pass
+        ==> target.toml <==
+        distributions = { keras = "3.12.0" }
+    """),
+)

@@ -7,7 +7,6 @@ from difflib import get_close_matches
 from epochzero.check.program.events import Looked
 from epochzero.check.program.values import Constant, Items
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Reach,
@@ -15,6 +14,7 @@ from epochzero.check.rules.base import (
     SourceLocation,
     Target,
     claim_at,
+    examples,
     guarded,
 )
 
@@ -53,8 +53,6 @@ def _is_missing(event: Looked) -> bool:
     )
 
 
-_OPTIONS = "options = {'lr': 0.1, 'epochs': 3}\n"
-
 RULE = Rule(
     title="The job reads a key that a dictionary or configuration does not have",
     category="key_not_found",
@@ -63,25 +61,70 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, Table 1, Key Not Found",
     check=_check,
     general=True,
-    catches=(
-        Case({"train.py": f"{_OPTIONS}print(options['epoch'])\n"}, line=2),
-        Case({"train.py": f"{_OPTIONS}\n\ndef test(o):\n    print(o['split'])\n\n\ntest(options)\n"}, line=5),
-        Case({"train.py": "import json\n\nconfig = json.load(open('c.json'))\nprint(config['name'])\n",
-              "c.json": '{"lr": 0.1}'}, line=4),
-        Case({"train.py": f"{_OPTIONS}for key in ['lr', 'batch']:\n    print(options[key])\n"}, line=3),
-    ),
-    leaves=(
-        Case({"train.py": f"{_OPTIONS}print(options['epochs'], options.get('split'))\n"}),
-        Case({"train.py": f"{_OPTIONS}options['split'] = 'test'\nprint(options['split'])\n"}),
-        Case({"train.py": f"{_OPTIONS}import sys\noptions.update(dict(a.split('=') for a in sys.argv[1:]))\n"
-              "print(options['split'])\n"}),
-        Case({"train.py": f"{_OPTIONS}try:\n    print(options['split'])\nexcept KeyError:\n    pass\n"}),
-        Case({"train.py": f"{_OPTIONS}if 'split' in options:\n    print(options['split'])\n"}),
-        Case({"train.py": "from zoo import REG\n\nprint(REG['mlp'])\n",
-              "zoo/__init__.py": "import importlib\nimport pkgutil\n\nREG = {}\n"
-              "for _, name, _ in pkgutil.iter_modules(__path__):\n"
-              "    importlib.import_module(f'{__name__}.{name}')\n",
-              "zoo/nets.py": "from . import REG\n\nREG['mlp'] = 1\n"}),
-        Case({"train.py": "from collections import defaultdict\nd = defaultdict(int)\nprint(d['a'])\n"}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        options = {'lr': 0.1, 'epochs': 3}
+        print(options['epoch'])  # <-
+        ----
+        options = {'lr': 0.1, 'epochs': 3}
+
+
+        def test(o):
+            print(o['split'])  # <-
+
+
+        test(options)
+        ----
+        import json
+
+        config = json.load(open('c.json'))
+        print(config['name'])  # <-
+        ==> c.json <==
+        {"lr": 0.1}
+        ----
+        options = {'lr': 0.1, 'epochs': 3}
+        for key in ['lr', 'batch']:
+            print(options[key])  # <-
+    """),
+    leaves=examples("""
+        options = {'lr': 0.1, 'epochs': 3}
+        print(options['epochs'], options.get('split'))
+        ----
+        options = {'lr': 0.1, 'epochs': 3}
+        options['split'] = 'test'
+        print(options['split'])
+        ----
+        options = {'lr': 0.1, 'epochs': 3}
+        import sys
+        options.update(dict(a.split('=') for a in sys.argv[1:]))
+        print(options['split'])
+        ----
+        options = {'lr': 0.1, 'epochs': 3}
+        try:
+            print(options['split'])
+        except KeyError:
+            pass
+        ----
+        options = {'lr': 0.1, 'epochs': 3}
+        if 'split' in options:
+            print(options['split'])
+        ----
+        from zoo import REG
+
+        print(REG['mlp'])
+        ==> zoo/__init__.py <==
+        import importlib
+        import pkgutil
+
+        REG = {}
+        for _, name, _ in pkgutil.iter_modules(__path__):
+            importlib.import_module(f'{__name__}.{name}')
+        ==> zoo/nets.py <==
+        from . import REG
+
+        REG['mlp'] = 1
+        ----
+        from collections import defaultdict
+        d = defaultdict(int)
+        print(d['a'])
+    """),
+)

@@ -10,13 +10,13 @@ from epochzero.check.origins import Origins
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, Instance, Items, Value
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Reach,
     Rule,
     Target,
     claim_at,
+    examples,
     guarded,
 )
 from epochzero.check.rules.world import number
@@ -176,16 +176,6 @@ def _drawn(value: Instance) -> _Range | None:
     return _Range(high - 1, math.prod(axis or 1 for axis in axes), low)
 
 
-_HEAD = "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n\n"
-_EMBEDDING = f"{_HEAD}words = nn.Embedding(100, 8)\nprint(words({{}}))\n"
-_LOADED = (
-    f"{_HEAD}from torch.utils.data import DataLoader, TensorDataset\n\n\nclass Net(nn.Module):\n"
-    "    def __init__(self, classes):\n        super().__init__()\n        self.head = nn.Linear(4, classes)\n\n"
-    "    def forward(self, x):\n        return self.head(x)\n\n\n"
-    "data = TensorDataset(torch.rand(500, 4), torch.randint(0, 10, (500,)))\nnet, loss = Net({}), nn.CrossEntropyLoss()\n"
-    "for x, y in DataLoader(data, batch_size=10):\n    print(loss(net(x), y.to('cpu')))\n"
-)
-
 RULE = Rule(
     title="A label or index exceeds the number of classes or the size of the embedding",
     category="illegal_index",
@@ -196,18 +186,96 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, Table 1, Illegal Index; PyTorch documentation, torch.nn.Embedding and "
     "torch.nn.CrossEntropyLoss",
     check=_check,
-    catches=(
-        Case({"train.py": _EMBEDDING.format("torch.tensor([[1, 2], [3, 100]])")}, line=6),
-        Case({"train.py": _EMBEDDING.format("torch.arange(128)")}, line=6),
-        Case({"train.py": _EMBEDDING.format("torch.randint(0, 120, (8, 64)).to('cpu')")}, line=6),
-        Case({"train.py": _LOADED.format(9)}, line=20),
-        Case({"train.py": f"{_HEAD}print(F.cross_entropy(nn.Linear(4, 3)(torch.rand(2, 4)), torch.tensor([0, 3])))\n"},
-             line=5),
-    ),
-    leaves=(
-        Case({"train.py": _EMBEDDING.format("torch.tensor([[1, 2], [3, 99]])")}),
-        Case({"train.py": _EMBEDDING.format("torch.arange(100)")}),
-        Case({"train.py": _EMBEDDING.format("torch.randint(100, (8, 64))")}),
-        Case({"train.py": _LOADED.format(10)}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        words = nn.Embedding(100, 8)
+        print(words(torch.tensor([[1, 2], [3, 100]])))  # <-
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        words = nn.Embedding(100, 8)
+        print(words(torch.arange(128)))  # <-
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        words = nn.Embedding(100, 8)
+        print(words(torch.randint(0, 120, (8, 64)).to('cpu')))  # <-
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        from torch.utils.data import DataLoader, TensorDataset
+
+
+        class Net(nn.Module):
+            def __init__(self, classes):
+                super().__init__()
+                self.head = nn.Linear(4, classes)
+
+            def forward(self, x):
+                return self.head(x)
+
+
+        data = TensorDataset(torch.rand(500, 4), torch.randint(0, 10, (500,)))
+        net, loss = Net(9), nn.CrossEntropyLoss()
+        for x, y in DataLoader(data, batch_size=10):
+            print(loss(net(x), y.to('cpu')))  # <-
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        print(F.cross_entropy(nn.Linear(4, 3)(torch.rand(2, 4)), torch.tensor([0, 3])))  # <-
+    """),
+    leaves=examples("""
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        words = nn.Embedding(100, 8)
+        print(words(torch.tensor([[1, 2], [3, 99]])))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        words = nn.Embedding(100, 8)
+        print(words(torch.arange(100)))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        words = nn.Embedding(100, 8)
+        print(words(torch.randint(100, (8, 64))))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        from torch.utils.data import DataLoader, TensorDataset
+
+
+        class Net(nn.Module):
+            def __init__(self, classes):
+                super().__init__()
+                self.head = nn.Linear(4, classes)
+
+            def forward(self, x):
+                return self.head(x)
+
+
+        data = TensorDataset(torch.rand(500, 4), torch.randint(0, 10, (500,)))
+        net, loss = Net(10), nn.CrossEntropyLoss()
+        for x, y in DataLoader(data, batch_size=10):
+            print(loss(net(x), y.to('cpu')))
+    """),
+)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from epochzero.check.job.model import Job
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at_start
+from epochzero.check.rules.base import Claims, Program, Rule, Target, claim_at_start, examples
 from epochzero.check.rules.world import said_at, said_text
 
 _NNODES = ("torchrun --nnodes", "deepspeed --num_nodes", "accelerate --num_machines")
 _PROCESSES = (
-    "torchrun --nproc_per_node", "torchrun --nproc-per-node", "deepspeed --num_gpus",
-)  # fmt: skip
+    "torchrun --nproc_per_node",
+    "torchrun --nproc-per-node",
+    "deepspeed --num_gpus",
+)
 _NODES = ("sbatch --nodes", "sbatch -N", "salloc --nodes", "srun --nodes")
 _GPUS = ("sbatch --gres", "sbatch --gpus-per-node", "srun --gres", "srun --gpus-per-node")
-_BATCH = (
-    "#!/bin/bash\n#SBATCH --nodes={nodes}\n#SBATCH --gres=gpu:{gpus}\n"
-    "srun torchrun --nnodes={nnodes} --nproc_per_node={each} --rdzv_backend=c10d "
-    "--rdzv_endpoint=node0:29500 train.py\n"
-)
 
 
 def _check(program: Program, target: Target) -> Claims:
@@ -71,37 +68,45 @@ RULE = Rule(
     fix="Take the launcher's numbers from the batch system's variables, such as $SLURM_NNODES.",
     source="torchrun's documentation, --nnodes; sbatch(1), --nodes and --gres",
     check=_check,
-    catches=(
-        Case(
-            {"train.py": "", "run.sh": _BATCH.format(nodes=1, gpus=4, nnodes=2, each=4)},
-            command=("sbatch", "run.sh"),
-            path="run.sh",
-            line=4,
-        ),
-        Case(
-            {"train.py": "", "run.sh": _BATCH.format(nodes=2, gpus=8, nnodes=2, each=4)},
-            command=("sbatch", "run.sh"),
-            path="run.sh",
-            line=4,
-        ),
-        Case(
-            {
-                "train.py": "",
-                "run.sh": "#!/bin/bash\n#SBATCH --nodes=2\nsrun torchrun --nproc_per_node=4 train.py\n",
-            },
-            command=("sbatch", "run.sh"),
-            path="run.sh",
-            line=2,
-        ),
-    ),
-    leaves=(
-        Case(
-            {"train.py": "", "run.sh": _BATCH.format(nodes=2, gpus=4, nnodes=2, each=4)},
-            command=("sbatch", "run.sh"),
-        ),
-        Case(
-            {"train.py": "", "run.sh": _BATCH.format(nodes=1, gpus=4, nnodes="$N", each="gpu")},
-            command=("sbatch", "run.sh"),
-        ),
-    ),
+    catches=examples("""
+        $ sbatch run.sh
+        ==> train.py <==
+        ==> run.sh <==
+        #!/bin/bash
+        #SBATCH --nodes=1
+        #SBATCH --gres=gpu:4
+        srun torchrun --nnodes=2 --nproc_per_node=4 --rdzv_backend=c10d --rdzv_endpoint=node0:29500 train.py  # <-
+        ----
+        $ sbatch run.sh
+        ==> train.py <==
+        ==> run.sh <==
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --gres=gpu:8
+        srun torchrun --nnodes=2 --nproc_per_node=4 --rdzv_backend=c10d --rdzv_endpoint=node0:29500 train.py  # <-
+        ----
+        $ sbatch run.sh
+        ==> train.py <==
+        ==> run.sh <==
+        #!/bin/bash
+        #SBATCH --nodes=2  # <-
+        srun torchrun --nproc_per_node=4 train.py
+    """),
+    leaves=examples("""
+        $ sbatch run.sh
+        ==> train.py <==
+        ==> run.sh <==
+        #!/bin/bash
+        #SBATCH --nodes=2
+        #SBATCH --gres=gpu:4
+        srun torchrun --nnodes=2 --nproc_per_node=4 --rdzv_backend=c10d --rdzv_endpoint=node0:29500 train.py
+        ----
+        $ sbatch run.sh
+        ==> train.py <==
+        ==> run.sh <==
+        #!/bin/bash
+        #SBATCH --nodes=1
+        #SBATCH --gres=gpu:4
+        srun torchrun --nnodes=$N --nproc_per_node=gpu --rdzv_backend=c10d --rdzv_endpoint=node0:29500 train.py
+    """),
 )

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 from epochzero.check.code import Code, Function, code_of
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Reach,
     Rule,
     Target,
     claim_at,
+    examples,
 )
 
 _MODULE = frozenset({"torch.nn.Module", "torch.nn.modules.Module"})
@@ -127,15 +127,6 @@ def _is_registered(cls: ast.ClassDef, name: str) -> bool:
     return False
 
 
-def _net(*lines: str) -> dict[str, str]:
-    body = "".join(f"        {line}\n" for line in lines)
-    return {
-        "train.py": "from torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self, n=3):\n"
-        f"        super().__init__()\n{body}\n    def forward(self, x):\n"
-        "        for layer in self.layers:\n            x = layer(x)\n        return x\n\n\nprint(Net())\n"
-    }
-
-
 RULE = Rule(
     title="Layers are stored in a plain list, where their module does not find them",
     category="framework_api_misuse",
@@ -145,17 +136,153 @@ RULE = Rule(
     fix="Use nn.ModuleList, nn.ModuleDict or nn.Sequential.",
     source="PyTorch documentation, torch.nn.ModuleList: modules it contains are properly registered",
     check=_check,
-    catches=(
-        Case(_net("self.layers = [nn.Linear(4, 4) for _ in range(n)]"), line=7),
-        Case(_net("self.layers = [nn.Linear(4, 4), nn.ReLU()]"), line=7),
-        Case(_net("self.layers = {'a': nn.Conv2d(3, 3, 1)}"), line=7),
-        Case(_net("self.n = n", "self.layers = [nn.LSTM(4, 4)]"), line=8),
-    ),
-    leaves=(
-        Case(_net("self.layers = nn.ModuleList([nn.Linear(4, 4) for _ in range(n)])")),
-        Case(_net("self.layers = [nn.ReLU(), nn.Dropout(0.1)]")),
-        Case(_net("self.layers = [nn.Linear(4, 4)]", "self.net = nn.Sequential(*self.layers)")),
-        Case(_net("layers = [nn.Linear(4, 4)]", "self.layers = nn.Sequential(*layers)")),
-        Case(_net("self.layers = [1, 2]")),
-    ),
+    catches=examples("""
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self, n=3):
+                super().__init__()
+                self.layers = [nn.Linear(4, 4) for _ in range(n)]  # <-
+
+            def forward(self, x):
+                for layer in self.layers:
+                    x = layer(x)
+                return x
+
+
+        print(Net())
+        ----
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self, n=3):
+                super().__init__()
+                self.layers = [nn.Linear(4, 4), nn.ReLU()]  # <-
+
+            def forward(self, x):
+                for layer in self.layers:
+                    x = layer(x)
+                return x
+
+
+        print(Net())
+        ----
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self, n=3):
+                super().__init__()
+                self.layers = {'a': nn.Conv2d(3, 3, 1)}  # <-
+
+            def forward(self, x):
+                for layer in self.layers:
+                    x = layer(x)
+                return x
+
+
+        print(Net())
+        ----
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self, n=3):
+                super().__init__()
+                self.n = n
+                self.layers = [nn.LSTM(4, 4)]  # <-
+
+            def forward(self, x):
+                for layer in self.layers:
+                    x = layer(x)
+                return x
+
+
+        print(Net())
+    """),
+    leaves=examples("""
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self, n=3):
+                super().__init__()
+                self.layers = nn.ModuleList([nn.Linear(4, 4) for _ in range(n)])
+
+            def forward(self, x):
+                for layer in self.layers:
+                    x = layer(x)
+                return x
+
+
+        print(Net())
+        ----
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self, n=3):
+                super().__init__()
+                self.layers = [nn.ReLU(), nn.Dropout(0.1)]
+
+            def forward(self, x):
+                for layer in self.layers:
+                    x = layer(x)
+                return x
+
+
+        print(Net())
+        ----
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self, n=3):
+                super().__init__()
+                self.layers = [nn.Linear(4, 4)]
+                self.net = nn.Sequential(*self.layers)
+
+            def forward(self, x):
+                for layer in self.layers:
+                    x = layer(x)
+                return x
+
+
+        print(Net())
+        ----
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self, n=3):
+                super().__init__()
+                layers = [nn.Linear(4, 4)]
+                self.layers = nn.Sequential(*layers)
+
+            def forward(self, x):
+                for layer in self.layers:
+                    x = layer(x)
+                return x
+
+
+        print(Net())
+        ----
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self, n=3):
+                super().__init__()
+                self.layers = [1, 2]
+
+            def forward(self, x):
+                for layer in self.layers:
+                    x = layer(x)
+                return x
+
+
+        print(Net())
+    """),
 )

@@ -7,7 +7,6 @@ from packaging.version import InvalidVersion, Version
 from epochzero.check.program.parsers.model import OptionSpec, ParserSpec
 from epochzero.check.program.values import Constant
 from epochzero.check.rules.base import (
-    Case,
     Claim,
     Claims,
     Program,
@@ -15,6 +14,7 @@ from epochzero.check.rules.base import (
     SourceLocation,
     Target,
     claim_at_start,
+    examples,
 )
 
 _LAUNCH = "torch.distributed.launch"
@@ -84,20 +84,6 @@ def _claim(place: SourceLocation, severity: str, message: str, consequence: str,
     )
 
 
-def _script(option: str, more: str = "") -> dict[str, str]:
-    return {
-        "train.py": "import argparse\nimport os\nimport torch\n\nparser = argparse.ArgumentParser()\n"
-        f"{option}args = parser.parse_args()\n{more}"
-    }
-
-
-_UNDERSCORE = "parser.add_argument('--local_rank', type=int, default=0)\n"
-_BOTH = "parser.add_argument('--local-rank', '--local_rank', type=int, default=0)\n"
-_USE = "torch.cuda.set_device(args.local_rank)\n"
-_LAUNCHED = ("python", "-m", "torch.distributed.launch", "--nproc_per_node=2", "train.py")
-_RUN = ("torchrun", "--nproc_per_node=2", "train.py")
-_TWO = 'distributions = { torch = "2.4.0" }\n'
-
 RULE = Rule(
     title="The program reads the local rank from the command line, where the launcher does not "
     "pass it",
@@ -109,18 +95,106 @@ RULE = Rule(
     fix="Start the job with torchrun, and read LOCAL_RANK from the environment.",
     source="PyTorch documentation, torchrun, Transitioning from torch.distributed.launch to torchrun",
     check=_check,
-    catches=(
-        Case(_script(_UNDERSCORE, _USE), command=_LAUNCHED, target=_TWO, line=6),
-        Case(_script(""), command=_LAUNCHED, line=5),
-        Case(_script(_UNDERSCORE, _USE), command=_RUN, line=6),
-    ),
-    leaves=(
-        Case(_script(_BOTH, _USE), command=_LAUNCHED, target=_TWO),
-        Case(_script(_UNDERSCORE, _USE), command=_LAUNCHED),
-        Case(_script(_UNDERSCORE, _USE), command=_LAUNCHED, target='distributions = { torch = "1.13.1" }\n'),
-        Case(_script(""), command=(*_LAUNCHED[:3], "--use_env", *_LAUNCHED[3:])),
-        Case(_script(_UNDERSCORE, "args.local_rank = int(os.environ['LOCAL_RANK'])\n"), command=_RUN),
-        Case(_script("", "torch.cuda.set_device(int(os.environ['LOCAL_RANK']))\n"), command=_RUN),
-        Case(_script(_UNDERSCORE, _USE)),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        $ python -m torch.distributed.launch --nproc_per_node=2 train.py
+        import argparse
+        import os
+        import torch
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument('--local_rank', type=int, default=0)  # <-
+        args = parser.parse_args()
+        torch.cuda.set_device(args.local_rank)
+        ==> target.toml <==
+        distributions = { torch = "2.4.0" }
+        ----
+        $ python -m torch.distributed.launch --nproc_per_node=2 train.py
+        import argparse
+        import os
+        import torch
+
+        parser = argparse.ArgumentParser()  # <-
+        args = parser.parse_args()
+        ----
+        $ torchrun --nproc_per_node=2 train.py
+        import argparse
+        import os
+        import torch
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument('--local_rank', type=int, default=0)  # <-
+        args = parser.parse_args()
+        torch.cuda.set_device(args.local_rank)
+    """),
+    leaves=examples("""
+        $ python -m torch.distributed.launch --nproc_per_node=2 train.py
+        import argparse
+        import os
+        import torch
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument('--local-rank', '--local_rank', type=int, default=0)
+        args = parser.parse_args()
+        torch.cuda.set_device(args.local_rank)
+        ==> target.toml <==
+        distributions = { torch = "2.4.0" }
+        ----
+        $ python -m torch.distributed.launch --nproc_per_node=2 train.py
+        import argparse
+        import os
+        import torch
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument('--local_rank', type=int, default=0)
+        args = parser.parse_args()
+        torch.cuda.set_device(args.local_rank)
+        ----
+        $ python -m torch.distributed.launch --nproc_per_node=2 train.py
+        import argparse
+        import os
+        import torch
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument('--local_rank', type=int, default=0)
+        args = parser.parse_args()
+        torch.cuda.set_device(args.local_rank)
+        ==> target.toml <==
+        distributions = { torch = "1.13.1" }
+        ----
+        $ python -m torch.distributed.launch --use_env --nproc_per_node=2 train.py
+        import argparse
+        import os
+        import torch
+
+        parser = argparse.ArgumentParser()
+        args = parser.parse_args()
+        ----
+        $ torchrun --nproc_per_node=2 train.py
+        import argparse
+        import os
+        import torch
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument('--local_rank', type=int, default=0)
+        args = parser.parse_args()
+        args.local_rank = int(os.environ['LOCAL_RANK'])
+        ----
+        $ torchrun --nproc_per_node=2 train.py
+        import argparse
+        import os
+        import torch
+
+        parser = argparse.ArgumentParser()
+        args = parser.parse_args()
+        torch.cuda.set_device(int(os.environ['LOCAL_RANK']))
+        ----
+        import argparse
+        import os
+        import torch
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument('--local_rank', type=int, default=0)
+        args = parser.parse_args()
+        torch.cuda.set_device(args.local_rank)
+    """),
+)

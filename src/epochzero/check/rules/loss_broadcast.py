@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.program.values import Instance, Value
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
+from epochzero.check.rules.base import Claims, Program, Rule, Target, claim_at, examples
 from epochzero.check.torch_usage import argument
 
 _MODULES = ("MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss")
@@ -50,17 +50,6 @@ def _shown(shape: _Shape) -> str:
     return f"[{', '.join('?' if one is None else str(one) for one in shape)}]"
 
 
-_HEAD = (
-    "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n\n"
-    "x, y = torch.rand(8, 4), torch.rand(8)\n"
-)
-_NET = (
-    "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-    "        self.fc = nn.Linear(4, 1)\n\n    def forward(self, x):\n        return {}\n\n\n"
-    "from torch.utils.data import DataLoader, TensorDataset\n\nnet, loss = Net(), nn.MSELoss()\n"
-    "for x, y in DataLoader(TensorDataset(x, y), batch_size=4):\n    print(loss(net(x), y))\n"
-)
-
 RULE = Rule(
     title="A loss compares each prediction with each target",
     category="framework_api_misuse",
@@ -71,18 +60,98 @@ RULE = Rule(
     source="PyTorch, torch.nn.functional.mse_loss: warning of a target size that is different to the input "
     "size; PyTorch documentation, Broadcasting semantics",
     check=_check,
-    catches=(
-        Case({"train.py": f"{_HEAD}layer = nn.Linear(4, 1)\nprint(F.mse_loss(layer(x), y))\n"}, line=7),
-        Case({"train.py": _HEAD + _NET.format("self.fc(x)")}, line=19),
-        Case({"train.py": f"{_HEAD}net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))\n"
-              "criterion = nn.L1Loss()\nprint(criterion(net(x), y))\n"}, line=8),
-        Case({"train.py": f"{_HEAD}print(F.huber_loss(nn.Linear(4, 1)(x).flatten(), y.view(-1, 1)))\n"}, line=6),
-    ),
-    leaves=(
-        Case({"train.py": _HEAD + _NET.format("self.fc(x).squeeze(-1)")}),
-        Case({"train.py": f"{_HEAD}print(F.mse_loss(nn.Linear(4, 1)(x), y.unsqueeze(1)))\n"}),
-        Case({"train.py": f"{_HEAD}print(F.mse_loss(nn.Linear(4, 1)(x)[:, 0], y))\n"}),
-        Case({"train.py": f"{_HEAD}print(F.mse_loss(nn.Linear(4, 1)(x), torch.tensor(0.5)))\n"}),
-        Case({"train.py": f"{_HEAD}print(F.mse_loss(nn.Linear(4, 3)(x), torch.rand(8, 1)))\n"}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        x, y = torch.rand(8, 4), torch.rand(8)
+        layer = nn.Linear(4, 1)
+        print(F.mse_loss(layer(x), y))  # <-
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        x, y = torch.rand(8, 4), torch.rand(8)
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(4, 1)
+
+            def forward(self, x):
+                return self.fc(x)
+
+
+        from torch.utils.data import DataLoader, TensorDataset
+
+        net, loss = Net(), nn.MSELoss()
+        for x, y in DataLoader(TensorDataset(x, y), batch_size=4):
+            print(loss(net(x), y))  # <-
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        x, y = torch.rand(8, 4), torch.rand(8)
+        net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1))
+        criterion = nn.L1Loss()
+        print(criterion(net(x), y))  # <-
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        x, y = torch.rand(8, 4), torch.rand(8)
+        print(F.huber_loss(nn.Linear(4, 1)(x).flatten(), y.view(-1, 1)))  # <-
+    """),
+    leaves=examples("""
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        x, y = torch.rand(8, 4), torch.rand(8)
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(4, 1)
+
+            def forward(self, x):
+                return self.fc(x).squeeze(-1)
+
+
+        from torch.utils.data import DataLoader, TensorDataset
+
+        net, loss = Net(), nn.MSELoss()
+        for x, y in DataLoader(TensorDataset(x, y), batch_size=4):
+            print(loss(net(x), y))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        x, y = torch.rand(8, 4), torch.rand(8)
+        print(F.mse_loss(nn.Linear(4, 1)(x), y.unsqueeze(1)))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        x, y = torch.rand(8, 4), torch.rand(8)
+        print(F.mse_loss(nn.Linear(4, 1)(x)[:, 0], y))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        x, y = torch.rand(8, 4), torch.rand(8)
+        print(F.mse_loss(nn.Linear(4, 1)(x), torch.tensor(0.5)))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        x, y = torch.rand(8, 4), torch.rand(8)
+        print(F.mse_loss(nn.Linear(4, 3)(x), torch.rand(8, 1)))
+    """),
+)

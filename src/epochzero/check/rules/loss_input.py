@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 from epochzero.check.program.values import Instance, Value
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Reach,
     Rule,
     Target,
     claim_at,
+    examples,
     guarded,
 )
 from epochzero.check.torch_usage import argument
@@ -58,14 +58,6 @@ def _is_score(value: Value | None) -> bool:
     return name.removesuffix("()") == "torch.nn.Linear().__call__"
 
 
-_HEAD = "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n\nlayer = nn.Linear(4, 1)\n"
-_DATA = "x, y = torch.rand(8, 4), torch.ones(8, 1)\n"
-_NET = (
-    "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-    "        self.fc = nn.Linear(4, 1)\n\n    def forward(self, x):\n        return {}\n\n\n"
-    "net, loss = Net(), nn.BCELoss()\nprint(loss(net(x), y))\n"
-)
-
 RULE = Rule(
     title="A loss of probabilities receives scores",
     category="framework_api_misuse",
@@ -75,17 +67,109 @@ RULE = Rule(
     fix="Use BCEWithLogitsLoss or CrossEntropyLoss on scores.",
     source="PyTorch documentation, torch.nn.BCELoss and torch.nn.NLLLoss, meaning of input",
     check=_check,
-    catches=(
-        Case({"train.py": f"{_HEAD}{_DATA}print(F.binary_cross_entropy(layer(x), y))\n"}, line=7),
-        Case({"train.py": _HEAD + _DATA + _NET.format("self.fc(x)")}, line=17),
-        Case({"train.py": _HEAD + _DATA + _NET.format("self.fc(x).squeeze(1)")}, line=17),
-        Case({"train.py": f"{_HEAD}{_DATA}loss = nn.NLLLoss()\nprint(loss(layer(x), y.long()))\n"}, line=8),
-    ),
-    leaves=(
-        Case({"train.py": f"{_HEAD}{_DATA}print(F.binary_cross_entropy(torch.sigmoid(layer(x)), y))\n"}),
-        Case({"train.py": _HEAD + _DATA + _NET.format("self.fc(x).sigmoid()")}),
-        Case({"train.py": f"{_HEAD}{_DATA}print(F.binary_cross_entropy_with_logits(layer(x), y))\n"}),
-        Case({"train.py": f"{_HEAD}{_DATA}print(F.nll_loss(F.log_softmax(layer(x), 1), y.long()))\n"}),
-        Case({"train.py": f"{_HEAD}{_DATA}print(F.binary_cross_entropy(layer(x).clamp(0, 1), y))\n"}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 1)
+        x, y = torch.rand(8, 4), torch.ones(8, 1)
+        print(F.binary_cross_entropy(layer(x), y))  # <-
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 1)
+        x, y = torch.rand(8, 4), torch.ones(8, 1)
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(4, 1)
+
+            def forward(self, x):
+                return self.fc(x)
+
+
+        net, loss = Net(), nn.BCELoss()
+        print(loss(net(x), y))  # <-
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 1)
+        x, y = torch.rand(8, 4), torch.ones(8, 1)
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(4, 1)
+
+            def forward(self, x):
+                return self.fc(x).squeeze(1)
+
+
+        net, loss = Net(), nn.BCELoss()
+        print(loss(net(x), y))  # <-
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 1)
+        x, y = torch.rand(8, 4), torch.ones(8, 1)
+        loss = nn.NLLLoss()
+        print(loss(layer(x), y.long()))  # <-
+    """),
+    leaves=examples("""
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 1)
+        x, y = torch.rand(8, 4), torch.ones(8, 1)
+        print(F.binary_cross_entropy(torch.sigmoid(layer(x)), y))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 1)
+        x, y = torch.rand(8, 4), torch.ones(8, 1)
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(4, 1)
+
+            def forward(self, x):
+                return self.fc(x).sigmoid()
+
+
+        net, loss = Net(), nn.BCELoss()
+        print(loss(net(x), y))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 1)
+        x, y = torch.rand(8, 4), torch.ones(8, 1)
+        print(F.binary_cross_entropy_with_logits(layer(x), y))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 1)
+        x, y = torch.rand(8, 4), torch.ones(8, 1)
+        print(F.nll_loss(F.log_softmax(layer(x), 1), y.long()))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 1)
+        x, y = torch.rand(8, 4), torch.ones(8, 1)
+        print(F.binary_cross_entropy(layer(x).clamp(0, 1), y))
+    """),
+)

@@ -6,7 +6,6 @@ import ast
 
 from epochzero.check.code import code_of
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Module,
     Program,
@@ -14,6 +13,7 @@ from epochzero.check.rules.base import (
     Rule,
     Target,
     claim_at,
+    examples,
 )
 from epochzero.check.torch_usage import backward_calls
 
@@ -74,16 +74,6 @@ def _is_plain_again(module: Module, node: ast.AugAssign) -> bool:
     return False
 
 
-_HEAD = (
-    "import torch\nfrom torch import nn\n\nmodel = nn.Linear(2, 1)\n"
-    "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\ntotal = 0\n"
-)
-_LOOP = (
-    "for step in range(9):\n    loss = model(torch.rand(4, 2)).mean()\n    optimizer.zero_grad()\n"
-    "    loss.backward()\n    optimizer.step()\n"
-)
-_INDENTED = "".join(f"    {line}\n" for line in _LOOP.splitlines())
-
 RULE = Rule(
     title="Losses are summed together with their graphs",
     category="gpu_out_of_memory",
@@ -93,18 +83,119 @@ RULE = Rule(
     source="PyTorch documentation, frequently asked questions: don't accumulate history across your "
     "training loop",
     check=_check,
-    catches=(
-        Case({"train.py": f"{_HEAD}{_LOOP}    total += loss\n"}, line=12),
-        Case({"train.py": f"{_HEAD}{_LOOP}    total += loss\nprint(total / 9)\n"}, line=12),
-        Case({"train.py": f"{_HEAD}\n\ndef train():\n    total = 0\n{_INDENTED}        total += loss\n"
-              "    return total\n\n\ntrain()\n"}, line=16),
-        Case({"train.py": f"{_HEAD}sums = {{'a': 0}}\n{_LOOP}    sums['a'] += loss\n"}, line=13),
-    ),
-    leaves=(
-        Case({"train.py": f"{_HEAD}{_LOOP}    total += loss.item()\n"}),
-        Case({"train.py": f"{_HEAD}{_LOOP}    loss = loss.item()\n    total += loss\n"}),
-        Case({"train.py": f"{_HEAD}for step in range(9):\n    loss = model(torch.rand(4, 2)).mean()\n"
-              "    total += loss\ntotal.backward()\n"}),
-        Case({"train.py": f"{_HEAD}{_LOOP}    total += step\n"}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import torch
+        from torch import nn
+
+        model = nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        total = 0
+        for step in range(9):
+            loss = model(torch.rand(4, 2)).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss  # <-
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        total = 0
+        for step in range(9):
+            loss = model(torch.rand(4, 2)).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss  # <-
+        print(total / 9)
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        total = 0
+
+
+        def train():
+            total = 0
+            for step in range(9):
+                loss = model(torch.rand(4, 2)).mean()
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+                total += loss  # <-
+            return total
+
+
+        train()
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        total = 0
+        sums = {'a': 0}
+        for step in range(9):
+            loss = model(torch.rand(4, 2)).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            sums['a'] += loss  # <-
+    """),
+    leaves=examples("""
+        import torch
+        from torch import nn
+
+        model = nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        total = 0
+        for step in range(9):
+            loss = model(torch.rand(4, 2)).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        total = 0
+        for step in range(9):
+            loss = model(torch.rand(4, 2)).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            loss = loss.item()
+            total += loss
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        total = 0
+        for step in range(9):
+            loss = model(torch.rand(4, 2)).mean()
+            total += loss
+        total.backward()
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        total = 0
+        for step in range(9):
+            loss = model(torch.rand(4, 2)).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            total += step
+    """),
+)

@@ -8,13 +8,13 @@ from epochzero.check.origins import FLOATING, LONG, Origins
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Instance, Value
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Reach,
     Rule,
     Target,
     claim_at,
+    examples,
     guarded,
 )
 from epochzero.check.torch_usage import argument
@@ -116,16 +116,6 @@ def _is_one_less(scores: Value | None, wanted: Value | None) -> bool:
     return one is not None and other is not None and len(one) == len(other) + 1
 
 
-_HEAD = (
-    "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n\nlayer = nn.Linear(4, 3)\n"
-    "x, y = torch.rand(8, 4), torch.randint(3, (8,))\n"
-)
-_LOADER = (
-    "from torch.utils.data import DataLoader, TensorDataset\n\ndata = TensorDataset(x, y{})\n"
-    "loss = nn.CrossEntropyLoss()\nfor x, y in DataLoader(data, batch_size=4):\n    print(loss(layer(x), y))\n"
-)
-_BCE = "one = nn.Linear(4, 1)\nprint(F.binary_cross_entropy_with_logits(one(x).squeeze(1), {}))\n"
-
 RULE = Rule(
     title="A loss receives numbers of a type that it rejects",
     category="type_mismatch",
@@ -137,23 +127,144 @@ RULE = Rule(
     source="PyTorch documentation, torch.nn.CrossEntropyLoss, NLLLoss and BCEWithLogitsLoss: shape and "
     "type of input and target",
     check=_check,
-    catches=(
-        Case({"train.py": f"{_HEAD}print(F.cross_entropy(layer(x), F.one_hot(y, 3)))\n"}, line=7),
-        Case({"train.py": f"{_HEAD}print(F.cross_entropy(layer(x), y.float()))\n"}, line=7),
-        Case({"train.py": f"{_HEAD}print(F.cross_entropy(layer(x).argmax(dim=1), y))\n"}, line=7),
-        Case({"train.py": f"{_HEAD}print(nn.CrossEntropyLoss()(y, layer(x)))\n"}, line=7),
-        Case({"train.py": _HEAD + _LOADER.format(".float()")}, line=12),
-        Case({"train.py": f"{_HEAD}print(F.nll_loss(F.log_softmax(layer(x), 1), y.int()))\n"}, line=7),
-        Case({"train.py": _HEAD + _BCE.format("y.clamp(0, 1).long()")}, line=8),
-    ),
-    leaves=(
-        Case({"train.py": f"{_HEAD}print(F.cross_entropy(layer(x), y))\n"}),
-        Case({"train.py": f"{_HEAD}print(F.cross_entropy(layer(x), F.one_hot(y, 3).float()))\n"}),
-        Case({"train.py": f"{_HEAD}print(F.cross_entropy(layer(x), torch.rand(8, 3)))\n"}),
-        Case({"train.py": _HEAD + _LOADER.format("")}),
-        Case({"train.py": _HEAD + _LOADER.format(".float()").replace("(layer(x), y)", "(layer(x), y.long())")}),
-        Case({"train.py": _HEAD + _BCE.format("y.clamp(0, 1).float()")}),
-        Case({"train.py": f"{_HEAD}print((layer(x).argmax(dim=1) == y).float().mean())\n"}),
-        Case({"train.py": f"{_HEAD}y = y.float()\nprint(F.cross_entropy(layer(x), y.to('cpu', torch.long)))\n"}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        print(F.cross_entropy(layer(x), F.one_hot(y, 3)))  # <-
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        print(F.cross_entropy(layer(x), y.float()))  # <-
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        print(F.cross_entropy(layer(x).argmax(dim=1), y))  # <-
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        print(nn.CrossEntropyLoss()(y, layer(x)))  # <-
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        from torch.utils.data import DataLoader, TensorDataset
+
+        data = TensorDataset(x, y.float())
+        loss = nn.CrossEntropyLoss()
+        for x, y in DataLoader(data, batch_size=4):
+            print(loss(layer(x), y))  # <-
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        print(F.nll_loss(F.log_softmax(layer(x), 1), y.int()))  # <-
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        one = nn.Linear(4, 1)
+        print(F.binary_cross_entropy_with_logits(one(x).squeeze(1), y.clamp(0, 1).long()))  # <-
+    """),
+    leaves=examples("""
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        print(F.cross_entropy(layer(x), y))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        print(F.cross_entropy(layer(x), F.one_hot(y, 3).float()))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        print(F.cross_entropy(layer(x), torch.rand(8, 3)))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        from torch.utils.data import DataLoader, TensorDataset
+
+        data = TensorDataset(x, y)
+        loss = nn.CrossEntropyLoss()
+        for x, y in DataLoader(data, batch_size=4):
+            print(loss(layer(x), y))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        from torch.utils.data import DataLoader, TensorDataset
+
+        data = TensorDataset(x, y.float())
+        loss = nn.CrossEntropyLoss()
+        for x, y in DataLoader(data, batch_size=4):
+            print(loss(layer(x), y.long()))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        one = nn.Linear(4, 1)
+        print(F.binary_cross_entropy_with_logits(one(x).squeeze(1), y.clamp(0, 1).float()))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        print((layer(x).argmax(dim=1) == y).float().mean())
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        y = y.float()
+        print(F.cross_entropy(layer(x), y.to('cpu', torch.long)))
+    """),
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at_start
+from epochzero.check.rules.base import Claims, Program, Rule, Target, claim_at_start, examples
 from epochzero.check.rules.world import said_at, said_text
 
 _ENDPOINT = ("--rdzv_endpoint", "--rdzv-endpoint")
@@ -59,42 +59,18 @@ RULE = Rule(
     fix="Pass the address of the first node.",
     source="torchrun's documentation, section 'Multi-node': --rdzv-endpoint",
     check=_check,
-    catches=(
-        Case(
-            {"train.py": ""},
-            command=(
-                "torchrun",
-                "--nnodes=2",
-                "--nproc_per_node=8",
-                "--rdzv_backend=c10d",
-                "--rdzv_endpoint=localhost:29500",
-                "train.py",
-            ),
-            path="<command>",
-            line=0,
-        ),
-        Case(
-            {"train.py": ""},
-            command=("torchrun", "--nnodes=2", "--nproc_per_node=8", "train.py"),
-            path="<command>",
-            line=0,
-        ),
-    ),
-    leaves=(
-        Case(
-            {"train.py": ""},
-            command=(
-                "torchrun",
-                "--nnodes=2",
-                "--nproc_per_node=8",
-                "--rdzv_backend=c10d",
-                "--rdzv_endpoint=node1:29500",
-                "train.py",
-            ),
-        ),
-        Case(
-            {"train.py": ""},
-            command=("torchrun", "--nnodes=1", "--master_addr=localhost", "train.py"),
-        ),
-    ),
+    catches=examples("""
+        $ torchrun --nnodes=2 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=localhost:29500 train.py  # <-
+        ==> train.py <==
+        ----
+        $ torchrun --nnodes=2 --nproc_per_node=8 train.py  # <-
+        ==> train.py <==
+    """),
+    leaves=examples("""
+        $ torchrun --nnodes=2 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=node1:29500 train.py
+        ==> train.py <==
+        ----
+        $ torchrun --nnodes=1 --master_addr=localhost train.py
+        ==> train.py <==
+    """),
 )

@@ -16,7 +16,6 @@ from epochzero.check.program.events import Imported, Situation
 from epochzero.check.program.modules import lies_in
 from epochzero.check.program.values import Constant
 from epochzero.check.rules.base import (
-    Case,
     Claim,
     Claims,
     Program,
@@ -26,6 +25,7 @@ from epochzero.check.rules.base import (
     Target,
     Unknown,
     claim_at,
+    examples,
     guarded,
 )
 from epochzero.check.rules.distributions import (
@@ -260,113 +260,170 @@ RULE = Rule(
     fix="Install the distribution in the image, or choose an image that contains it.",
     source="Zhang et al., ICSE 2020, Table 1: Library Not Found, 309 of 4,960 failures",
     check=_check,
-    catches=(
-        Case(
-            {"train.py": ""},
-            target='[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',
-            command=("python", "-m", "lightning", "run"),
-            path="<command>",
-        ),
-        Case(
-            {"train.py": "import os\nimport yaml\n"},
-            target='[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',
-            line=2,
-        ),
-        Case(
-            {"train.py": "import model\n", "model.py": "from einops import rearrange\n"},
-            target='[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',
-            line=1,
-            path="model.py",
-        ),
-        Case(
-            {"app/train.py": "import app.model\n", "app/model.py": ""},
-            target='[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',
-            command=("python", "app/train.py"),
-            line=1,
-            path="app/train.py",
-        ),
-        Case(
-            {
-                "train.py": "try:\n    import ujson as json\nexcept ImportError:\n"
-                "    import simplejson as json\n"
-            },
-            target='[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',
-            line=4,
-        ),
-    ),
-    leaves=(
-        Case(
-            {
-                "train.py": "with open('g.py', 'w') as f:\n    f.write('x = 1')\nimport g\n\nprint(g.x)\n"
-            },
-            target="[distributions]\n",
-        ),
-        Case(
-            {
-                "train.py": "try:\n    import tomllib\nexcept ImportError:\n"
-                "    import tomli as tomllib\n"
-            },
-            target='python = "3.11"\n[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',
-        ),
-        Case(
-            {"train.py": '# /// script\n# dependencies = ["einops>=0.8"]\n# ///\nimport einops\n'},
-            target='[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',
-            command=("uv", "run", "train.py"),
-        ),
-        Case(
-            {"train.py": "try:\n    import ujson as json\nexcept ImportError:\n    import json\n"},
-            target='[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',
-        ),
-        Case(
-            {"train.py": ""},
-            target='[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',
-            command=("python", "-m", "timeit", "x"),
-        ),
-        Case(
-            {"train.py": ""},
-            target='[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',
-            command=("python", "-m", "numpy.testing"),
-        ),
-        Case(
-            {"app/train.py": "import app.model\n", "app/model.py": ""},
-            target='[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',
-            command=("env", "PYTHONPATH=.", "python", "app/train.py"),
-        ),
-        Case(
-            {
-                "run.sh": "pip install -e .\npython app/train.py\n",
-                "app/train.py": "import app.model\n",
-                "app/model.py": "",
-            },
-            target='[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',
-            command=("bash", "run.sh"),
-        ),
-        Case({"train.py": "import yaml\n"}),
-        Case(
-            {
-                "train.py": "import importlib\n\n\ndef optional(name):\n    try:\n"
-                "        return importlib.import_module(name)\n    except ImportError:\n"
-                "        return None\n\n\ndef plot():\n    seaborn = optional('seaborn')\n"
-                "    if seaborn is None:\n        return\n    from matplotlib import pyplot\n"
-                "    pyplot.show()\n\n\nplot()\n"
-            },
-            target='[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',
-        ),
-        Case(
-            {"train.py": "import numpy.linalg\nimport tomllib\nimport helper\n", "helper.py": ""},
-            target='[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',
-        ),
-        Case(
-            {
-                "train.py": "try:\n    import wandb\nexcept ImportError:\n    wandb = None\n",
-            },
-            target='[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',
-        ),
-        Case(
-            {
-                "train.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch\n",
-            },
-            target='[distributions.numpy]\nversion = "2.1.0"\nmodules = ["numpy"]\n',
-        ),
-    ),
+    catches=examples("""
+        $ python -m lightning run  # <-
+        ==> train.py <==
+        ==> target.toml <==
+        [distributions.numpy]
+        version = "2.1.0"
+        modules = ["numpy"]
+        ----
+        import os
+        import yaml  # <-
+        ==> target.toml <==
+        [distributions.numpy]
+        version = "2.1.0"
+        modules = ["numpy"]
+        ----
+        import model
+        ==> model.py <==
+        from einops import rearrange  # <-
+        ==> target.toml <==
+        [distributions.numpy]
+        version = "2.1.0"
+        modules = ["numpy"]
+        ----
+        $ python app/train.py
+        ==> app/train.py <==
+        import app.model  # <-
+        ==> app/model.py <==
+        ==> target.toml <==
+        [distributions.numpy]
+        version = "2.1.0"
+        modules = ["numpy"]
+        ----
+        try:
+            import ujson as json
+        except ImportError:
+            import simplejson as json  # <-
+        ==> target.toml <==
+        [distributions.numpy]
+        version = "2.1.0"
+        modules = ["numpy"]
+    """),
+    leaves=examples("""
+        with open('g.py', 'w') as f:
+            f.write('x = 1')
+        import g
+
+        print(g.x)
+        ==> target.toml <==
+        [distributions]
+        ----
+        try:
+            import tomllib
+        except ImportError:
+            import tomli as tomllib
+        ==> target.toml <==
+        python = "3.11"
+        [distributions.numpy]
+        version = "2.1.0"
+        modules = ["numpy"]
+        ----
+        $ uv run train.py
+        # /// script
+        # dependencies = ["einops>=0.8"]
+        # ///
+        import einops
+        ==> target.toml <==
+        [distributions.numpy]
+        version = "2.1.0"
+        modules = ["numpy"]
+        ----
+        try:
+            import ujson as json
+        except ImportError:
+            import json
+        ==> target.toml <==
+        [distributions.numpy]
+        version = "2.1.0"
+        modules = ["numpy"]
+        ----
+        $ python -m timeit x
+        ==> train.py <==
+        ==> target.toml <==
+        [distributions.numpy]
+        version = "2.1.0"
+        modules = ["numpy"]
+        ----
+        $ python -m numpy.testing
+        ==> train.py <==
+        ==> target.toml <==
+        [distributions.numpy]
+        version = "2.1.0"
+        modules = ["numpy"]
+        ----
+        $ env PYTHONPATH=. python app/train.py
+        ==> app/train.py <==
+        import app.model
+        ==> app/model.py <==
+        ==> target.toml <==
+        [distributions.numpy]
+        version = "2.1.0"
+        modules = ["numpy"]
+        ----
+        $ bash run.sh
+        ==> run.sh <==
+        pip install -e .
+        python app/train.py
+        ==> app/train.py <==
+        import app.model
+        ==> app/model.py <==
+        ==> target.toml <==
+        [distributions.numpy]
+        version = "2.1.0"
+        modules = ["numpy"]
+        ----
+        import yaml
+        ----
+        import importlib
+
+
+        def optional(name):
+            try:
+                return importlib.import_module(name)
+            except ImportError:
+                return None
+
+
+        def plot():
+            seaborn = optional('seaborn')
+            if seaborn is None:
+                return
+            from matplotlib import pyplot
+            pyplot.show()
+
+
+        plot()
+        ==> target.toml <==
+        [distributions.numpy]
+        version = "2.1.0"
+        modules = ["numpy"]
+        ----
+        import numpy.linalg
+        import tomllib
+        import helper
+        ==> helper.py <==
+        ==> target.toml <==
+        [distributions.numpy]
+        version = "2.1.0"
+        modules = ["numpy"]
+        ----
+        try:
+            import wandb
+        except ImportError:
+            wandb = None
+        ==> target.toml <==
+        [distributions.numpy]
+        version = "2.1.0"
+        modules = ["numpy"]
+        ----
+        from typing import TYPE_CHECKING
+        if TYPE_CHECKING:
+            import torch
+        ==> target.toml <==
+        [distributions.numpy]
+        version = "2.1.0"
+        modules = ["numpy"]
+    """),
 )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from epochzero.check.builds import lacks_cuda
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Reach,
     Rule,
     Target,
     claim_at,
+    examples,
     guarded,
 )
 from epochzero.check.rules.world import constant, visible
@@ -40,10 +40,6 @@ def _check(program: Program, target: Target) -> Claims:
             )
 
 
-_JOB = (
-    "import torch\nimport torch.distributed as dist\n\n\ndef main():\n    dist.init_process_group({})\n\n\nmain()\n"
-)  # fmt: skip
-
 RULE = Rule(
     title="Processes use NCCL but have no GPU",
     category="gpu_fault",
@@ -52,19 +48,101 @@ RULE = Rule(
     fix="Use gloo if torch.cuda.is_available() is False.",
     source="PyTorch documentation, torch.distributed, Backends; ProcessGroupNCCL.cpp",
     check=_check,
-    catches=(
-        Case({"train.py": _JOB.format("'nccl'")}, target="gpus = []\n", line=6),
-        Case({"train.py": _JOB.format("backend='nccl', init_method='env://'")},
-             target='[distributions.torch]\nversion = "2.6.0+cpu"\n', line=6),
-        Case({"train.py": _JOB.format("'nccl'")}, line=6,
-             command=("env", "CUDA_VISIBLE_DEVICES=", "torchrun", "--nproc-per-node=2", "train.py")),
-    ),
-    leaves=(
-        Case({"train.py": _JOB.format("'gloo'")}, target="gpus = []\n"),
-        Case({"train.py": _JOB.format("'nccl'")}),
-        Case({"train.py": _JOB.format("'nccl'")}, target='gpus = "2 x H100"\n'),
-        Case({"train.py": _JOB.format("'nccl' if torch.cuda.is_available() else 'gloo'")}, target="gpus = []\n"),
-        Case({"train.py": _JOB.replace("    dist", "    if torch.cuda.is_available():\n        dist").format("'nccl'")},
-             target="gpus = []\n"),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import torch
+        import torch.distributed as dist
+
+
+        def main():
+            dist.init_process_group('nccl')  # <-
+
+
+        main()
+        ==> target.toml <==
+        gpus = []
+        ----
+        import torch
+        import torch.distributed as dist
+
+
+        def main():
+            dist.init_process_group(backend='nccl', init_method='env://')  # <-
+
+
+        main()
+        ==> target.toml <==
+        [distributions.torch]
+        version = "2.6.0+cpu"
+        ----
+        $ env CUDA_VISIBLE_DEVICES= torchrun --nproc-per-node=2 train.py
+        import torch
+        import torch.distributed as dist
+
+
+        def main():
+            dist.init_process_group('nccl')  # <-
+
+
+        main()
+    """),
+    leaves=examples("""
+        import torch
+        import torch.distributed as dist
+
+
+        def main():
+            dist.init_process_group('gloo')
+
+
+        main()
+        ==> target.toml <==
+        gpus = []
+        ----
+        import torch
+        import torch.distributed as dist
+
+
+        def main():
+            dist.init_process_group('nccl')
+
+
+        main()
+        ----
+        import torch
+        import torch.distributed as dist
+
+
+        def main():
+            dist.init_process_group('nccl')
+
+
+        main()
+        ==> target.toml <==
+        gpus = "2 x H100"
+        ----
+        import torch
+        import torch.distributed as dist
+
+
+        def main():
+            dist.init_process_group('nccl' if torch.cuda.is_available() else 'gloo')
+
+
+        main()
+        ==> target.toml <==
+        gpus = []
+        ----
+        import torch
+        import torch.distributed as dist
+
+
+        def main():
+            if torch.cuda.is_available():
+                dist.init_process_group('nccl')
+
+
+        main()
+        ==> target.toml <==
+        gpus = []
+    """),
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
+from epochzero.check.rules.base import Claims, Program, Rule, Target, claim_at, examples
 from epochzero.check.torch_usage import has_framework_loop, optimizer_steps
 
 LONG_S = 3600.0
@@ -27,19 +27,6 @@ def _check(program: Program, target: Target) -> Claims:
     )
 
 
-_TRAIN = (
-    "import torch\n\nmodel = torch.nn.Linear(2, 2)\noptimizer = torch.optim.SGD(model.parameters(), lr=1)\n"
-    "for epoch in range(900):\n    optimizer.zero_grad()\n    model(torch.rand(4, 2)).sum().backward()\n"
-    "    optimizer.step()\n"
-)
-_BATCH = "#!/bin/bash\n#SBATCH --time={}\npython train.py\n"
-
-
-def _case(more: str, time: str, line: int = 0) -> Case:
-    files = {"train.py": _TRAIN + more, "run.sh": _BATCH.format(time)}
-    return Case(files, command=("sbatch", "run.sh"), line=line)
-
-
 RULE = Rule(
     title="A long training saves nothing",
     category="interrupted",
@@ -48,10 +35,73 @@ RULE = Rule(
     fix="Save a checkpoint every epoch.",
     source="sbatch(1), --time and --signal; PyTorch tutorials, Saving and loading a general checkpoint",
     check=_check,
-    catches=(_case("", "12:00:00", 8), _case("print(model)\n", "2-00:00:00", 8)),
-    leaves=(
-        _case("    torch.save(model.state_dict(), 'last.pt')\n", "12:00:00"),
-        _case("", "00:20:00"),
-        Case({"train.py": _TRAIN}),
-    ),
+    catches=examples("""
+        $ sbatch run.sh
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        for epoch in range(900):
+            optimizer.zero_grad()
+            model(torch.rand(4, 2)).sum().backward()
+            optimizer.step()  # <-
+        ==> run.sh <==
+        #!/bin/bash
+        #SBATCH --time=12:00:00
+        python train.py
+        ----
+        $ sbatch run.sh
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        for epoch in range(900):
+            optimizer.zero_grad()
+            model(torch.rand(4, 2)).sum().backward()
+            optimizer.step()  # <-
+        print(model)
+        ==> run.sh <==
+        #!/bin/bash
+        #SBATCH --time=2-00:00:00
+        python train.py
+    """),
+    leaves=examples("""
+        $ sbatch run.sh
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        for epoch in range(900):
+            optimizer.zero_grad()
+            model(torch.rand(4, 2)).sum().backward()
+            optimizer.step()
+            torch.save(model.state_dict(), 'last.pt')
+        ==> run.sh <==
+        #!/bin/bash
+        #SBATCH --time=12:00:00
+        python train.py
+        ----
+        $ sbatch run.sh
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        for epoch in range(900):
+            optimizer.zero_grad()
+            model(torch.rand(4, 2)).sum().backward()
+            optimizer.step()
+        ==> run.sh <==
+        #!/bin/bash
+        #SBATCH --time=00:20:00
+        python train.py
+        ----
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        for epoch in range(900):
+            optimizer.zero_grad()
+            model(torch.rand(4, 2)).sum().backward()
+            optimizer.step()
+    """),
 )

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from epochzero.check.code import Code, Function, code_of
-from epochzero.check.rules.base import Case, Claims, Program, Reach, Rule, Target, claim_at
+from epochzero.check.rules.base import Claims, Program, Reach, Rule, Target, claim_at, examples
 from epochzero.check.torch_usage import does_anywhere, has_framework_loop, optimizer_steps
 
 _NAME = re.compile(
@@ -96,17 +96,6 @@ def _is_plain(node: ast.expr) -> bool:
     return compared or not attributes.isdisjoint(_PLAIN) or not called.isdisjoint(("float", "int"))
 
 
-_HEAD = (
-    "import torch\n\nmodel, loss_of = torch.nn.Linear(2, 2), torch.nn.MSELoss()\n"
-    "optimizer = torch.optim.SGD(model.parameters(), lr=1)\nfor step in range(9):\n"
-    "    optimizer.zero_grad()\n    model(torch.rand(4, 2)).sum().backward()\n    optimizer.step()\n\n\n"
-)
-_EVALUATE = (
-    "def evaluate(data):\n    total, outputs = 0, []\n    for x in data:\n        output = model(x)\n"
-    "        loss = loss_of(output, x)\n        {}\n    return total, outputs\n\n\n"
-    "evaluate([torch.rand(4, 2)] * 100)\n"
-)
-
 RULE = Rule(
     title="The evaluation stores the graphs of all its batches",
     category="gpu_out_of_memory",
@@ -117,17 +106,196 @@ RULE = Rule(
     source="PyTorch documentation, frequently asked questions: My model reports CUDA out of memory; "
     "torch.no_grad",
     check=_check,
-    catches=(
-        Case({"train.py": _HEAD + _EVALUATE.format("total += loss")}, line=16),
-        Case({"train.py": _HEAD + _EVALUATE.format("outputs.append(output)")}, line=16),
-        Case({"train.py": _HEAD + _EVALUATE.format("outputs.append(output.cpu())")}, line=16),
-    ),
-    leaves=(
-        Case({"train.py": _HEAD + _EVALUATE.format("total += loss.item()")}),
-        Case({"train.py": _HEAD + _EVALUATE.format("outputs.append(output.argmax(1))")}),
-        Case({"train.py": _HEAD + _EVALUATE.format("outputs.append(output.detach())")}),
-        Case({"train.py": _HEAD + "@torch.no_grad()\n" + _EVALUATE.format("total += loss")}),
-        Case({"train.py": _HEAD + _EVALUATE.format("loss.backward(); total += loss")}),
-        Case({"train.py": _HEAD + _EVALUATE.format("total += (output > 0).sum()")}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import torch
+
+        model, loss_of = torch.nn.Linear(2, 2), torch.nn.MSELoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        for step in range(9):
+            optimizer.zero_grad()
+            model(torch.rand(4, 2)).sum().backward()
+            optimizer.step()
+
+
+        def evaluate(data):
+            total, outputs = 0, []
+            for x in data:
+                output = model(x)
+                loss = loss_of(output, x)
+                total += loss  # <-
+            return total, outputs
+
+
+        evaluate([torch.rand(4, 2)] * 100)
+        ----
+        import torch
+
+        model, loss_of = torch.nn.Linear(2, 2), torch.nn.MSELoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        for step in range(9):
+            optimizer.zero_grad()
+            model(torch.rand(4, 2)).sum().backward()
+            optimizer.step()
+
+
+        def evaluate(data):
+            total, outputs = 0, []
+            for x in data:
+                output = model(x)
+                loss = loss_of(output, x)
+                outputs.append(output)  # <-
+            return total, outputs
+
+
+        evaluate([torch.rand(4, 2)] * 100)
+        ----
+        import torch
+
+        model, loss_of = torch.nn.Linear(2, 2), torch.nn.MSELoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        for step in range(9):
+            optimizer.zero_grad()
+            model(torch.rand(4, 2)).sum().backward()
+            optimizer.step()
+
+
+        def evaluate(data):
+            total, outputs = 0, []
+            for x in data:
+                output = model(x)
+                loss = loss_of(output, x)
+                outputs.append(output.cpu())  # <-
+            return total, outputs
+
+
+        evaluate([torch.rand(4, 2)] * 100)
+    """),
+    leaves=examples("""
+        import torch
+
+        model, loss_of = torch.nn.Linear(2, 2), torch.nn.MSELoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        for step in range(9):
+            optimizer.zero_grad()
+            model(torch.rand(4, 2)).sum().backward()
+            optimizer.step()
+
+
+        def evaluate(data):
+            total, outputs = 0, []
+            for x in data:
+                output = model(x)
+                loss = loss_of(output, x)
+                total += loss.item()
+            return total, outputs
+
+
+        evaluate([torch.rand(4, 2)] * 100)
+        ----
+        import torch
+
+        model, loss_of = torch.nn.Linear(2, 2), torch.nn.MSELoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        for step in range(9):
+            optimizer.zero_grad()
+            model(torch.rand(4, 2)).sum().backward()
+            optimizer.step()
+
+
+        def evaluate(data):
+            total, outputs = 0, []
+            for x in data:
+                output = model(x)
+                loss = loss_of(output, x)
+                outputs.append(output.argmax(1))
+            return total, outputs
+
+
+        evaluate([torch.rand(4, 2)] * 100)
+        ----
+        import torch
+
+        model, loss_of = torch.nn.Linear(2, 2), torch.nn.MSELoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        for step in range(9):
+            optimizer.zero_grad()
+            model(torch.rand(4, 2)).sum().backward()
+            optimizer.step()
+
+
+        def evaluate(data):
+            total, outputs = 0, []
+            for x in data:
+                output = model(x)
+                loss = loss_of(output, x)
+                outputs.append(output.detach())
+            return total, outputs
+
+
+        evaluate([torch.rand(4, 2)] * 100)
+        ----
+        import torch
+
+        model, loss_of = torch.nn.Linear(2, 2), torch.nn.MSELoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        for step in range(9):
+            optimizer.zero_grad()
+            model(torch.rand(4, 2)).sum().backward()
+            optimizer.step()
+
+
+        @torch.no_grad()
+        def evaluate(data):
+            total, outputs = 0, []
+            for x in data:
+                output = model(x)
+                loss = loss_of(output, x)
+                total += loss
+            return total, outputs
+
+
+        evaluate([torch.rand(4, 2)] * 100)
+        ----
+        import torch
+
+        model, loss_of = torch.nn.Linear(2, 2), torch.nn.MSELoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        for step in range(9):
+            optimizer.zero_grad()
+            model(torch.rand(4, 2)).sum().backward()
+            optimizer.step()
+
+
+        def evaluate(data):
+            total, outputs = 0, []
+            for x in data:
+                output = model(x)
+                loss = loss_of(output, x)
+                loss.backward(); total += loss
+            return total, outputs
+
+
+        evaluate([torch.rand(4, 2)] * 100)
+        ----
+        import torch
+
+        model, loss_of = torch.nn.Linear(2, 2), torch.nn.MSELoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        for step in range(9):
+            optimizer.zero_grad()
+            model(torch.rand(4, 2)).sum().backward()
+            optimizer.step()
+
+
+        def evaluate(data):
+            total, outputs = 0, []
+            for x in data:
+                output = model(x)
+                loss = loss_of(output, x)
+                total += (output > 0).sum()
+            return total, outputs
+
+
+        evaluate([torch.rand(4, 2)] * 100)
+    """),
+)

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from epochzero.check.calls import called_function, gives_nothing
 from epochzero.check.code import Code, code_of, only_value
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Module,
     Program,
@@ -17,6 +16,7 @@ from epochzero.check.rules.base import (
     Target,
     claim_at,
     claim_failure,
+    examples,
     failures,
     guarded,
 )
@@ -78,13 +78,6 @@ def _wanted(code: Code) -> Iterator[tuple[ast.AST, ast.expr, str]]:
             yield operation, side, "TypeError: unsupported operand type for None"
 
 
-_TEST = "def test(model):\n    accuracy = len(model)\n    print(accuracy)\n\n\n"
-_RUNNER = "class Runner:\n    def test(self):\n        loss = 1.0\n        print(loss)\n\n\nrunner = Runner()\n"
-_SCHEDULER = (
-    "class T:\n    def __init__(self):\n        self.s = None\n\n    def step(self):\n"
-    "        self.s.step()\n\n\n"
-)
-
 RULE = Rule(
     title="None is used as an object",
     category="null_reference",
@@ -93,31 +86,160 @@ RULE = Rule(
     fix="Add the return statement, or do not use the result.",
     source="Zhang et al., ICSE 2020, Table 1, Null Reference",
     check=_check,
-    catches=(
-        Case({"train.py": f"{_TEST}loss, accuracy = test('m')\n"}, line=6),
-        Case({"train.py": f"{_RUNNER}loss, accuracy = runner.test()\n"}, line=8),
-        Case({"train.py": f"{_TEST}print(test('m')['loss'])\n"}, line=6),
-        Case({"train.py": f"{_TEST}result = test('m')\nprint(result.loss)\n"}, line=7),
-        Case({"train.py": f"{_TEST}for row in test('m'):\n    print(row)\n"}, line=6),
-        Case({"train.py": "names = ['b', 'a']\nnames = names.sort()\nprint(len(names))\n"}, line=3),
-        Case({"train.py": _SCHEDULER + "T().step()\n"}, line=6),
-        Case({"train.py": "options = {'a': 1}\nprint(options.get('b') + 1)\n"}, line=2),
-        Case({"train.py": "best = None\nprint(f'{best:.2f}')\n"}, line=2),
-    ),
-    leaves=(
-        Case({"train.py": _SCHEDULER.replace("self.s.step()", "self.s and self.s.step()") + "T().step()\n"}),
-        Case({"train.py": _SCHEDULER + "t = T()\nt.s = T()\nif t.s is None:\n    t.step()\n"}),
-        Case({"train.py": "best = None\nfor loss in open('l.txt'):\n    if best is not None:\n"
-              "        print(best.strip())\n    best = loss\n", "l.txt": "1\n2\n"}),
-        Case({"train.py": "class Best:\n    value = None\n\n    def update(self, value):\n"
-              "        if self.value is None or value > self.value:\n            self.value = value\n"
-              "        return self.value + 1\n\n\nbest = Best()\nfor i in range(100):\n    best.update(i)\n"}),
-        Case({"train.py": f"{_TEST}test('m')\n"}),
-        Case({"train.py": f"{_TEST}result = test('m')\nprint(result)\n"}),
-        Case({"train.py": f"{_TEST}result = test('m')\nif result:\n    print(result.loss)\n"}),
-        Case({"train.py": "def find(x):\n    if x:\n        return [x]\n\n\nprint(find(1)[0])\n"}),
-        Case({"train.py": "def rows():\n    yield 1\n\n\nfor row in rows():\n    print(row)\n"}),
-        Case({"train.py": "class Base:\n    def load(self):\n        raise NotImplementedError\n\n\n"
-              "class A(Base):\n    def load(self):\n        return [1]\n\n\nprint(A().load()[0])\n"}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        def test(model):
+            accuracy = len(model)
+            print(accuracy)
+
+
+        loss, accuracy = test('m')  # <-
+        ----
+        class Runner:
+            def test(self):
+                loss = 1.0
+                print(loss)
+
+
+        runner = Runner()
+        loss, accuracy = runner.test()  # <-
+        ----
+        def test(model):
+            accuracy = len(model)
+            print(accuracy)
+
+
+        print(test('m')['loss'])  # <-
+        ----
+        def test(model):
+            accuracy = len(model)
+            print(accuracy)
+
+
+        result = test('m')
+        print(result.loss)  # <-
+        ----
+        def test(model):
+            accuracy = len(model)
+            print(accuracy)
+
+
+        for row in test('m'):  # <-
+            print(row)
+        ----
+        names = ['b', 'a']
+        names = names.sort()
+        print(len(names))  # <-
+        ----
+        class T:
+            def __init__(self):
+                self.s = None
+
+            def step(self):
+                self.s.step()  # <-
+
+
+        T().step()
+        ----
+        options = {'a': 1}
+        print(options.get('b') + 1)  # <-
+        ----
+        best = None
+        print(f'{best:.2f}')  # <-
+    """),
+    leaves=examples("""
+        class T:
+            def __init__(self):
+                self.s = None
+
+            def step(self):
+                self.s and self.s.step()
+
+
+        T().step()
+        ----
+        class T:
+            def __init__(self):
+                self.s = None
+
+            def step(self):
+                self.s.step()
+
+
+        t = T()
+        t.s = T()
+        if t.s is None:
+            t.step()
+        ----
+        best = None
+        for loss in open('l.txt'):
+            if best is not None:
+                print(best.strip())
+            best = loss
+        ==> l.txt <==
+        1
+        2
+        ----
+        class Best:
+            value = None
+
+            def update(self, value):
+                if self.value is None or value > self.value:
+                    self.value = value
+                return self.value + 1
+
+
+        best = Best()
+        for i in range(100):
+            best.update(i)
+        ----
+        def test(model):
+            accuracy = len(model)
+            print(accuracy)
+
+
+        test('m')
+        ----
+        def test(model):
+            accuracy = len(model)
+            print(accuracy)
+
+
+        result = test('m')
+        print(result)
+        ----
+        def test(model):
+            accuracy = len(model)
+            print(accuracy)
+
+
+        result = test('m')
+        if result:
+            print(result.loss)
+        ----
+        def find(x):
+            if x:
+                return [x]
+
+
+        print(find(1)[0])
+        ----
+        def rows():
+            yield 1
+
+
+        for row in rows():
+            print(row)
+        ----
+        class Base:
+            def load(self):
+                raise NotImplementedError
+
+
+        class A(Base):
+            def load(self):
+                return [1]
+
+
+        print(A().load()[0])
+    """),
+)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Rule,
     Target,
     claim_failure,
+    examples,
     failures,
 )
 
@@ -22,11 +22,6 @@ def _check(program: Program, target: Target) -> Claims:
         )
 
 
-_OPTION = (
-    "import argparse\n\nparser = argparse.ArgumentParser()\n"
-    "parser.add_argument('--rate', default='0.1'{})\nargs = parser.parse_args()\n"
-)
-
 RULE = Rule(
     title="The type of a value does not allow an operation",
     category="type_mismatch",
@@ -35,31 +30,112 @@ RULE = Rule(
     fix="Convert the value at its source.",
     source="Zhang et al., ICSE 2020, Table 1, Type Mismatch",
     check=_check,
-    catches=(
-        Case({"train.py": f"{_OPTION.format('')}print(args.rate / 10)\n"}, line=6),
-        Case({"train.py": f"{_OPTION.format('')}if args.rate > 1:\n    print(1)\n"}, line=6),
-        Case({"train.py": "epoch = 3\nprint('epoch ' + epoch)\n"}, line=2),
-        Case({"train.py": "epochs = 3\nfor epoch in epochs:\n    print(epoch)\n"}, line=2),
-        Case({"train.py": "accuracy = 0.5\nprint(accuracy())\n"}, line=2),
-        Case({"train.py": "def results():\n    return [1]\n\n\nprint(results[0])\n"}, line=5),
-        Case({"train.py": "name = 'net'\nprint(f'{name:.2f}')\n"}, line=2),
-        Case({"train.py": "import model\n\nprint(model(3))\n", "model.py": "def model(x):\n    return x\n"},
-             line=3),
-        Case({"train.py": "shape = (1, 2)\nshape[0] = 3\n"}, line=2),
-        Case({"train.py": "import json\n\nc = json.load(open('c.json'))\nprint(int(c['steps']))\n",
-              "c.json": '{"steps": "1e3"}'}, line=4),
-    ),
-    leaves=(
-        Case({"train.py": f"{_OPTION.format(', type=float')}print(args.rate / 10)\n"}),
-        Case({"train.py": f"{_OPTION.format('')}print(float(args.rate) / 10)\n"}),
-        Case({"train.py": "epoch = 3\nprint('epoch ' + str(epoch), f'{epoch:03d}', '=' * epoch)\n"}),
-        Case({"train.py": "def cast(v):\n    for kind in (int, float):\n        try:\n"
-              "            return kind(v)\n        except ValueError:\n            pass\n    return v\n\n\n"
-              "print(cast('3.5'))\n"}),
-        Case({"train.py": "def cast(v):\n    try:\n        return int(v)\n    except ValueError as e:\n"
-              "        raise KeyError(v) from e\n\n\ntry:\n    cast('x')\nexcept KeyError:\n    pass\n"}),
-        Case({"train.py": "from enum import Enum\n\n\nclass Mode(Enum):\n    A = 1\n\n    def show(self):\n"
-              "        return f'{self.value:d}'\n\n\nprint(Mode.A.show(), Mode.A.name.lower(), Mode['A'])\n"}),
-        Case({"train.py": "keys = {'a': 1}.keys()\nprint(keys - {'a'}, keys | {'b'})\n"}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument('--rate', default='0.1')
+        args = parser.parse_args()
+        print(args.rate / 10)  # <-
+        ----
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument('--rate', default='0.1')
+        args = parser.parse_args()
+        if args.rate > 1:  # <-
+            print(1)
+        ----
+        epoch = 3
+        print('epoch ' + epoch)  # <-
+        ----
+        epochs = 3
+        for epoch in epochs:  # <-
+            print(epoch)
+        ----
+        accuracy = 0.5
+        print(accuracy())  # <-
+        ----
+        def results():
+            return [1]
+
+
+        print(results[0])  # <-
+        ----
+        name = 'net'
+        print(f'{name:.2f}')  # <-
+        ----
+        import model
+
+        print(model(3))  # <-
+        ==> model.py <==
+        def model(x):
+            return x
+        ----
+        shape = (1, 2)
+        shape[0] = 3  # <-
+        ----
+        import json
+
+        c = json.load(open('c.json'))
+        print(int(c['steps']))  # <-
+        ==> c.json <==
+        {"steps": "1e3"}
+    """),
+    leaves=examples("""
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument('--rate', default='0.1', type=float)
+        args = parser.parse_args()
+        print(args.rate / 10)
+        ----
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument('--rate', default='0.1')
+        args = parser.parse_args()
+        print(float(args.rate) / 10)
+        ----
+        epoch = 3
+        print('epoch ' + str(epoch), f'{epoch:03d}', '=' * epoch)
+        ----
+        def cast(v):
+            for kind in (int, float):
+                try:
+                    return kind(v)
+                except ValueError:
+                    pass
+            return v
+
+
+        print(cast('3.5'))
+        ----
+        def cast(v):
+            try:
+                return int(v)
+            except ValueError as e:
+                raise KeyError(v) from e
+
+
+        try:
+            cast('x')
+        except KeyError:
+            pass
+        ----
+        from enum import Enum
+
+
+        class Mode(Enum):
+            A = 1
+
+            def show(self):
+                return f'{self.value:d}'
+
+
+        print(Mode.A.show(), Mode.A.name.lower(), Mode['A'])
+        ----
+        keys = {'a': 1}.keys()
+        print(keys - {'a'}, keys | {'b'})
+    """),
+)

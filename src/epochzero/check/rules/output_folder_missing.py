@@ -8,7 +8,15 @@ from collections.abc import Iterable, Iterator
 
 from epochzero.check.job.model import CommandSource, Job
 from epochzero.check.paths.platform import Platform, beneath
-from epochzero.check.rules.base import Case, Claim, Claims, Program, Rule, Target, claim_at_start
+from epochzero.check.rules.base import (
+    Claim,
+    Claims,
+    Program,
+    Rule,
+    Target,
+    claim_at_start,
+    examples,
+)
 
 _SURE = re.compile(r"[\w./+@,=-]+")
 """A literal directory: no variable, no home directory, no number of the job."""
@@ -88,10 +96,6 @@ def _told(
     )
 
 
-_BATCH = "#!/bin/bash\n#SBATCH --output=logs/%j.out\n{}python train.py\n"
-_REDIRECT = "{}python train.py > logs/train.log 2>&1\n"
-_BASH, _SBATCH = ("bash", "run.sh"), ("sbatch", "run.sh")
-
 RULE = Rule(
     title="The output of a job goes to a directory that does not exist",
     category="path_not_found",
@@ -101,22 +105,53 @@ RULE = Rule(
     fix="Create the directory before you submit the job.",
     source="Slurm documentation, sbatch, --output; Bash manual, Redirections",
     check=_check,
-    catches=(
-        Case({"run.sh": _BATCH.format(""), "train.py": ""}, command=_SBATCH, path="run.sh", line=2),
-        Case(
-            {"run.sh": _BATCH.format("mkdir -p logs\n"), "train.py": ""},
-            command=_SBATCH,
-            path="run.sh",
-            line=2,
-        ),
-        Case(
-            {"run.sh": _REDIRECT.format(""), "train.py": ""}, command=_BASH, path="run.sh", line=1
-        ),
-    ),
-    leaves=(
-        Case({"run.sh": _BATCH.format(""), "train.py": "", "logs/.keep": ""}, command=_SBATCH),
-        Case({"run.sh": _BATCH.replace("logs/", "").format(""), "train.py": ""}, command=_SBATCH),
-        Case({"run.sh": _REDIRECT.format("mkdir -p logs\n"), "train.py": ""}, command=_BASH),
-        Case({"run.sh": _REDIRECT.format("tar xf data.tar\n"), "train.py": ""}, command=_BASH),
-    ),
+    catches=examples("""
+        $ sbatch run.sh
+        ==> run.sh <==
+        #!/bin/bash
+        #SBATCH --output=logs/%j.out  # <-
+        python train.py
+        ==> train.py <==
+        ----
+        $ sbatch run.sh
+        ==> run.sh <==
+        #!/bin/bash
+        #SBATCH --output=logs/%j.out  # <-
+        mkdir -p logs
+        python train.py
+        ==> train.py <==
+        ----
+        $ bash run.sh
+        ==> run.sh <==
+        python train.py > logs/train.log 2>&1  # <-
+        ==> train.py <==
+    """),
+    leaves=examples("""
+        $ sbatch run.sh
+        ==> run.sh <==
+        #!/bin/bash
+        #SBATCH --output=logs/%j.out
+        python train.py
+        ==> train.py <==
+        ==> logs/.keep <==
+        ----
+        $ sbatch run.sh
+        ==> run.sh <==
+        #!/bin/bash
+        #SBATCH --output=%j.out
+        python train.py
+        ==> train.py <==
+        ----
+        $ bash run.sh
+        ==> run.sh <==
+        mkdir -p logs
+        python train.py > logs/train.log 2>&1
+        ==> train.py <==
+        ----
+        $ bash run.sh
+        ==> run.sh <==
+        tar xf data.tar
+        python train.py > logs/train.log 2>&1
+        ==> train.py <==
+    """),
 )

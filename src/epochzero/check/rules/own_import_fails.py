@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Rule,
     Target,
     claim_failure,
+    examples,
     failures,
 )
 
@@ -38,8 +38,6 @@ def _check(program: Program, target: Target) -> Claims:
         )
 
 
-_MODEL = "def build():\n    return 1\n"
-
 RULE = Rule(
     title="An import of the job's own code fails",
     category="library_not_found",
@@ -48,24 +46,85 @@ RULE = Rule(
     fix="Break the cycle, or run the module with `python -m`.",
     source="Python documentation, The import system, section 5.7; FAQ, How do I share global variables",
     check=_check,
-    catches=(
-        Case({"train.py": "import model\n\nprint(model.build())\n",
-              "model.py": f"from loss import weight\n\n\n{_MODEL}",
-              "loss.py": "from model import build\n\nweight = build\n"}, line=1, path="loss.py"),
-        Case({"train.py": "from .model import build\n\nbuild()\n", "model.py": _MODEL}, line=1),
-        Case({"train.py": "import lib.run\n", "lib/__init__.py": "", "lib/run.py": "from ..model import build\n",
-              "model.py": _MODEL}, line=1, path="lib/run.py"),
-    ),
-    leaves=(
-        Case({"train.py": "import model\n\nprint(model.build())\n",
-              "model.py": f"{_MODEL}\n\nfrom loss import weight\n",
-              "loss.py": "from model import build\n\nweight = build\n"}),
-        Case({"train.py": "import model\n\nprint(model.build())\n",
-              "model.py": f"import loss\n\n\n{_MODEL}", "loss.py": "import model\n\n\ndef f():\n"
-              "    return model.build()\n"}),
-        Case({"train.py": "try:\n    from .model import build\nexcept ImportError:\n"
-              "    from model import build\n\nbuild()\n", "model.py": _MODEL}),
-        Case({"lib/__init__.py": "", "lib/run.py": "from .model import build\n\nbuild()\n",
-              "lib/model.py": _MODEL}, command=("python", "-m", "lib.run")),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import model
+
+        print(model.build())
+        ==> model.py <==
+        from loss import weight
+
+
+        def build():
+            return 1
+        ==> loss.py <==
+        from model import build  # <-
+
+        weight = build
+        ----
+        from .model import build  # <-
+
+        build()
+        ==> model.py <==
+        def build():
+            return 1
+        ----
+        import lib.run
+        ==> lib/__init__.py <==
+        ==> lib/run.py <==
+        from ..model import build  # <-
+        ==> model.py <==
+        def build():
+            return 1
+    """),
+    leaves=examples("""
+        import model
+
+        print(model.build())
+        ==> model.py <==
+        def build():
+            return 1
+
+
+        from loss import weight
+        ==> loss.py <==
+        from model import build
+
+        weight = build
+        ----
+        import model
+
+        print(model.build())
+        ==> model.py <==
+        import loss
+
+
+        def build():
+            return 1
+        ==> loss.py <==
+        import model
+
+
+        def f():
+            return model.build()
+        ----
+        try:
+            from .model import build
+        except ImportError:
+            from model import build
+
+        build()
+        ==> model.py <==
+        def build():
+            return 1
+        ----
+        $ python -m lib.run
+        ==> lib/__init__.py <==
+        ==> lib/run.py <==
+        from .model import build
+
+        build()
+        ==> lib/model.py <==
+        def build():
+            return 1
+    """),
+)

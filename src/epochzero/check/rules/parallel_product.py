@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from epochzero.check.program.configuration import Unreadable, get, load
 from epochzero.check.program.values import Constant, Items, Value
 from epochzero.check.rules.base import (
-    Case,
     Claim,
     Claims,
     Program,
@@ -17,8 +16,9 @@ from epochzero.check.rules.base import (
     Target,
     claim_at,
     claim_at_start,
+    examples,
 )
-from epochzero.check.rules.megatron import PARSER, at_option
+from epochzero.check.rules.megatron import at_option
 from epochzero.check.rules.world import constant, given, gpus_of_a_node, number, option, world_size
 
 # The degrees that split one replica of the model, under the names of Megatron-LM and its forks.
@@ -136,15 +136,6 @@ def _engines(program: Program, target: Target) -> Claims:
             )
 
 
-_NANOTRON = {
-    "train.py": "from nanotron.trainer import DistributedTrainer\n\nDistributedTrainer('c.yaml')\n",
-    "c.yaml": "parallelism:\n  dp: 2\n  pp: 2\n  tp: 2\n",
-}
-_TITAN = {
-    "train.py": "from torchtitan.train import main\n\nmain()\n",
-    "c.toml": "[parallelism]\ntensor_parallel_degree = 4\ndata_parallel_shard_degree = -1\n",
-}
-
 RULE = Rule(
     title="The parallel degrees do not match the number of processes or GPUs",
     category="illegal_argument",
@@ -154,63 +145,95 @@ RULE = Rule(
     source="Megatron-LM, parallel_state.initialize_model_parallel; vLLM documentation, 'Distributed "
     "Inference and Serving'",
     check=_check,
-    catches=(
-        Case(
-            _NANOTRON,
-            ("--config-file", "c.yaml"),
-            command=("torchrun", "--nproc_per_node=4", "train.py"),
-            path="c.yaml",
-            line=2,
-        ),
-        Case(
-            _TITAN,
-            ("--job.config_file", "c.toml"),
-            command=("torchrun", "--nproc_per_node=6", "train.py"),
-            path="c.toml",
-            line=2,
-        ),
-        Case(
-            {"train.py": PARSER},
-            ("--tensor-model-parallel-size", "4", "--pipeline-model-parallel-size", "4"),
-            command=("torchrun", "--nproc_per_node=8", "train.py"),
-            path="<command>",
-            line=0,
-        ),
-        Case(
-            {"pretrain_gpt.py": "from megatron.training import pretrain\n\npretrain()\n"},
-            ("--tensor-model-parallel-size", "8", "--num-layers", "24"),
-            command=("torchrun", "--nproc_per_node=4", "pretrain_gpt.py"),
-            path="<command>",
-            line=0,
-        ),
-        Case(
-            {"train.py": "import vllm\n\nvllm.LLM(model='m', tensor_parallel_size=8)\n"},
-            target='gpus = "2 x H100"\n',
-            line=3,
-        ),
-    ),
-    leaves=(
-        Case(
-            _NANOTRON,
-            ("--config-file", "c.yaml"),
-            command=("torchrun", "--nproc_per_node=8", "train.py"),
-        ),
-        Case(
-            _TITAN,
-            ("--job.config_file", "c.toml"),
-            command=("torchrun", "--nproc_per_node=8", "train.py"),
-        ),
-        Case(
-            {"train.py": PARSER},
-            ("--tensor-model-parallel-size", "4", "--pipeline-model-parallel-size", "2"),
-            command=("torchrun", "--nproc_per_node=8", "train.py"),
-        ),
-        Case({"train.py": PARSER}, ("--tensor-model-parallel-size", "4")),
-        Case(
-            {"pretrain_gpt.py": "from megatron.training import pretrain\n\npretrain()\n"},
-            ("--tensor-model-parallel-size=2", "--pipeline-model-parallel-size=2"),
-            command=("torchrun", "--nproc_per_node=4", "pretrain_gpt.py"),
-        ),
-        Case({"train.py": "import vllm\nvllm.LLM(model='m', tensor_parallel_size=8)\n"}),
-    ),
+    catches=examples("""
+        $ torchrun --nproc_per_node=4 train.py --config-file c.yaml
+        from nanotron.trainer import DistributedTrainer
+
+        DistributedTrainer('c.yaml')
+        ==> c.yaml <==
+        parallelism:
+          dp: 2  # <-
+          pp: 2
+          tp: 2
+        ----
+        $ torchrun --nproc_per_node=6 train.py --job.config_file c.toml
+        from torchtitan.train import main
+
+        main()
+        ==> c.toml <==
+        [parallelism]
+        tensor_parallel_degree = 4  # <-
+        data_parallel_shard_degree = -1
+        ----
+        $ torchrun --nproc_per_node=8 train.py --tensor-model-parallel-size 4 --pipeline-model-parallel-size 4  # <-
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--tensor-model-parallel-size', type=int, default=1)
+        p.add_argument('--pipeline-model-parallel-size', type=int, default=1)
+        p.add_argument('--micro-batch-size', type=int)
+        p.add_argument('--global-batch-size', type=int)
+        args = p.parse_args()
+        ----
+        $ torchrun --nproc_per_node=4 pretrain_gpt.py --tensor-model-parallel-size 8 --num-layers 24  # <-
+        ==> pretrain_gpt.py <==
+        from megatron.training import pretrain
+
+        pretrain()
+        ----
+        import vllm
+
+        vllm.LLM(model='m', tensor_parallel_size=8)  # <-
+        ==> target.toml <==
+        gpus = "2 x H100"
+    """),
+    leaves=examples("""
+        $ torchrun --nproc_per_node=8 train.py --config-file c.yaml
+        from nanotron.trainer import DistributedTrainer
+
+        DistributedTrainer('c.yaml')
+        ==> c.yaml <==
+        parallelism:
+          dp: 2
+          pp: 2
+          tp: 2
+        ----
+        $ torchrun --nproc_per_node=8 train.py --job.config_file c.toml
+        from torchtitan.train import main
+
+        main()
+        ==> c.toml <==
+        [parallelism]
+        tensor_parallel_degree = 4
+        data_parallel_shard_degree = -1
+        ----
+        $ torchrun --nproc_per_node=8 train.py --tensor-model-parallel-size 4 --pipeline-model-parallel-size 2
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--tensor-model-parallel-size', type=int, default=1)
+        p.add_argument('--pipeline-model-parallel-size', type=int, default=1)
+        p.add_argument('--micro-batch-size', type=int)
+        p.add_argument('--global-batch-size', type=int)
+        args = p.parse_args()
+        ----
+        $ python train.py --tensor-model-parallel-size 4
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--tensor-model-parallel-size', type=int, default=1)
+        p.add_argument('--pipeline-model-parallel-size', type=int, default=1)
+        p.add_argument('--micro-batch-size', type=int)
+        p.add_argument('--global-batch-size', type=int)
+        args = p.parse_args()
+        ----
+        $ torchrun --nproc_per_node=4 pretrain_gpt.py --tensor-model-parallel-size=2 --pipeline-model-parallel-size=2
+        ==> pretrain_gpt.py <==
+        from megatron.training import pretrain
+
+        pretrain()
+        ----
+        import vllm
+        vllm.LLM(model='m', tensor_parallel_size=8)
+    """),
 )

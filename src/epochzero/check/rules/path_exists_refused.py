@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from epochzero.check.paths.report import Texts, path_check
 from epochzero.check.paths.world import Problem, World
-from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.base import Rule, examples
 
 
 def _describe(problem: Problem, world: World) -> Texts:
@@ -28,54 +28,68 @@ RULE = Rule(
     fix="Pass exist_ok=True.",
     source="Python documentation: os.makedirs raises FileExistsError unless exist_ok is true",
     check=path_check("path-exists-refused", _describe),
-    catches=(
-        Case({"train.py": "import os\nos.makedirs('out')\n", "out/old.txt": "x"}, line=2),
-        Case({"train.py": "import os\nos.mkdir('out')\nos.mkdir('out')\n"}, line=3),
-        Case(
-            {"train.py": "from pathlib import Path\nPath('out').mkdir()\n", "out/old.txt": "x"},
-            line=2,
-        ),
-        Case(
-            {"train.py": "file = open('results.csv', 'x')\n", "results.csv": "a\n"},
-            line=1,
-        ),
-        Case(
-            {
-                "train.py": "import shutil\nshutil.copytree('data', 'work')\n",
-                "data/a.txt": "x",
-                "work/a.txt": "x",
-            },
-            line=2,
-        ),
-    ),
-    leaves=(
-        Case({"train.py": "import os\nos.makedirs('out', exist_ok=True)\n", "out/old.txt": "x"}),
-        Case({"train.py": "import os\nos.makedirs('out')\n"}),
-        Case(
-            {
-                "train.py": "import os\nif not os.path.isdir('out'):\n    os.makedirs('out')\n",
-                "out/old.txt": "x",
-            }
-        ),
-        Case(
-            {
-                "train.py": "import os\ntry:\n    os.mkdir('out')\nexcept FileExistsError:\n    pass\n",
-                "out/old.txt": "x",
-            }
-        ),
-        Case(
-            {
-                "train.py": "import os\nimport shutil\nif os.path.exists('out'):\n"
-                "    shutil.rmtree('out')\nos.makedirs('out')\n",
-                "out/old.txt": "x",
-            }
-        ),
-        Case(
-            {
-                "train.py": "import shutil\nshutil.rmtree('out', ignore_errors=True)\n"
-                "import os\nos.makedirs('out')\n",
-                "out/old.txt": "x",
-            }
-        ),
-    ),
+    catches=examples("""
+        import os
+        os.makedirs('out')  # <-
+        ==> out/old.txt <==
+        x
+        ----
+        import os
+        os.mkdir('out')
+        os.mkdir('out')  # <-
+        ----
+        from pathlib import Path
+        Path('out').mkdir()  # <-
+        ==> out/old.txt <==
+        x
+        ----
+        file = open('results.csv', 'x')  # <-
+        ==> results.csv <==
+        a
+        ----
+        import shutil
+        shutil.copytree('data', 'work')  # <-
+        ==> data/a.txt <==
+        x
+        ==> work/a.txt <==
+        x
+    """),
+    leaves=examples("""
+        import os
+        os.makedirs('out', exist_ok=True)
+        ==> out/old.txt <==
+        x
+        ----
+        import os
+        os.makedirs('out')
+        ----
+        import os
+        if not os.path.isdir('out'):
+            os.makedirs('out')
+        ==> out/old.txt <==
+        x
+        ----
+        import os
+        try:
+            os.mkdir('out')
+        except FileExistsError:
+            pass
+        ==> out/old.txt <==
+        x
+        ----
+        import os
+        import shutil
+        if os.path.exists('out'):
+            shutil.rmtree('out')
+        os.makedirs('out')
+        ==> out/old.txt <==
+        x
+        ----
+        import shutil
+        shutil.rmtree('out', ignore_errors=True)
+        import os
+        os.makedirs('out')
+        ==> out/old.txt <==
+        x
+    """),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from epochzero.check.paths.report import Texts, path_check
 from epochzero.check.paths.world import Problem, World
-from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.base import Rule, examples
 
 
 def _describe(problem: Problem, world: World) -> Texts:
@@ -19,9 +19,6 @@ def _describe(problem: Problem, world: World) -> Texts:
     )
 
 
-_USER = '[user]\nname = "mara"\nuid = 1000\nhome = "/home/mara"\n'
-_COLAB = "import pandas as pd\nframe = pd.read_csv('/content/drive/MyDrive/train.csv')\n"
-
 RULE = Rule(
     title="A path belongs to another machine",
     category="path_not_found",
@@ -30,43 +27,77 @@ RULE = Rule(
     fix="Take the path from an argument or an environment variable.",
     source="Zhang et al., ICSE 2020, section 5.1: parameterise paths and verify them early",
     check=path_check("path-laptop", _describe),
-    catches=(
-        Case({"train.py": "import numpy as np\nx = np.load('/Users/mara/data/x.npy')\n"}, line=2),
-        Case({"train.py": "x = open('C:\\\\data\\\\train.txt').read()\n"}, line=1),
-        Case({"train.py": "x = open('D:/data/train.txt').read()\n"}, line=1),
-        Case({"train.py": _COLAB}, line=2),
-        Case(
-            {"train.py": "from PIL import Image\nImage.open('/kaggle/input/digits/0.png')\n"},
-            line=2,
-        ),
-        Case(
-            {"train.py": "import torch\ntorch.load('/home/jonas/models/best.pt')\n"},
-            target=_USER,
-            line=2,
-        ),
-        Case(
-            {
-                "train.py": "import torch\nROOT = '/home/jonas/runs'\nmodel = torch.nn.Linear(2, 2)\n"
-                "for epoch in range(3):\n    torch.save(model, f'{ROOT}/{epoch}.pt')\n"
-            },
-            target=_USER,
-            line=5,
-        ),
-    ),
-    leaves=(
-        Case({"train.py": "import torch\ntorch.load('/home/mara/models/best.pt')\n"}, target=_USER),
-        Case({"train.py": _COLAB}, target='[[mounts]]\npath = "/content/drive"\n'),
-        Case({"train.py": _COLAB}, target='[files]\n"/content/drive/MyDrive/train.csv" = true\n'),
-        Case({"train.py": "import torch\ntorch.load('/home/jonas/models/best.pt')\n"}),
-        Case(
-            {
-                "train.py": "import os\n\nif os.path.isdir('/kaggle/input'):\n"
-                "    names = os.listdir('/kaggle/input')\n"
-            }
-        ),
-        Case(
-            {"train.py": "import torch\ntorch.load('/home/jonas/models/best.pt')\n"},
-            target=_USER + '[[mounts]]\npath = "/home/jonas"\nwritable = false\n',
-        ),
-    ),
+    catches=examples(r"""
+        import numpy as np
+        x = np.load('/Users/mara/data/x.npy')  # <-
+        ----
+        x = open('C:\\data\\train.txt').read()  # <-
+        ----
+        x = open('D:/data/train.txt').read()  # <-
+        ----
+        import pandas as pd
+        frame = pd.read_csv('/content/drive/MyDrive/train.csv')  # <-
+        ----
+        from PIL import Image
+        Image.open('/kaggle/input/digits/0.png')  # <-
+        ----
+        import torch
+        torch.load('/home/jonas/models/best.pt')  # <-
+        ==> target.toml <==
+        [user]
+        name = "mara"
+        uid = 1000
+        home = "/home/mara"
+        ----
+        import torch
+        ROOT = '/home/jonas/runs'
+        model = torch.nn.Linear(2, 2)
+        for epoch in range(3):
+            torch.save(model, f'{ROOT}/{epoch}.pt')  # <-
+        ==> target.toml <==
+        [user]
+        name = "mara"
+        uid = 1000
+        home = "/home/mara"
+    """),
+    leaves=examples("""
+        import torch
+        torch.load('/home/mara/models/best.pt')
+        ==> target.toml <==
+        [user]
+        name = "mara"
+        uid = 1000
+        home = "/home/mara"
+        ----
+        import pandas as pd
+        frame = pd.read_csv('/content/drive/MyDrive/train.csv')
+        ==> target.toml <==
+        [[mounts]]
+        path = "/content/drive"
+        ----
+        import pandas as pd
+        frame = pd.read_csv('/content/drive/MyDrive/train.csv')
+        ==> target.toml <==
+        [files]
+        "/content/drive/MyDrive/train.csv" = true
+        ----
+        import torch
+        torch.load('/home/jonas/models/best.pt')
+        ----
+        import os
+
+        if os.path.isdir('/kaggle/input'):
+            names = os.listdir('/kaggle/input')
+        ----
+        import torch
+        torch.load('/home/jonas/models/best.pt')
+        ==> target.toml <==
+        [user]
+        name = "mara"
+        uid = 1000
+        home = "/home/mara"
+        [[mounts]]
+        path = "/home/jonas"
+        writable = false
+    """),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from epochzero.check.paths.report import Texts, path_check
 from epochzero.check.paths.world import Problem, World
-from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.base import Rule, examples
 
 
 def _describe(problem: Problem, world: World) -> Texts:
@@ -17,32 +17,6 @@ def _describe(problem: Problem, world: World) -> Texts:
     )
 
 
-_READ_ONLY = '[[mounts]]\npath = "/data"\nwritable = false\n\n[[mounts]]\npath = "/scratch"\n'
-_USER = '[user]\nname = "mara"\nuid = 1000\nhome = "/home/mara"\n'
-_SAVE = "import torch\nmodel = torch.nn.Linear(2, 2)\ntorch.save(model, '/data/model.pt')\n"
-_LISTED = f'listed = ["/data"]\n[files]\n"/data" = true\n"/data/a.csv" = true\n\n{_READ_ONLY}'
-_CACHE = """\
-import sys
-from pathlib import Path
-
-
-def table(folder):
-    target = folder / f"{sys.byteorder}{sys.maxunicode}.npy"
-    if %s:
-        return target
-    folder.mkdir(parents=True, exist_ok=True)
-    return target
-
-
-table(Path("/data/cache"))
-"""
-_ROOT = '[[mounts]]\npath = "/"\nwritable = false\n'
-_POD = (
-    "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n    - image: gnn\n      workingDir: /job\n"
-    "      command: [python, train.py]\n      volumeMounts: [{name: work, mountPath: /data}]\n"
-    "  volumes: [{name: work, emptyDir: {}}]\n"
-)
-
 RULE = Rule(
     title="The program writes to a path that the user cannot write to",
     category="permission_denied",
@@ -52,63 +26,184 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, Table 1: Permission Denied; section 5.1: validate permissions "
     "early",
     check=path_check("path-not-writable", _describe),
-    catches=(
-        Case({"train.py": _SAVE}, target=_READ_ONLY, line=3),
-        Case(
-            {"train.py": _SAVE},
-            command=("docker", "run", "-v", "/raid:/data:ro", "image", "python", "train.py"),
-            line=3,
-        ),
-        Case(
-            {"train.py": _SAVE, "pod.yaml": _POD.replace("/data}", "/data, readOnly: true}")},
-            command=("kubectl", "create", "-f", "pod.yaml"),
-            target=_ROOT,
-            line=3,
-        ),
-        Case(
-            {"train.py": "import os\nos.makedirs('/root/.cache/x', exist_ok=True)\n"},
-            command=("docker", "run", "--user", "1000:1000", "image", "python", "train.py"),
-            line=2,
-        ),
-        Case(
-            {"train.py": "import os\nos.makedirs('/data/cache', exist_ok=True)\n"},
-            target=_READ_ONLY,
-            line=2,
-        ),
-        Case({"train.py": "open('/results.txt', 'w').write('x')\n"}, target=_USER, line=1),
-        Case({"train.py": "open('/usr/share/notes.txt', 'a').write('x')\n"}, target=_USER, line=1),
-        Case(
-            {
-                "train.py": "import pandas as pd\nframe = pd.DataFrame()\nfor i in range(3):\n"
-                "    frame.to_csv(f'/data/out/{i}.csv')\n"
-            },
-            target=_READ_ONLY,
-            line=4,
-        ),
-        Case({"train.py": _CACHE % "target.exists()"}, target=_LISTED, line=9),
-    ),
-    leaves=(
-        Case({"train.py": _SAVE.replace("/data/", "/scratch/")}, target=_READ_ONLY),
-        Case({"train.py": "import torch\ntorch.load('/data/model.pt')\n"}, target=_READ_ONLY),
-        Case({"train.py": "open('/results.txt', 'w').write('x')\n"}),
-        Case(
-            {"train.py": _SAVE, "pod.yaml": _POD},
-            command=("kubectl", "create", "-f", "pod.yaml"),
-            target=_ROOT,
-        ),
-        Case(
-            {"train.py": _SAVE},
-            command=("docker", "run", "--tmpfs", "/data:size=1g", "image", "python", "train.py"),
-            target=_ROOT,
-        ),
-        Case({"train.py": "open('/tmp/results.txt', 'w').write('x')\n"}, target=_USER),
-        Case(
-            {"train.py": "open('/results.txt', 'w').write('x')\n"},
-            target='[user]\nname = "root"\nuid = 0\nhome = "/root"\n',
-        ),
-        Case(
-            {"train.py": "try:\n    open('/data/lock', 'w').close()\nexcept OSError:\n    pass\n"},
-            target=_READ_ONLY,
-        ),
-    ),
+    catches=examples("""
+        import torch
+        model = torch.nn.Linear(2, 2)
+        torch.save(model, '/data/model.pt')  # <-
+        ==> target.toml <==
+        [[mounts]]
+        path = "/data"
+        writable = false
+
+        [[mounts]]
+        path = "/scratch"
+        ----
+        $ docker run -v /raid:/data:ro image python train.py
+        import torch
+        model = torch.nn.Linear(2, 2)
+        torch.save(model, '/data/model.pt')  # <-
+        ----
+        $ kubectl create -f pod.yaml
+        import torch
+        model = torch.nn.Linear(2, 2)
+        torch.save(model, '/data/model.pt')  # <-
+        ==> pod.yaml <==
+        apiVersion: v1
+        kind: Pod
+        spec:
+          containers:
+            - image: gnn
+              workingDir: /job
+              command: [python, train.py]
+              volumeMounts: [{name: work, mountPath: /data, readOnly: true}]
+          volumes: [{name: work, emptyDir: {}}]
+        ==> target.toml <==
+        [[mounts]]
+        path = "/"
+        writable = false
+        ----
+        $ docker run --user 1000:1000 image python train.py
+        import os
+        os.makedirs('/root/.cache/x', exist_ok=True)  # <-
+        ----
+        import os
+        os.makedirs('/data/cache', exist_ok=True)  # <-
+        ==> target.toml <==
+        [[mounts]]
+        path = "/data"
+        writable = false
+
+        [[mounts]]
+        path = "/scratch"
+        ----
+        open('/results.txt', 'w').write('x')  # <-
+        ==> target.toml <==
+        [user]
+        name = "mara"
+        uid = 1000
+        home = "/home/mara"
+        ----
+        open('/usr/share/notes.txt', 'a').write('x')  # <-
+        ==> target.toml <==
+        [user]
+        name = "mara"
+        uid = 1000
+        home = "/home/mara"
+        ----
+        import pandas as pd
+        frame = pd.DataFrame()
+        for i in range(3):
+            frame.to_csv(f'/data/out/{i}.csv')  # <-
+        ==> target.toml <==
+        [[mounts]]
+        path = "/data"
+        writable = false
+
+        [[mounts]]
+        path = "/scratch"
+        ----
+        import sys
+        from pathlib import Path
+
+
+        def table(folder):
+            target = folder / f"{sys.byteorder}{sys.maxunicode}.npy"
+            if target.exists():
+                return target
+            folder.mkdir(parents=True, exist_ok=True)  # <-
+            return target
+
+
+        table(Path("/data/cache"))
+        ==> target.toml <==
+        listed = ["/data"]
+        [files]
+        "/data" = true
+        "/data/a.csv" = true
+
+        [[mounts]]
+        path = "/data"
+        writable = false
+
+        [[mounts]]
+        path = "/scratch"
+    """),
+    leaves=examples("""
+        import torch
+        model = torch.nn.Linear(2, 2)
+        torch.save(model, '/scratch/model.pt')
+        ==> target.toml <==
+        [[mounts]]
+        path = "/data"
+        writable = false
+
+        [[mounts]]
+        path = "/scratch"
+        ----
+        import torch
+        torch.load('/data/model.pt')
+        ==> target.toml <==
+        [[mounts]]
+        path = "/data"
+        writable = false
+
+        [[mounts]]
+        path = "/scratch"
+        ----
+        open('/results.txt', 'w').write('x')
+        ----
+        $ kubectl create -f pod.yaml
+        import torch
+        model = torch.nn.Linear(2, 2)
+        torch.save(model, '/data/model.pt')
+        ==> pod.yaml <==
+        apiVersion: v1
+        kind: Pod
+        spec:
+          containers:
+            - image: gnn
+              workingDir: /job
+              command: [python, train.py]
+              volumeMounts: [{name: work, mountPath: /data}]
+          volumes: [{name: work, emptyDir: {}}]
+        ==> target.toml <==
+        [[mounts]]
+        path = "/"
+        writable = false
+        ----
+        $ docker run --tmpfs /data:size=1g image python train.py
+        import torch
+        model = torch.nn.Linear(2, 2)
+        torch.save(model, '/data/model.pt')
+        ==> target.toml <==
+        [[mounts]]
+        path = "/"
+        writable = false
+        ----
+        open('/tmp/results.txt', 'w').write('x')
+        ==> target.toml <==
+        [user]
+        name = "mara"
+        uid = 1000
+        home = "/home/mara"
+        ----
+        open('/results.txt', 'w').write('x')
+        ==> target.toml <==
+        [user]
+        name = "root"
+        uid = 0
+        home = "/root"
+        ----
+        try:
+            open('/data/lock', 'w').close()
+        except OSError:
+            pass
+        ==> target.toml <==
+        [[mounts]]
+        path = "/data"
+        writable = false
+
+        [[mounts]]
+        path = "/scratch"
+    """),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from epochzero.check.paths.report import Texts, path_check
 from epochzero.check.paths.world import Problem, World
-from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.base import Rule, examples
 
 
 def _describe(problem: Problem, world: World) -> Texts:
@@ -21,9 +21,6 @@ def _describe(problem: Problem, world: World) -> Texts:
     )
 
 
-_MOUNTS = '[[mounts]]\npath = "/data"\n\n[[mounts]]\npath = "/scratch"\n'
-_SAVE = "import torch\nmodel = torch.nn.Linear(2, 2)\ntorch.save(model, '/results/model.pt')\n"
-
 RULE = Rule(
     title="A path is outside the mounts of the target",
     category="path_not_found",
@@ -32,25 +29,86 @@ RULE = Rule(
     fix="Use a mounted directory, or mount this one.",
     source="Zhang et al., ICSE 2020, section 4.2; SkyPilot #2505",
     check=path_check("path-outside-mounts", _describe),
-    catches=(
-        Case({"train.py": "import numpy as np\nnp.load('/nfs/x.npy')\n"}, target=_MOUNTS, line=2),
-        Case({"train.py": _SAVE}, target=_MOUNTS, line=3),
-        Case(
-            {"train.py": "for i in range(4):\n    open(f'/nfs/shards/{i}.bin', 'rb').read()\n"},
-            target=_MOUNTS,
-            line=2,
-        ),
-        Case(
-            {"train.py": "import os\nos.makedirs('/database/out', exist_ok=True)\n"},
-            target=_MOUNTS,
-            line=2,
-        ),
-    ),
-    leaves=(
-        Case({"train.py": "import numpy as np\nnp.load('/data/x.npy')\n"}, target=_MOUNTS),
-        Case({"train.py": _SAVE}, target=_MOUNTS + '\n[[mounts]]\npath = "/"\n'),
-        Case({"train.py": "open('/tmp/x.txt', 'w').write('x')\n"}, target=_MOUNTS),
-        Case({"train.py": "import os\nos.makedirs('out', exist_ok=True)\n"}, target=_MOUNTS),
-        Case({"train.py": _SAVE}),
-    ),
+    catches=examples("""
+        import numpy as np
+        np.load('/nfs/x.npy')  # <-
+        ==> target.toml <==
+        [[mounts]]
+        path = "/data"
+
+        [[mounts]]
+        path = "/scratch"
+        ----
+        import torch
+        model = torch.nn.Linear(2, 2)
+        torch.save(model, '/results/model.pt')  # <-
+        ==> target.toml <==
+        [[mounts]]
+        path = "/data"
+
+        [[mounts]]
+        path = "/scratch"
+        ----
+        for i in range(4):
+            open(f'/nfs/shards/{i}.bin', 'rb').read()  # <-
+        ==> target.toml <==
+        [[mounts]]
+        path = "/data"
+
+        [[mounts]]
+        path = "/scratch"
+        ----
+        import os
+        os.makedirs('/database/out', exist_ok=True)  # <-
+        ==> target.toml <==
+        [[mounts]]
+        path = "/data"
+
+        [[mounts]]
+        path = "/scratch"
+    """),
+    leaves=examples("""
+        import numpy as np
+        np.load('/data/x.npy')
+        ==> target.toml <==
+        [[mounts]]
+        path = "/data"
+
+        [[mounts]]
+        path = "/scratch"
+        ----
+        import torch
+        model = torch.nn.Linear(2, 2)
+        torch.save(model, '/results/model.pt')
+        ==> target.toml <==
+        [[mounts]]
+        path = "/data"
+
+        [[mounts]]
+        path = "/scratch"
+
+        [[mounts]]
+        path = "/"
+        ----
+        open('/tmp/x.txt', 'w').write('x')
+        ==> target.toml <==
+        [[mounts]]
+        path = "/data"
+
+        [[mounts]]
+        path = "/scratch"
+        ----
+        import os
+        os.makedirs('out', exist_ok=True)
+        ==> target.toml <==
+        [[mounts]]
+        path = "/data"
+
+        [[mounts]]
+        path = "/scratch"
+        ----
+        import torch
+        model = torch.nn.Linear(2, 2)
+        torch.save(model, '/results/model.pt')
+    """),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from epochzero.check.paths.report import Texts, path_check
 from epochzero.check.paths.world import Problem, World
-from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.base import Rule, examples
 
 
 def _describe(problem: Problem, world: World) -> Texts:
@@ -24,69 +24,73 @@ RULE = Rule(
     fix="Write the file before reading it, or check that it exists.",
     source="Zhang et al., ICSE 2020, section 4.2: Path Not Found",
     check=path_check("path-read-before-written", _describe),
-    catches=(
-        Case(
-            {
-                "train.py": "import torch\n\nmodel = torch.nn.Linear(2, 2)\n"
-                "model.load_state_dict(torch.load('best.pt'))\ntorch.save(model, 'best.pt')\n"
-            },
-            line=4,
-        ),
-        Case(
-            {
-                "train.py": "import json\n\nseen = json.load(open('seen.json'))\n"
-                "with open('seen.json', 'w') as file:\n    json.dump(seen, file)\n"
-            },
-            line=3,
-        ),
-        Case(
-            {
-                "train.py": "import numpy as np\n\ndef mean():\n    return np.load('mean.npy')\n\n"
-                "def prepare():\n    np.save('mean.npy', np.zeros(3))\n\nmean()\nprepare()\n"
-            },
-            line=4,
-        ),
-        Case(
-            {
-                "train.py": "from pathlib import Path\n\nvocabulary = Path('vocab.txt')\n"
-                "words = vocabulary.read_text().split()\nvocabulary.write_text(' '.join(words))\n"
-            },
-            line=4,
-        ),
-    ),
-    leaves=(
-        Case(
-            {
-                "train.py": "import torch\n\nmodel = torch.nn.Linear(2, 2)\nfor epoch in range(9):\n"
-                "    if epoch % 4 == 3:\n        torch.load('last.pt')\n"
-                "    torch.save(model, 'last.pt')\n"
-            }
-        ),
-        Case(
-            {
-                "train.py": "import torch\n\nmodel = torch.nn.Linear(2, 2)\n"
-                "torch.save(model, 'best.pt')\ntorch.load('best.pt')\n"
-            }
-        ),
-        Case(
-            {
-                "train.py": "import os\nimport torch\n\nmodel = torch.nn.Linear(2, 2)\n"
-                "if os.path.exists('best.pt'):\n    torch.load('best.pt')\n"
-                "torch.save(model, 'best.pt')\n"
-            }
-        ),
-        Case(
-            {
-                "train.py": "import json\n\ntry:\n    seen = json.load(open('seen.json'))\n"
-                "except OSError:\n    seen = []\njson.dump(seen, open('seen.json', 'w'))\n"
-            }
-        ),
-        Case(
-            {
-                "train.py": "import torch\n\nmodel = torch.nn.Linear(2, 2)\n"
-                "for epoch in range(3):\n    if epoch > 0:\n        torch.load('last.pt')\n"
-                "    torch.save(model, 'last.pt')\n"
-            }
-        ),
-    ),
+    catches=examples("""
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        model.load_state_dict(torch.load('best.pt'))  # <-
+        torch.save(model, 'best.pt')
+        ----
+        import json
+
+        seen = json.load(open('seen.json'))  # <-
+        with open('seen.json', 'w') as file:
+            json.dump(seen, file)
+        ----
+        import numpy as np
+
+        def mean():
+            return np.load('mean.npy')  # <-
+
+        def prepare():
+            np.save('mean.npy', np.zeros(3))
+
+        mean()
+        prepare()
+        ----
+        from pathlib import Path
+
+        vocabulary = Path('vocab.txt')
+        words = vocabulary.read_text().split()  # <-
+        vocabulary.write_text(' '.join(words))
+    """),
+    leaves=examples("""
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        for epoch in range(9):
+            if epoch % 4 == 3:
+                torch.load('last.pt')
+            torch.save(model, 'last.pt')
+        ----
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        torch.save(model, 'best.pt')
+        torch.load('best.pt')
+        ----
+        import os
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        if os.path.exists('best.pt'):
+            torch.load('best.pt')
+        torch.save(model, 'best.pt')
+        ----
+        import json
+
+        try:
+            seen = json.load(open('seen.json'))
+        except OSError:
+            seen = []
+        json.dump(seen, open('seen.json', 'w'))
+        ----
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        for epoch in range(3):
+            if epoch > 0:
+                torch.load('last.pt')
+            torch.save(model, 'last.pt')
+    """),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from epochzero.check.paths.report import Texts, path_check
 from epochzero.check.paths.world import Problem, World
-from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.base import Rule, examples
 
 
 def _describe(problem: Problem, world: World) -> Texts:
@@ -18,9 +18,6 @@ def _describe(problem: Problem, world: World) -> Texts:
     )
 
 
-_ENTER = "import os\n\nos.makedirs('run', exist_ok=True)\nos.chdir('run')\n"
-_OPEN = "import json\nwith open('config.json') as file:\n    settings = json.load(file)\n"
-
 RULE = Rule(
     title="A relative path is resolved in the wrong directory",
     category="path_not_found",
@@ -31,53 +28,79 @@ RULE = Rule(
     "of the script.",
     source="Zhang et al., ICSE 2020, section 4.2: Path Not Found",
     check=path_check("path-relative", _describe),
-    catches=(
-        Case(
-            {"train.py": "", "src/train.py": _OPEN, "src/config.json": "{}"},
-            command=("python", "src/train.py"),
-            path="src/train.py",
-            line=2,
-        ),
-        Case({"train.py": f"{_ENTER}{_OPEN}", "config.json": "{}"}, line=6),
-        Case(
-            {
-                "train.py": f"{_ENTER}import pandas as pd\nframe = pd.read_csv('data/a.csv')\n",
-                "data/a.csv": "a\n1\n",
-            },
-            line=6,
-        ),
-        Case(
-            {
-                "train.py": "import os\nfrom pathlib import Path\n\nos.chdir(Path('out'))\n"
-                "words = Path('words.txt').read_text()\n",
-                "out/old.txt": "x",
-                "words.txt": "x",
-            },
-            line=5,
-        ),
-        Case(
-            {
-                "train.py": f"{_ENTER}from torchvision import datasets\n"
-                "data = datasets.ImageFolder('images')\n",
-                "images/cat/1.png": "x",
-            },
-            line=6,
-        ),
-    ),
-    leaves=(
-        Case(
-            {"train.py": "", "src/train.py": _OPEN, "config.json": "{}"},
-            command=("python", "src/train.py"),
-        ),
-        Case({"train.py": _OPEN, "config.json": "{}"}),
-        Case(
-            {
-                "train.py": "from pathlib import Path\n"
-                "text = (Path(__file__).parent / 'config.json').read_text()\n",
-                "config.json": "{}",
-            }
-        ),
-        Case({"train.py": "import os\nos.path.exists('config.json')\n"}),
-        Case({"train.py": "open('/etc/hostname').read()\n"}),
-    ),
+    catches=examples("""
+        $ python src/train.py
+        ==> train.py <==
+        ==> src/train.py <==
+        import json
+        with open('config.json') as file:  # <-
+            settings = json.load(file)
+        ==> src/config.json <==
+        {}
+        ----
+        import os
+
+        os.makedirs('run', exist_ok=True)
+        os.chdir('run')
+        import json
+        with open('config.json') as file:  # <-
+            settings = json.load(file)
+        ==> config.json <==
+        {}
+        ----
+        import os
+
+        os.makedirs('run', exist_ok=True)
+        os.chdir('run')
+        import pandas as pd
+        frame = pd.read_csv('data/a.csv')  # <-
+        ==> data/a.csv <==
+        a
+        1
+        ----
+        import os
+        from pathlib import Path
+
+        os.chdir(Path('out'))
+        words = Path('words.txt').read_text()  # <-
+        ==> out/old.txt <==
+        x
+        ==> words.txt <==
+        x
+        ----
+        import os
+
+        os.makedirs('run', exist_ok=True)
+        os.chdir('run')
+        from torchvision import datasets
+        data = datasets.ImageFolder('images')  # <-
+        ==> images/cat/1.png <==
+        x
+    """),
+    leaves=examples("""
+        $ python src/train.py
+        ==> train.py <==
+        ==> src/train.py <==
+        import json
+        with open('config.json') as file:
+            settings = json.load(file)
+        ==> config.json <==
+        {}
+        ----
+        import json
+        with open('config.json') as file:
+            settings = json.load(file)
+        ==> config.json <==
+        {}
+        ----
+        from pathlib import Path
+        text = (Path(__file__).parent / 'config.json').read_text()
+        ==> config.json <==
+        {}
+        ----
+        import os
+        os.path.exists('config.json')
+        ----
+        open('/etc/hostname').read()
+    """),
 )

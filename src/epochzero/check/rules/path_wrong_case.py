@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from epochzero.check.paths.report import Texts, path_check
 from epochzero.check.paths.world import Problem, World
-from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.base import Rule, examples
 
 
 def _describe(problem: Problem, world: World) -> Texts:
@@ -16,8 +16,6 @@ def _describe(problem: Problem, world: World) -> Texts:
     )
 
 
-_READ = "import pandas as pd\nframe = pd.read_csv('Data/train.csv')\n"
-
 RULE = Rule(
     title="A path differs in case from the name on disk",
     category="path_not_found",
@@ -27,29 +25,58 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 4.2: differences between the local machine and the "
     "platform",
     check=path_check("path-wrong-case", _describe),
-    catches=(
-        Case({"train.py": _READ, "data/train.csv": "a\n1\n"}, line=2),
-        Case({"train.py": _READ, "Data/Train.csv": "a\n1\n"}, line=2),
-        Case(
-            {
-                "train.py": "from pathlib import Path\ntext = (Path('cfg') / 'Base.json').read_text()\n",
-                "cfg/base.json": "{}",
-            },
-            line=2,
-        ),
-        Case(
-            {"train.py": "import torch\ntorch.load('/models/Best.pt')\n"},
-            target='[files]\n"/models/Best.pt" = false\n"/models/best.pt" = true\n',
-            line=2,
-        ),
-    ),
-    leaves=(
-        Case({"train.py": _READ, "Data/train.csv": "a\n1\n"}),
-        Case({"train.py": _READ, "Data/train.csv": "a\n1\n", "data/Train.csv": "a\n1\n"}),
-        Case({"train.py": _READ, "other/train.csv": "a\n1\n"}),
-        Case(
-            {"train.py": "import torch\ntorch.load('/models/Best.pt')\n"},
-            target='[files]\n"/models/Best.pt" = true\n"/models/best.pt" = true\n',
-        ),
-    ),
+    catches=examples("""
+        import pandas as pd
+        frame = pd.read_csv('Data/train.csv')  # <-
+        ==> data/train.csv <==
+        a
+        1
+        ----
+        import pandas as pd
+        frame = pd.read_csv('Data/train.csv')  # <-
+        ==> Data/Train.csv <==
+        a
+        1
+        ----
+        from pathlib import Path
+        text = (Path('cfg') / 'Base.json').read_text()  # <-
+        ==> cfg/base.json <==
+        {}
+        ----
+        import torch
+        torch.load('/models/Best.pt')  # <-
+        ==> target.toml <==
+        [files]
+        "/models/Best.pt" = false
+        "/models/best.pt" = true
+    """),
+    leaves=examples("""
+        import pandas as pd
+        frame = pd.read_csv('Data/train.csv')
+        ==> Data/train.csv <==
+        a
+        1
+        ----
+        import pandas as pd
+        frame = pd.read_csv('Data/train.csv')
+        ==> Data/train.csv <==
+        a
+        1
+        ==> data/Train.csv <==
+        a
+        1
+        ----
+        import pandas as pd
+        frame = pd.read_csv('Data/train.csv')
+        ==> other/train.csv <==
+        a
+        1
+        ----
+        import torch
+        torch.load('/models/Best.pt')
+        ==> target.toml <==
+        [files]
+        "/models/Best.pt" = true
+        "/models/best.pt" = true
+    """),
 )

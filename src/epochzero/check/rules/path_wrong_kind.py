@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from epochzero.check.paths.report import Texts, path_check
 from epochzero.check.paths.world import Problem, World
-from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.base import Rule, examples
 
 
 def _describe(problem: Problem, world: World) -> Texts:
@@ -32,10 +32,6 @@ def _describe(problem: Problem, world: World) -> Texts:
     )
 
 
-_LISTS = "import os\nnames = os.listdir('data')\n"
-_SAVES = "import torch\ntorch.save({}, 'best')\n"
-_MAKES = "import os\nos.makedirs('runs', exist_ok=True)\n"
-
 RULE = Rule(
     title="The program opens a directory as a file, or uses a file as a directory",
     category="path_not_found",
@@ -46,25 +42,60 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.3: Path Not Found; Python documentation, "
     "IsADirectoryError, NotADirectoryError",
     check=path_check("path-wrong-kind", _describe),
-    catches=(
-        Case({"train.py": "text = open('data').read()\n", "data/a.txt": "x"}, line=1),
-        Case({"train.py": _LISTS, "data": "x"}, line=2),
-        Case({"train.py": _SAVES, "best/notes.txt": "x"}, line=2),
-        Case({"train.py": _MAKES, "runs": "x"}, line=2),
-    ),
-    leaves=(
-        Case({"train.py": _LISTS, "data/a.txt": "x"}),
-        Case({"train.py": _SAVES, "best": "x"}),
-        Case({"train.py": _MAKES, "runs/a.txt": "x"}),
-        Case(
-            {"train.py": f"import os\nos.remove('data')\nos.mkdir('data')\n{_LISTS}", "data": "x"}
-        ),
-        Case({"train.py": "import numpy as np\nnp.save('out', [1])\n", "out/a.txt": "x"}),
-        Case(
-            {
-                "train.py": "try:\n    open('data').read()\nexcept IsADirectoryError:\n    pass\n",
-                "data/a.txt": "x",
-            }
-        ),
-    ),
+    catches=examples("""
+        text = open('data').read()  # <-
+        ==> data/a.txt <==
+        x
+        ----
+        import os
+        names = os.listdir('data')  # <-
+        ==> data <==
+        x
+        ----
+        import torch
+        torch.save({}, 'best')  # <-
+        ==> best/notes.txt <==
+        x
+        ----
+        import os
+        os.makedirs('runs', exist_ok=True)  # <-
+        ==> runs <==
+        x
+    """),
+    leaves=examples("""
+        import os
+        names = os.listdir('data')
+        ==> data/a.txt <==
+        x
+        ----
+        import torch
+        torch.save({}, 'best')
+        ==> best <==
+        x
+        ----
+        import os
+        os.makedirs('runs', exist_ok=True)
+        ==> runs/a.txt <==
+        x
+        ----
+        import os
+        os.remove('data')
+        os.mkdir('data')
+        import os
+        names = os.listdir('data')
+        ==> data <==
+        x
+        ----
+        import numpy as np
+        np.save('out', [1])
+        ==> out/a.txt <==
+        x
+        ----
+        try:
+            open('data').read()
+        except IsADirectoryError:
+            pass
+        ==> data/a.txt <==
+        x
+    """),
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Rule,
@@ -13,6 +12,7 @@ from epochzero.check.rules.base import (
     Target,
     claim_at,
     claim_at_start,
+    examples,
 )
 from epochzero.check.rules.commands import started, words_of
 
@@ -104,18 +104,17 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.2: `pip install` without root is the usual Permission "
     "Denied",
     check=_check,
-    catches=(
-        Case(
-            {
-                "train.py": "import subprocess, sys\n"
-                "subprocess.check_call(['pip', 'install', 'einops'])\n"
-            },
-            line=2,
-        ),
-        Case({"train.py": "import os\nos.system('pip install -q einops')\n"}, line=2),
-    ),
-    leaves=(
-        Case({"train.py": "import os\nos.system('pip list')\n"}),
-        Case({"train.py": "print('pip install einops')\n"}),
-    ),
+    catches=examples("""
+        import subprocess, sys
+        subprocess.check_call(['pip', 'install', 'einops'])  # <-
+        ----
+        import os
+        os.system('pip install -q einops')  # <-
+    """),
+    leaves=examples("""
+        import os
+        os.system('pip list')
+        ----
+        print('pip install einops')
+    """),
 )

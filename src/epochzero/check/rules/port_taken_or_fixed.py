@@ -6,7 +6,15 @@ import re
 from collections.abc import Iterator
 
 from epochzero.check.job.model import Job
-from epochzero.check.rules.base import Case, Claim, Claims, Program, Rule, Target, claim_at_start
+from epochzero.check.rules.base import (
+    Claim,
+    Claims,
+    Program,
+    Rule,
+    Target,
+    claim_at_start,
+    examples,
+)
 from epochzero.check.rules.world import said_at, said_text
 
 _PORT = ("--master_port", "--master-port", "--main_process_port")
@@ -151,14 +159,6 @@ def _takes_the_usual(job: Job) -> bool:
     return job.launchers[-1:] == ("torchrun",) and not any(name in job.said for name in _FREE)
 
 
-_SPAWNS = (
-    "import os\nimport torch.distributed as dist\nimport torch.multiprocessing as mp\n\n\n"
-    "def work(rank, world):\n    os.environ['MASTER_ADDR'] = 'localhost'\n"
-    "    os.environ['MASTER_PORT'] = '12355'\n"
-    "    dist.init_process_group('nccl', rank=rank, world_size=world)\n\n\n"
-    "mp.spawn(work, args=(2,), nprocs=2)\n"
-)
-
 RULE = Rule(
     title="The rendezvous port cannot be used",
     category="illegal_argument",
@@ -167,64 +167,138 @@ RULE = Rule(
     fix="Use a free port above 1023.",
     source="bind(2) and ip(7); pytorch/pytorch issue 85604 on ports of torchrun",
     check=_check,
-    catches=(
-        Case(
-            {"train.py": ""},
-            command=("torchrun", "--master_port=129500", "train.py"),
-            path="<command>",
-            line=0,
-        ),
-        Case(
-            {"run.sh": "set -e\nexport MASTER_PORT=293400\npython train.py\n", "train.py": ""},
-            command=("bash", "run.sh"),
-            path="run.sh",
-            line=2,
-        ),
-        *(
-            Case(
-                {"run.sh": text, "train.py": ""}, command=("bash", "run.sh"), path="run.sh", line=2
-            )
-            for text in (
-                "torchrun --master_port 29511 train.py &\ntorchrun --master_port=29511 train.py\n",
-                "for seed in 1 2; do\n  torchrun train.py &\ndone\nwait\n",
-            )
-        ),
-        Case(
-            {
-                "run.sh": "for seed in 1 2; do\n  python train.py --seed $seed &\ndone\nwait\n",
-                "train.py": _SPAWNS,
-            },
-            command=("bash", "run.sh"),
-            path="run.sh",
-            line=2,
-        ),
-    ),
-    leaves=(
-        *(
-            Case({"run.sh": text, "train.py": _SPAWNS}, command=("bash", "run.sh"))
-            for text in ("python train.py &\nwait\npython train.py\n", "python train.py\n" * 2)
-        ),
-        Case(
-            {
-                "run.sh": "export MASTER_ADDR=localhost MASTER_PORT=29501 WORLD_SIZE=2\n"
-                "RANK=0 python train.py &\nRANK=1 python train.py &\nwait\n",
-                "train.py": "import torch.distributed as dist\ndist.init_process_group('gloo')\n",
-            },
-            command=("bash", "run.sh"),
-        ),
-        *(
-            Case({"run.sh": text, "train.py": ""}, command=("bash", "run.sh"))
-            for text in (
-                "torchrun --master_port 29511 train.py &\ntorchrun --master_port 29512 train.py\n",
-                "torchrun --master_port 29511 train.py &\nwait\ntorchrun --master_port 29511 train.py\n",
-                "torchrun --master_port 29511 train.py\ntorchrun --master_port 29511 train.py\n",
-                "torchrun --nnodes 2 --node_rank 0 --master_port 29511 train.py &\n"
-                "torchrun --nnodes 2 --node_rank 1 --master_port 29511 train.py\n",
-                "torchrun --standalone train.py &\ntorchrun --standalone train.py &\nwait\n",
-            )
-        ),
-        Case({"train.py": ""}, command=("torchrun", "--master_port=29500", "train.py")),
-        Case({"train.py": ""}, command=("torchrun", "--master_port=$PORT", "train.py")),
-        Case({"train.py": ""}, command=("torchrun", "--master_port=0", "train.py")),
-    ),
+    catches=examples("""
+        $ torchrun --master_port=129500 train.py  # <-
+        ==> train.py <==
+        ----
+        $ bash run.sh
+        ==> run.sh <==
+        set -e
+        export MASTER_PORT=293400  # <-
+        python train.py
+        ==> train.py <==
+        ----
+        $ bash run.sh
+        ==> run.sh <==
+        torchrun --master_port 29511 train.py &
+        torchrun --master_port=29511 train.py  # <-
+        ==> train.py <==
+        ----
+        $ bash run.sh
+        ==> run.sh <==
+        for seed in 1 2; do
+          torchrun train.py &  # <-
+        done
+        wait
+        ==> train.py <==
+        ----
+        $ bash run.sh
+        ==> run.sh <==
+        for seed in 1 2; do
+          python train.py --seed $seed &  # <-
+        done
+        wait
+        ==> train.py <==
+        import os
+        import torch.distributed as dist
+        import torch.multiprocessing as mp
+
+
+        def work(rank, world):
+            os.environ['MASTER_ADDR'] = 'localhost'
+            os.environ['MASTER_PORT'] = '12355'
+            dist.init_process_group('nccl', rank=rank, world_size=world)
+
+
+        mp.spawn(work, args=(2,), nprocs=2)
+    """),
+    leaves=examples("""
+        $ bash run.sh
+        ==> run.sh <==
+        python train.py &
+        wait
+        python train.py
+        ==> train.py <==
+        import os
+        import torch.distributed as dist
+        import torch.multiprocessing as mp
+
+
+        def work(rank, world):
+            os.environ['MASTER_ADDR'] = 'localhost'
+            os.environ['MASTER_PORT'] = '12355'
+            dist.init_process_group('nccl', rank=rank, world_size=world)
+
+
+        mp.spawn(work, args=(2,), nprocs=2)
+        ----
+        $ bash run.sh
+        ==> run.sh <==
+        python train.py
+        python train.py
+        ==> train.py <==
+        import os
+        import torch.distributed as dist
+        import torch.multiprocessing as mp
+
+
+        def work(rank, world):
+            os.environ['MASTER_ADDR'] = 'localhost'
+            os.environ['MASTER_PORT'] = '12355'
+            dist.init_process_group('nccl', rank=rank, world_size=world)
+
+
+        mp.spawn(work, args=(2,), nprocs=2)
+        ----
+        $ bash run.sh
+        ==> run.sh <==
+        export MASTER_ADDR=localhost MASTER_PORT=29501 WORLD_SIZE=2
+        RANK=0 python train.py &
+        RANK=1 python train.py &
+        wait
+        ==> train.py <==
+        import torch.distributed as dist
+        dist.init_process_group('gloo')
+        ----
+        $ bash run.sh
+        ==> run.sh <==
+        torchrun --master_port 29511 train.py &
+        torchrun --master_port 29512 train.py
+        ==> train.py <==
+        ----
+        $ bash run.sh
+        ==> run.sh <==
+        torchrun --master_port 29511 train.py &
+        wait
+        torchrun --master_port 29511 train.py
+        ==> train.py <==
+        ----
+        $ bash run.sh
+        ==> run.sh <==
+        torchrun --master_port 29511 train.py
+        torchrun --master_port 29511 train.py
+        ==> train.py <==
+        ----
+        $ bash run.sh
+        ==> run.sh <==
+        torchrun --nnodes 2 --node_rank 0 --master_port 29511 train.py &
+        torchrun --nnodes 2 --node_rank 1 --master_port 29511 train.py
+        ==> train.py <==
+        ----
+        $ bash run.sh
+        ==> run.sh <==
+        torchrun --standalone train.py &
+        torchrun --standalone train.py &
+        wait
+        ==> train.py <==
+        ----
+        $ torchrun --master_port=29500 train.py
+        ==> train.py <==
+        ----
+        $ torchrun '--master_port=$PORT' train.py
+        ==> train.py <==
+        ----
+        $ torchrun --master_port=0 train.py
+        ==> train.py <==
+    """),
 )

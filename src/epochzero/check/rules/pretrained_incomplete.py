@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.paths.faults import Faulty, data_check
-from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.base import Case, Rule, examples
 
 
 def _fix(faulty: Faulty) -> str:
@@ -12,21 +12,6 @@ def _fix(faulty: Faulty) -> str:
         "wrote it, or pass the path of the correct directory."
     )
 
-
-_MODEL = (
-    "from transformers import AutoModel\nmodel = AutoModel.from_pretrained('./bert', use_cache=1)\n"
-)
-_TOKENIZER = "from transformers import AutoTokenizer\nAutoTokenizer.from_pretrained('./bert')\n"
-_SAVED = (
-    "from transformers import AutoModel\nmodel = AutoModel.from_pretrained('bert-base')\n"
-    "model.save_pretrained('out')\nAutoModel.from_pretrained('./out')\n"
-)
-_ADAPTER = (
-    "from peft import PeftModel\nfrom transformers import AutoModel\n"
-    "PeftModel.from_pretrained(AutoModel.from_pretrained('gpt2'), './adapter')\n"
-)
-_INDEX = '{"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}'
-_EMPTY = "\x02\0\0\0\0\0\0\0{}"
 
 RULE = Rule(
     title="The directory of a pretrained model lacks a file",
@@ -39,30 +24,83 @@ RULE = Rule(
     "PeftModel.from_pretrained",
     check=data_check("incomplete", _fix),
     catches=(
-        Case({"train.py": _MODEL, "bert/model.safetensors": _EMPTY}, line=2),
-        Case({"train.py": _MODEL, "bert/config.json": "{}"}, line=2),
-        Case({"train.py": _TOKENIZER, "bert/config.json": "{}"}, line=2),
-        Case({"train.py": _ADAPTER, "adapter/adapter_model.safetensors": _EMPTY}, line=3),
+        *examples(r"""
+        from transformers import AutoModel
+        model = AutoModel.from_pretrained('./bert', use_cache=1)  # <-
+        ==> bert/config.json <==
+        {}
+        \ No newline at end of file
+        ----
+        from transformers import AutoTokenizer
+        AutoTokenizer.from_pretrained('./bert')  # <-
+        ==> bert/config.json <==
+        {}
+        \ No newline at end of file
+    """),
         Case(
             {
-                "train.py": _MODEL,
+                "train.py": "from transformers import AutoModel\nmodel = AutoModel.from_pretrained('./bert', use_cache=1)\n",
+                "bert/model.safetensors": "\x02\x00\x00\x00\x00\x00\x00\x00{}",
+            },
+            line=2,
+        ),
+        Case(
+            {
+                "train.py": "from peft import PeftModel\nfrom transformers import AutoModel\nPeftModel.from_pretrained(AutoModel.from_pretrained('gpt2'), './adapter')\n",
+                "adapter/adapter_model.safetensors": "\x02\x00\x00\x00\x00\x00\x00\x00{}",
+            },
+            line=3,
+        ),
+        Case(
+            {
+                "train.py": "from transformers import AutoModel\nmodel = AutoModel.from_pretrained('./bert', use_cache=1)\n",
                 "bert/config.json": "{}",
-                "bert/model.safetensors.index.json": _INDEX,
-                "bert/model-1.safetensors": _EMPTY,
+                "bert/model.safetensors.index.json": '{"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}',
+                "bert/model-1.safetensors": "\x02\x00\x00\x00\x00\x00\x00\x00{}",
             },
             line=2,
         ),
     ),
     leaves=(
-        Case({"train.py": _MODEL, "bert/config.json": "{}", "bert/model.safetensors": _EMPTY}),
-        Case({"train.py": _MODEL, "bert/adapter_config.json": "{}"}),
-        Case({"train.py": _TOKENIZER, "bert/tokenizer.json": "{}"}),
-        Case({"train.py": _SAVED, "out/notes.txt": "x"}),
-        Case({"train.py": _ADAPTER, "adapter/adapter_config.json": "{}"}),
+        *examples(r"""
+        from transformers import AutoModel
+        model = AutoModel.from_pretrained('./bert', use_cache=1)
+        ==> bert/adapter_config.json <==
+        {}
+        \ No newline at end of file
+        ----
+        from transformers import AutoTokenizer
+        AutoTokenizer.from_pretrained('./bert')
+        ==> bert/tokenizer.json <==
+        {}
+        \ No newline at end of file
+        ----
+        from transformers import AutoModel
+        model = AutoModel.from_pretrained('bert-base')
+        model.save_pretrained('out')
+        AutoModel.from_pretrained('./out')
+        ==> out/notes.txt <==
+        x
+        \ No newline at end of file
+        ----
+        from peft import PeftModel
+        from transformers import AutoModel
+        PeftModel.from_pretrained(AutoModel.from_pretrained('gpt2'), './adapter')
+        ==> adapter/adapter_config.json <==
+        {}
+        \ No newline at end of file
+        ----
+        from transformers import AutoModel
+        model = AutoModel.from_pretrained('./bert', subfolder='encoder')
+        ==> bert/notes.txt <==
+        x
+        \ No newline at end of file
+    """),
         Case(
             {
-                "train.py": _MODEL.replace("use_cache=1", "subfolder='encoder'"),
-                "bert/notes.txt": "x",
+                "train.py": "from transformers import AutoModel\nmodel = AutoModel.from_pretrained('./bert', use_cache=1)\n",
+                "bert/config.json": "{}",
+                "bert/model.safetensors": "\x02\x00\x00\x00\x00\x00\x00\x00{}",
             }
         ),
     ),

@@ -3,25 +3,40 @@
 from __future__ import annotations
 
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Reach,
     Rule,
     Target,
     claim_at,
+    examples,
     guarded,
 )
 from epochzero.check.torch_usage import has_framework_loop
 
 _NEEDS_GROUP = frozenset(
-    [*(f"torch.distributed.{name}" for name in (
-        "all_gather", "all_gather_object", "all_reduce", "barrier", "broadcast",
-        "broadcast_object_list", "gather", "get_rank", "get_world_size", "new_group", "reduce",
-        "reduce_scatter", "scatter",
-     )),
-     "torch.nn.parallel.DistributedDataParallel"]
-)  # fmt: skip
+    [
+        *(
+            f"torch.distributed.{name}"
+            for name in (
+                "all_gather",
+                "all_gather_object",
+                "all_reduce",
+                "barrier",
+                "broadcast",
+                "broadcast_object_list",
+                "gather",
+                "get_rank",
+                "get_world_size",
+                "new_group",
+                "reduce",
+                "reduce_scatter",
+                "scatter",
+            )
+        ),
+        "torch.nn.parallel.DistributedDataParallel",
+    ]
+)
 _MAKES_GROUP = ("init_process_group", "init_device_mesh", "init_distributed", "init_method")
 
 
@@ -52,9 +67,6 @@ def _check(program: Program, target: Target) -> Claims:
             return
 
 
-_HEAD = "import torch\nimport torch.distributed as dist\n"
-_START = "dist.init_process_group('gloo')\n"
-
 RULE = Rule(
     title="Processes communicate without a process group",
     category="framework_api_misuse",
@@ -64,18 +76,62 @@ RULE = Rule(
     source="PyTorch documentation, torch.distributed, initialization: the package needs to be initialized "
     "before calling any other methods",
     check=_check,
-    catches=(
-        Case({"train.py": f"{_HEAD}rank = dist.get_rank()\n{_START}"}, line=3),
-        Case({"train.py": f"{_HEAD}model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2))\n"}, line=3),
-        Case({"train.py": f"import log\n{_HEAD}{_START}", "log.py": "import torch.distributed as dist\n\nRANK = dist.get_rank()\n"},
-             path="log.py", line=3),
-        Case({"train.py": f"{_HEAD}\n\ndef main():\n    dist.barrier()\n    {_START}\n\nmain()\n"}, line=6),
-    ),
-    leaves=(
-        Case({"train.py": f"{_HEAD}{_START}rank = dist.get_rank()\n"}),
-        Case({"train.py": f"{_HEAD}if dist.is_initialized():\n    print(dist.get_rank())\n"}),
-        Case({"train.py": f"{_HEAD}try:\n    rank = dist.get_rank()\nexcept ValueError:\n    rank = 0\n"}),
-        Case({"train.py": f"import deepspeed\n{_HEAD}deepspeed.init_distributed()\nrank = dist.get_rank()\n"}),
-        Case({"train.py": f"{_HEAD}rank = dist.get_rank() if dist.is_initialized() else 0\n"}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import torch
+        import torch.distributed as dist
+        rank = dist.get_rank()  # <-
+        dist.init_process_group('gloo')
+        ----
+        import torch
+        import torch.distributed as dist
+        model = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 2))  # <-
+        ----
+        import log
+        import torch
+        import torch.distributed as dist
+        dist.init_process_group('gloo')
+        ==> log.py <==
+        import torch.distributed as dist
+
+        RANK = dist.get_rank()  # <-
+        ----
+        import torch
+        import torch.distributed as dist
+
+
+        def main():
+            dist.barrier()  # <-
+            dist.init_process_group('gloo')
+
+
+        main()
+    """),
+    leaves=examples("""
+        import torch
+        import torch.distributed as dist
+        dist.init_process_group('gloo')
+        rank = dist.get_rank()
+        ----
+        import torch
+        import torch.distributed as dist
+        if dist.is_initialized():
+            print(dist.get_rank())
+        ----
+        import torch
+        import torch.distributed as dist
+        try:
+            rank = dist.get_rank()
+        except ValueError:
+            rank = 0
+        ----
+        import deepspeed
+        import torch
+        import torch.distributed as dist
+        deepspeed.init_distributed()
+        rank = dist.get_rank()
+        ----
+        import torch
+        import torch.distributed as dist
+        rank = dist.get_rank() if dist.is_initialized() else 0
+    """),
+)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from epochzero.check.job.model import Job
 from epochzero.check.program.values import Constant
 from epochzero.check.rules.base import (
-    Case,
     Claim,
     Claims,
     Program,
@@ -15,6 +14,7 @@ from epochzero.check.rules.base import (
     Target,
     claim_at,
     claim_at_start,
+    examples,
     guarded,
 )
 from epochzero.check.rules.commands import started, words_of
@@ -22,14 +22,61 @@ from epochzero.check.rules.commands import started, words_of
 # Words that the shell itself understands, and functions that login shells define.
 _OF_THE_SHELL = frozenset(
     {
-        ".", ":", "[", "[[", "alias", "bg", "break", "case", "cd", "command", "continue",
-        "declare", "echo", "eval", "exec", "exit", "export", "false", "fg", "for",
-        "function", "getopts", "hash", "if", "jobs", "kill", "let", "local", "printf",
-        "pwd", "read", "readonly", "return", "set", "shift", "shopt", "source", "test",
-        "time", "times", "trap", "true", "type", "ulimit", "umask", "unalias", "unset",
-        "until", "wait", "while", "{", "module", "conda"
+        ".",
+        ":",
+        "[",
+        "[[",
+        "alias",
+        "bg",
+        "break",
+        "case",
+        "cd",
+        "command",
+        "continue",
+        "declare",
+        "echo",
+        "eval",
+        "exec",
+        "exit",
+        "export",
+        "false",
+        "fg",
+        "for",
+        "function",
+        "getopts",
+        "hash",
+        "if",
+        "jobs",
+        "kill",
+        "let",
+        "local",
+        "printf",
+        "pwd",
+        "read",
+        "readonly",
+        "return",
+        "set",
+        "shift",
+        "shopt",
+        "source",
+        "test",
+        "time",
+        "times",
+        "trap",
+        "true",
+        "type",
+        "ulimit",
+        "umask",
+        "unalias",
+        "unset",
+        "until",
+        "wait",
+        "while",
+        "{",
+        "module",
+        "conda",
     }
-)  # fmt: skip
+)
 
 
 # Programs that submit the job; they run where the command is entered.
@@ -105,44 +152,48 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.2: differences between the local environment and the "
     "platform",
     check=_check,
-    catches=(
-        Case(
-            {"train.py": "import subprocess\nsubprocess.run(['ffmpeg', '-i', 'a.mp4'])\n"},
-            target='programs = ["bash", "python3"]\n',
-            line=2,
-        ),
-        Case(
-            {"train.py": "import os\n\nos.system('git rev-parse HEAD')\n"},
-            target='programs = ["bash", "python3"]\n',
-            line=3,
-        ),
-        Case(
-            {"run.sh": "set -e\nnumactl -N 0 python train.py\n", "train.py": ""},
-            command=("bash", "run.sh"),
-            target='programs = ["bash", "python"]\n',
-            line=2,
-            path="run.sh",
-        ),
-    ),
-    leaves=(
-        Case({"train.py": "import os\nos.system('git rev-parse HEAD')\n"}),
-        Case(
-            {"train.py": "import os\nos.system('export A=1; git log')\nos.system('./run.sh')\n"},
-            target='programs = ["git"]\n',
-        ),
-        Case(
-            {
-                "train.py": "import subprocess\ntry:\n    subprocess.check_output(['git', 'log'])\n"
-                "except OSError:\n    pass\n"
-            },
-            target='programs = ["bash"]\n',
-        ),
-        Case(
-            {
-                "train.py": "import shutil, subprocess\nif shutil.which('git'):\n"
-                "    subprocess.run(['git', 'log'])\n"
-            },
-            target='programs = ["bash"]\n',
-        ),
-    ),
+    catches=examples("""
+        import subprocess
+        subprocess.run(['ffmpeg', '-i', 'a.mp4'])  # <-
+        ==> target.toml <==
+        programs = ["bash", "python3"]
+        ----
+        import os
+
+        os.system('git rev-parse HEAD')  # <-
+        ==> target.toml <==
+        programs = ["bash", "python3"]
+        ----
+        $ bash run.sh
+        ==> run.sh <==
+        set -e
+        numactl -N 0 python train.py  # <-
+        ==> train.py <==
+        ==> target.toml <==
+        programs = ["bash", "python"]
+    """),
+    leaves=examples("""
+        import os
+        os.system('git rev-parse HEAD')
+        ----
+        import os
+        os.system('export A=1; git log')
+        os.system('./run.sh')
+        ==> target.toml <==
+        programs = ["git"]
+        ----
+        import subprocess
+        try:
+            subprocess.check_output(['git', 'log'])
+        except OSError:
+            pass
+        ==> target.toml <==
+        programs = ["bash"]
+        ----
+        import shutil, subprocess
+        if shutil.which('git'):
+            subprocess.run(['git', 'log'])
+        ==> target.toml <==
+        programs = ["bash"]
+    """),
 )

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Mapping
 from epochzero.check.program.events import Imported, Situation
 from epochzero.check.program.values import External
 from epochzero.check.rules.base import (
-    Case,
     Claim,
     Claims,
     Module,
@@ -19,6 +18,7 @@ from epochzero.check.rules.base import (
     Unknown,
     claim_at,
     claim_at_start,
+    examples,
     guarded,
 )
 from epochzero.check.rules.standard import Version, instead_of, lacks_module, lacks_name
@@ -156,31 +156,50 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.2: old Python as a cause of Syntax Error and Library "
     "Not Found; What's New in Python 3.8 to 3.14",
     check=_check,
-    catches=(
-        Case({"train.py": "import sys\nimport tomllib\n"}, target='python = "3.10"\n', line=2),
-        Case({"train.py": "from collections import Mapping\n"}, target='python = "3.11"\n', line=1),
-        Case({"train.py": "import time\nt = time.clock()\n"}, target='python = "3.11"\n', line=2),
-        Case(
-            {"train.py": "x = 1\nmatch x:\n    case 1:\n        print(x)\n"},
-            target='python = "3.9"\n',
-            line=2,
-        ),
-    ),
-    leaves=(
-        Case({"train.py": "import tomllib\n"}),
-        Case({"train.py": "import tomllib\n"}, target='python = "3.11"\n'),
-        Case(
-            {
-                "train.py": "try:\n    import tomllib\nexcept ImportError:\n    tomllib = None\n",
-            },
-            target='python = "3.10"\n',
-        ),
-        Case({"train.py": "import distutils.util\n"}, target='python = "3.12"\n'),
-        Case(
-            {
-                "train.py": "import sys\nif sys.version_info >= (3, 11):\n    import tomllib\n",
-            },
-            target='python = "3.10"\n',
-        ),
-    ),
+    catches=examples("""
+        import sys
+        import tomllib  # <-
+        ==> target.toml <==
+        python = "3.10"
+        ----
+        from collections import Mapping  # <-
+        ==> target.toml <==
+        python = "3.11"
+        ----
+        import time
+        t = time.clock()  # <-
+        ==> target.toml <==
+        python = "3.11"
+        ----
+        x = 1
+        match x:  # <-
+            case 1:
+                print(x)
+        ==> target.toml <==
+        python = "3.9"
+    """),
+    leaves=examples("""
+        import tomllib
+        ----
+        import tomllib
+        ==> target.toml <==
+        python = "3.11"
+        ----
+        try:
+            import tomllib
+        except ImportError:
+            tomllib = None
+        ==> target.toml <==
+        python = "3.10"
+        ----
+        import distutils.util
+        ==> target.toml <==
+        python = "3.12"
+        ----
+        import sys
+        if sys.version_info >= (3, 11):
+            import tomllib
+        ==> target.toml <==
+        python = "3.10"
+    """),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from epochzero.check.builds import moves_to_cuda
 from epochzero.check.program.values import Constant, Instance
-from epochzero.check.rules.base import Case, Claims, Program, Reach, Rule, Target, claim_at
+from epochzero.check.rules.base import Claims, Program, Reach, Rule, Target, claim_at, examples
 from epochzero.check.rules.world import constant
 from epochzero.check.torch_usage import argument, has_framework_loop
 
@@ -48,18 +48,6 @@ def _is_first(value: object) -> bool:
     return isinstance(value, Constant) and value.value in ("cuda", "cuda:0", 0)
 
 
-_HEAD = (
-    "import os\nimport torch\nimport torch.distributed as dist\n"
-    "from torch.nn.parallel import DistributedDataParallel\n\ndist.init_process_group('nccl')\n"
-)
-_TWO = ("torchrun", "--nproc_per_node=2", "train.py")
-_PLAIN = "model = DistributedDataParallel(torch.nn.Linear(2, 2).cuda())\n"
-
-
-def _case(text: str, line: int = 0, command: tuple[str, ...] = _TWO) -> Case:
-    return Case({"train.py": _HEAD + text}, line=line, command=command)
-
-
 RULE = Rule(
     title="All processes of a node use its first GPU",
     category="gpu_fault",
@@ -69,16 +57,84 @@ RULE = Rule(
     source="PyTorch documentation, torch.nn.parallel.DistributedDataParallel: each process should work on "
     "one GPU of its own, by torch.cuda.set_device(i)",
     check=_check,
-    catches=(
-        _case(_PLAIN, 7),
-        _case("device = torch.device('cuda')\nmodel = torch.nn.Linear(2, 2).to(device)\n", 8),
-        _case("def main():\n    model = torch.nn.Linear(2, 2).to('cuda:0')\n\n\nmain()\n", 8),
-    ),
-    leaves=(
-        _case(f"torch.cuda.set_device(int(os.environ['LOCAL_RANK']))\n{_PLAIN}"),
-        _case("model = torch.nn.Linear(2, 2).to(dist.get_rank())\n"),
-        _case(_PLAIN, command=("torchrun", "--nproc_per_node=1", "train.py")),
-        _case("model = torch.nn.Linear(2, 2).to(f'cuda:{dist.get_rank()}')\n"),
-        Case({"train.py": (_HEAD + _PLAIN).replace("nccl", "gloo")}, command=_TWO),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        $ torchrun --nproc_per_node=2 train.py
+        import os
+        import torch
+        import torch.distributed as dist
+        from torch.nn.parallel import DistributedDataParallel
+
+        dist.init_process_group('nccl')
+        model = DistributedDataParallel(torch.nn.Linear(2, 2).cuda())  # <-
+        ----
+        $ torchrun --nproc_per_node=2 train.py
+        import os
+        import torch
+        import torch.distributed as dist
+        from torch.nn.parallel import DistributedDataParallel
+
+        dist.init_process_group('nccl')
+        device = torch.device('cuda')
+        model = torch.nn.Linear(2, 2).to(device)  # <-
+        ----
+        $ torchrun --nproc_per_node=2 train.py
+        import os
+        import torch
+        import torch.distributed as dist
+        from torch.nn.parallel import DistributedDataParallel
+
+        dist.init_process_group('nccl')
+        def main():
+            model = torch.nn.Linear(2, 2).to('cuda:0')  # <-
+
+
+        main()
+    """),
+    leaves=examples("""
+        $ torchrun --nproc_per_node=2 train.py
+        import os
+        import torch
+        import torch.distributed as dist
+        from torch.nn.parallel import DistributedDataParallel
+
+        dist.init_process_group('nccl')
+        torch.cuda.set_device(int(os.environ['LOCAL_RANK']))
+        model = DistributedDataParallel(torch.nn.Linear(2, 2).cuda())
+        ----
+        $ torchrun --nproc_per_node=2 train.py
+        import os
+        import torch
+        import torch.distributed as dist
+        from torch.nn.parallel import DistributedDataParallel
+
+        dist.init_process_group('nccl')
+        model = torch.nn.Linear(2, 2).to(dist.get_rank())
+        ----
+        $ torchrun --nproc_per_node=1 train.py
+        import os
+        import torch
+        import torch.distributed as dist
+        from torch.nn.parallel import DistributedDataParallel
+
+        dist.init_process_group('nccl')
+        model = DistributedDataParallel(torch.nn.Linear(2, 2).cuda())
+        ----
+        $ torchrun --nproc_per_node=2 train.py
+        import os
+        import torch
+        import torch.distributed as dist
+        from torch.nn.parallel import DistributedDataParallel
+
+        dist.init_process_group('nccl')
+        model = torch.nn.Linear(2, 2).to(f'cuda:{dist.get_rank()}')
+        ----
+        $ torchrun --nproc_per_node=2 train.py
+        import os
+        import torch
+        import torch.distributed as dist
+        from torch.nn.parallel import DistributedDataParallel
+
+        dist.init_process_group('gloo')
+        model = DistributedDataParallel(torch.nn.Linear(2, 2).cuda())
+    """),
+)

@@ -6,13 +6,13 @@ import re
 
 from epochzero.check.program.events import Called
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Reach,
     Rule,
     Target,
     claim_at,
+    examples,
     guarded,
 )
 from epochzero.check.rules.world import constant, is_set
@@ -81,11 +81,6 @@ def _named(program: Program, name: str) -> bool:
     return any(word.search(module.text) for module in program.modules.values())
 
 
-_HEAD = "import os\nimport torch.distributed as dist\n"
-_START = f"{_HEAD}\n\ndef main():\n    dist.init_process_group('nccl')\n\n\nmain()\n"
-_NOTHING = '[environment]\nHOME = "/root"\n'
-_SLURM = "#!/bin/bash\n#SBATCH --nodes=2 --ntasks-per-node=4\n{set}srun python train.py\n"
-
 RULE = Rule(
     title="Processes rendezvous through environment variables that nothing sets",
     category="illegal_argument",
@@ -94,57 +89,110 @@ RULE = Rule(
     fix="Start the program with torchrun, or set the variables first.",
     source="PyTorch documentation, torch.distributed, 'Environment variable initialization'",
     check=_check,
-    catches=(
-        Case({"train.py": _START}, target=_NOTHING, line=6),
-        Case({"train.py": _START}, line=6),
-        Case(
-            {"train.py": _START, "run.sh": _SLURM.format(set="")},
-            command=("sbatch", "run.sh"),
-            target=_NOTHING,
-            line=6,
-        ),
-        Case(
-            {
-                "train.py": f"{_HEAD}rank = int(os.environ.get('SLURM_PROCID', 0))\n"
-                "dist.init_process_group('gloo', rank=rank, world_size=2)\n"
-            },
-            target=_NOTHING,
-            line=4,
-        ),
-    ),
-    leaves=(
-        Case({"train.py": _START}, command=("torchrun", "--nproc_per_node=2", "train.py")),
-        Case(
-            {
-                "train.py": _START,
-                "run.sh": _SLURM.format(
-                    set="export MASTER_ADDR=n1 MASTER_PORT=29500 RANK=0 WORLD_SIZE=8\n"
-                ),
-            },
-            command=("sbatch", "run.sh"),
-            target=_NOTHING,
-        ),
-        Case(
-            {
-                "train.py": f"{_HEAD}os.environ['MASTER_ADDR'] = 'localhost'\n"
-                "os.environ.setdefault('MASTER_PORT', '29500')\n"
-                "dist.init_process_group('gloo', rank=0, world_size=1)\n"
-            },
-            target=_NOTHING,
-        ),
-        Case(
-            {
-                "train.py": f"{_HEAD}dist.init_process_group('gloo', 'tcp://10.0.0.1:2345', rank=0,\n"
-                "                        world_size=1)\n"
-            },
-            target=_NOTHING,
-        ),
-        Case(
-            {
-                "train.py": f"{_HEAD}if 'LOCAL_RANK' in os.environ:\n"
-                "    dist.init_process_group('nccl')\n"
-            },
-            target=_NOTHING,
-        ),
-    ),
+    catches=examples("""
+        import os
+        import torch.distributed as dist
+
+
+        def main():
+            dist.init_process_group('nccl')  # <-
+
+
+        main()
+        ==> target.toml <==
+        [environment]
+        HOME = "/root"
+        ----
+        import os
+        import torch.distributed as dist
+
+
+        def main():
+            dist.init_process_group('nccl')  # <-
+
+
+        main()
+        ----
+        $ sbatch run.sh
+        import os
+        import torch.distributed as dist
+
+
+        def main():
+            dist.init_process_group('nccl')  # <-
+
+
+        main()
+        ==> run.sh <==
+        #!/bin/bash
+        #SBATCH --nodes=2 --ntasks-per-node=4
+        srun python train.py
+        ==> target.toml <==
+        [environment]
+        HOME = "/root"
+        ----
+        import os
+        import torch.distributed as dist
+        rank = int(os.environ.get('SLURM_PROCID', 0))
+        dist.init_process_group('gloo', rank=rank, world_size=2)  # <-
+        ==> target.toml <==
+        [environment]
+        HOME = "/root"
+    """),
+    leaves=examples("""
+        $ torchrun --nproc_per_node=2 train.py
+        import os
+        import torch.distributed as dist
+
+
+        def main():
+            dist.init_process_group('nccl')
+
+
+        main()
+        ----
+        $ sbatch run.sh
+        import os
+        import torch.distributed as dist
+
+
+        def main():
+            dist.init_process_group('nccl')
+
+
+        main()
+        ==> run.sh <==
+        #!/bin/bash
+        #SBATCH --nodes=2 --ntasks-per-node=4
+        export MASTER_ADDR=n1 MASTER_PORT=29500 RANK=0 WORLD_SIZE=8
+        srun python train.py
+        ==> target.toml <==
+        [environment]
+        HOME = "/root"
+        ----
+        import os
+        import torch.distributed as dist
+        os.environ['MASTER_ADDR'] = 'localhost'
+        os.environ.setdefault('MASTER_PORT', '29500')
+        dist.init_process_group('gloo', rank=0, world_size=1)
+        ==> target.toml <==
+        [environment]
+        HOME = "/root"
+        ----
+        import os
+        import torch.distributed as dist
+        dist.init_process_group('gloo', 'tcp://10.0.0.1:2345', rank=0,
+                                world_size=1)
+        ==> target.toml <==
+        [environment]
+        HOME = "/root"
+        ----
+        import os
+        import torch.distributed as dist
+        if 'LOCAL_RANK' in os.environ:
+            dist.init_process_group('nccl')
+        ==> target.toml <==
+        [environment]
+        HOME = "/root"
+    """),
 )

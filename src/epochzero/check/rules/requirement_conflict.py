@@ -18,13 +18,13 @@ from packaging.version import InvalidVersion, Version
 
 from epochzero.check.program.events import Imported
 from epochzero.check.rules.base import (
-    Case,
     Claim,
     Claims,
     Program,
     Rule,
     Target,
     claim_at,
+    examples,
     guarded,
 )
 from epochzero.check.rules.distributions import Installed, applies, providers, requirements
@@ -203,90 +203,115 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 5.3: Keras 2.2.2 on TensorFlow 1.3; pip's documentation "
     "of `pip check`",
     check=_check,
-    catches=(
-        Case(
-            {"train.py": "import os\nimport torchvision\n"},
-            target=(
-                '[distributions.torch]\nversion = "2.12.0"\nmodules = ["torch"]\n'
-                '[distributions.torchvision]\nversion = "0.29.2"\nmodules = ["torchvision"]\n'
-                'requires = ["torch==2.13.0"]\n'
-            ),
-            line=2,
-        ),
-        Case(
-            {"train.py": "import torchvision\n"},
-            target='[distributions]\ntorch = "2.5.1+cu124"\ntorchvision = "0.19.1+cu121"\n',
-            line=1,
-        ),
-        Case(
-            {"train.py": "import os\nimport pandas as pd\n"},
-            target='[distributions]\npandas = "2.1.4"\nnumpy = "2.0.1"\n',
-            line=2,
-        ),
-        Case(
-            {"train.py": "import jax\n"},
-            target='[distributions]\njax = "0.4.30"\njaxlib = "0.4.34"\n',
-            line=1,
-        ),
-        Case(
-            {"train.py": "from transformers import AutoModel\n"},
-            target='[distributions]\ntransformers = "4.44.2"\ntokenizers = "0.21.0"\n',
-            line=1,
-        ),
-        Case(
-            {"train.py": "import torch\n"},
-            target='python = "3.12.3"\n[distributions]\ntorch = "2.1.2"\n',
-            line=1,
-        ),
-        Case(
-            {"train.py": "import transformers\n"},
-            target=(
-                '[distributions.tokenizers]\nversion = "0.21.0"\nmodules = ["tokenizers"]\n'
-                '[distributions.transformers]\nversion = "4.44.2"\nmodules = ["transformers"]\n'
-                'requires = ["tokenizers<0.20,>=0.19"]\n'
-            ),
-            line=1,
-        ),
-    ),
-    leaves=(
-        Case(
-            {"train.py": "import torchvision\nimport transformers\n"},
-            target='[distributions]\ntorch = "2.4.1+cu121"\ntorchvision = "0.19.1+cu121"\n'
-            'transformers = "4.44.2"\ntokenizers = "0.19.1"\nhuggingface-hub = "0.24.6"\n'
-            'numpy = "1.26.4"\n',
-        ),
-        Case(
-            {"train.py": "import torchvision\n"},
-            target='[distributions]\ntorch = "2.6.0a0+df5bbc0"\ntorchvision = "0.20.0a0"\n',
-        ),
-        Case(
-            {"train.py": "import pandas\nimport jax\n"},
-            target='python = "3.12"\n[distributions]\npandas = "2.2.2"\nnumpy = "2.1.0"\n'
-            'jax = "0.5.3"\njaxlib = "0.5.1"\n',
-        ),
-        Case(
-            {"train.py": "import transformers\n"},
-            target=(
-                '[distributions.tokenizers]\nversion = "0.19.1"\nmodules = ["tokenizers"]\n'
-                '[distributions.transformers]\nversion = "4.44.2"\nmodules = ["transformers"]\n'
-                'requires = ["tokenizers<0.20,>=0.19"]\n'
-            ),
-        ),
-        Case(
-            {"train.py": "import torchvision\n"},
-            target=(
-                '[distributions.torch]\nversion = "2.13.0+cpu"\nmodules = ["torch"]\n'
-                '[distributions.torchvision]\nversion = "0.29.2"\nmodules = ["torchvision"]\n'
-                'requires = ["torch==2.13.0", "scipy<1; extra == \'scipy\'"]\n'
-            ),
-        ),
-        Case(
-            {"train.py": "import json\n"},
-            target=(
-                '[distributions.torch]\nversion = "2.12.0"\nmodules = ["torch"]\n'
-                '[distributions.torchvision]\nversion = "0.29.2"\nmodules = ["torchvision"]\n'
-                'requires = ["torch==2.13.0"]\n'
-            ),
-        ),
-    ),
+    catches=examples("""
+        import os
+        import torchvision  # <-
+        ==> target.toml <==
+        [distributions.torch]
+        version = "2.12.0"
+        modules = ["torch"]
+        [distributions.torchvision]
+        version = "0.29.2"
+        modules = ["torchvision"]
+        requires = ["torch==2.13.0"]
+        ----
+        import torchvision  # <-
+        ==> target.toml <==
+        [distributions]
+        torch = "2.5.1+cu124"
+        torchvision = "0.19.1+cu121"
+        ----
+        import os
+        import pandas as pd  # <-
+        ==> target.toml <==
+        [distributions]
+        pandas = "2.1.4"
+        numpy = "2.0.1"
+        ----
+        import jax  # <-
+        ==> target.toml <==
+        [distributions]
+        jax = "0.4.30"
+        jaxlib = "0.4.34"
+        ----
+        from transformers import AutoModel  # <-
+        ==> target.toml <==
+        [distributions]
+        transformers = "4.44.2"
+        tokenizers = "0.21.0"
+        ----
+        import torch  # <-
+        ==> target.toml <==
+        python = "3.12.3"
+        [distributions]
+        torch = "2.1.2"
+        ----
+        import transformers  # <-
+        ==> target.toml <==
+        [distributions.tokenizers]
+        version = "0.21.0"
+        modules = ["tokenizers"]
+        [distributions.transformers]
+        version = "4.44.2"
+        modules = ["transformers"]
+        requires = ["tokenizers<0.20,>=0.19"]
+    """),
+    leaves=examples("""
+        import torchvision
+        import transformers
+        ==> target.toml <==
+        [distributions]
+        torch = "2.4.1+cu121"
+        torchvision = "0.19.1+cu121"
+        transformers = "4.44.2"
+        tokenizers = "0.19.1"
+        huggingface-hub = "0.24.6"
+        numpy = "1.26.4"
+        ----
+        import torchvision
+        ==> target.toml <==
+        [distributions]
+        torch = "2.6.0a0+df5bbc0"
+        torchvision = "0.20.0a0"
+        ----
+        import pandas
+        import jax
+        ==> target.toml <==
+        python = "3.12"
+        [distributions]
+        pandas = "2.2.2"
+        numpy = "2.1.0"
+        jax = "0.5.3"
+        jaxlib = "0.5.1"
+        ----
+        import transformers
+        ==> target.toml <==
+        [distributions.tokenizers]
+        version = "0.19.1"
+        modules = ["tokenizers"]
+        [distributions.transformers]
+        version = "4.44.2"
+        modules = ["transformers"]
+        requires = ["tokenizers<0.20,>=0.19"]
+        ----
+        import torchvision
+        ==> target.toml <==
+        [distributions.torch]
+        version = "2.13.0+cpu"
+        modules = ["torch"]
+        [distributions.torchvision]
+        version = "0.29.2"
+        modules = ["torchvision"]
+        requires = ["torch==2.13.0", "scipy<1; extra == 'scipy'"]
+        ----
+        import json
+        ==> target.toml <==
+        [distributions.torch]
+        version = "2.12.0"
+        modules = ["torch"]
+        [distributions.torchvision]
+        version = "0.29.2"
+        modules = ["torchvision"]
+        requires = ["torch==2.13.0"]
+    """),
 )

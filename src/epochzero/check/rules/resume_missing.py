@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from epochzero.check.paths.report import Texts, path_check, where_searched
 from epochzero.check.paths.world import Problem, World
-from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rules.base import Rule, examples
 
 
 def _describe(problem: Problem, world: World) -> Texts:
@@ -21,12 +21,6 @@ def _describe(problem: Problem, world: World) -> Texts:
     )
 
 
-_LIGHTNING = "import lightning.pytorch as pl\ntrainer = pl.Trainer()\n"
-_FLAG = (
-    "import argparse\nimport os\nimport torch\nparser = argparse.ArgumentParser()\n"
-    "parser.add_argument('--resume')\nargs = parser.parse_args()\n"
-)
-
 RULE = Rule(
     title="The job resumes from a checkpoint that does not exist",
     category="path_not_found",
@@ -35,35 +29,57 @@ RULE = Rule(
     fix="Pass the path of an existing checkpoint.",
     source="Zhang et al., ICSE 2020, section 4.2; documentation of Lightning: ckpt_path",
     check=path_check("resume-missing", _describe),
-    catches=(
-        Case({"train.py": f"{_LIGHTNING}trainer.fit(None, ckpt_path='runs/last.ckpt')\n"}, line=3),
-        Case(
-            {"train.py": f"{_FLAG}if args.resume:\n    torch.load(args.resume)\n"},
-            ("--resume", "runs/last.pt"),
-            line=8,
-        ),
-        Case(
-            {"train.py": f"{_FLAG}if os.path.isfile(args.resume):\n    torch.load(args.resume)\n"},
-            ("--resume", "runs/last.pt"),
-            line=7,
-        ),
-        Case(
-            {
-                "train.py": "from transformers import Trainer\ntrainer = Trainer(None)\n"
-                "trainer.train(resume_from_checkpoint='./out/checkpoint-500')\n"
-            },
-            line=3,
-        ),
-    ),
-    leaves=(
-        Case(
-            {
-                "train.py": f"{_LIGHTNING}trainer.fit(None, ckpt_path='runs/last.ckpt')\n",
-                "runs/last.ckpt": "x",
-            }
-        ),
-        Case({"train.py": f"{_LIGHTNING}trainer.fit(None, ckpt_path='best')\n"}),
-        Case({"train.py": f"{_FLAG}if args.resume:\n    torch.load(args.resume)\n"}),
-        Case({"train.py": "import torch\ntorch.save({}, 'last.pt')\ntorch.load('last.pt')\n"}),
-    ),
+    catches=examples("""
+        import lightning.pytorch as pl
+        trainer = pl.Trainer()
+        trainer.fit(None, ckpt_path='runs/last.ckpt')  # <-
+        ----
+        $ python train.py --resume runs/last.pt
+        import argparse
+        import os
+        import torch
+        parser = argparse.ArgumentParser()
+        parser.add_argument('--resume')
+        args = parser.parse_args()
+        if args.resume:
+            torch.load(args.resume)  # <-
+        ----
+        $ python train.py --resume runs/last.pt
+        import argparse
+        import os
+        import torch
+        parser = argparse.ArgumentParser()
+        parser.add_argument('--resume')
+        args = parser.parse_args()
+        if os.path.isfile(args.resume):  # <-
+            torch.load(args.resume)
+        ----
+        from transformers import Trainer
+        trainer = Trainer(None)
+        trainer.train(resume_from_checkpoint='./out/checkpoint-500')  # <-
+    """),
+    leaves=examples("""
+        import lightning.pytorch as pl
+        trainer = pl.Trainer()
+        trainer.fit(None, ckpt_path='runs/last.ckpt')
+        ==> runs/last.ckpt <==
+        x
+        ----
+        import lightning.pytorch as pl
+        trainer = pl.Trainer()
+        trainer.fit(None, ckpt_path='best')
+        ----
+        import argparse
+        import os
+        import torch
+        parser = argparse.ArgumentParser()
+        parser.add_argument('--resume')
+        args = parser.parse_args()
+        if args.resume:
+            torch.load(args.resume)
+        ----
+        import torch
+        torch.save({}, 'last.pt')
+        torch.load('last.pt')
+    """),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.program.values import Constant
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
+from epochzero.check.rules.base import Claims, Program, Rule, Target, claim_at, examples
 from epochzero.check.torch_usage import argument, does_anywhere, has_framework_loop
 
 _PARALLEL = "torch.nn.parallel.DistributedDataParallel"
@@ -29,12 +29,6 @@ def _check(program: Program, target: Target) -> Claims:
             return
 
 
-_HEAD = (
-    "import torch\nfrom torch import nn\nfrom torch.nn.parallel import DistributedDataParallel as DDP\n"
-    "from torch.utils.data import DataLoader, DistributedSampler\n\nmodel = DDP(nn.Linear(2, 2))\ndata = [1]\n"
-)
-_PLAIN = _HEAD.replace(", DistributedSampler", "")
-
 RULE = Rule(
     title="All ranks train on the same data",
     category="framework_api_misuse",
@@ -44,19 +38,85 @@ RULE = Rule(
     source="PyTorch documentation, torch.utils.data.distributed.DistributedSampler, with "
     "DistributedDataParallel",
     check=_check,
-    catches=(
-        Case({"train.py": f"{_PLAIN}loader = DataLoader(data, batch_size=4, shuffle=True)\n"}, line=8),
-        Case({"train.py": f"{_PLAIN}loader = DataLoader(data, 4, True)\n"}, line=8),
-        Case({"train.py": f"{_PLAIN}\n\ndef load():\n    return DataLoader(data, shuffle=True)\n\n\nload()\n"},
-             line=11),
-        Case({"train.py": _PLAIN.replace("DDP(nn", "nn.parallel.DistributedDataParallel(nn")
-              + "loader = DataLoader(data, shuffle=True)\n"}, line=8),
-    ),
-    leaves=(
-        Case({"train.py": f"{_HEAD}loader = DataLoader(data, sampler=DistributedSampler(data))\n"}),
-        Case({"train.py": f"{_PLAIN}loader = DataLoader(data)\n"}),
-        Case({"train.py": _PLAIN.replace("DDP(nn.Linear(2, 2))", "nn.Linear(2, 2)")
-              + "loader = DataLoader(data, shuffle=True)\n"}),
-        Case({"train.py": f"import accelerate\n{_PLAIN}loader = DataLoader(data, shuffle=True)\n"}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import torch
+        from torch import nn
+        from torch.nn.parallel import DistributedDataParallel as DDP
+        from torch.utils.data import DataLoader
+
+        model = DDP(nn.Linear(2, 2))
+        data = [1]
+        loader = DataLoader(data, batch_size=4, shuffle=True)  # <-
+        ----
+        import torch
+        from torch import nn
+        from torch.nn.parallel import DistributedDataParallel as DDP
+        from torch.utils.data import DataLoader
+
+        model = DDP(nn.Linear(2, 2))
+        data = [1]
+        loader = DataLoader(data, 4, True)  # <-
+        ----
+        import torch
+        from torch import nn
+        from torch.nn.parallel import DistributedDataParallel as DDP
+        from torch.utils.data import DataLoader
+
+        model = DDP(nn.Linear(2, 2))
+        data = [1]
+
+
+        def load():
+            return DataLoader(data, shuffle=True)  # <-
+
+
+        load()
+        ----
+        import torch
+        from torch import nn
+        from torch.nn.parallel import DistributedDataParallel as DDP
+        from torch.utils.data import DataLoader
+
+        model = nn.parallel.DistributedDataParallel(nn.Linear(2, 2))
+        data = [1]
+        loader = DataLoader(data, shuffle=True)  # <-
+    """),
+    leaves=examples("""
+        import torch
+        from torch import nn
+        from torch.nn.parallel import DistributedDataParallel as DDP
+        from torch.utils.data import DataLoader, DistributedSampler
+
+        model = DDP(nn.Linear(2, 2))
+        data = [1]
+        loader = DataLoader(data, sampler=DistributedSampler(data))
+        ----
+        import torch
+        from torch import nn
+        from torch.nn.parallel import DistributedDataParallel as DDP
+        from torch.utils.data import DataLoader
+
+        model = DDP(nn.Linear(2, 2))
+        data = [1]
+        loader = DataLoader(data)
+        ----
+        import torch
+        from torch import nn
+        from torch.nn.parallel import DistributedDataParallel as DDP
+        from torch.utils.data import DataLoader
+
+        model = nn.Linear(2, 2)
+        data = [1]
+        loader = DataLoader(data, shuffle=True)
+        ----
+        import accelerate
+        import torch
+        from torch import nn
+        from torch.nn.parallel import DistributedDataParallel as DDP
+        from torch.utils.data import DataLoader
+
+        model = DDP(nn.Linear(2, 2))
+        data = [1]
+        loader = DataLoader(data, shuffle=True)
+    """),
+)

@@ -9,7 +9,6 @@ from epochzero.check.paths.sizes import enclosing_loops, rounds
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Instance, Value
 from epochzero.check.rules.base import (
-    Case,
     Claim,
     Claims,
     Program,
@@ -17,6 +16,7 @@ from epochzero.check.rules.base import (
     Rule,
     Target,
     claim_at,
+    examples,
     guarded,
 )
 from epochzero.check.rules.world import number
@@ -138,23 +138,6 @@ def _too_early(program: Program, steps: list[Called]) -> Iterator[Claim]:
         )
 
 
-_HEAD = (
-    "import torch\nfrom torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR\n\n"
-    "model = torch.nn.Linear(2, 2)\noptimizer = torch.optim.SGD(model.parameters(), lr=1)\n"
-    "loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 2)), 4)\n"
-    "scheduler = {}\n"
-)
-_LOOP = (
-    "for epoch in range(10):\n    for (x,) in loader:\n        optimizer.zero_grad()\n"
-    "        model(x).sum().backward()\n        {}\n    {}\n"
-)
-_STEPS, _BOTH = "optimizer.step()", "optimizer.step(); scheduler.step()"
-
-
-def _case(scheduler: str, inner: str, outer: str = "pass", line: int = 0) -> Case:
-    return Case({"train.py": _HEAD.format(scheduler) + _LOOP.format(inner, outer)}, line=line)
-
-
 RULE = Rule(
     title="A learning-rate scheduler steps too often, or too early",
     category="framework_api_misuse",
@@ -164,21 +147,163 @@ RULE = Rule(
     fix="Create the scheduler for as many steps as it takes, and step it after the optimizer.",
     source="PyTorch documentation, torch.optim, How to adjust learning rate; torch.optim.lr_scheduler.OneCycleLR",
     check=_check,
-    catches=(
-        _case("OneCycleLR(optimizer, 0.1, total_steps=10)", _BOTH, line=12),
-        _case("OneCycleLR(optimizer, 0.1, epochs=3, steps_per_epoch=2)", _STEPS, "scheduler.step()", line=13),
-        _case("CosineAnnealingLR(optimizer, T_max=10)", _BOTH, line=12),
-        _case("StepLR(optimizer, 3)", "scheduler.step(); optimizer.step()", line=12),
-    ),
-    leaves=(
-        _case("OneCycleLR(optimizer, 0.1, total_steps=10)", _STEPS, "scheduler.step()"),
-        _case("OneCycleLR(optimizer, 0.1, epochs=10, steps_per_epoch=len(loader))", _BOTH),
-        _case("CosineAnnealingLR(optimizer, T_max=10)", _STEPS, "scheduler.step()"),
-        _case("CosineAnnealingLR(optimizer, T_max=10 * len(loader))", _BOTH),
-        _case("StepLR(optimizer, 3)", _STEPS, "scheduler.step()"),
-        Case({"train.py": _HEAD.format("None") + "def train():\n    scheduler = OneCycleLR(optimizer, 0.1, total_steps=4)\n"
-              "    for epoch in range(4):\n        optimizer.step()\n        scheduler.step()\n\n\n"
-              "for fold in range(5):\n    train()\n"}),
-        _case("OneCycleLR(optimizer, 0.1, total_steps=10)", _STEPS, "if epoch < 5: scheduler.step()"),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import torch
+        from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 2)), 4)
+        scheduler = OneCycleLR(optimizer, 0.1, total_steps=10)
+        for epoch in range(10):
+            for (x,) in loader:
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step(); scheduler.step()  # <-
+            pass
+        ----
+        import torch
+        from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 2)), 4)
+        scheduler = OneCycleLR(optimizer, 0.1, epochs=3, steps_per_epoch=2)
+        for epoch in range(10):
+            for (x,) in loader:
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step()
+            scheduler.step()  # <-
+        ----
+        import torch
+        from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 2)), 4)
+        scheduler = CosineAnnealingLR(optimizer, T_max=10)
+        for epoch in range(10):
+            for (x,) in loader:
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step(); scheduler.step()  # <-
+            pass
+        ----
+        import torch
+        from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 2)), 4)
+        scheduler = StepLR(optimizer, 3)
+        for epoch in range(10):
+            for (x,) in loader:
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                scheduler.step(); optimizer.step()  # <-
+            pass
+    """),
+    leaves=examples("""
+        import torch
+        from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 2)), 4)
+        scheduler = OneCycleLR(optimizer, 0.1, total_steps=10)
+        for epoch in range(10):
+            for (x,) in loader:
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step()
+            scheduler.step()
+        ----
+        import torch
+        from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 2)), 4)
+        scheduler = OneCycleLR(optimizer, 0.1, epochs=10, steps_per_epoch=len(loader))
+        for epoch in range(10):
+            for (x,) in loader:
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step(); scheduler.step()
+            pass
+        ----
+        import torch
+        from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 2)), 4)
+        scheduler = CosineAnnealingLR(optimizer, T_max=10)
+        for epoch in range(10):
+            for (x,) in loader:
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step()
+            scheduler.step()
+        ----
+        import torch
+        from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 2)), 4)
+        scheduler = CosineAnnealingLR(optimizer, T_max=10 * len(loader))
+        for epoch in range(10):
+            for (x,) in loader:
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step(); scheduler.step()
+            pass
+        ----
+        import torch
+        from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 2)), 4)
+        scheduler = StepLR(optimizer, 3)
+        for epoch in range(10):
+            for (x,) in loader:
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step()
+            scheduler.step()
+        ----
+        import torch
+        from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 2)), 4)
+        scheduler = None
+        def train():
+            scheduler = OneCycleLR(optimizer, 0.1, total_steps=4)
+            for epoch in range(4):
+                optimizer.step()
+                scheduler.step()
+
+
+        for fold in range(5):
+            train()
+        ----
+        import torch
+        from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 2)), 4)
+        scheduler = OneCycleLR(optimizer, 0.1, total_steps=10)
+        for epoch in range(10):
+            for (x,) in loader:
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step()
+            if epoch < 5: scheduler.step()
+    """),
+)

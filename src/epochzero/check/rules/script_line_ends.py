@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target
+from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, examples
 from epochzero.check.rules.scripts import claim_of, problems_of
 
 
@@ -32,14 +32,15 @@ RULE = Rule(
         Case(
             {"run.sh": "export A=1\r\npython train.py\r\n", "train.py": ""},
             command=("bash", "run.sh"),
-            path="run.sh",
             line=2,
+            path="run.sh",
         ),
     ),
-    leaves=(
-        Case(
-            {"run.sh": "python train.py\nprintf 'a\\r\\n'\n", "train.py": ""},
-            command=("bash", "run.sh"),
-        ),
-    ),
+    leaves=examples(r"""
+        $ bash run.sh
+        ==> run.sh <==
+        python train.py
+        printf 'a\r\n'
+        ==> train.py <==
+    """),
 )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Rule,
     Target,
     claim_at_start,
+    examples,
 )
 
 
@@ -36,18 +36,20 @@ RULE = Rule(
     fix="Correct the name, or add the file to the job.",
     source="Zhang et al., ICSE 2020, Table 1: Path Not Found, 1,954 of 4,960 failures",
     check=_check,
-    catches=(
-        Case(
-            {"run.sh": "python train.py\npython evalute.py\n", "train.py": "", "evaluate.py": ""},
-            command=("bash", "run.sh"),
-            line=2,
-            path="run.sh",
-        ),
-    ),
-    leaves=(
-        Case(
-            {"run.sh": "python train.py\npython evaluate.py\n", "train.py": "", "evaluate.py": ""},
-            command=("bash", "run.sh"),
-        ),
-    ),
+    catches=examples("""
+        $ bash run.sh
+        ==> run.sh <==
+        python train.py
+        python evalute.py  # <-
+        ==> train.py <==
+        ==> evaluate.py <==
+    """),
+    leaves=examples("""
+        $ bash run.sh
+        ==> run.sh <==
+        python train.py
+        python evaluate.py
+        ==> train.py <==
+        ==> evaluate.py <==
+    """),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from epochzero.check.job.model import ScriptProblem
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target
+from epochzero.check.rules.base import Claims, Program, Rule, Target, examples
 from epochzero.check.rules.scripts import claim_of, problems_of
 from epochzero.file_access import readable
 
@@ -55,24 +55,32 @@ RULE = Rule(
     "that runs it.",
     source="Zhang et al., ICSE 2020, Table 1: Permission Denied; execve(2)",
     check=_check,
-    catches=(
-        Case(
-            {"run.sh": "set -e\n./step.sh\n", "step.sh": "#!/bin/sh\npython train.py\n",
-             "train.py": ""},
-            command=("bash", "run.sh"),
-            path="run.sh",
-            line=2,
-        ),
-    ),
-    leaves=(
-        Case(
-            {"run.sh": "set -e\nchmod +x step.sh\n./step.sh\n",
-             "step.sh": "#!/bin/sh\npython train.py\n", "train.py": ""},
-            command=("bash", "run.sh"),
-        ),
-        Case(
-            {"run.sh": "bash ./step.sh\n", "step.sh": "python train.py\n", "train.py": ""},
-            command=("bash", "run.sh"),
-        ),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        $ bash run.sh
+        ==> run.sh <==
+        set -e
+        ./step.sh  # <-
+        ==> step.sh <==
+        #!/bin/sh
+        python train.py
+        ==> train.py <==
+    """),
+    leaves=examples("""
+        $ bash run.sh
+        ==> run.sh <==
+        set -e
+        chmod +x step.sh
+        ./step.sh
+        ==> step.sh <==
+        #!/bin/sh
+        python train.py
+        ==> train.py <==
+        ----
+        $ bash run.sh
+        ==> run.sh <==
+        bash ./step.sh
+        ==> step.sh <==
+        python train.py
+        ==> train.py <==
+    """),
+)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, External
-from epochzero.check.rules.base import Case, Claim, Claims, Program, Rule, Target, claim_at
+from epochzero.check.rules.base import Claim, Claims, Program, Rule, Target, claim_at, examples
 
 
 @dataclass(frozen=True)
@@ -137,8 +137,6 @@ def _claim(call: Called, variable: str, error: str, sure: bool) -> Claim:
     )
 
 
-_ENVIRONMENT = '[environment]\nHOME = "/root"\n'
-
 RULE = Rule(
     title="The job uses a service without the key that it needs",
     category="illegal_argument",
@@ -148,25 +146,42 @@ RULE = Rule(
     source="Weights & Biases documentation, 'Environment variables'; Hugging Face Hub documentation, "
     "'Gated models'",
     check=_check,
-    catches=(
-        Case({"train.py": "import wandb\n\nwandb.init()\n"}, target=_ENVIRONMENT, line=3),
-        Case(
-            {"train.py": "from openai import OpenAI\nclient = OpenAI()\n"},
-            target=_ENVIRONMENT,
-            line=2,
-        ),
-    ),
-    leaves=(
-        Case({"train.py": "import wandb\nwandb.init()\n"}),
-        Case({"train.py": "import wandb\nwandb.init(mode='offline')\n"}, target=_ENVIRONMENT),
-        Case(
-            {"train.py": "import wandb\nwandb.init()\n"},
-            target=_ENVIRONMENT,
-            command=("env", "WANDB_MODE=disabled", "python", "train.py"),
-        ),
-        Case(
-            {"train.py": "import os, wandb\nos.environ['WANDB_API_KEY'] = 'x'\nwandb.init()\n"},
-            target=_ENVIRONMENT,
-        ),
-    ),
+    catches=examples("""
+        import wandb
+
+        wandb.init()  # <-
+        ==> target.toml <==
+        [environment]
+        HOME = "/root"
+        ----
+        from openai import OpenAI
+        client = OpenAI()  # <-
+        ==> target.toml <==
+        [environment]
+        HOME = "/root"
+    """),
+    leaves=examples("""
+        import wandb
+        wandb.init()
+        ----
+        import wandb
+        wandb.init(mode='offline')
+        ==> target.toml <==
+        [environment]
+        HOME = "/root"
+        ----
+        $ env WANDB_MODE=disabled python train.py
+        import wandb
+        wandb.init()
+        ==> target.toml <==
+        [environment]
+        HOME = "/root"
+        ----
+        import os, wandb
+        os.environ['WANDB_API_KEY'] = 'x'
+        wandb.init()
+        ==> target.toml <==
+        [environment]
+        HOME = "/root"
+    """),
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.loops import Loop, loops_around
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
+from epochzero.check.rules.base import Claims, Program, Rule, Target, claim_at, examples
 from epochzero.check.rules.world import number
 from epochzero.check.torch_usage import argument, optimizer_steps
 
@@ -51,11 +51,6 @@ def _makes_optimizer(program: Program, loop: Loop) -> bool:
     )
 
 
-_HEAD = "import torch\n\nmodel = torch.nn.Linear(2, 1)\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
-_STEP = "    optimizer.zero_grad()\n    model(torch.rand(4, 2)).sum().backward()\n    optimizer.step()\n"
-_LOOP = "for epoch in range(10):\n{}" + _STEP
-_FUNCTION = "def seed(number=42):\n    torch.manual_seed(number)\n    torch.cuda.manual_seed_all(number)\n\n\n"
-
 RULE = Rule(
     title="The training sets the same seed in every iteration",
     category="framework_api_misuse",
@@ -65,18 +60,85 @@ RULE = Rule(
     fix="Set the seed once, before the training.",
     source="PyTorch documentation, Reproducibility; torch.manual_seed",
     check=_check,
-    catches=(
-        Case({"train.py": _HEAD + _LOOP.format("    torch.manual_seed(0)\n")}, line=6),
-        Case({"train.py": _HEAD + _FUNCTION + _LOOP.format("    seed()\n")}, line=6),
-        Case({"train.py": f"{_HEAD}for epoch in range(3):\n    for _ in range(100):\n        torch.manual_seed(seed=1)\n"
-              + _STEP.replace("    ", "        ")}, line=7),
-    ),
-    leaves=(
-        Case({"train.py": _HEAD + "torch.manual_seed(0)\n" + _LOOP.format("")}),
-        Case({"train.py": _HEAD + _FUNCTION + _LOOP.format("    seed(epoch)\n")}),
-        Case({"train.py": f"{_HEAD}for fold in range(3):\n    torch.manual_seed(0)\n"
-              "    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
-              "    for epoch in range(9):\n    " + _STEP.replace("\n    ", "\n        ")[:-4]}),
-        Case({"train.py": "import torch\n\nfor seed in range(3):\n    torch.manual_seed(0)\n    print(torch.rand(1))\n"}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import torch
+
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(10):
+            torch.manual_seed(0)  # <-
+            optimizer.zero_grad()
+            model(torch.rand(4, 2)).sum().backward()
+            optimizer.step()
+        ----
+        import torch
+
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        def seed(number=42):
+            torch.manual_seed(number)  # <-
+            torch.cuda.manual_seed_all(number)
+
+
+        for epoch in range(10):
+            seed()
+            optimizer.zero_grad()
+            model(torch.rand(4, 2)).sum().backward()
+            optimizer.step()
+        ----
+        import torch
+
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for epoch in range(3):
+            for _ in range(100):
+                torch.manual_seed(seed=1)  # <-
+                optimizer.zero_grad()
+                model(torch.rand(4, 2)).sum().backward()
+                optimizer.step()
+    """),
+    leaves=examples("""
+        import torch
+
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        torch.manual_seed(0)
+        for epoch in range(10):
+            optimizer.zero_grad()
+            model(torch.rand(4, 2)).sum().backward()
+            optimizer.step()
+        ----
+        import torch
+
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        def seed(number=42):
+            torch.manual_seed(number)
+            torch.cuda.manual_seed_all(number)
+
+
+        for epoch in range(10):
+            seed(epoch)
+            optimizer.zero_grad()
+            model(torch.rand(4, 2)).sum().backward()
+            optimizer.step()
+        ----
+        import torch
+
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for fold in range(3):
+            torch.manual_seed(0)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for epoch in range(9):
+                optimizer.zero_grad()
+                model(torch.rand(4, 2)).sum().backward()
+                optimizer.ste
+        ----
+        import torch
+
+        for seed in range(3):
+            torch.manual_seed(0)
+            print(torch.rand(1))
+    """),
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.program.values import Constant
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
+from epochzero.check.rules.base import Claims, Program, Rule, Target, claim_at, examples
 from epochzero.check.torch_usage import argument, does_anywhere, has_framework_loop, optimizer_steps
 
 _SAMPLERS = frozenset(
@@ -29,16 +29,6 @@ def _check(program: Program, target: Target) -> Claims:
             return
 
 
-_HEAD = (
-    "import torch\nfrom torch import nn\nfrom torch.utils.data import DataLoader, DistributedSampler\n\n"
-    "model, data = nn.Linear(2, 2), torch.rand(8, 2)\noptimizer = torch.optim.SGD(model.parameters(), lr=1)\n"
-)
-_LOOP = (
-    "for epoch in range(3):\n{}    for x in DataLoader(data, sampler=sampler):\n"
-    "        optimizer.zero_grad()\n        model(x).sum().backward()\n        optimizer.step()\n"
-)
-_PLAIN = _LOOP.format("")
-
 RULE = Rule(
     title="A distributed sampler uses the same order in every epoch",
     category="framework_api_misuse",
@@ -46,18 +36,107 @@ RULE = Rule(
     fix="Call sampler.set_epoch(epoch).",
     source="PyTorch documentation, torch.utils.data.distributed.DistributedSampler, warning on set_epoch",
     check=_check,
-    catches=(
-        Case({"train.py": f"{_HEAD}sampler = DistributedSampler(data)\n{_PLAIN}"}, line=7),
-        Case({"train.py": f"{_HEAD}sampler = DistributedSampler(data, shuffle=True)\n{_PLAIN}"}, line=7),
-        Case({"train.py": f"{_HEAD}sampler = DistributedSampler(data, 2, 0)\n{_PLAIN}"}, line=7),
-        Case({"train.py": f"{_HEAD}import torch.utils.data.distributed as d\n"
-              f"sampler = d.DistributedSampler(data)\n{_PLAIN}"}, line=8),
-    ),
-    leaves=(
-        Case({"train.py": f"{_HEAD}sampler = DistributedSampler(data)\n"
-              + _LOOP.format("    sampler.set_epoch(epoch)\n")}),
-        Case({"train.py": f"{_HEAD}sampler = DistributedSampler(data, shuffle=False)\n{_PLAIN}"}),
-        Case({"train.py": f"{_HEAD}sampler = None\n{_PLAIN}"}),
-        Case({"train.py": f"{_HEAD}sampler = DistributedSampler(data)\n"}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, DistributedSampler
+
+        model, data = nn.Linear(2, 2), torch.rand(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        sampler = DistributedSampler(data)  # <-
+        for epoch in range(3):
+            for x in DataLoader(data, sampler=sampler):
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step()
+        ----
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, DistributedSampler
+
+        model, data = nn.Linear(2, 2), torch.rand(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        sampler = DistributedSampler(data, shuffle=True)  # <-
+        for epoch in range(3):
+            for x in DataLoader(data, sampler=sampler):
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step()
+        ----
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, DistributedSampler
+
+        model, data = nn.Linear(2, 2), torch.rand(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        sampler = DistributedSampler(data, 2, 0)  # <-
+        for epoch in range(3):
+            for x in DataLoader(data, sampler=sampler):
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step()
+        ----
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, DistributedSampler
+
+        model, data = nn.Linear(2, 2), torch.rand(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        import torch.utils.data.distributed as d
+        sampler = d.DistributedSampler(data)  # <-
+        for epoch in range(3):
+            for x in DataLoader(data, sampler=sampler):
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step()
+    """),
+    leaves=examples("""
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, DistributedSampler
+
+        model, data = nn.Linear(2, 2), torch.rand(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        sampler = DistributedSampler(data)
+        for epoch in range(3):
+            sampler.set_epoch(epoch)
+            for x in DataLoader(data, sampler=sampler):
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step()
+        ----
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, DistributedSampler
+
+        model, data = nn.Linear(2, 2), torch.rand(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        sampler = DistributedSampler(data, shuffle=False)
+        for epoch in range(3):
+            for x in DataLoader(data, sampler=sampler):
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step()
+        ----
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, DistributedSampler
+
+        model, data = nn.Linear(2, 2), torch.rand(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        sampler = None
+        for epoch in range(3):
+            for x in DataLoader(data, sampler=sampler):
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step()
+        ----
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, DistributedSampler
+
+        model, data = nn.Linear(2, 2), torch.rand(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        sampler = DistributedSampler(data)
+    """),
+)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from epochzero.check.builds import Needed, needed_libraries
 from epochzero.check.program.events import Imported
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Reach,
     Rule,
     Target,
     claim_at,
+    examples,
     guarded,
 )
 
@@ -54,17 +54,6 @@ def _missing(needed: Needed, target: Target) -> list[str]:
     return [group[0] for group in needed.needs if not any(name in have for name in group)]
 
 
-def _target(libraries: str, **packages: str) -> str:
-    named = "".join(f'"{name}" = "{have}"\n' for name, have in packages.items())
-    return f"shared_libraries = [{libraries}]\n" + (f"[distributions]\n{named}" if packages else "")
-
-
-_OPENCV = {"train.py": "import cv2\nprint(cv2)\n"}
-_HEADFUL = {"opencv-python": "4.9.0.80"}
-_LIGHTGBM = {"train.py": "import lightgbm as lgb\nprint(lgb)\n"}
-_GUARDED = {"train.py": "try:\n    import cv2\nexcept ImportError:\n    cv2 = None\nprint(cv2)\n"}
-_MPI = {"train.py": "from mpi4py import MPI\nprint(MPI)\n"}
-
 RULE = Rule(
     title="The target lacks shared libraries that a module loads",
     category="library_not_found",
@@ -73,18 +62,71 @@ RULE = Rule(
     fix="Install the system package in the image, or a distribution that does not need it.",
     source="Zhang et al., ICSE 2020, Table 1, Library Not Found (a Python module or dependent library)",
     check=_check,
-    catches=(
-        Case(_OPENCV, target=_target('"libc.so.6"', **_HEADFUL), line=1),
-        Case(_OPENCV, target=_target('"libGL.so.1"', **_HEADFUL), line=1),
-        Case(_LIGHTGBM, target=_target('"libc.so.6"'), line=1),
-        Case(_MPI, target=_target('"libc.so.6"', mpi4py="4.0.0"), line=1),
-    ),
-    leaves=(
-        Case(_OPENCV, target=_target('"libGL.so.1", "libglib-2.0.so.0"', **_HEADFUL)),
-        Case(_OPENCV, target=_target('"libc.so.6"', **{"opencv-python-headless": "4.9.0.80"})),
-        Case(_OPENCV, target=_target('"libc.so.6"')),
-        Case(_GUARDED, target=_target('"libc.so.6"', **_HEADFUL)),
-        Case(_MPI, target=_target('"libmpi.so.12"', mpi4py="4.0.0")),
-        Case(_LIGHTGBM),
-    ),
+    catches=examples("""
+        import cv2  # <-
+        print(cv2)
+        ==> target.toml <==
+        shared_libraries = ["libc.so.6"]
+        [distributions]
+        "opencv-python" = "4.9.0.80"
+        ----
+        import cv2  # <-
+        print(cv2)
+        ==> target.toml <==
+        shared_libraries = ["libGL.so.1"]
+        [distributions]
+        "opencv-python" = "4.9.0.80"
+        ----
+        import lightgbm as lgb  # <-
+        print(lgb)
+        ==> target.toml <==
+        shared_libraries = ["libc.so.6"]
+        ----
+        from mpi4py import MPI  # <-
+        print(MPI)
+        ==> target.toml <==
+        shared_libraries = ["libc.so.6"]
+        [distributions]
+        "mpi4py" = "4.0.0"
+    """),
+    leaves=examples("""
+        import cv2
+        print(cv2)
+        ==> target.toml <==
+        shared_libraries = ["libGL.so.1", "libglib-2.0.so.0"]
+        [distributions]
+        "opencv-python" = "4.9.0.80"
+        ----
+        import cv2
+        print(cv2)
+        ==> target.toml <==
+        shared_libraries = ["libc.so.6"]
+        [distributions]
+        "opencv-python-headless" = "4.9.0.80"
+        ----
+        import cv2
+        print(cv2)
+        ==> target.toml <==
+        shared_libraries = ["libc.so.6"]
+        ----
+        try:
+            import cv2
+        except ImportError:
+            cv2 = None
+        print(cv2)
+        ==> target.toml <==
+        shared_libraries = ["libc.so.6"]
+        [distributions]
+        "opencv-python" = "4.9.0.80"
+        ----
+        from mpi4py import MPI
+        print(MPI)
+        ==> target.toml <==
+        shared_libraries = ["libmpi.so.12"]
+        [distributions]
+        "mpi4py" = "4.0.0"
+        ----
+        import lightgbm as lgb
+        print(lgb)
+    """),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target
+from epochzero.check.rules.base import Claims, Program, Rule, Target, examples
 from epochzero.check.rules.scripts import claim_of, problems_of
 
 
@@ -24,18 +24,23 @@ RULE = Rule(
     fix="Close the quote, or end the block with fi, done, esac or }.",
     source="POSIX, Shell Command Language, 2.8.1 Consequences of Shell Errors; bash(1), `-n`",
     check=_check,
-    catches=(
-        Case(
-            {"run.sh": "python train.py\nif true; then\necho done\n", "train.py": ""},
-            command=("bash", "run.sh"),
-            path="run.sh",
-            line=4,
-        ),
-    ),
-    leaves=(
-        Case(
-            {"run.sh": "python train.py\nif true; then\necho done\nfi\n", "train.py": ""},
-            command=("bash", "run.sh"),
-        ),
-    ),
+    catches=examples(r"""
+        $ bash run.sh
+        ==> run.sh <==
+        python train.py
+        if true; then
+        echo done
+          # <-
+        \ No newline at end of file
+        ==> train.py <==
+    """),
+    leaves=examples("""
+        $ bash run.sh
+        ==> run.sh <==
+        python train.py
+        if true; then
+        echo done
+        fi
+        ==> train.py <==
+    """),
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target
+from epochzero.check.rules.base import Claims, Program, Rule, Target, examples
 from epochzero.check.rules.scripts import claim_of, problems_of
 
 
@@ -35,36 +35,36 @@ RULE = Rule(
     fix="Set the variable in the script, or use a default with ${NAME:-default}.",
     source="POSIX, Shell Command Language, 2.5.3 Shell Variables and 2.14 set -u",
     check=_check,
-    catches=(
-        Case(
-            {"run.sh": "set -u\npython train.py --name $RUN\n", "train.py": ""},
-            command=("bash", "run.sh"),
-            path="run.sh",
-            line=2,
-        ),
-        Case(
-            {
-                "run.sh": 'python train.py\npython train.py --out "${OUT}/model.pt"\n',
-                "train.py": "",
-            },
-            command=("bash", "run.sh"),
-            path="run.sh",
-            line=2,
-        ),
-    ),
-    leaves=(
-        Case(
-            {"run.sh": "set -u\nOUT=out\npython train.py $OUT/a ${B:-b} $1\n", "train.py": ""},
-            command=("bash", "run.sh", "a"),
-        ),
-        Case(
-            {"run.sh": "python train.py --out $OUT/model.pt\n", "train.py": ""},
-            command=("bash", "run.sh"),
-            environment={"OUT": "/scratch"},
-        ),
-        Case(
-            {"run.sh": "source /etc/site.sh\npython train.py $OUT/model.pt\n", "train.py": ""},
-            command=("bash", "run.sh"),
-        ),
-    ),
+    catches=examples("""
+        $ bash run.sh
+        ==> run.sh <==
+        set -u
+        python train.py --name $RUN  # <-
+        ==> train.py <==
+        ----
+        $ bash run.sh
+        ==> run.sh <==
+        python train.py
+        python train.py --out "${OUT}/model.pt"  # <-
+        ==> train.py <==
+    """),
+    leaves=examples("""
+        $ bash run.sh a
+        ==> run.sh <==
+        set -u
+        OUT=out
+        python train.py $OUT/a ${B:-b} $1
+        ==> train.py <==
+        ----
+        $ OUT=/scratch bash run.sh
+        ==> run.sh <==
+        python train.py --out $OUT/model.pt
+        ==> train.py <==
+        ----
+        $ bash run.sh
+        ==> run.sh <==
+        source /etc/site.sh
+        python train.py $OUT/model.pt
+        ==> train.py <==
+    """),
 )

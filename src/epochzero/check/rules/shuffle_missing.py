@@ -10,7 +10,15 @@ from epochzero.check.loops import loops_around
 from epochzero.check.origins import unwrapped
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, Instance
-from epochzero.check.rules.base import Case, Claims, Program, Rule, SourceLocation, Target, claim_at
+from epochzero.check.rules.base import (
+    Claims,
+    Program,
+    Rule,
+    SourceLocation,
+    Target,
+    claim_at,
+    examples,
+)
 from epochzero.check.torch_usage import argument, optimizer_steps
 
 _SORTED = ("torchvision.datasets.ImageFolder", "torchvision.datasets.DatasetFolder")
@@ -73,21 +81,6 @@ def _keeps_order(call: Called) -> bool:
     return isinstance(shuffle, Constant) and shuffle.value is False and data.made_by in _SORTED
 
 
-_HEAD = (
-    "import torch\nfrom torch.utils.data import DataLoader, TensorDataset, RandomSampler\n"
-    "from torchvision.datasets import ImageFolder\n\nmodel = torch.nn.Linear(2, 2)\n"
-    "optimizer = torch.optim.SGD(model.parameters(), lr=1)\ndata = TensorDataset(torch.rand(8, 2))\n"
-)
-_LOOP = (
-    "for epoch in range(3):\n    for x in train_loader:\n        optimizer.zero_grad()\n"
-    "        model(x[0]).sum().backward()\n        optimizer.step()\n"
-)
-
-
-def _case(loader: str, line: int = 0) -> Case:
-    return Case({"train.py": f"{_HEAD}{loader}\n{_LOOP}"}, line=line)
-
-
 RULE = Rule(
     title="The training data have the same order in every epoch",
     category="framework_api_misuse",
@@ -96,23 +89,165 @@ RULE = Rule(
     fix="Pass shuffle=True, or a sampler, to the training loader.",
     source="PyTorch documentation, torch.utils.data.DataLoader: shuffle, default False",
     check=_check,
-    catches=(
-        _case("train_loader = DataLoader(data, batch_size=4)", 8),
-        _case("train_loader = DataLoader(ImageFolder('.'), 4, shuffle=False)", 8),
-        _case("class Data:\n    pass\n\n\nData.train = train_loader = DataLoader(data)", 12),
-        Case({"train.py": f"{_HEAD}batches = DataLoader(data, batch_size=4)\n"
-              + _LOOP.replace("train_loader", "enumerate(batches)").replace("x[0]", "x[1][0]")}, line=8),
-        Case({"train.py": f"{_HEAD}\n\ndef run(loader):\n    for x in loader:\n"
-              "        model(x[0]).sum().backward()\n        optimizer.step()\n\n\n"
-              "for epoch in range(3):\n    run(DataLoader(data, 4))\n"}, line=17),
-    ),
-    leaves=(
-        _case("train_loader = DataLoader(data, batch_size=4, shuffle=True)"),
-        _case("train_loader = DataLoader(data, sampler=RandomSampler(data))"),
-        _case("train_loader = DataLoader(data, 4, shuffle=False)"),
-        _case("train_loader, test_loader = [], DataLoader(data)"),
-        Case({"train.py": f"{_HEAD}train_loader = DataLoader(data)\n"}),
-        Case({"train.py": f"{_HEAD}train_loader, tests = DataLoader(data, 4, True), DataLoader(data)\n{_LOOP}"
-              "    for x in tests:\n        print(model(x[0]))\n"}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import torch
+        from torch.utils.data import DataLoader, TensorDataset, RandomSampler
+        from torchvision.datasets import ImageFolder
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        data = TensorDataset(torch.rand(8, 2))
+        train_loader = DataLoader(data, batch_size=4)  # <-
+        for epoch in range(3):
+            for x in train_loader:
+                optimizer.zero_grad()
+                model(x[0]).sum().backward()
+                optimizer.step()
+        ----
+        import torch
+        from torch.utils.data import DataLoader, TensorDataset, RandomSampler
+        from torchvision.datasets import ImageFolder
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        data = TensorDataset(torch.rand(8, 2))
+        train_loader = DataLoader(ImageFolder('.'), 4, shuffle=False)  # <-
+        for epoch in range(3):
+            for x in train_loader:
+                optimizer.zero_grad()
+                model(x[0]).sum().backward()
+                optimizer.step()
+        ----
+        import torch
+        from torch.utils.data import DataLoader, TensorDataset, RandomSampler
+        from torchvision.datasets import ImageFolder
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        data = TensorDataset(torch.rand(8, 2))
+        class Data:
+            pass
+
+
+        Data.train = train_loader = DataLoader(data)  # <-
+        for epoch in range(3):
+            for x in train_loader:
+                optimizer.zero_grad()
+                model(x[0]).sum().backward()
+                optimizer.step()
+        ----
+        import torch
+        from torch.utils.data import DataLoader, TensorDataset, RandomSampler
+        from torchvision.datasets import ImageFolder
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        data = TensorDataset(torch.rand(8, 2))
+        batches = DataLoader(data, batch_size=4)  # <-
+        for epoch in range(3):
+            for x in enumerate(batches):
+                optimizer.zero_grad()
+                model(x[1][0]).sum().backward()
+                optimizer.step()
+        ----
+        import torch
+        from torch.utils.data import DataLoader, TensorDataset, RandomSampler
+        from torchvision.datasets import ImageFolder
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        data = TensorDataset(torch.rand(8, 2))
+
+
+        def run(loader):
+            for x in loader:
+                model(x[0]).sum().backward()
+                optimizer.step()
+
+
+        for epoch in range(3):
+            run(DataLoader(data, 4))  # <-
+    """),
+    leaves=examples("""
+        import torch
+        from torch.utils.data import DataLoader, TensorDataset, RandomSampler
+        from torchvision.datasets import ImageFolder
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        data = TensorDataset(torch.rand(8, 2))
+        train_loader = DataLoader(data, batch_size=4, shuffle=True)
+        for epoch in range(3):
+            for x in train_loader:
+                optimizer.zero_grad()
+                model(x[0]).sum().backward()
+                optimizer.step()
+        ----
+        import torch
+        from torch.utils.data import DataLoader, TensorDataset, RandomSampler
+        from torchvision.datasets import ImageFolder
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        data = TensorDataset(torch.rand(8, 2))
+        train_loader = DataLoader(data, sampler=RandomSampler(data))
+        for epoch in range(3):
+            for x in train_loader:
+                optimizer.zero_grad()
+                model(x[0]).sum().backward()
+                optimizer.step()
+        ----
+        import torch
+        from torch.utils.data import DataLoader, TensorDataset, RandomSampler
+        from torchvision.datasets import ImageFolder
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        data = TensorDataset(torch.rand(8, 2))
+        train_loader = DataLoader(data, 4, shuffle=False)
+        for epoch in range(3):
+            for x in train_loader:
+                optimizer.zero_grad()
+                model(x[0]).sum().backward()
+                optimizer.step()
+        ----
+        import torch
+        from torch.utils.data import DataLoader, TensorDataset, RandomSampler
+        from torchvision.datasets import ImageFolder
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        data = TensorDataset(torch.rand(8, 2))
+        train_loader, test_loader = [], DataLoader(data)
+        for epoch in range(3):
+            for x in train_loader:
+                optimizer.zero_grad()
+                model(x[0]).sum().backward()
+                optimizer.step()
+        ----
+        import torch
+        from torch.utils.data import DataLoader, TensorDataset, RandomSampler
+        from torchvision.datasets import ImageFolder
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        data = TensorDataset(torch.rand(8, 2))
+        train_loader = DataLoader(data)
+        ----
+        import torch
+        from torch.utils.data import DataLoader, TensorDataset, RandomSampler
+        from torchvision.datasets import ImageFolder
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        data = TensorDataset(torch.rand(8, 2))
+        train_loader, tests = DataLoader(data, 4, True), DataLoader(data)
+        for epoch in range(3):
+            for x in train_loader:
+                optimizer.zero_grad()
+                model(x[0]).sum().backward()
+                optimizer.step()
+            for x in tests:
+                print(model(x[0]))
+    """),
+)

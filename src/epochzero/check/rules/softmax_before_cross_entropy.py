@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from epochzero.check.program.values import Instance, Value
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
+from epochzero.check.rules.base import Claims, Program, Rule, Target, claim_at, examples
 
 _WRONG: Mapping[str, frozenset[str]] = {
     "cross_entropy": frozenset({"softmax"}),
@@ -92,14 +92,6 @@ def _applied(value: Value | None, last_layers: Mapping[object, str]) -> str:
     return method if method in ("softmax", "sigmoid") and maker.startswith("torch.") else ""
 
 
-_HEAD = "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n\nlayer = nn.Linear(4, 3)\n"
-_DATA = "x, y = torch.rand(8, 4), torch.randint(3, (8,))\n"
-_NET = (
-    "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-    "        self.fc = nn.Linear(4, 3)\n\n    def forward(self, x):\n        return {}\n\n\n"
-    "net, loss = Net(), nn.{}()\nprint(loss(net(x), y))\n"
-)
-
 RULE = Rule(
     title="A loss that expects scores receives probabilities",
     category="framework_api_misuse",
@@ -109,23 +101,112 @@ RULE = Rule(
     source="PyTorch documentation, torch.nn.CrossEntropyLoss, BCEWithLogitsLoss and NLLLoss, shape and "
     "meaning of input",
     check=_check,
-    catches=(
-        Case({"train.py": f"{_HEAD}{_DATA}p = F.softmax(layer(x), dim=1)\n"
-              "print(F.cross_entropy(p, y))\n"}, line=8),
-        Case({"train.py": _HEAD + _DATA + _NET.format("torch.softmax(self.fc(x), 1)",
-              "CrossEntropyLoss")}, line=17),
-        Case({"train.py": f"{_HEAD}{_DATA}loss = nn.BCEWithLogitsLoss()\n"
-              "print(loss(torch.sigmoid(layer(x)), x))\n"}, line=8),
-        Case({"train.py": f"{_HEAD}{_DATA}net = nn.Sequential(layer, nn.Softmax(dim=1))\n"
-              "loss = nn.CrossEntropyLoss()\nprint(loss(net(x), y))\n"}, line=9),
-        Case({"train.py": f"{_HEAD}{_DATA}print(F.nll_loss(F.softmax(layer(x), -1), y))\n"}, line=7),
-    ),
-    leaves=(
-        Case({"train.py": f"{_HEAD}{_DATA}print(F.cross_entropy(layer(x), y))\n"}),
-        Case({"train.py": f"{_HEAD}{_DATA}print(F.nll_loss(F.log_softmax(layer(x), 1), y))\n"}),
-        Case({"train.py": f"{_HEAD}{_DATA}print(F.binary_cross_entropy(torch.sigmoid(layer(x)), x))\n"}),
-        Case({"train.py": f"{_HEAD}{_DATA}scores = layer(x)\nprint(F.cross_entropy(scores, y))\n"
-              "print(scores.softmax(1))\n"}),
-        Case({"train.py": _HEAD + _DATA + _NET.format("self.fc(x)", "CrossEntropyLoss")}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        p = F.softmax(layer(x), dim=1)
+        print(F.cross_entropy(p, y))  # <-
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(4, 3)
+
+            def forward(self, x):
+                return torch.softmax(self.fc(x), 1)
+
+
+        net, loss = Net(), nn.CrossEntropyLoss()
+        print(loss(net(x), y))  # <-
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        loss = nn.BCEWithLogitsLoss()
+        print(loss(torch.sigmoid(layer(x)), x))  # <-
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        net = nn.Sequential(layer, nn.Softmax(dim=1))
+        loss = nn.CrossEntropyLoss()
+        print(loss(net(x), y))  # <-
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        print(F.nll_loss(F.softmax(layer(x), -1), y))  # <-
+    """),
+    leaves=examples("""
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        print(F.cross_entropy(layer(x), y))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        print(F.nll_loss(F.log_softmax(layer(x), 1), y))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        print(F.binary_cross_entropy(torch.sigmoid(layer(x)), x))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        scores = layer(x)
+        print(F.cross_entropy(scores, y))
+        print(scores.softmax(1))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(4, 3)
+
+            def forward(self, x):
+                return self.fc(x)
+
+
+        net, loss = Net(), nn.CrossEntropyLoss()
+        print(loss(net(x), y))
+    """),
+)

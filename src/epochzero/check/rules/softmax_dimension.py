@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from epochzero.check.origins import Origins
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Instance, Value
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
+from epochzero.check.rules.base import Claims, Program, Rule, Target, claim_at, examples
 from epochzero.check.rules.world import number
 from epochzero.check.torch_usage import argument
 
@@ -66,17 +66,6 @@ def _over_samples(maker: Called) -> bool:
     return number(axis) == 0 and (shape is None or len(shape) == 2)
 
 
-_HEAD = (
-    "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n\nlayer = nn.Linear(4, 3)\n"
-    "x, y = torch.rand(8, 4), torch.randint(3, (8,))\n"
-)
-_NET = (
-    "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-    "        self.fc = nn.Linear(4, 3)\n        self.last = nn.LogSoftmax({})\n\n"
-    "    def forward(self, x):\n        return self.last(self.fc(x))\n\n\n"
-    "net, loss = Net(), nn.NLLLoss()\nprint(loss(net(x), y))\n"
-)
-
 RULE = Rule(
     title="Probabilities are normalized over the samples of a batch",
     category="framework_api_misuse",
@@ -85,17 +74,104 @@ RULE = Rule(
     fix="Apply softmax along the classes: dim=1, or dim=-1.",
     source="PyTorch documentation, torch.nn.functional.softmax: dim, along which the slices sum to 1",
     check=_check,
-    catches=(
-        Case({"train.py": f"{_HEAD}p = F.log_softmax(layer(x), dim=0)\nprint(F.nll_loss(p, y))\n"}, line=7),
-        Case({"train.py": _HEAD + _NET.format("dim=0")}, line=14),
-        Case({"train.py": f"{_HEAD}p = torch.softmax(layer(x), 0)\nprint(p.argmax(dim=1))\n"}, line=7),
-        Case({"train.py": f"{_HEAD}print(layer(x).softmax(0).max(1))\n"}, line=7),
-    ),
-    leaves=(
-        Case({"train.py": f"{_HEAD}p = F.log_softmax(layer(x), dim=1)\nprint(F.nll_loss(p, y))\n"}),
-        Case({"train.py": _HEAD + _NET.format("dim=-1")}),
-        Case({"train.py": f"{_HEAD}weights = F.softmax(layer(x), dim=0)\nprint((weights * x[:, :3]).sum(0))\n"}),
-        Case({"train.py": f"{_HEAD}print(F.softmax(layer(x[0]), dim=0).argmax())\n"}),
-        Case({"train.py": f"{_HEAD}print(layer(x[0]).softmax(0).argmax(-1))\n"}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        p = F.log_softmax(layer(x), dim=0)  # <-
+        print(F.nll_loss(p, y))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(4, 3)
+                self.last = nn.LogSoftmax(dim=0)
+
+            def forward(self, x):
+                return self.last(self.fc(x))  # <-
+
+
+        net, loss = Net(), nn.NLLLoss()
+        print(loss(net(x), y))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        p = torch.softmax(layer(x), 0)  # <-
+        print(p.argmax(dim=1))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        print(layer(x).softmax(0).max(1))  # <-
+    """),
+    leaves=examples("""
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        p = F.log_softmax(layer(x), dim=1)
+        print(F.nll_loss(p, y))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(4, 3)
+                self.last = nn.LogSoftmax(dim=-1)
+
+            def forward(self, x):
+                return self.last(self.fc(x))
+
+
+        net, loss = Net(), nn.NLLLoss()
+        print(loss(net(x), y))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        weights = F.softmax(layer(x), dim=0)
+        print((weights * x[:, :3]).sum(0))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        print(F.softmax(layer(x[0]), dim=0).argmax())
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        print(layer(x[0]).softmax(0).argmax(-1))
+    """),
+)

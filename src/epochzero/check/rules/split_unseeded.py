@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
+from epochzero.check.rules.base import Claims, Program, Rule, Target, claim_at, examples
 from epochzero.check.torch_usage import argument, does_anywhere
 
 _SKLEARN = "sklearn.model_selection.train_test_split"
@@ -51,19 +51,6 @@ def _is_fixed(program: Program, call: Called) -> bool:
     return unshuffled or seeded or does_anywhere(program, "seed", *_SEEDING)
 
 
-_HEAD = (
-    "import torch\nfrom torch.utils.data import TensorDataset, random_split\n\n"
-    "data = TensorDataset(torch.rand(10, 2))\nmodel = torch.nn.Linear(2, 1)\n"
-    "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
-)
-_RESUME = (
-    "state = torch.load('last.pt')\nmodel.load_state_dict(state['model'])\n"
-    "optimizer.load_state_dict(state['optimizer'])\n"
-)
-_SKLEARN_SPLIT = (
-    "from sklearn.model_selection import train_test_split\n\na, b = train_test_split(range(10){})\n"
-)
-
 RULE = Rule(
     title="The data are split differently in every run or process",
     category="framework_api_misuse",
@@ -74,18 +61,97 @@ RULE = Rule(
     source="PyTorch documentation, torch.utils.data.random_split: fix the generator for reproducible "
     "results; scikit-learn, train_test_split: random_state",
     check=_check,
-    catches=(
-        Case({"train.py": f"{_HEAD}train, val = random_split(data, [8, 2])\n{_RESUME}"}, line=7),
-        Case({"train.py": f"{_HEAD}{_SKLEARN_SPLIT.format('')}{_RESUME}"}, line=9),
-        Case({"train.py": f"{_HEAD}train, val = random_split(data, [8, 2])\n"}, line=7,
-             command=("torchrun", "--nproc_per_node", "4", "train.py")),
-    ),
-    leaves=(
-        Case({"train.py": f"{_HEAD}train, val = random_split(data, [8, 2])\n"}),
-        Case({"train.py": f"{_HEAD}torch.manual_seed(1)\ntrain, val = random_split(data, [8, 2])\n{_RESUME}"}),
-        Case({"train.py": f"{_HEAD}fixed = torch.Generator().manual_seed(1)\n"
-              f"train, val = random_split(data, [8, 2], generator=fixed)\n{_RESUME}"}),
-        Case({"train.py": f"{_HEAD}{_SKLEARN_SPLIT.format(', random_state=3')}{_RESUME}"}),
-        Case({"train.py": f"{_HEAD}{_SKLEARN_SPLIT.format(', shuffle=False')}{_RESUME}"}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import torch
+        from torch.utils.data import TensorDataset, random_split
+
+        data = TensorDataset(torch.rand(10, 2))
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        train, val = random_split(data, [8, 2])  # <-
+        state = torch.load('last.pt')
+        model.load_state_dict(state['model'])
+        optimizer.load_state_dict(state['optimizer'])
+        ----
+        import torch
+        from torch.utils.data import TensorDataset, random_split
+
+        data = TensorDataset(torch.rand(10, 2))
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        from sklearn.model_selection import train_test_split
+
+        a, b = train_test_split(range(10))  # <-
+        state = torch.load('last.pt')
+        model.load_state_dict(state['model'])
+        optimizer.load_state_dict(state['optimizer'])
+        ----
+        $ torchrun --nproc_per_node 4 train.py
+        import torch
+        from torch.utils.data import TensorDataset, random_split
+
+        data = TensorDataset(torch.rand(10, 2))
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        train, val = random_split(data, [8, 2])  # <-
+    """),
+    leaves=examples("""
+        import torch
+        from torch.utils.data import TensorDataset, random_split
+
+        data = TensorDataset(torch.rand(10, 2))
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        train, val = random_split(data, [8, 2])
+        ----
+        import torch
+        from torch.utils.data import TensorDataset, random_split
+
+        data = TensorDataset(torch.rand(10, 2))
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        torch.manual_seed(1)
+        train, val = random_split(data, [8, 2])
+        state = torch.load('last.pt')
+        model.load_state_dict(state['model'])
+        optimizer.load_state_dict(state['optimizer'])
+        ----
+        import torch
+        from torch.utils.data import TensorDataset, random_split
+
+        data = TensorDataset(torch.rand(10, 2))
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        fixed = torch.Generator().manual_seed(1)
+        train, val = random_split(data, [8, 2], generator=fixed)
+        state = torch.load('last.pt')
+        model.load_state_dict(state['model'])
+        optimizer.load_state_dict(state['optimizer'])
+        ----
+        import torch
+        from torch.utils.data import TensorDataset, random_split
+
+        data = TensorDataset(torch.rand(10, 2))
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        from sklearn.model_selection import train_test_split
+
+        a, b = train_test_split(range(10), random_state=3)
+        state = torch.load('last.pt')
+        model.load_state_dict(state['model'])
+        optimizer.load_state_dict(state['optimizer'])
+        ----
+        import torch
+        from torch.utils.data import TensorDataset, random_split
+
+        data = TensorDataset(torch.rand(10, 2))
+        model = torch.nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        from sklearn.model_selection import train_test_split
+
+        a, b = train_test_split(range(10), shuffle=False)
+        state = torch.load('last.pt')
+        model.load_state_dict(state['model'])
+        optimizer.load_state_dict(state['optimizer'])
+    """),
+)

@@ -11,7 +11,7 @@ from epochzero.check.paths.sizes import parameters, saved_bytes, times_saved
 from epochzero.check.paths.world import world_of
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, External, Items, Value
-from epochzero.check.rules.base import Case, Claim, Program, Rule, Target, Unknown
+from epochzero.check.rules.base import Claim, Program, Rule, Target, Unknown, examples
 
 _SAVES = ("torch.save", "safetensors.torch.save_file", "safetensors.torch.save_model")
 _BYTES = {
@@ -142,16 +142,6 @@ def _shown(size: float) -> str:
     return f"{size / 1e3:.0f} kB"
 
 
-_SMALL = '[[mounts]]\npath = "/scratch"\nfree_bytes = 100000000\n'
-_MAPPED = "import numpy as np\nx = np.memmap('/scratch/x', dtype=np.float32, mode='w+', shape=({}, 512))\n"
-_LINEAR = "import torch\nmodel = torch.nn.Linear(4096, 4096)\n"
-_LOOP = "for epoch in range({}):\n    torch.save(model.state_dict(), f'/scratch/{{epoch}}.pt')\n"
-_NET = (
-    "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self):\n"
-    "        super().__init__()\n        self.table = nn.Embedding(50000, 512)\n"
-    "        self.head = nn.Linear(512, 50000)\n\n\nmodel = Net()\n"
-)
-
 RULE = Rule(
     title="The saved files do not fit on the file system",
     category="storage_full",
@@ -160,51 +150,112 @@ RULE = Rule(
     fix="Retain fewer checkpoints, or save to a larger file system.",
     source="mlfoundations/open_lm #154; open-mmlab/mmdetection #12069: the quota, not the free space",
     check=_check,
-    catches=(
-        Case(
-            {"train.py": _MAPPED.format(1000000)},
-            target=_SMALL,
-            line=2,
-        ),
-        Case({"train.py": _LINEAR + _LOOP.format(5)}, target=_SMALL, line=4),
-        Case({"train.py": f"{_NET}torch.save(model, '/scratch/net.pt')\n"}, target=_SMALL, line=13),
-        Case(
-            {
-                "train.py": f"{_LINEAR}optimizer = torch.optim.Adam(model.parameters())\n"
-                "torch.save({'model': model.state_dict(), 'optimizer': optimizer.state_dict()}, "
-                "'/scratch/last.pt')\n"
-            },
-            target=_SMALL,
-            line=4,
-        ),
-        Case(
-            {"train.py": _LINEAR + _LOOP.format(5)},
-            target='[[mounts]]\npath = "/scratch"\nfree_bytes = 10000000000\n'
-            "quota_bytes = 100000000\n",
-            line=4,
-        ),
-        Case(
-            {
-                "train.py": "from transformers import AutoModel, TrainingArguments\n"
-                "model = AutoModel.from_pretrained('gpt2')\n"
-                "args = TrainingArguments('/scratch/out', save_total_limit=3)\n"
-            },
-            target=_SMALL,
-            line=3,
-        ),
-    ),
-    leaves=(
-        Case({"train.py": _MAPPED.format(1000)}, target=_SMALL),
-        Case({"train.py": _MAPPED.format(1000000).replace("w+", "r")}, target=_SMALL),
-        Case({"train.py": _LINEAR + _LOOP.format(1)}, target=_SMALL),
-        Case(
-            {
-                "train.py": f"{_LINEAR}for epoch in range(50):\n"
-                "    torch.save(model.state_dict(), '/scratch/last.pt')\n"
-            },
-            target=_SMALL,
-        ),
-        Case({"train.py": _LINEAR + _LOOP.format(50)}, target='[[mounts]]\npath = "/scratch"\n'),
-        Case({"train.py": _LINEAR + _LOOP.format(50)}),
-    ),
+    catches=examples("""
+        import numpy as np
+        x = np.memmap('/scratch/x', dtype=np.float32, mode='w+', shape=(1000000, 512))  # <-
+        ==> target.toml <==
+        [[mounts]]
+        path = "/scratch"
+        free_bytes = 100000000
+        ----
+        import torch
+        model = torch.nn.Linear(4096, 4096)
+        for epoch in range(5):
+            torch.save(model.state_dict(), f'/scratch/{epoch}.pt')  # <-
+        ==> target.toml <==
+        [[mounts]]
+        path = "/scratch"
+        free_bytes = 100000000
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.table = nn.Embedding(50000, 512)
+                self.head = nn.Linear(512, 50000)
+
+
+        model = Net()
+        torch.save(model, '/scratch/net.pt')  # <-
+        ==> target.toml <==
+        [[mounts]]
+        path = "/scratch"
+        free_bytes = 100000000
+        ----
+        import torch
+        model = torch.nn.Linear(4096, 4096)
+        optimizer = torch.optim.Adam(model.parameters())
+        torch.save({'model': model.state_dict(), 'optimizer': optimizer.state_dict()}, '/scratch/last.pt')  # <-
+        ==> target.toml <==
+        [[mounts]]
+        path = "/scratch"
+        free_bytes = 100000000
+        ----
+        import torch
+        model = torch.nn.Linear(4096, 4096)
+        for epoch in range(5):
+            torch.save(model.state_dict(), f'/scratch/{epoch}.pt')  # <-
+        ==> target.toml <==
+        [[mounts]]
+        path = "/scratch"
+        free_bytes = 10000000000
+        quota_bytes = 100000000
+        ----
+        from transformers import AutoModel, TrainingArguments
+        model = AutoModel.from_pretrained('gpt2')
+        args = TrainingArguments('/scratch/out', save_total_limit=3)  # <-
+        ==> target.toml <==
+        [[mounts]]
+        path = "/scratch"
+        free_bytes = 100000000
+    """),
+    leaves=examples("""
+        import numpy as np
+        x = np.memmap('/scratch/x', dtype=np.float32, mode='w+', shape=(1000, 512))
+        ==> target.toml <==
+        [[mounts]]
+        path = "/scratch"
+        free_bytes = 100000000
+        ----
+        import numpy as np
+        x = np.memmap('/scratch/x', dtype=np.float32, mode='r', shape=(1000000, 512))
+        ==> target.toml <==
+        [[mounts]]
+        path = "/scratch"
+        free_bytes = 100000000
+        ----
+        import torch
+        model = torch.nn.Linear(4096, 4096)
+        for epoch in range(1):
+            torch.save(model.state_dict(), f'/scratch/{epoch}.pt')
+        ==> target.toml <==
+        [[mounts]]
+        path = "/scratch"
+        free_bytes = 100000000
+        ----
+        import torch
+        model = torch.nn.Linear(4096, 4096)
+        for epoch in range(50):
+            torch.save(model.state_dict(), '/scratch/last.pt')
+        ==> target.toml <==
+        [[mounts]]
+        path = "/scratch"
+        free_bytes = 100000000
+        ----
+        import torch
+        model = torch.nn.Linear(4096, 4096)
+        for epoch in range(50):
+            torch.save(model.state_dict(), f'/scratch/{epoch}.pt')
+        ==> target.toml <==
+        [[mounts]]
+        path = "/scratch"
+        ----
+        import torch
+        model = torch.nn.Linear(4096, 4096)
+        for epoch in range(50):
+            torch.save(model.state_dict(), f'/scratch/{epoch}.pt')
+    """),
 )

@@ -7,7 +7,6 @@ import ast
 from epochzero.check.calls import own_bases
 from epochzero.check.code import Code, Function, code_of
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Module,
     Program,
@@ -15,6 +14,7 @@ from epochzero.check.rules.base import (
     Rule,
     Target,
     claim_at,
+    examples,
 )
 
 _MODULE = frozenset({"torch.nn.Module", "torch.nn.modules.Module"})
@@ -71,15 +71,6 @@ def _first_layer(code: Code, init: Function) -> ast.AST | None:
     return None
 
 
-def _net(*lines: str, base: str = "nn.Module") -> dict[str, str]:
-    body = "".join(f"        {line}\n" for line in lines)
-    return {
-        "train.py": f"import torch\nfrom torch import nn\n\n\nclass Net({base}):\n"
-        f"    def __init__(self):\n{body}\n    def forward(self, x):\n        return self.fc(x)\n\n\n"
-        "print(Net())\n"
-    }
-
-
 RULE = Rule(
     title="The constructor of a module does not call that of nn.Module",
     category="framework_api_misuse",
@@ -89,17 +80,139 @@ RULE = Rule(
     source="PyTorch documentation, torch.nn.Module: super().__init__() must be called before assignment "
     "on the child",
     check=_check,
-    catches=(
-        Case(_net("self.fc = nn.Linear(2, 2)"), line=7),
-        Case(_net("self.width = 2", "self.fc = nn.Linear(2, self.width)"), line=8),
-        Case(_net("self.fc = nn.Linear(2, 2)", "super().__init__()"), line=7),
-        Case(_net("self.fc = torch.nn.Linear(2, 2)", base="torch.nn.Module"), line=7),
-    ),
-    leaves=(
-        Case(_net("super().__init__()", "self.fc = nn.Linear(2, 2)")),
-        Case(_net("super(Net, self).__init__()", "self.fc = nn.Linear(2, 2)")),
-        Case(_net("nn.Module.__init__(self)", "self.fc = nn.Linear(2, 2)")),
-        Case(_net("self.fc = nn.Linear(2, 2)", base="object")),
-        Case(_net("self.width = 2", "super().__init__()", "self.fc = nn.Linear(2, 2)")),
-    ),
+    catches=examples("""
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                self.fc = nn.Linear(2, 2)  # <-
+
+            def forward(self, x):
+                return self.fc(x)
+
+
+        print(Net())
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                self.width = 2
+                self.fc = nn.Linear(2, self.width)  # <-
+
+            def forward(self, x):
+                return self.fc(x)
+
+
+        print(Net())
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                self.fc = nn.Linear(2, 2)  # <-
+                super().__init__()
+
+            def forward(self, x):
+                return self.fc(x)
+
+
+        print(Net())
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(torch.nn.Module):
+            def __init__(self):
+                self.fc = torch.nn.Linear(2, 2)  # <-
+
+            def forward(self, x):
+                return self.fc(x)
+
+
+        print(Net())
+    """),
+    leaves=examples("""
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(2, 2)
+
+            def forward(self, x):
+                return self.fc(x)
+
+
+        print(Net())
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super(Net, self).__init__()
+                self.fc = nn.Linear(2, 2)
+
+            def forward(self, x):
+                return self.fc(x)
+
+
+        print(Net())
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                nn.Module.__init__(self)
+                self.fc = nn.Linear(2, 2)
+
+            def forward(self, x):
+                return self.fc(x)
+
+
+        print(Net())
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(object):
+            def __init__(self):
+                self.fc = nn.Linear(2, 2)
+
+            def forward(self, x):
+                return self.fc(x)
+
+
+        print(Net())
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                self.width = 2
+                super().__init__()
+                self.fc = nn.Linear(2, 2)
+
+            def forward(self, x):
+                return self.fc(x)
+
+
+        print(Net())
+    """),
 )

@@ -19,6 +19,7 @@ from epochzero.check.rules.base import (
     Target,
     Unknown,
     claim_at_start,
+    examples,
 )
 from epochzero.check.rules.flakes import flakes, reading
 
@@ -104,17 +105,34 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, Table 1: Syntax Error, 64 of 4,960 failures",
     check=_check,
     background=reading,
-    catches=(
-        Case({"train.py": "epochs = 3\nfor epoch in range(epochs)\n    print(epoch)\n"}, line=2),
-        Case({"train.py": "def f():\n    x = 1\n   y = 2\n"}, line=3),
-        Case(
-            {"train.py": "import model\n", "model.py": "print 'loaded'\n"}, line=1, path="model.py"
-        ),
-        Case({"train.py": "for x in (1, 2):\n    print(x)\nreturn\n"}, line=3),
-        Case({"train.py": "def f(a, a):\n    return a\n\nf(1, 2)\n"}, line=1),
-    ),
+    catches=examples("""
+        epochs = 3
+        for epoch in range(epochs)  # <-
+            print(epoch)
+        ----
+        def f():
+            x = 1
+           y = 2  # <-
+        ----
+        import model
+        ==> model.py <==
+        print 'loaded'  # <-
+        ----
+        for x in (1, 2):
+            print(x)
+        return  # <-
+        ----
+        def f(a, a):  # <-
+            return a
+
+        f(1, 2)
+    """),
     leaves=(
-        Case({"train.py": "print('# -*- not code -*-')\n", "old.py": "print 'never imported'\n"}),
+        *examples("""
+        print('# -*- not code -*-')
+        ==> old.py <==
+        print 'never imported'
+    """),
         Case({"train.py": "if True:\n\tprint('tabs')\n"}),
     ),
 )

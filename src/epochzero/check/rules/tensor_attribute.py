@@ -9,13 +9,13 @@ from functools import cache
 from epochzero.check.api import class_of
 from epochzero.check.code import stored_attributes
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Reach,
     Rule,
     Target,
     claim_at,
+    examples,
     guarded,
 )
 from epochzero.check.target.history import api_of, history_of
@@ -71,9 +71,6 @@ def _names() -> frozenset[str]:
     }
 
 
-_HEAD = "import torch\nimport torch.nn.functional as F\n\nx = torch.rand(4, 3)\nlayer = torch.nn.Linear(3, 2)\n"
-_LOSS = "loss = F.cross_entropy(layer(x), torch.randint(2, (4,)))\n"
-
 RULE = Rule(
     title="The job calls a method that tensors do not have",
     category="attribute_not_found",
@@ -82,19 +79,84 @@ RULE = Rule(
     fix="Use the tensor's own method.",
     source="PyTorch documentation, torch.Tensor; compared 1.13 to 2.15",
     check=_check,
-    catches=(
-        Case({"train.py": f"{_HEAD}print(x.permutes(1, 0))\n"}, line=6),
-        Case({"train.py": f"{_HEAD}{_LOSS}print(loss.items())\n"}, line=7),
-        Case({"train.py": f"{_HEAD}print(layer(x).astype(torch.float16))\n"}, line=6),
-        Case({"train.py": f"{_HEAD}criterion = torch.nn.MSELoss()\nloss = criterion(layer(x), torch.rand(4, 2))\n"
-              "loss.backwards()\n"}, line=8),
-        Case({"train.py": f"{_HEAD}print(x.to('cpu').detach().unsqeeze(0))\n"}, line=6),
-    ),
-    leaves=(
-        Case({"train.py": f"{_HEAD}print(x.permute(1, 0), x.numpy().astype('float32').copy())\n"}),
-        Case({"train.py": f"{_HEAD}{_LOSS}print(loss.item(), {{'a': x}}.items())\n"}),
-        Case({"train.py": f"{_HEAD}print(x.npu(), x.retain_grad(), x.untyped_storage(), x.tolist())\n"}),
-        Case({"train.py": f"{_HEAD}torch.Tensor.permutes = lambda x: x\nprint(x.permutes())\n"}),
-        Case({"train.py": f"{_HEAD}try:\n    x.astype(1)\nexcept AttributeError:\n    pass\n"}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import torch
+        import torch.nn.functional as F
+
+        x = torch.rand(4, 3)
+        layer = torch.nn.Linear(3, 2)
+        print(x.permutes(1, 0))  # <-
+        ----
+        import torch
+        import torch.nn.functional as F
+
+        x = torch.rand(4, 3)
+        layer = torch.nn.Linear(3, 2)
+        loss = F.cross_entropy(layer(x), torch.randint(2, (4,)))
+        print(loss.items())  # <-
+        ----
+        import torch
+        import torch.nn.functional as F
+
+        x = torch.rand(4, 3)
+        layer = torch.nn.Linear(3, 2)
+        print(layer(x).astype(torch.float16))  # <-
+        ----
+        import torch
+        import torch.nn.functional as F
+
+        x = torch.rand(4, 3)
+        layer = torch.nn.Linear(3, 2)
+        criterion = torch.nn.MSELoss()
+        loss = criterion(layer(x), torch.rand(4, 2))
+        loss.backwards()  # <-
+        ----
+        import torch
+        import torch.nn.functional as F
+
+        x = torch.rand(4, 3)
+        layer = torch.nn.Linear(3, 2)
+        print(x.to('cpu').detach().unsqeeze(0))  # <-
+    """),
+    leaves=examples("""
+        import torch
+        import torch.nn.functional as F
+
+        x = torch.rand(4, 3)
+        layer = torch.nn.Linear(3, 2)
+        print(x.permute(1, 0), x.numpy().astype('float32').copy())
+        ----
+        import torch
+        import torch.nn.functional as F
+
+        x = torch.rand(4, 3)
+        layer = torch.nn.Linear(3, 2)
+        loss = F.cross_entropy(layer(x), torch.randint(2, (4,)))
+        print(loss.item(), {'a': x}.items())
+        ----
+        import torch
+        import torch.nn.functional as F
+
+        x = torch.rand(4, 3)
+        layer = torch.nn.Linear(3, 2)
+        print(x.npu(), x.retain_grad(), x.untyped_storage(), x.tolist())
+        ----
+        import torch
+        import torch.nn.functional as F
+
+        x = torch.rand(4, 3)
+        layer = torch.nn.Linear(3, 2)
+        torch.Tensor.permutes = lambda x: x
+        print(x.permutes())
+        ----
+        import torch
+        import torch.nn.functional as F
+
+        x = torch.rand(4, 3)
+        layer = torch.nn.Linear(3, 2)
+        try:
+            x.astype(1)
+        except AttributeError:
+            pass
+    """),
+)

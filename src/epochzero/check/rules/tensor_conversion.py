@@ -9,7 +9,6 @@ from epochzero.check.origins import FLOATING, Origins
 from epochzero.check.program.events import Called, Situation
 from epochzero.check.program.values import Instance, Value
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Reach,
@@ -17,6 +16,7 @@ from epochzero.check.rules.base import (
     SourceLocation,
     Target,
     claim_at,
+    examples,
     guarded,
 )
 from epochzero.check.torch_usage import does_anywhere, has_framework_loop
@@ -151,13 +151,6 @@ def _on_gpu(program: Program, call: Called) -> _Fault | None:
     )
 
 
-_HEAD = "import torch\nfrom torch import nn\n\nx = torch.rand(4, 3)\nlayer = nn.Linear(3, 2)\n"
-_NET = (
-    "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n"
-    "        self.fc = nn.Linear(3, 2)\n\n    def forward(self, x):\n        return self.fc(x)\n\n\n"
-    "net = Net()\n"
-)
-
 RULE = Rule(
     title="A tensor cannot be converted to a number or an array",
     category="tensor_mismatch",
@@ -167,24 +160,151 @@ RULE = Rule(
     fix="Reduce the tensor before item(). Call detach() and cpu() before numpy().",
     source="PyTorch documentation, torch.Tensor.item and torch.Tensor.numpy",
     check=_check,
-    catches=(
-        Case({"train.py": f"{_HEAD}print(layer(x).item())\n"}, line=6),
-        Case({"train.py": f"{_HEAD}print(layer(x).softmax(1).numpy())\n"}, line=6),
-        Case({"train.py": f"{_HEAD}{_NET}for epoch in range(3):\n    print(net(x).cpu().numpy().mean())\n"}, line=17),
-        Case({"train.py": f"{_HEAD}print(x.cuda().numpy())\n"}, line=6),
-        Case({"train.py": f"{_HEAD}net, criterion = nn.Sequential(layer, nn.ReLU()), nn.MSELoss()\n"
-              "loss = criterion(net(x).squeeze(), torch.rand(4, 2))\nloss.backward()\nprint(loss.numpy())\n"}, line=9),
-        Case({"train.py": f"{_HEAD}loss = nn.CrossEntropyLoss(reduction='none')\n"
-              "def evaluate():\n    print(x.sum(dim=1).item())\n\n\nevaluate()\n"}, line=8),
-    ),
-    leaves=(
-        Case({"train.py": f"{_HEAD}print(layer(x).mean().item(), x.sum(1)[0].item())\n"}),
-        Case({"train.py": f"{_HEAD}print(layer(x).detach().numpy(), layer(x).softmax(1).detach().cpu().numpy())\n"}),
-        Case({"train.py": f"{_HEAD}with torch.no_grad():\n    print(layer(x).numpy())\n"}),
-        Case({"train.py": f"{_HEAD}{_NET}@torch.no_grad()\ndef evaluate():\n    print(net(x).numpy())\n\n\nevaluate()\n"}),
-        Case({"train.py": f"{_HEAD}print(layer(x).to(torch.long).numpy(), layer(x).round().long().numpy())\n"}),
-        Case({"train.py": f"{_HEAD}print(layer(x).argmax(1).numpy(), x.numpy(), x.cuda().cpu().numpy())\n"}),
-        Case({"train.py": f"import lightning\n{_HEAD}{_NET}print(net(x).cpu().numpy())\n"}),
-        Case({"train.py": f"{_HEAD}torch.set_grad_enabled(False)\nprint(layer(x).numpy())\n"}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import torch
+        from torch import nn
+
+        x = torch.rand(4, 3)
+        layer = nn.Linear(3, 2)
+        print(layer(x).item())  # <-
+        ----
+        import torch
+        from torch import nn
+
+        x = torch.rand(4, 3)
+        layer = nn.Linear(3, 2)
+        print(layer(x).softmax(1).numpy())  # <-
+        ----
+        import torch
+        from torch import nn
+
+        x = torch.rand(4, 3)
+        layer = nn.Linear(3, 2)
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(3, 2)
+
+            def forward(self, x):
+                return self.fc(x)
+
+
+        net = Net()
+        for epoch in range(3):
+            print(net(x).cpu().numpy().mean())  # <-
+        ----
+        import torch
+        from torch import nn
+
+        x = torch.rand(4, 3)
+        layer = nn.Linear(3, 2)
+        print(x.cuda().numpy())  # <-
+        ----
+        import torch
+        from torch import nn
+
+        x = torch.rand(4, 3)
+        layer = nn.Linear(3, 2)
+        net, criterion = nn.Sequential(layer, nn.ReLU()), nn.MSELoss()
+        loss = criterion(net(x).squeeze(), torch.rand(4, 2))
+        loss.backward()
+        print(loss.numpy())  # <-
+        ----
+        import torch
+        from torch import nn
+
+        x = torch.rand(4, 3)
+        layer = nn.Linear(3, 2)
+        loss = nn.CrossEntropyLoss(reduction='none')
+        def evaluate():
+            print(x.sum(dim=1).item())  # <-
+
+
+        evaluate()
+    """),
+    leaves=examples("""
+        import torch
+        from torch import nn
+
+        x = torch.rand(4, 3)
+        layer = nn.Linear(3, 2)
+        print(layer(x).mean().item(), x.sum(1)[0].item())
+        ----
+        import torch
+        from torch import nn
+
+        x = torch.rand(4, 3)
+        layer = nn.Linear(3, 2)
+        print(layer(x).detach().numpy(), layer(x).softmax(1).detach().cpu().numpy())
+        ----
+        import torch
+        from torch import nn
+
+        x = torch.rand(4, 3)
+        layer = nn.Linear(3, 2)
+        with torch.no_grad():
+            print(layer(x).numpy())
+        ----
+        import torch
+        from torch import nn
+
+        x = torch.rand(4, 3)
+        layer = nn.Linear(3, 2)
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(3, 2)
+
+            def forward(self, x):
+                return self.fc(x)
+
+
+        net = Net()
+        @torch.no_grad()
+        def evaluate():
+            print(net(x).numpy())
+
+
+        evaluate()
+        ----
+        import torch
+        from torch import nn
+
+        x = torch.rand(4, 3)
+        layer = nn.Linear(3, 2)
+        print(layer(x).to(torch.long).numpy(), layer(x).round().long().numpy())
+        ----
+        import torch
+        from torch import nn
+
+        x = torch.rand(4, 3)
+        layer = nn.Linear(3, 2)
+        print(layer(x).argmax(1).numpy(), x.numpy(), x.cuda().cpu().numpy())
+        ----
+        import lightning
+        import torch
+        from torch import nn
+
+        x = torch.rand(4, 3)
+        layer = nn.Linear(3, 2)
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(3, 2)
+
+            def forward(self, x):
+                return self.fc(x)
+
+
+        net = Net()
+        print(net(x).cpu().numpy())
+        ----
+        import torch
+        from torch import nn
+
+        x = torch.rand(4, 3)
+        layer = nn.Linear(3, 2)
+        torch.set_grad_enabled(False)
+        print(layer(x).numpy())
+    """),
+)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at_start
+from epochzero.check.rules.base import Claims, Program, Rule, Target, claim_at_start, examples
 from epochzero.check.rules.world import TIME_OPTIONS, in_hours, said_at
 
 
@@ -19,8 +19,6 @@ def _check(program: Program, target: Target) -> Claims:
     )
 
 
-_BATCH = "#!/bin/bash\n#SBATCH --time={time}\npython train.py\n"
-
 RULE = Rule(
     title="The job requests more time than the target allows",
     category="interrupted",
@@ -29,24 +27,31 @@ RULE = Rule(
     fix="Request less time, and resume from checkpoints.",
     source="sbatch(1), --time",
     check=_check,
-    catches=(
-        Case(
-            {"train.py": "", "run.sh": _BATCH.format(time="2-00:00:00")},
-            target="time_limit_s = 86400\n",
-            command=("sbatch", "run.sh"),
-            path="run.sh",
-            line=2,
-        ),
-    ),
-    leaves=(
-        Case(
-            {"train.py": "", "run.sh": _BATCH.format(time="1-00:00:00")},
-            target="time_limit_s = 86400\n",
-            command=("sbatch", "run.sh"),
-        ),
-        Case(
-            {"train.py": "", "run.sh": _BATCH.format(time="2-00:00:00")},
-            command=("sbatch", "run.sh"),
-        ),
-    ),
+    catches=examples("""
+        $ sbatch run.sh
+        ==> train.py <==
+        ==> run.sh <==
+        #!/bin/bash
+        #SBATCH --time=2-00:00:00  # <-
+        python train.py
+        ==> target.toml <==
+        time_limit_s = 86400
+    """),
+    leaves=examples("""
+        $ sbatch run.sh
+        ==> train.py <==
+        ==> run.sh <==
+        #!/bin/bash
+        #SBATCH --time=1-00:00:00
+        python train.py
+        ==> target.toml <==
+        time_limit_s = 86400
+        ----
+        $ sbatch run.sh
+        ==> train.py <==
+        ==> run.sh <==
+        #!/bin/bash
+        #SBATCH --time=2-00:00:00
+        python train.py
+    """),
 )

@@ -9,7 +9,15 @@ from epochzero.check.code import code_of
 from epochzero.check.loops import Loop, loops_around
 from epochzero.check.models import Model, Models
 from epochzero.check.program.events import Called
-from epochzero.check.rules.base import Case, Claims, Program, Rule, SourceLocation, Target, claim_at
+from epochzero.check.rules.base import (
+    Claims,
+    Program,
+    Rule,
+    SourceLocation,
+    Target,
+    claim_at,
+    examples,
+)
 from epochzero.check.torch_usage import makes_layers_with_modes, optimizer_steps
 
 _WITHOUT_GRADIENTS = {"torch.no_grad", "torch.inference_mode"}
@@ -87,32 +95,6 @@ def _is_once(test: ast.expr) -> bool:
     return compares and not any(isinstance(one, ast.Mod) for one in ast.walk(test))
 
 
-_HEAD = (
-    "import torch\nfrom torch import nn\n\n\nclass Net(nn.Module):\n    def __init__(self):\n"
-    "        super().__init__()\n        self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))\n\n"
-    "    def forward(self, x):\n        return self.body(x)\n\n\n"
-)
-_TRAIN = (
-    "        optimizer.zero_grad()\n        model(x).sum().backward()\n        optimizer.step()\n"
-)
-_LOOP = (
-    "model = Net()\noptimizer = torch.optim.SGD(model.parameters(), lr=0.1)\ndata = [torch.rand(2, 4)]\n"
-    "{}for epoch in range(9):\n{}    for x in data:\n" + _TRAIN
-)
-_EVALUATE = (
-    "def evaluate(model, data):\n    model.eval()\n    with torch.no_grad():\n"
-    "        return sum(model(x).sum().item() for x in data)\n\n\n"
-)
-_TRAINER = (
-    "class Trainer:\n    def __init__(self, device):\n        self.model = Net().to(device)\n"
-    "        self.optimizer = torch.optim.Adam(self.model.parameters())\n\n"
-    "    def step(self, x):\n{}        self.model(x).sum().backward()\n        self.optimizer.step()\n\n"
-    "    def validate(self):\n        self.model.eval()\n        with torch.no_grad():\n"
-    "            print(self.model(torch.rand(2, 4)))\n\n    def fit(self, epochs):\n"
-    "        self.model.train()\n        for epoch in range(epochs):\n            for _ in range(100):\n"
-    "                self.step(torch.rand(2, 4))\n            self.validate()\n\n\nTrainer('cpu').fit(5)\n"
-)
-
 RULE = Rule(
     title="The model continues to train in evaluation mode",
     category="framework_api_misuse",
@@ -122,28 +104,387 @@ RULE = Rule(
     fix="Call model.train() at the start of each training epoch.",
     source="PyTorch documentation, torch.nn.Module.train and eval",
     check=_check,
-    catches=(
-        Case({"train.py": _HEAD + _LOOP.format("model.train()\n", "") + "    model.eval()\n"}, line=23),
-        Case({"train.py": _HEAD + _EVALUATE + _LOOP.format("", "")
-              + "    if epoch % 3 == 0:\n        print(evaluate(model, data))\n"}, line=15),
-        Case({"train.py": _HEAD + _TRAINER.format("")}, line=24),
-        Case({"train.py": _HEAD + _EVALUATE + _LOOP.format("model.train()\n", "    evaluate(model, data)\n")},
-             line=15),
-        Case({"train.py": _HEAD + _LOOP.format("net = model.to('cpu')\n", "    print(epoch)\n")
-              + "    net.train(mode=False)\n"}, line=24),
-    ),
-    leaves=(
-        Case({"train.py": _HEAD + _LOOP.format("", "    model.train()\n") + "    model.eval()\n"}),
-        Case({"train.py": _HEAD + _EVALUATE.replace("for x in data)", "for x in data)").replace(
-              "        return sum", "        total = sum").replace("\n\n\n", "\n    model.train()\n\n\n")
-              + _LOOP.format("", "") + "    evaluate(model, data)\n"}),
-        Case({"train.py": _HEAD + _LOOP.format("", "") + "model.eval()\nprint(model(data[0]))\n"}),
-        Case({"train.py": _HEAD + _LOOP.format("", "") + "    if epoch == 8:\n        model.eval()\n"}),
-        Case({"train.py": _HEAD + _LOOP.format("", "")
-              + "    if epoch > 5:\n        model.eval()\n        break\n"}),
-        Case({"train.py": _HEAD + _TRAINER.format("        self.model.train()\n")}),
-        Case({"train.py": _HEAD + _LOOP.format("model.eval()\n", "")}),
-        Case({"train.py": _HEAD + _LOOP.format("", "    model.eval()  # frozen statistics\n")}),
-        Case({"train.py": _HEAD + "teacher = Net()\n" + _LOOP.format("", "") + "    teacher.eval()\n"}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+
+            def forward(self, x):
+                return self.body(x)
+
+
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        data = [torch.rand(2, 4)]
+        model.train()
+        for epoch in range(9):
+            for x in data:
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step()
+            model.eval()  # <-
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+
+            def forward(self, x):
+                return self.body(x)
+
+
+        def evaluate(model, data):
+            model.eval()  # <-
+            with torch.no_grad():
+                return sum(model(x).sum().item() for x in data)
+
+
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        data = [torch.rand(2, 4)]
+        for epoch in range(9):
+            for x in data:
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step()
+            if epoch % 3 == 0:
+                print(evaluate(model, data))
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+
+            def forward(self, x):
+                return self.body(x)
+
+
+        class Trainer:
+            def __init__(self, device):
+                self.model = Net().to(device)
+                self.optimizer = torch.optim.Adam(self.model.parameters())
+
+            def step(self, x):
+                self.model(x).sum().backward()
+                self.optimizer.step()
+
+            def validate(self):
+                self.model.eval()  # <-
+                with torch.no_grad():
+                    print(self.model(torch.rand(2, 4)))
+
+            def fit(self, epochs):
+                self.model.train()
+                for epoch in range(epochs):
+                    for _ in range(100):
+                        self.step(torch.rand(2, 4))
+                    self.validate()
+
+
+        Trainer('cpu').fit(5)
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+
+            def forward(self, x):
+                return self.body(x)
+
+
+        def evaluate(model, data):
+            model.eval()  # <-
+            with torch.no_grad():
+                return sum(model(x).sum().item() for x in data)
+
+
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        data = [torch.rand(2, 4)]
+        model.train()
+        for epoch in range(9):
+            evaluate(model, data)
+            for x in data:
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step()
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+
+            def forward(self, x):
+                return self.body(x)
+
+
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        data = [torch.rand(2, 4)]
+        net = model.to('cpu')
+        for epoch in range(9):
+            print(epoch)
+            for x in data:
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step()
+            net.train(mode=False)  # <-
+    """),
+    leaves=examples("""
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+
+            def forward(self, x):
+                return self.body(x)
+
+
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        data = [torch.rand(2, 4)]
+        for epoch in range(9):
+            model.train()
+            for x in data:
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step()
+            model.eval()
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+
+            def forward(self, x):
+                return self.body(x)
+
+
+        def evaluate(model, data):
+            model.eval()
+            with torch.no_grad():
+                total = sum(model(x).sum().item() for x in data)
+            model.train()
+
+
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        data = [torch.rand(2, 4)]
+        for epoch in range(9):
+            for x in data:
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step()
+            evaluate(model, data)
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+
+            def forward(self, x):
+                return self.body(x)
+
+
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        data = [torch.rand(2, 4)]
+        for epoch in range(9):
+            for x in data:
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step()
+        model.eval()
+        print(model(data[0]))
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+
+            def forward(self, x):
+                return self.body(x)
+
+
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        data = [torch.rand(2, 4)]
+        for epoch in range(9):
+            for x in data:
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step()
+            if epoch == 8:
+                model.eval()
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+
+            def forward(self, x):
+                return self.body(x)
+
+
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        data = [torch.rand(2, 4)]
+        for epoch in range(9):
+            for x in data:
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step()
+            if epoch > 5:
+                model.eval()
+                break
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+
+            def forward(self, x):
+                return self.body(x)
+
+
+        class Trainer:
+            def __init__(self, device):
+                self.model = Net().to(device)
+                self.optimizer = torch.optim.Adam(self.model.parameters())
+
+            def step(self, x):
+                self.model.train()
+                self.model(x).sum().backward()
+                self.optimizer.step()
+
+            def validate(self):
+                self.model.eval()
+                with torch.no_grad():
+                    print(self.model(torch.rand(2, 4)))
+
+            def fit(self, epochs):
+                self.model.train()
+                for epoch in range(epochs):
+                    for _ in range(100):
+                        self.step(torch.rand(2, 4))
+                    self.validate()
+
+
+        Trainer('cpu').fit(5)
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+
+            def forward(self, x):
+                return self.body(x)
+
+
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        data = [torch.rand(2, 4)]
+        model.eval()
+        for epoch in range(9):
+            for x in data:
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step()
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+
+            def forward(self, x):
+                return self.body(x)
+
+
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        data = [torch.rand(2, 4)]
+        for epoch in range(9):
+            model.eval()  # frozen statistics
+            for x in data:
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step()
+        ----
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+
+            def forward(self, x):
+                return self.body(x)
+
+
+        teacher = Net()
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        data = [torch.rand(2, 4)]
+        for epoch in range(9):
+            for x in data:
+                optimizer.zero_grad()
+                model(x).sum().backward()
+                optimizer.step()
+            teacher.eval()
+    """),
+)

@@ -8,7 +8,6 @@ from epochzero.check.job.model import Job
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, Value
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Reach,
@@ -16,6 +15,7 @@ from epochzero.check.rules.base import (
     SourceLocation,
     Target,
     claim_at,
+    examples,
     guarded,
 )
 
@@ -98,18 +98,6 @@ def _short(name: str) -> str:
     return name.removeprefix("builtins.")
 
 
-_HEAD = "import argparse\n\nparser = argparse.ArgumentParser()\n"
-_EPOCHS = {
-    "train.py": _HEAD + "parser.add_argument('--epochs', default=3)\nargs = parser.parse_args()\n"
-    "for epoch in range(args.epochs):\n    print(epoch)\n"
-}
-_TYPED = {"train.py": _EPOCHS["train.py"].replace("default=3", "type=int, default=3")}
-_RATE = {
-    "train.py": f"{_HEAD}import torch\nparser.add_argument('--lr', default='0.1')\n"
-    "args = parser.parse_args()\nnet = torch.nn.Linear(2, 2)\n"
-    "optimizer = torch.optim.SGD(net.parameters(), lr=args.lr)\n"
-}
-
 RULE = Rule(
     title="A function receives a value of the wrong type",
     category="type_mismatch",
@@ -118,18 +106,63 @@ RULE = Rule(
     fix="Set the type of the option, or convert the value.",
     source="Zhang et al., ICSE 2020, Table 1, Type Mismatch; Python documentation, argparse, type",
     check=_check,
-    catches=(
-        Case(_EPOCHS, ("--epochs", "5"), line=6),
-        Case(_RATE, line=8),
-        Case({"train.py": "steps = 100\nfor step in range(steps / 10):\n    print(step)\n"}, line=2),
-        Case({"train.py": "from torch import nn\nhidden = 256\nlayer = nn.Linear(hidden / 2, 10)\n"},
-             line=3),
-    ),
-    leaves=(
-        Case(_TYPED, ("--epochs", "5")),
-        Case(_EPOCHS),
-        Case({"train.py": "steps = 100\nfor step in range(steps // 10):\n    print(step)\n"}),
-        Case({"train.py": "import sys\nfor step in range(int(sys.argv[1])):\n    print(step)\n"}, ("3",)),
-        Case({"train.py": "try:\n    range(1.5)\nexcept TypeError:\n    print('no')\n"}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        $ python train.py --epochs 5
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument('--epochs', default=3)
+        args = parser.parse_args()
+        for epoch in range(args.epochs):  # <-
+            print(epoch)
+        ----
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        import torch
+        parser.add_argument('--lr', default='0.1')
+        args = parser.parse_args()
+        net = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(net.parameters(), lr=args.lr)  # <-
+        ----
+        steps = 100
+        for step in range(steps / 10):  # <-
+            print(step)
+        ----
+        from torch import nn
+        hidden = 256
+        layer = nn.Linear(hidden / 2, 10)  # <-
+    """),
+    leaves=examples("""
+        $ python train.py --epochs 5
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument('--epochs', type=int, default=3)
+        args = parser.parse_args()
+        for epoch in range(args.epochs):
+            print(epoch)
+        ----
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument('--epochs', default=3)
+        args = parser.parse_args()
+        for epoch in range(args.epochs):
+            print(epoch)
+        ----
+        steps = 100
+        for step in range(steps // 10):
+            print(step)
+        ----
+        $ python train.py 3
+        import sys
+        for step in range(int(sys.argv[1])):
+            print(step)
+        ----
+        try:
+            range(1.5)
+        except TypeError:
+            print('no')
+    """),
+)

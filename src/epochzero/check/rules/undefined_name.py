@@ -11,7 +11,6 @@ from functools import lru_cache
 
 from epochzero.check.code import Code, Function, code_of
 from epochzero.check.rules.base import (
-    Case,
     Claim,
     Claims,
     Module,
@@ -19,6 +18,7 @@ from epochzero.check.rules.base import (
     Rule,
     Target,
     claim_failure,
+    examples,
     failures,
 )
 from epochzero.check.rules.flakes import Flake, flakes, reading
@@ -157,12 +157,6 @@ def _annotations(code: Code, lazy: bool) -> Iterator[ast.expr]:
             yield given.annotation
 
 
-_BRANCH = (
-    "import argparse\n\nparser = argparse.ArgumentParser()\nparser.add_argument('--name')\n"
-    "args = parser.parse_args()\nif args.name == 'sgd':\n    optimizer = 1\n"
-    "elif args.name == 'adam':\n    optimizer = 2\n"
-)
-
 RULE = Rule(
     title="The job uses a name that nothing defines",
     category="undefined_variable",
@@ -172,48 +166,145 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, Table 1: Undefined Variable, 59 of 4,960 failures",
     check=_check,
     background=reading,
-    catches=(
-        Case({"train.py": "import os\n\nepochs = 3\nprint(epoch)\nos.getcwd()\n"}, line=4),
-        Case(
-            {
-                "train.py": "import os\n\ndef save(path):\n    os.makedirs(path)\n"
-                "    torch.save({}, path)\n\nif __name__ == '__main__':\n    save('out')\n"
-            },
-            line=5,
-        ),
-        Case(
-            {
-                "train.py": "import helper\n\nhelper.run()\n",
-                "helper.py": "best = 0\n\ndef run():\n    print(best)\n    best = 1\n",
-            },
-            line=4,
-            path="helper.py",
-        ),
-        Case({"train.py": f"{_BRANCH}print(optimizer)\n"}, ("--name", "rmsprop"), line=10),
-        Case({"train.py": "def last(items):\n    for item in items:\n        found = item\n"
-              "    return found\n\n\nlast([])\n"}, line=4),
-        Case({"train.py": "main()\n\n\ndef main():\n    print(1)\n"}, line=1),
-        Case({"train.py": "def load():\n    try:\n        int('x')\n    except ValueError as error:\n"
-              "        pass\n    print(error)\n\n\nload()\n"}, line=6),
-    ),
-    leaves=(
-        Case({"train.py": f"{_BRANCH}print(optimizer)\n"}, ("--name", "adam")),
-        Case({"train.py": "for epoch in range(9):\n    if epoch > 0:\n        print(last)\n    last = epoch\n"}),
-        Case({"train.py": "def last(items):\n    for item in items:\n        found = item\n"
-              "    return found\n\n\nlast(open('d.txt'))\n", "d.txt": "a"}),
-        Case({"train.py": "def main():\n    helper()\n\n\ndef helper():\n    print(rate)\n\n\n"
-              "rate = 3\nmain()\n"}),
-        Case({"train.py": "data = [1, 2]\nif any((best := one) > 1 for one in data):\n    print(best)\n"}),
-        Case({"train.py": "def setup():\n    global model\n    model = 1\n\n\nsetup()\nprint(model)\n"}),
-        Case(
-            {
-                "train.py": "from __future__ import annotations\n\n"
-                "def f(x: Tensor) -> 'Other':\n    y: Late = x\n    return y\n\nf(1)\n"
-            }
-        ),
-        Case({"train.py": "rate = 2\ntwice = lambda one: one * rate\nprint(twice(3))\ndel rate\n"}),
-        Case({"train.py": "try:\n    unicode\nexcept NameError:\n    unicode = str\n"}),
-        Case({"train.py": "def unused():\n    return missing\n\nprint('done')\n"}),
-        Case({"train.py": "import builtins\n\nbuiltins.log = print\nlog('x')\n"}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import os
+
+        epochs = 3
+        print(epoch)  # <-
+        os.getcwd()
+        ----
+        import os
+
+        def save(path):
+            os.makedirs(path)
+            torch.save({}, path)  # <-
+
+        if __name__ == '__main__':
+            save('out')
+        ----
+        import helper
+
+        helper.run()
+        ==> helper.py <==
+        best = 0
+
+        def run():
+            print(best)  # <-
+            best = 1
+        ----
+        $ python train.py --name rmsprop
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument('--name')
+        args = parser.parse_args()
+        if args.name == 'sgd':
+            optimizer = 1
+        elif args.name == 'adam':
+            optimizer = 2
+        print(optimizer)  # <-
+        ----
+        def last(items):
+            for item in items:
+                found = item
+            return found  # <-
+
+
+        last([])
+        ----
+        main()  # <-
+
+
+        def main():
+            print(1)
+        ----
+        def load():
+            try:
+                int('x')
+            except ValueError as error:
+                pass
+            print(error)  # <-
+
+
+        load()
+    """),
+    leaves=examples("""
+        $ python train.py --name adam
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument('--name')
+        args = parser.parse_args()
+        if args.name == 'sgd':
+            optimizer = 1
+        elif args.name == 'adam':
+            optimizer = 2
+        print(optimizer)
+        ----
+        for epoch in range(9):
+            if epoch > 0:
+                print(last)
+            last = epoch
+        ----
+        def last(items):
+            for item in items:
+                found = item
+            return found
+
+
+        last(open('d.txt'))
+        ==> d.txt <==
+        a
+        ----
+        def main():
+            helper()
+
+
+        def helper():
+            print(rate)
+
+
+        rate = 3
+        main()
+        ----
+        data = [1, 2]
+        if any((best := one) > 1 for one in data):
+            print(best)
+        ----
+        def setup():
+            global model
+            model = 1
+
+
+        setup()
+        print(model)
+        ----
+        from __future__ import annotations
+
+        def f(x: Tensor) -> 'Other':
+            y: Late = x
+            return y
+
+        f(1)
+        ----
+        rate = 2
+        twice = lambda one: one * rate
+        print(twice(3))
+        del rate
+        ----
+        try:
+            unicode
+        except NameError:
+            unicode = str
+        ----
+        def unused():
+            return missing
+
+        print('done')
+        ----
+        import builtins
+
+        builtins.log = print
+        log('x')
+    """),
+)

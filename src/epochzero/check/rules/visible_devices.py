@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from epochzero.check.builds import moves_to_cuda
 from epochzero.check.program.events import Called, Looked
 from epochzero.check.rules.base import (
-    Case,
     Claim,
     Claims,
     Program,
@@ -15,6 +14,7 @@ from epochzero.check.rules.base import (
     Rule,
     Target,
     claim_at,
+    examples,
     guarded,
 )
 from epochzero.check.rules.world import chosen, said_at, visible
@@ -31,8 +31,6 @@ _STARTS = frozenset(
     ]
 )
 """Calls that initialize the CUDA driver, which reads the variable once."""
-_SCRIPT = "import torch\n\ntorch.cuda.set_device(0)\n"
-_TWO_GPUS = 'gpus = "2 x H100"\n'
 
 
 def _check(program: Program, target: Target) -> Claims:
@@ -116,70 +114,90 @@ RULE = Rule(
     fix="Leave CUDA_VISIBLE_DEVICES to the scheduler.",
     source="CUDA C++ Programming Guide, section 'CUDA Environment Variables'",
     check=_check,
-    catches=(
-        Case(
-            {"train.py": _SCRIPT},
-            target=_TWO_GPUS,
-            command=("env", "CUDA_VISIBLE_DEVICES=4,5", "python", "train.py"),
-            line=0,
-            path="<command>",
-        ),
-        Case(
-            {"train.py": _SCRIPT},
-            command=("env", "CUDA_VISIBLE_DEVICES=", "python", "train.py"),
-            line=3,
-        ),
-        Case(
-            {"train.py": "import torch\n\nmodel = torch.nn.Linear(2, 2)\nmodel.to('cuda')\n"},
-            command=("env", "CUDA_VISIBLE_DEVICES=-1", "python", "train.py"),
-            line=4,
-        ),
-        Case(
-            {"train.py": f"import os\n{_SCRIPT}os.environ['CUDA_VISIBLE_DEVICES'] = '1'\n"},
-            line=5,
-        ),
-        Case(
-            {
-                "train.py": "import os\nimport torch\n\nprint(torch.cuda.is_available())\n\n\n"
-                "def main(gpu):\n    os.environ['CUDA_VISIBLE_DEVICES'] = str(gpu)\n\n\nmain(2)\n"
-            },
-            line=8,
-        ),
-        Case(
-            {"train.py": f"import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '-1'\n{_SCRIPT}"},
-            line=5,
-        ),
-    ),
-    leaves=(
-        Case(
-            {
-                "train.py": "import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '-1'\nimport torch\n\n"
-                "if torch.cuda.is_available():\n    torch.cuda.set_device(0)\n"
-            },
-        ),
-        Case({"train.py": f"import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '1'\n{_SCRIPT}"}),
-        Case(
-            {"train.py": _SCRIPT},
-            target=_TWO_GPUS,
-            command=("env", "CUDA_VISIBLE_DEVICES=0,1", "python", "train.py"),
-        ),
-        Case(
-            {"train.py": _SCRIPT},
-            command=("env", "CUDA_VISIBLE_DEVICES=4,5", "python", "train.py"),
-        ),
-        Case(
-            {"train.py": f"import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '0'\n{_SCRIPT}"},
-            command=("env", "CUDA_VISIBLE_DEVICES=", "python", "train.py"),
-        ),
-        Case(
-            {
-                "train.py": "import torch\n\nif torch.cuda.is_available():\n    torch.ones(2).cuda()\n"
-            },
-            command=("env", "CUDA_VISIBLE_DEVICES=", "python", "train.py"),
-        ),
-        Case(
-            {"train.py": "import torch\nprint(torch.cuda.is_available())\n"},
-            command=("env", "CUDA_VISIBLE_DEVICES=", "python", "train.py"),
-        ),
-    ),
+    catches=examples("""
+        $ env CUDA_VISIBLE_DEVICES=4,5 python train.py  # <-
+        import torch
+
+        torch.cuda.set_device(0)
+        ==> target.toml <==
+        gpus = "2 x H100"
+        ----
+        $ env CUDA_VISIBLE_DEVICES= python train.py
+        import torch
+
+        torch.cuda.set_device(0)  # <-
+        ----
+        $ env CUDA_VISIBLE_DEVICES=-1 python train.py
+        import torch
+
+        model = torch.nn.Linear(2, 2)
+        model.to('cuda')  # <-
+        ----
+        import os
+        import torch
+
+        torch.cuda.set_device(0)
+        os.environ['CUDA_VISIBLE_DEVICES'] = '1'  # <-
+        ----
+        import os
+        import torch
+
+        print(torch.cuda.is_available())
+
+
+        def main(gpu):
+            os.environ['CUDA_VISIBLE_DEVICES'] = str(gpu)  # <-
+
+
+        main(2)
+        ----
+        import os
+        os.environ['CUDA_VISIBLE_DEVICES'] = '-1'
+        import torch
+
+        torch.cuda.set_device(0)  # <-
+    """),
+    leaves=examples("""
+        import os
+        os.environ['CUDA_VISIBLE_DEVICES'] = '-1'
+        import torch
+
+        if torch.cuda.is_available():
+            torch.cuda.set_device(0)
+        ----
+        import os
+        os.environ['CUDA_VISIBLE_DEVICES'] = '1'
+        import torch
+
+        torch.cuda.set_device(0)
+        ----
+        $ env CUDA_VISIBLE_DEVICES=0,1 python train.py
+        import torch
+
+        torch.cuda.set_device(0)
+        ==> target.toml <==
+        gpus = "2 x H100"
+        ----
+        $ env CUDA_VISIBLE_DEVICES=4,5 python train.py
+        import torch
+
+        torch.cuda.set_device(0)
+        ----
+        $ env CUDA_VISIBLE_DEVICES= python train.py
+        import os
+        os.environ['CUDA_VISIBLE_DEVICES'] = '0'
+        import torch
+
+        torch.cuda.set_device(0)
+        ----
+        $ env CUDA_VISIBLE_DEVICES= python train.py
+        import torch
+
+        if torch.cuda.is_available():
+            torch.ones(2).cuda()
+        ----
+        $ env CUDA_VISIBLE_DEVICES= python train.py
+        import torch
+        print(torch.cuda.is_available())
+    """),
 )

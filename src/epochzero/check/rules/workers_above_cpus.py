@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.job.model import Job
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
+from epochzero.check.rules.base import Claims, Program, Rule, Target, claim_at, examples
 from epochzero.check.rules.world import number
 from epochzero.check.torch_usage import argument
 
@@ -39,21 +39,6 @@ def _for_each_process(job: Job, target: Target) -> tuple[int, str] | None:
     return max(1, target.cpus // processes), f"a node of the target has {target.cpus}{shared}"
 
 
-def _job(workers: int, script: str = "") -> dict[str, str]:
-    return {
-        "train.py": "from torch.utils.data import DataLoader\n\n"
-        f"loader = DataLoader([1, 2], num_workers={workers})\n",
-        "run.sh": script,
-    }
-
-
-_BATCH = "#!/bin/bash\n#SBATCH --cpus-per-task=4\npython train.py\n"
-_POD = (
-    "apiVersion: batch/v1\nkind: Job\nmetadata: {name: train}\nspec:\n  template:\n    spec:\n      containers:\n"
-    "        - name: main\n          image: torch\n          command: [python, train.py]\n"
-    "          resources: {limits: {cpu: '2'}}\n"
-)
-
 RULE = Rule(
     title="The job starts more data loader workers than it has CPU cores",
     category="timeout",
@@ -63,17 +48,80 @@ RULE = Rule(
     fix="Use as many workers as each process has CPU cores.",
     source="PyTorch, torch/utils/data/dataloader.py, check_worker_number_rationality",
     check=_check,
-    catches=(
-        Case(_job(16), target="cpus = 8\n", line=3),
-        Case(_job(4), target="cpus = 8\n", command=("torchrun", "--nproc_per_node=4", "train.py"), line=3),
-        Case(_job(8, _BATCH), target="cpus = 64\n", command=("sbatch", "run.sh"), line=3),
-        Case({**_job(4), "job.yaml": _POD}, command=("kubectl", "apply", "-f", "job.yaml"), line=3),
-    ),
-    leaves=(
-        Case(_job(8), target="cpus = 8\n"),
-        Case(_job(64)),
-        Case(_job(4, _BATCH), target="cpus = 64\n", command=("sbatch", "run.sh")),
-        Case({"train.py": "import os\nfrom torch.utils.data import DataLoader\n\n"
-              "DataLoader([1], num_workers=os.cpu_count())\n"}, target="cpus = 2\n"),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        from torch.utils.data import DataLoader
+
+        loader = DataLoader([1, 2], num_workers=16)  # <-
+        ==> run.sh <==
+        ==> target.toml <==
+        cpus = 8
+        ----
+        $ torchrun --nproc_per_node=4 train.py
+        from torch.utils.data import DataLoader
+
+        loader = DataLoader([1, 2], num_workers=4)  # <-
+        ==> run.sh <==
+        ==> target.toml <==
+        cpus = 8
+        ----
+        $ sbatch run.sh
+        from torch.utils.data import DataLoader
+
+        loader = DataLoader([1, 2], num_workers=8)  # <-
+        ==> run.sh <==
+        #!/bin/bash
+        #SBATCH --cpus-per-task=4
+        python train.py
+        ==> target.toml <==
+        cpus = 64
+        ----
+        $ kubectl apply -f job.yaml
+        from torch.utils.data import DataLoader
+
+        loader = DataLoader([1, 2], num_workers=4)  # <-
+        ==> run.sh <==
+        ==> job.yaml <==
+        apiVersion: batch/v1
+        kind: Job
+        metadata: {name: train}
+        spec:
+          template:
+            spec:
+              containers:
+                - name: main
+                  image: torch
+                  command: [python, train.py]
+                  resources: {limits: {cpu: '2'}}
+    """),
+    leaves=examples("""
+        from torch.utils.data import DataLoader
+
+        loader = DataLoader([1, 2], num_workers=8)
+        ==> run.sh <==
+        ==> target.toml <==
+        cpus = 8
+        ----
+        from torch.utils.data import DataLoader
+
+        loader = DataLoader([1, 2], num_workers=64)
+        ==> run.sh <==
+        ----
+        $ sbatch run.sh
+        from torch.utils.data import DataLoader
+
+        loader = DataLoader([1, 2], num_workers=4)
+        ==> run.sh <==
+        #!/bin/bash
+        #SBATCH --cpus-per-task=4
+        python train.py
+        ==> target.toml <==
+        cpus = 64
+        ----
+        import os
+        from torch.utils.data import DataLoader
+
+        DataLoader([1], num_workers=os.cpu_count())
+        ==> target.toml <==
+        cpus = 2
+    """),
+)

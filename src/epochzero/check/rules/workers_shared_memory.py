@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.program.values import Constant
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
+from epochzero.check.rules.base import Claims, Program, Rule, Target, claim_at, examples
 from epochzero.check.torch_usage import argument
 
 ENOUGH_BYTES = 128 << 20
@@ -38,22 +38,6 @@ def _uses_files(program: Program) -> bool:
     return any(call.name == "torch.multiprocessing.set_sharing_strategy" for call in program.calls)
 
 
-def _job(arguments: str, before: str = "") -> dict[str, str]:
-    return {
-        "train.py": f"import torch\nfrom torch.utils.data import DataLoader\n{before}\n"
-        f"loader = DataLoader([1, 2], {arguments})\n"
-    }
-
-
-_SMALL = 'shared_memory_bytes = "64 MiB"\n'
-_DOCKER = ("docker", "run", "--gpus", "all")
-_POD = "kind: Pod\nspec:\n  containers:\n  - {image: i, command: [python, train.py]}\n"
-_OPTION = {
-    "train.py": "import argparse\nfrom torch.utils.data import DataLoader\n\n"
-    "p = argparse.ArgumentParser()\np.add_argument('--workers', type=int, default=4)\na = p.parse_args()\n"
-    "loader = DataLoader([1], num_workers=a.workers)\n"
-}
-
 RULE = Rule(
     title="Data loader workers have too little shared memory",
     category="cpu_out_of_memory",
@@ -63,41 +47,106 @@ RULE = Rule(
     source="PyTorch README, Docker image: the default shared memory segment size is not enough, use "
     "--ipc=host or --shm-size; pytorch/pytorch issue 5040",
     check=_check,
-    catches=(
-        Case(_job("num_workers=4"), target=_SMALL, line=4),
-        Case(
-            _job("batch_size=8, num_workers=2"), target='shared_memory_bytes = "32 MiB"\n', line=4
-        ),
-        Case(_job("4, True, None, None, 8"), target=_SMALL, line=4),
-        Case(_OPTION, ("--workers", "2"), target=_SMALL, line=7),
-        Case(
-            _job("num_workers=4"),
-            command=(*_DOCKER, "image", "python", "train.py"),
-            target='shared_memory_bytes = "64 GiB"\n',
-            line=4,
-        ),
-        Case(
-            _job("num_workers=4") | {"pod.yaml": _POD},
-            command=("kubectl", "apply", "-f", "pod.yaml"),
-            line=4,
-        ),
-    ),
-    leaves=(
-        Case(_job("num_workers=0"), target=_SMALL),
-        Case(_job("num_workers=4"), target='shared_memory_bytes = "16 GiB"\n'),
-        Case(_job("num_workers=4")),
-        Case(_OPTION, ("--workers", "0"), target=_SMALL),
-        Case(
-            _job("num_workers=4"),
-            command=(*_DOCKER, "--shm-size=8g", "image", "python", "train.py"),
-        ),
-        Case(
-            _job("num_workers=4"),
-            command=(*_DOCKER, "--ipc=host", "image", "python", "train.py"),
-        ),
-        Case(
-            _job("num_workers=2", "torch.multiprocessing.set_sharing_strategy('file_system')"),
-            target=_SMALL,
-        ),
-    ),
+    catches=examples("""
+        import torch
+        from torch.utils.data import DataLoader
+
+        loader = DataLoader([1, 2], num_workers=4)  # <-
+        ==> target.toml <==
+        shared_memory_bytes = "64 MiB"
+        ----
+        import torch
+        from torch.utils.data import DataLoader
+
+        loader = DataLoader([1, 2], batch_size=8, num_workers=2)  # <-
+        ==> target.toml <==
+        shared_memory_bytes = "32 MiB"
+        ----
+        import torch
+        from torch.utils.data import DataLoader
+
+        loader = DataLoader([1, 2], 4, True, None, None, 8)  # <-
+        ==> target.toml <==
+        shared_memory_bytes = "64 MiB"
+        ----
+        $ python train.py --workers 2
+        import argparse
+        from torch.utils.data import DataLoader
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--workers', type=int, default=4)
+        a = p.parse_args()
+        loader = DataLoader([1], num_workers=a.workers)  # <-
+        ==> target.toml <==
+        shared_memory_bytes = "64 MiB"
+        ----
+        $ docker run --gpus all image python train.py
+        import torch
+        from torch.utils.data import DataLoader
+
+        loader = DataLoader([1, 2], num_workers=4)  # <-
+        ==> target.toml <==
+        shared_memory_bytes = "64 GiB"
+        ----
+        $ kubectl apply -f pod.yaml
+        import torch
+        from torch.utils.data import DataLoader
+
+        loader = DataLoader([1, 2], num_workers=4)  # <-
+        ==> pod.yaml <==
+        kind: Pod
+        spec:
+          containers:
+          - {image: i, command: [python, train.py]}
+    """),
+    leaves=examples("""
+        import torch
+        from torch.utils.data import DataLoader
+
+        loader = DataLoader([1, 2], num_workers=0)
+        ==> target.toml <==
+        shared_memory_bytes = "64 MiB"
+        ----
+        import torch
+        from torch.utils.data import DataLoader
+
+        loader = DataLoader([1, 2], num_workers=4)
+        ==> target.toml <==
+        shared_memory_bytes = "16 GiB"
+        ----
+        import torch
+        from torch.utils.data import DataLoader
+
+        loader = DataLoader([1, 2], num_workers=4)
+        ----
+        $ python train.py --workers 0
+        import argparse
+        from torch.utils.data import DataLoader
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--workers', type=int, default=4)
+        a = p.parse_args()
+        loader = DataLoader([1], num_workers=a.workers)
+        ==> target.toml <==
+        shared_memory_bytes = "64 MiB"
+        ----
+        $ docker run --gpus all --shm-size=8g image python train.py
+        import torch
+        from torch.utils.data import DataLoader
+
+        loader = DataLoader([1, 2], num_workers=4)
+        ----
+        $ docker run --gpus all --ipc=host image python train.py
+        import torch
+        from torch.utils.data import DataLoader
+
+        loader = DataLoader([1, 2], num_workers=4)
+        ----
+        import torch
+        from torch.utils.data import DataLoader
+        torch.multiprocessing.set_sharing_strategy('file_system')
+        loader = DataLoader([1, 2], num_workers=2)
+        ==> target.toml <==
+        shared_memory_bytes = "64 MiB"
+    """),
 )

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from epochzero.check.rules.base import (
-    Case,
     Claims,
     Program,
     Rule,
     Target,
     claim_at,
     claim_at_start,
+    examples,
 )
 from epochzero.check.rules.world import constant, gpus_of_a_node, number, said_at, uses_gpus
 
 _PROCESSES = (
-    "--nproc_per_node", "--nproc-per-node", "--num_gpus", "--num_processes", "--ntasks-per-node",
-    "--tasks-per-node", "nprocPerNode", "-np",
-)  # fmt: skip
+    "--nproc_per_node",
+    "--nproc-per-node",
+    "--num_gpus",
+    "--num_processes",
+    "--ntasks-per-node",
+    "--tasks-per-node",
+    "nprocPerNode",
+    "-np",
+)
 _TRAINERS = ("lightning.Trainer", "lightning.pytorch.Trainer", "pytorch_lightning.Trainer")
 _NODES = ("--nnodes", "--num_nodes", "--num_machines", "--nodes", "-N")
-_NCCL = (
-    "import torch\nimport torch.distributed as dist\n\ndist.init_process_group('nccl')\n"
-    "torch.cuda.set_device(int(__import__('os').environ['LOCAL_RANK']))\n"
-)
-_TWO_GPUS = 'gpus = "2 x H100"\n'
 
 
 def _check(program: Program, target: Target) -> Claims:
@@ -83,41 +84,52 @@ RULE = Rule(
     source="pytorch/pytorch issues on torchrun --nproc_per_node and 'invalid device ordinal'; "
     "Zhang et al., ICSE 2020, section 3.2",
     check=_check,
-    catches=(
-        Case(
-            {"train.py": _NCCL},
-            target=_TWO_GPUS,
-            command=("torchrun", "--nproc_per_node=4", "train.py"),
-            line=0,
-            path="<command>",
-        ),
-        Case(
-            {"train.py": "import deepspeed\n\ndeepspeed.init_distributed()\n"},
-            target=_TWO_GPUS,
-            command=("deepspeed", "--num_gpus", "3", "train.py"),
-            line=0,
-            path="<command>",
-        ),
-        Case(
-            {
-                "train.py": "import lightning as L\n\n"
-                "trainer = L.Trainer(accelerator='gpu', devices=8)\n"
-            },
-            target=_TWO_GPUS,
-            line=3,
-        ),
-    ),
-    leaves=(
-        Case(
-            {"train.py": _NCCL},
-            target=_TWO_GPUS,
-            command=("torchrun", "--nproc_per_node=2", "train.py"),
-        ),
-        Case(
-            {"train.py": _NCCL.replace("nccl", "gloo").partition("torch.cuda")[0]},
-            target=_TWO_GPUS,
-            command=("torchrun", "--nproc_per_node=4", "train.py"),
-        ),
-        Case({"train.py": _NCCL}, command=("torchrun", "--nproc_per_node=4", "train.py")),
-    ),
+    catches=examples("""
+        $ torchrun --nproc_per_node=4 train.py  # <-
+        import torch
+        import torch.distributed as dist
+
+        dist.init_process_group('nccl')
+        torch.cuda.set_device(int(__import__('os').environ['LOCAL_RANK']))
+        ==> target.toml <==
+        gpus = "2 x H100"
+        ----
+        $ deepspeed --num_gpus 3 train.py  # <-
+        import deepspeed
+
+        deepspeed.init_distributed()
+        ==> target.toml <==
+        gpus = "2 x H100"
+        ----
+        import lightning as L
+
+        trainer = L.Trainer(accelerator='gpu', devices=8)  # <-
+        ==> target.toml <==
+        gpus = "2 x H100"
+    """),
+    leaves=examples("""
+        $ torchrun --nproc_per_node=2 train.py
+        import torch
+        import torch.distributed as dist
+
+        dist.init_process_group('nccl')
+        torch.cuda.set_device(int(__import__('os').environ['LOCAL_RANK']))
+        ==> target.toml <==
+        gpus = "2 x H100"
+        ----
+        $ torchrun --nproc_per_node=4 train.py
+        import torch
+        import torch.distributed as dist
+
+        dist.init_process_group('gloo')
+        ==> target.toml <==
+        gpus = "2 x H100"
+        ----
+        $ torchrun --nproc_per_node=4 train.py
+        import torch
+        import torch.distributed as dist
+
+        dist.init_process_group('nccl')
+        torch.cuda.set_device(int(__import__('os').environ['LOCAL_RANK']))
+    """),
 )

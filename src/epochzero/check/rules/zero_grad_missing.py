@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import Case, Claims, Program, Rule, Target, claim_at
+from epochzero.check.rules.base import Claims, Program, Rule, Target, claim_at, examples
 from epochzero.check.torch_usage import (
     backward_calls,
     does_anywhere,
@@ -29,23 +29,6 @@ def _check(program: Program, target: Target) -> Claims:
             return
 
 
-_HEAD = (
-    "import torch\nfrom torch import nn\n\nmodel = nn.Linear(4, 1)\n"
-    "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
-)
-_LOOP = "for step in range(100):\n    loss = model(torch.rand(8, 4)).mean()\n"
-_BAD = {"train.py": f"{_HEAD}{_LOOP}    loss.backward()\n    optimizer.step()\n"}
-_FUNCTION = {
-    "train.py": f"{_HEAD}\n\ndef train(model, optimizer):\n    for step in range(10):\n"
-    "        loss = model(torch.rand(8, 4)).sum()\n        loss.backward()\n        optimizer.step()\n\n\n"
-    "train(model, optimizer)\n"
-}
-_MODULE = {
-    "train.py": f"from engine import epoch\n{_HEAD}epoch(model, optimizer)\n",
-    "engine.py": "import torch\n\n\ndef epoch(model, optimizer):\n    for step in range(5):\n"
-    "        loss = model(torch.rand(2, 4)).sum()\n        loss.backward()\n        optimizer.step()\n",
-}
-
 RULE = Rule(
     title="Gradients are not reset between training steps",
     category="framework_api_misuse",
@@ -55,25 +38,113 @@ RULE = Rule(
     source="PyTorch documentation, torch.optim, taking an optimization step; Zhang et al., ICSE 2020, "
     "section 5.3",
     check=_check,
-    catches=(
-        Case(_BAD, line=8),
-        Case(_FUNCTION, line=11),
-        Case(_MODULE, line=7, path="engine.py"),
-        Case(
-            {"train.py": f"{_HEAD}while True:\n    loss = model(torch.rand(8, 4)).mean()\n"
-             "    loss.backward()\n    optimizer.step()\n"}, line=8,
-        ),
-    ),
-    leaves=(
-        Case({"train.py": f"{_HEAD}{_LOOP}    optimizer.zero_grad()\n    loss.backward()\n"
-              "    optimizer.step()\n"}),
-        Case({"train.py": f"{_HEAD}{_LOOP}    model.zero_grad()\n    loss.backward()\n"
-              "    optimizer.step()\n"}),
-        Case({"train.py": f"{_HEAD}{_LOOP}    for p in model.parameters():\n        p.grad = None\n"
-              "    loss.backward()\n    optimizer.step()\n"}),
-        Case({"train.py": f"{_HEAD}loss = model(torch.rand(8, 4)).mean()\nloss.backward()\n"
-              "optimizer.step()\n"}),
-        Case({"train.py": f"from accelerate import Accelerator\n{_HEAD}{_LOOP}    loss.backward()\n"
-              "    optimizer.step()\n"}),
-    ),
-)  # fmt: skip
+    catches=examples("""
+        import torch
+        from torch import nn
+
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(100):
+            loss = model(torch.rand(8, 4)).mean()
+            loss.backward()  # <-
+            optimizer.step()
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+
+
+        def train(model, optimizer):
+            for step in range(10):
+                loss = model(torch.rand(8, 4)).sum()
+                loss.backward()  # <-
+                optimizer.step()
+
+
+        train(model, optimizer)
+        ----
+        from engine import epoch
+        import torch
+        from torch import nn
+
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        epoch(model, optimizer)
+        ==> engine.py <==
+        import torch
+
+
+        def epoch(model, optimizer):
+            for step in range(5):
+                loss = model(torch.rand(2, 4)).sum()
+                loss.backward()  # <-
+                optimizer.step()
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        while True:
+            loss = model(torch.rand(8, 4)).mean()
+            loss.backward()  # <-
+            optimizer.step()
+    """),
+    leaves=examples("""
+        import torch
+        from torch import nn
+
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(100):
+            loss = model(torch.rand(8, 4)).mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(100):
+            loss = model(torch.rand(8, 4)).mean()
+            model.zero_grad()
+            loss.backward()
+            optimizer.step()
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(100):
+            loss = model(torch.rand(8, 4)).mean()
+            for p in model.parameters():
+                p.grad = None
+            loss.backward()
+            optimizer.step()
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        loss = model(torch.rand(8, 4)).mean()
+        loss.backward()
+        optimizer.step()
+        ----
+        from accelerate import Accelerator
+        import torch
+        from torch import nn
+
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(100):
+            loss = model(torch.rand(8, 4)).mean()
+            loss.backward()
+            optimizer.step()
+    """),
+)
