@@ -58,6 +58,7 @@ SLOW = (
     "cli/test_watch_spectrum.py",
     "integrations",
     "locate/techniques/test_bjxnet.py",
+    "logs/flight_recorder/test_real_dumps.py",
     "models",
     "run/inject",
     "run/memory",

@@ -23,7 +23,7 @@ ROOMS = {
     "parquet": set(),
     "injected": set(),
     "taxonomy": {"errors"},
-    "logs": {"compiled", "file_access", "errors", "taxonomy"},
+    "logs": {"number_formats", "compiled", "file_access", "errors", "taxonomy"},
     "diagnose": {"compiled", "lazy_exports", "file_access", "redact", "errors", "taxonomy", "logs"},
     "code": {"file_access", "errors", "lazy_exports", "taxonomy"},
     "locate": {"errors", "taxonomy", "logs", "diagnose", "code"},
@@ -42,6 +42,7 @@ ROOMS = {
         "data",
     },
     "run": {
+        "number_formats",
         "redact",
         "errors",
         "injected",

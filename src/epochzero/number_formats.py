@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 
 def counted(number: int, noun: str) -> str:
     """``1 error``, ``2 errors``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def ranks_text(numbers: Iterable[int]) -> str:
+    """``rank 3``, ``ranks 0-2, 5``."""
+    spans: list[list[int]] = []
+    for number in sorted(numbers):
+        if spans and number == spans[-1][1] + 1:
+            spans[-1][1] = number
+        else:
+            spans.append([number, number])
+    several = len(spans) > 1 or (spans[:1] and spans[0][0] < spans[0][1])
+    texts = [
+        f"{first}-{last}" if last > first + 1 else ", ".join(map(str, range(first, last + 1)))
+        for first, last in spans
+    ]
+    return f"rank{'s' * bool(several)} {', '.join(texts)}"
 
 
 def shorten(text: str, length: int) -> str:

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochzero.diagnose import Facts
-from epochzero.diagnose.fingerprint import fingerprint, is_user_frame, is_weak, normalize
+from epochzero.diagnose.fingerprint import fingerprint, is_weak, normalize
 from epochzero.logs.traceback import Frame
+from epochzero.logs.user_code import is_user_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,22 +11,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 
 from epochzero.logs.traceback import Frame
+from epochzero.logs.user_code import is_user_frame
 
 VERSION = "2"
 WEAK = "w"
 """Behind the version of a fingerprint that does not identify a failure."""
 
-_LIBRARY = re.compile(
-    r"site-packages|dist-packages|[/\\]lib(?:64)?[/\\]python\d|[/\\]lib[/\\](?!.*[/\\]home[/\\])python|<frozen |<string>"
-    r"|<__array_function__|^/usr/lib|[/\\]importlib[/\\]|[/\\]torch[/\\](?:nn|autograd|optim|utils|distributed|cuda|jit|onnx|multiprocessing|_\w+|(?:functional|serialization|tensor)\.py)|[/\\]tensorflow(?:_core)?[/\\]python[/\\]"
-    r"|[/\\]Lib[/\\](?:threading|runpy|multiprocessing|concurrent|site-packages|importlib|subprocess|json)"
-    r"|[/\\]python\d?\.?\d?[/\\]lib[/\\]|<decorator-gen|<attrs generated|<eval_with_key|[/\\]bin[/\\]\w+$|^(?![/\\.]).*\.(?:pyx|pxi|pxd)$"
-    # What of us runs within a job, wherever we are installed.
-    r"|[/\\]epochzero[/\\](?:injected[/\\]|run[/\\](?:\w+[/\\](?:child|inside)|memory)[/\\]|check[/\\]dryrun[/\\]child[/\\]|integrations[/\\])"
-)
 _VOLATILE = (
     (re.compile(r"0x[0-9a-fA-F]+"), "<hex>"),
     (re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"), "<uuid>"),
@@ -35,16 +27,6 @@ _VOLATILE = (
     (re.compile(r"\d+(?:[.,:]\d+)*"), "<n>"),
     (re.compile(r"\s+"), " "),
 )
-
-
-def is_user_frame(frame: Frame) -> bool:
-    """Whether a frame is of the user's own code rather than of an installed library."""
-    return not _in_library(frame.file)
-
-
-@lru_cache(maxsize=4096)
-def _in_library(file: str) -> bool:
-    return _LIBRARY.search(file) is not None
 
 
 def normalize(message: str) -> str:

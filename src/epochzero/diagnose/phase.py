@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 
-from epochzero.diagnose.fingerprint import is_user_frame
 from epochzero.logs.traceback import Frame
+from epochzero.logs.user_code import is_user_frame
 
 # What a failure is about, where its stack says nothing of the phase.
 _AT_START = frozenset({"library_not_found", "syntax_error"})

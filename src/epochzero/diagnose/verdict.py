@@ -16,7 +16,6 @@ from epochzero.diagnose.ending import death, survival
 from epochzero.diagnose.facts import Facts, signal_name
 from epochzero.diagnose.fingerprint import (
     fingerprint,
-    is_user_frame,
     is_weak,
     weak_fingerprint,
 )
@@ -35,6 +34,7 @@ from epochzero.diagnose.timeline import BURST_LINES, EXCEPTION, Judged, Timeline
 from epochzero.logs.events import LogEvent
 from epochzero.logs.progress import last_form
 from epochzero.logs.traceback import Frame
+from epochzero.logs.user_code import is_user_frame
 
 MOST_EVIDENCE = 8
 MOST_CONSEQUENCES = 50

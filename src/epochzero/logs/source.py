@@ -23,6 +23,7 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, Protocol
 
 from epochzero.errors import InputError
 from epochzero.file_access import open_file
+from epochzero.number_formats import counted
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -394,6 +395,8 @@ def _is_latin(head: bytes, encoding: str) -> bool:
 def find_logs(paths: Iterable[Path]) -> tuple[Log, ...]:
     """The logs that the paths name: each file itself, each folder's log files.
 
+    Flight-recorder dumps among them are compared with each other and become one log.
+
     Args:
         paths: files, folders, or `STDIN`.
 
@@ -401,22 +404,53 @@ def find_logs(paths: Iterable[Path]) -> tuple[Log, ...]:
         InputError: a path does not exist, cannot be read, or is a folder without logs.
     """
     logs: list[Log] = []
+    dumps: list[Path] = []
     for path in paths:
         if path == STDIN:
             logs.append(Log(name="<stdin>", path=path))
         elif _is_folder(path):
-            found = _folder_logs(path)
-            if not found:
+            found, recorded = _folder_logs(path), list(_dumps_in(path))
+            dumps.extend(recorded)
+            if not found and not recorded:
                 raise InputError(
                     f"{path}: no log files in this folder; expected names such as *.log, *.out, "
                     f"*.err, *.txt, stdout, stderr, or these with .gz or .zst"
                 )
             logs.extend(found)
+        elif _is_dump(path):
+            dumps.append(path)
         elif path.exists():
             logs.append(_file_log(path, path.as_posix()))
         else:
             raise InputError(f"{path}: no such file or folder")
-    return tuple(logs)
+    return (*logs, *dump_logs(dumps))
+
+
+def dump_logs(dumps: Sequence[Path]) -> tuple[Log, ...]:
+    """What the flight-recorder dumps of a job's ranks show together, as one log; none without dumps."""
+    if not dumps:
+        return ()
+    from epochzero.logs.flight_recorder import report_of
+
+    text, time = report_of(dumps)
+    name = f"flight recorder ({counted(len(dumps), 'dump')})"
+    return (Log(name=name, text=text.encode(), time=time),)
+
+
+def _dumps_in(folder: Path) -> Iterator[Path]:
+    return (path for path in sorted(folder.rglob("*")) if _is_dump(path))
+
+
+def _is_dump(path: Path) -> bool:
+    if not DUMP_NAME.search(path.name) or not path.is_file():
+        return False
+    from epochzero.logs.flight_recorder import looks_like_dump
+
+    try:
+        with open_file(path) as stream:
+            return looks_like_dump(stream.read(HEAD_BYTES))
+    except OSError:
+        return False
 
 
 def _is_folder(path: Path) -> bool:
@@ -435,6 +469,11 @@ _LOG_NAME = re.compile(
     r"|^slurm-[\w.-]+|\.[oe]\d+|^error\.json)(?:\.(?:gz|zst))?$",
     re.IGNORECASE,
 )
+DUMP_NAME = re.compile(
+    r"(?:^|[_.-])(?:trace|dump|fr)[\w.-]*?(\d+)(?:\.(?:pickle|pkl|json))?$", re.IGNORECASE
+)
+"""Of a flight-recorder dump, with the rank: its prefix is set by TORCH_FR_DUMP_TEMP_FILE, and
+``nccl_trace_rank_`` by default."""
 _NO_LOG_NAME = re.compile(r"^(?:requirements.*|environment)\.txt$", re.IGNORECASE)
 FACTS_NAMES = (
     "facts.json",

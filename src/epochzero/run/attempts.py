@@ -90,7 +90,9 @@ class Attempts:
         elif folder is None or journal is None or ended.why in ("not_started", "another_rank", WHY):
             self._failed(Failed(started, ended, folder, fault=beside.fault(ended)))
         else:
-            after = After(started, ended, folder, clock, beside.state or ended.state)
+            after = After(
+                started, ended, folder, clock, beside.environment, beside.state or ended.state
+            )
             decision = self._concluded(after, journal)
         self._faults = beside.tell(ended, decision, clock, journal)
         self.watched = beside.verdict

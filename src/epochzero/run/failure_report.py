@@ -5,8 +5,9 @@ None of it may change how the job ended: what a tool raises is told as an `JobEv
 
 from __future__ import annotations
 
+import shutil
 import signal
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from epochzero.locate import Ranking
 
 
+DUMPS_FOLDER = "flight-recorder"
 _MOST_PLACES = 5
 _LONG_S = 30.0
 _MUCH_OUTPUT = 20_000_000
@@ -47,13 +49,21 @@ class After:
         started, ended: the attempt's first and last record.
         folder: where it is kept.
         clock: of the attempt.
+        environment: of the job.
         state: what a scheduler says of its end, where one was simulated; empty otherwise.
         events: what was seen, and what went wrong with the asking.
     """
 
     def __init__(
-        self, started: Started, ended: Ended, folder: Path, clock: Clock, state: str = ""
+        self,
+        started: Started,
+        ended: Ended,
+        folder: Path,
+        clock: Clock,
+        environment: Mapping[str, str],
+        state: str = "",
     ) -> None:
+        self.environment = environment
         self.state = state
         self.started = started
         self.ended = ended
@@ -121,7 +131,7 @@ class After:
 
     def _diagnosed(self, outputs: Sequence[Output]) -> Diagnosis:
         from epochzero.diagnose import Facts
-        from epochzero.logs.source import Log, find_logs
+        from epochzero.logs.source import Log, dump_logs, find_logs
 
         # A rank's log repeats what stands in the whole one, whose parts have numbers that are no ranks.
         names = next((output.paths for output in outputs if output.name == "output"), None)
@@ -135,6 +145,7 @@ class After:
                 replace(log, name=(elastic / log.name).relative_to(self.folder).as_posix())
                 for log in find_logs([elastic])
             )
+        logs += dump_logs(self._flight_dumps())
         started, ended = self.started, self.ended
         hang = self.folder / HANG_FILE
         if hang.exists():
@@ -152,6 +163,17 @@ class After:
             gpus=started.gpus or None,
         )
         return _diagnoser().diagnose(logs, facts)
+
+    def _flight_dumps(self) -> Sequence[Path]:
+        """Copies of the flight-recorder dumps that the ranks of this node wrote during the attempt."""
+        from epochzero.logs.flight_recorder import dumps_since
+
+        copies = self.folder / DUMPS_FOLDER
+        for dump in dumps_since(self.started.time, Path(self.started.folder), self.environment):
+            with suppress(OSError):
+                copies.mkdir(exist_ok=True)
+                shutil.copyfile(dump, copies / dump.name)
+        return sorted(copies.iterdir()) if copies.is_dir() else ()
 
     def _located(self, diagnosis: Diagnosis, cache: Cache | None) -> Ranking | None:
         from epochzero.code import Repository

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from epochzero.number_formats import ranks_text
 from epochzero.run.gpus import Gpus
 from epochzero.run.model import HANG_EVENT, HANG_OVER_EVENT, JobEvent, Record
 from epochzero.run.progress_reports import PROGRESS_FILE
@@ -398,17 +399,7 @@ def _who(group: Sequence[_Rank]) -> str:
     numbers = sorted(rank.number for rank in group if rank.number is not None)
     if not numbers:
         return f"{name_of(group[0].pid) or 'process'} {group[0].pid}"
-    spans: list[list[int]] = []
-    for number in numbers:
-        if spans and number == spans[-1][1] + 1:
-            spans[-1][1] = number
-        else:
-            spans.append([number, number])
-    texts = [
-        f"{first}-{last}" if last > first + 1 else ", ".join(map(str, range(first, last + 1)))
-        for first, last in spans
-    ]
-    return f"rank{'s' * (len(numbers) > 1)} {', '.join(texts)}"
+    return ranks_text(numbers)
 
 
 def _call(stack: Stack) -> str:

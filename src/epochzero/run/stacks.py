@@ -60,7 +60,7 @@ class Stack:
     def user_frames(self) -> tuple[Frame, ...]:
         """The frames down to the innermost one of the user's own code."""
         # A job that does not hang needs nothing of diagnose, which takes long to load.
-        from epochzero.diagnose.fingerprint import is_user_frame
+        from epochzero.logs.user_code import is_user_frame
 
         own = [number for number, frame in enumerate(self.frames) if is_user_frame(frame)]
         return self.frames[: own[-1] + 1] if own else self.frames[:1]

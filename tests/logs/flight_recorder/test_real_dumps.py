@@ -1,0 +1,88 @@
+"""Dumps that PyTorch writes for real ranks that hang over Gloo."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from epochzero.diagnose import diagnose
+
+pytest.importorskip("torch")
+
+JOB = """
+import os, threading, time
+import torch
+import torch.distributed as dist
+from torch._C._distributed_c10d import _dump_fr_trace
+
+dist.init_process_group("gloo")
+rank = dist.get_rank()
+tensor = torch.ones(4)
+for _ in range(3):
+    dist.all_reduce(tensor)
+
+
+def dump():
+    time.sleep(2)
+    with open(f"nccl_trace_rank_{rank}.part", "wb") as file:
+        file.write(_dump_fr_trace())
+    os.rename(f"nccl_trace_rank_{rank}.part", f"nccl_trace_rank_{rank}")
+    while len([name for name in os.listdir() if name.startswith("nccl_trace") and "." not in name]) < 3:
+        time.sleep(0.1)
+    os._exit(0)
+
+
+threading.Thread(target=dump).start()
+if rank == 1:
+    threading.Event().wait()
+dist.all_reduce(torch.ones(8))  # the others wait here
+"""
+
+
+def test_the_absent_rank_of_a_real_job_is_named(tmp_path: Path) -> None:
+    script = tmp_path / "job.py"
+    script.write_text(JOB)
+    torchrun = Path(sys.executable).with_name("torchrun")
+    environment = {
+        "PATH": "/usr/bin:/bin",
+        "TORCH_FR_BUFFER_SIZE": "100",
+        "OMP_NUM_THREADS": "1",
+        "HOME": str(tmp_path),
+    }
+    command = [torchrun, "--standalone", "--nproc-per-node", "3", script]
+    subprocess.run(command, cwd=tmp_path, env=environment, check=True, capture_output=True)
+
+    diagnosis = diagnose(*tmp_path.glob("nccl_trace_rank_?"))
+
+    assert diagnosis.root is not None
+    assert diagnosis.root.rank == 1
+    assert "ranks 0, 2 wait in all_reduce" in diagnosis.root.text
+    line = JOB.splitlines().index(JOB.splitlines()[-1]) + 1
+    assert diagnosis.user_frame is not None
+    assert diagnosis.user_frame.line == line
+
+
+def test_run_collects_the_dumps_of_a_job_that_failed(tmp_path: Path) -> None:
+    script = tmp_path / "job.py"
+    script.write_text(JOB.replace("os._exit(0)", "os._exit(3)"))
+    torchrun = Path(sys.executable).with_name("torchrun")
+    environment = {
+        "PATH": "/usr/bin:/bin",
+        "TORCH_FR_BUFFER_SIZE": "100",
+        "TORCH_FR_DUMP_TEMP_FILE": "nccl_trace_rank_",
+        "OMP_NUM_THREADS": "1",
+        "HOME": str(tmp_path / "home"),
+    }
+    command = [
+        *(sys.executable, "-m", "epochzero", "run", "--"),
+        *(str(torchrun), "--standalone", "--nproc-per-node", "3", str(script)),
+    ]
+    run = subprocess.run(
+        command, cwd=tmp_path, env=environment, check=False, capture_output=True, text=True
+    )
+
+    assert "A rank did not join a collective" in run.stderr
+    assert "rank 1" in run.stderr
