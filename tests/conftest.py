@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -111,6 +112,10 @@ if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
 # the next.
 for name in [name for name in os.environ if name.startswith("EPOCHZERO_")]:
     del os.environ[name]
+# Without bytecode every process that a test starts, and every process of pytest-xdist, compiles all
+# that it imports: half of the processor time of a short job, and of collecting the tests.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 # pytest-xdist tells its processes the width of the terminal.
 os.environ.pop("COLUMNS", None)
 os.environ["XDG_CACHE_HOME"] = str(TESTS.parent / ".pytest_cache" / "home")

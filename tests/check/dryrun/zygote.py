@@ -8,6 +8,7 @@ a socket of its own, on which the number of the process and later its exit code 
 
 from __future__ import annotations
 
+import gc
 import importlib.machinery
 import json
 import os
@@ -25,7 +26,10 @@ HOOKED = ("numpy", "torch", "torch.distributed.checkpoint.default_planner")
 """What the child adjusts as soon as it is imported, of what is imported here."""
 PRELOADED = (
     "torch",
+    "torch._dynamo",
     "torch._subclasses.fake_tensor",
+    "torch.distributed.fsdp",
+    "torch.distributed.tensor",
     "torch.fx.experimental.symbolic_shapes",
     "torch.optim",
     "torch.utils.data",
@@ -38,6 +42,8 @@ def main(control: socket.socket) -> None:
     """Serves until nobody can ask any more."""
     for name in PRELOADED:
         __import__(name)
+    # A collection in a child would touch, and so copy, all pages that it shares with this process.
+    gc.freeze()
     waiting: dict[int, socket.socket] = {}
     woken = wake_when_children_exit()
     while True:
