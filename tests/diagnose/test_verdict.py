@@ -86,6 +86,16 @@ def test_a_scheduler_s_word_on_a_silent_log(
     assert found.category in categories
 
 
+def test_jobs_that_ended_without_a_message_are_grouped_by_their_exit_status(
+    diagnose: Diagnose,
+) -> None:
+    later = QUIET + "Epoch 3: loss 0.4\n"
+    killed, killed_later = (diagnose(log, Facts(signal=9)) for log in (QUIET, later))
+    assert killed.fingerprint == killed_later.fingerprint
+    assert killed.fingerprint == diagnose(QUIET, Facts(exit_code=137)).fingerprint
+    assert killed.fingerprint != diagnose(QUIET, Facts(signal=11)).fingerprint
+
+
 def test_a_job_that_ended_well(diagnose: Diagnose) -> None:
     found = diagnose(QUIET, Facts(exit_code=0))
     assert (found.outcome, found.category) == ("no_failure", "not_a_failure")

@@ -12,6 +12,8 @@ from epochzero.check.dryrun.dataset import draw_items
 from epochzero.data import Array, Profile, profile_items, validate_items
 from epochzero.errors import InputError
 
+pytestmark = pytest.mark.usefixtures("preloaded")
+
 PLAIN = """\
 class Reviews:
     def __len__(self):

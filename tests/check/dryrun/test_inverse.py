@@ -57,6 +57,7 @@ def test_the_last_value_counts(tmp_path: Path) -> None:
     assert Option("--layer_count", 64).given(job, 96).argv == ("-n", "64", "--layer_count=96")
 
 
+@pytest.mark.usefixtures("preloaded")
 def test_the_largest_value_that_fits_is_found_by_running_the_job(tmp_path: Path) -> None:
     pytest.importorskip("torch", reason="the script trains with torch")
     (tmp_path / "train.py").write_text(SCRIPT)

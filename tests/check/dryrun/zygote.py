@@ -21,7 +21,7 @@ from contextlib import suppress
 from types import ModuleType
 from typing import Any, NoReturn
 
-CHILD = os.path.join("check", "dryrun", "child", "__main__.py")
+CHILD = os.path.join("check", "dryrun", "child")
 HOOKED = ("numpy", "torch", "torch.distributed.checkpoint.default_planner")
 """What the child adjusts as soon as it is imported, of what is imported here."""
 PRELOADED = (
@@ -103,7 +103,8 @@ def launch(request: dict[str, Any], given: list[int]) -> NoReturn:
 
 def become(program: str, command: list[str], environment: dict[str, str]) -> NoReturn:
     """Stands in for exec: the child of a dry run goes on in this process."""
-    ours = command[0] == sys.executable and command[1].endswith(CHILD)
+    here = os.path.dirname(command[0]) == os.path.dirname(sys.executable)
+    ours = here and os.path.dirname(command[1]).endswith(CHILD)
     if not ours or environment.keys() & {"PYTHONPATH", "PYTHONHOME"}:
         execvpe(program, command, environment)
     os.environ.clear()
