@@ -8,6 +8,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 # A file's tests share fixtures and what a module prepares, so one process runs a file.
 # Two more than cores, since many tests wait for processes.
 WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
@@ -56,15 +57,17 @@ $(VENV)/python:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-# Each of these marks an installed set of packages; pyproject.toml says what is in it.
-$(VENV)/core: $(VENV)/python pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable .
+# Each of these marks an installed set of packages; pyproject.toml says what is in it. Most dependencies of the
+# tests of models are heavy, and no demonstration uses them.
+$(VENV)/core: $(VENV)/python pyproject.toml models/pyproject.toml
+	$(PIP) --editable .
+	$(PIP) --no-deps --editable models
 	@touch $@
 
-$(VENV)/dev: $(VENV)/python pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev]'
+$(VENV)/dev: $(VENV)/python pyproject.toml models/pyproject.toml
+	$(PIP) --editable '.[dev]' --editable 'models[onnx]'
 	@touch $@ $(VENV)/core
 
-$(VENV)/bench: $(VENV)/python pyproject.toml
-	$(BIN)/pip install --quiet --disable-pip-version-check --editable '.[dev,bench]'
+$(VENV)/bench: $(VENV)/python pyproject.toml models/pyproject.toml
+	$(PIP) --editable '.[dev,bench]' --editable 'models[onnx]'
 	@touch $@ $(VENV)/core $(VENV)/dev

@@ -219,7 +219,8 @@ def measured_paths(name: str) -> list[str]:
     That is no error here, since the result of hours would be lost; a test reports it.
     """
     table = tomllib.loads((REPOSITORY / "bench" / "figures.toml").read_text(encoding="utf-8"))
-    return [f"src/epochzero/{path}" for path in table["measured"].get(name, "").split()]
+    paths = table["measured"].get(name, "").split()
+    return [path if path.startswith("models/") else f"src/epochzero/{path}" for path in paths]
 
 
 def content_digest(paths: Iterable[str], root: Path = REPOSITORY) -> str:
@@ -280,7 +281,9 @@ def commit() -> str:
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
 
     head = git("rev-parse", "HEAD")
-    return (head + ("-modified" if git("status", "--porcelain", "src") else "")) or "unknown"
+    return (
+        head + ("-modified" if git("status", "--porcelain", "src", "models") else "")
+    ) or "unknown"
 
 
 def percentile(values: Sequence[float], share: float) -> float:

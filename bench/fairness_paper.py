@@ -15,11 +15,11 @@ import numpy as np
 import torch
 from torch import nn
 
-from epochzero.models.fairness import Attribute, Budget, Domain, PeopleTable
-from epochzero.models.fairness.adf import Local, clustered, global_phase
-from epochzero.models.fairness.aequitas import Directed
-from epochzero.models.fairness.search import SEEDS, Archive, walk
-from epochzero.models.fairness.subject import Subject
+from epochzero_models.fairness import Attribute, Budget, Domain, PeopleTable
+from epochzero_models.fairness.adf import Local, clustered, global_phase
+from epochzero_models.fairness.aequitas import Directed
+from epochzero_models.fairness.search import SEEDS, Archive, walk
+from epochzero_models.fairness.subject import Subject
 
 __all__ = ["PAPER", "protocol", "published_model", "published_table"]
 

@@ -19,9 +19,9 @@ from models_dissect import network, resnet18
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from epochzero.models import Examples
-from epochzero.models.classifier import as_classifier
-from epochzero.models.evaluate.coverage import neuron_coverage
+from epochzero_models import Examples
+from epochzero_models.classifier import as_classifier
+from epochzero_models.evaluate.coverage import neuron_coverage
 
 CLOSE = 1e-9
 

@@ -24,7 +24,7 @@ from sklearn.datasets import load_digits
 from torch import Tensor, nn
 from torch.nn import functional
 
-from epochzero.models import Dissection, Examples, Guard, dissect
+from epochzero_models import Dissection, Examples, Guard, dissect
 
 SEEDS = 6
 TRAINED = 400

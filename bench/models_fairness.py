@@ -26,15 +26,15 @@ from common import RESULTS, SEED, mean, save
 from fairness_paper import PAPER, protocol, published_model, published_table
 from torch import Tensor, nn
 
-from epochzero.models import load_people
-from epochzero.models.classifier import as_classifier
-from epochzero.models.fairness import Budget, PeopleTable, train_network
-from epochzero.models.fairness.adf import require_sklearn
-from epochzero.models.fairness.retraining import retrained_with
-from epochzero.models.fairness.search import Found
-from epochzero.models.fairness.search_plan import MOST, compare_searches, search_all
-from epochzero.models.fairness.subject import Subject
-from epochzero.models.fairness.synthetic import KINDS
+from epochzero_models import load_people
+from epochzero_models.classifier import as_classifier
+from epochzero_models.fairness import Budget, PeopleTable, train_network
+from epochzero_models.fairness.adf import require_sklearn
+from epochzero_models.fairness.retraining import retrained_with
+from epochzero_models.fairness.search import Found
+from epochzero_models.fairness.search_plan import MOST, compare_searches, search_all
+from epochzero_models.fairness.subject import Subject
+from epochzero_models.fairness.synthetic import KINDS
 
 SEEDS = 3
 SECONDS = 1.0

@@ -25,11 +25,11 @@ from common import SEED, mean, rate, save
 
 from epochzero.check import CheckResult, Limits, Target, check
 from epochzero.check.target import read_target
-from epochzero.models.generate import break_one, generate, program
-from epochzero.models.generate.faulty_networks import BREAKS
-from epochzero.models.generate.feature_model import feature_model
-from epochzero.models.generate.plan import NetworkPlan
-from epochzero.models.generate.sampling import diverse_products, mean_distance, random_products
+from epochzero_models.generate import break_one, generate, program
+from epochzero_models.generate.faulty_networks import BREAKS
+from epochzero_models.generate.feature_model import feature_model
+from epochzero_models.generate.plan import NetworkPlan
+from epochzero_models.generate.sampling import diverse_products, mean_distance, random_products
 
 SIZES = (5, 10, 20, 50)
 SEEDS = 8

@@ -41,7 +41,7 @@ from common import REPOSITORY, RESULTS, SEED, commit, save
 import epochzero
 from epochzero import taxonomy
 from epochzero.check.dryrun.contain.model import Limits
-from epochzero.models.mutate import Mutant, NoPlaceError, injectable, mutate
+from epochzero_models.mutate import Mutant, NoPlaceError, injectable, mutate
 
 sys.path.insert(0, str(REPOSITORY))
 from lab.watch.cases import WATCH, held_out_bases

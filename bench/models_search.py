@@ -18,9 +18,9 @@ import torch
 from common import SEED, mean, save
 from sklearn.datasets import load_digits
 
-from epochzero.models import Examples
-from epochzero.models.generate import Generation, evolve, generate
-from epochzero.models.generate.evolution import full_survivors, pledge_survivors
+from epochzero_models import Examples
+from epochzero_models.generate import Generation, evolve, generate
+from epochzero_models.generate.evolution import full_survivors, pledge_survivors
 
 SEEDS = 8
 WAYS = ("random", "pledge", "full")

@@ -25,10 +25,10 @@ from typing import Any
 import numpy as np
 from watch import Case, cases_of_lab, is_named, records_of_all
 
-from epochzero.models.evaluate.calibration import expected_calibration_error
 from epochzero.run.watch.calibration import Calibration
 from epochzero.run.watch.history import read_records
 from epochzero.run.watch.verdict import root_of
+from epochzero_models.evaluate.calibration import expected_calibration_error
 
 TARGET = Path(__file__).resolve().parent.parent / "src/epochzero/run/watch/calibration.json"
 SEED = 20_200_627

@@ -37,12 +37,12 @@ import numpy as np
 from common import REPOSITORY, SEED, rate, save
 
 from epochzero.injected.companions import with_companions
-from epochzero.models.evaluate.calibration import expected_calibration_error
 from epochzero.run.watch.child.begin import FILE_VARIABLE
 from epochzero.run.watch.history import Record, read_records
 from epochzero.run.watch.live import WATCH_COMPANIONS
 from epochzero.run.watch.methods import NAMES, by_name
 from epochzero.run.watch.model import WatchResult
+from epochzero_models.evaluate.calibration import expected_calibration_error
 
 sys.path.insert(0, str(REPOSITORY))
 from lab.watch.cases import (

@@ -11,10 +11,11 @@ import pytest
 
 from tests.catalogs import every
 
-SOURCE = Path(__file__).resolve().parent.parent / "src"
+ROOT = Path(__file__).resolve().parent.parent
 MODULES = sorted(
-    path.relative_to(SOURCE).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
-    for path in SOURCE.rglob("*.py")
+    path.relative_to(source).with_suffix("").as_posix().replace("/", ".").removesuffix(".__init__")
+    for source in (ROOT / "src", ROOT / "models" / "src")
+    for path in source.rglob("*.py")
     # alembic runs its own one by itself.
     if path.name not in ("__main__.py", "env.py")
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import sysconfig
+import tomllib
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
@@ -60,21 +62,41 @@ def test_starting_loads_no_room() -> None:
     assert ran.stdout.strip() == "['epochzero.errors', 'epochzero.lazy_exports']"
 
 
-def test_a_room_of_models_that_shares_its_name_with_a_function_gives_the_function() -> None:
-    code = """
-import epochzero.models.dissect.validity, epochzero.models
-from epochzero.models import dissect, evaluate
-assert callable(dissect) and callable(evaluate)
-assert epochzero.models.dissect is dissect
-assert dir(epochzero.models.mutate)
-"""
-    subprocess.run([sys.executable, "-c", f"import epochzero.models.mutate\n{code}"], check=True)
+def test_a_command_of_a_distribution_that_is_missing_says_what_to_install(tmp_path: Path) -> None:
+    # All that is installed but that distribution.
+    for item in Path(sysconfig.get_path("purelib")).iterdir():
+        if not item.name.startswith(("epochzero_models", "_editable_impl_epochzero_models")):
+            (tmp_path / item.name).symlink_to(item)
+    source = Path(epochzero.__file__).parent.parent
+    ran = subprocess.run(
+        [sys.executable, "-S", "-m", "epochzero", "model", "dissect", "--help"],
+        env={"PYTHONPATH": f"{source}:{tmp_path}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (
+        2,
+        "",
+        "epochzero: `epochzero model` requires another package: pip install 'epochzero[models]'\n",
+    )
 
 
-def test_mutants_need_no_torch() -> None:
-    code = "import epochzero.models.mutate, epochzero.cli.model, sys; print('torch' in sys.modules)"
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.strip() == "False"
+def _versions(project: Path) -> tuple[str, list[str]]:
+    """The version of a distribution, and the versions of the other one that it requires."""
+    described = tomllib.loads((project / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    required = [
+        *described["dependencies"],
+        *(one for extra in described["optional-dependencies"].values() for one in extra),
+    ]
+    return described["version"], [one for one in required if one.startswith("epochzero")]
+
+
+def test_both_distributions_have_the_same_version() -> None:
+    root = Path(__file__).resolve().parent.parent
+    core, models = _versions(root), _versions(root / "models")
+    assert core[0] == models[0] == epochzero.__version__
+    assert {one.partition("==")[2] for one in (*core[1], *models[1])} == {core[0]}
 
 
 def test_a_check_that_only_reads_loads_nothing_of_the_dry_runs_memory() -> None:

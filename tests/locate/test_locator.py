@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from conftest import Made
-
     from epochzero.diagnose import Diagnosis
     from epochzero.locate import Level
 

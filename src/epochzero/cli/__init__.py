@@ -1,6 +1,7 @@
 """The command line: each command parses, calls the library and prints; none has logic of its own.
 
 A command's module is imported when the command is used, so that ``epochzero --help`` stays fast.
+A distribution of its own adds a command by an entry point of the group ``epochzero.commands``.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ import click
 
 from epochzero import __version__
 from epochzero.cli.group import Group
-from epochzero.errors import EpochZeroError
+from epochzero.errors import EpochZeroError, InputError
 
 __all__ = ["main"]
 
-# Command -> its line in `epochzero --help`. The module epochzero.cli.<command> has `command`.
+# Command -> its line in `epochzero --help`. The module epochzero.cli.<command> has `command`, unless
+# another distribution adds it.
 _COMMANDS = {
     "check": "Predict failures of a job before it is submitted.",
     "run": "Run a job, record it, and diagnose it if it fails.",
@@ -44,6 +46,9 @@ _COMMANDS = {
     "signatures": "List and check failure signatures.",
 }
 
+# Command of another distribution -> the extra that installs it.
+_EXTRAS = {"model": "models"}
+
 
 class _Commands(Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -52,6 +57,8 @@ class _Commands(Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
+        if cmd_name in _EXTRAS:
+            return _added(cmd_name)
         module = importlib.import_module(f"epochzero.cli.{cmd_name}")
         command: click.Command = module.command
         return command
@@ -59,6 +66,22 @@ class _Commands(Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(_COMMANDS.items()))
+
+
+def _added(name: str) -> click.Command:
+    """The command that another distribution adds.
+
+    Raises:
+        InputError: it is not installed.
+    """
+    from importlib.metadata import entry_points
+
+    for entry in entry_points(group="epochzero.commands", name=name):
+        command: click.Command = entry.load()
+        return command
+    raise InputError(
+        f"`epochzero {name}` requires another package: pip install 'epochzero[{_EXTRAS[name]}]'"
+    )
 
 
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

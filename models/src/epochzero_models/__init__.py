@@ -1,0 +1,55 @@
+"""Tests of a trained classifier itself: the fault may sit in the model or its data, not in the code.
+
+model = load_model("net.py:build", weights="net.pt")
+test = load_examples("data.py:test")
+dissection = dissect(model, load_examples("data.py:train"), test)
+evaluation = evaluate([model], test)
+fairness = measure_fairness(model, load_people("people.csv", protected=["sex"]))
+
+A test is a folder of this room (`dissect`, `evaluate`, `fairness`, `generate`); what all share is beside them:
+`loading` and `reading` make a `Classifier` and `Examples` out of what a user names. `mutate` needs no torch.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from epochzero.lazy_exports import export_lazily
+
+if TYPE_CHECKING:
+    from epochzero_models.classifier import Classifier
+    from epochzero_models.dissect import Dissection, Dissector, Guard, dissect
+    from epochzero_models.evaluate import Evaluation, ModelMeasured, evaluate
+    from epochzero_models.examples import Examples
+    from epochzero_models.fairness import Fairness, load_people, measure_fairness
+    from epochzero_models.loading import load_model
+    from epochzero_models.reading import load_examples
+
+__all__ = [
+    "Classifier",
+    "Dissection",
+    "Dissector",
+    "Evaluation",
+    "Examples",
+    "Fairness",
+    "Guard",
+    "ModelMeasured",
+    "dissect",
+    "evaluate",
+    "load_examples",
+    "load_model",
+    "load_people",
+    "measure_fairness",
+]
+
+_ROOMS = {
+    "epochzero_models.classifier": ("Classifier",),
+    "epochzero_models.dissect": ("Dissection", "Dissector", "Guard", "dissect"),
+    "epochzero_models.evaluate": ("Evaluation", "ModelMeasured", "evaluate"),
+    "epochzero_models.examples": ("Examples",),
+    "epochzero_models.fairness": ("Fairness", "load_people", "measure_fairness"),
+    "epochzero_models.loading": ("load_model",),
+    "epochzero_models.reading": ("load_examples",),
+}
+
+export_lazily(__name__, _ROOMS)

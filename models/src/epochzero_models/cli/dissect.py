@@ -1,0 +1,112 @@
+"""``epochzero model dissect``: detects inputs that a model cannot handle."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from epochzero.cli.layout import wrapped
+from epochzero.cli.output import echo_json, format_option
+from epochzero_models.cli.options import Named, classifiers, model_options, working
+from epochzero_models.cli.wording import share, value_with_interval
+
+if TYPE_CHECKING:
+    from epochzero_models import Dissection
+    from epochzero_models.dissect.validity import Growth
+
+
+_ONE_SIDED = "not defined: all predictions are right, or all wrong"
+
+
+@click.command(name="dissect")
+@model_options
+@click.option("--test", required=True, metavar="DATA",
+              help="Data that the model was not trained on: one half for the threshold, the other for the report.")  # fmt: skip
+@click.option("--layers", metavar="NAME,...",
+              help="Layers to use.  [default: about six, evenly spaced]")  # fmt: skip
+@click.option("--growth", type=click.Choice(("linear", "log", "exp")), default="exp", show_default=True,
+              help="Growth of the weight of a layer with its depth.")  # fmt: skip
+@click.option("--false-rejections", type=click.FloatRange(0, 1, max_open=True), metavar="SHARE",
+              help="Maximum share of correct predictions to reject.  [default: maximize Youden's J]")  # fmt: skip
+@format_option("Output format.")
+def command(
+    model: str,
+    data: str,
+    weights: tuple[str, ...],
+    target: str | None,
+    most: int | None,
+    device: str,
+    seed: int,
+    out: Path | None,
+    test: str,
+    layers: str | None,
+    growth: Growth,
+    false_rejections: float | None,
+    form: str,
+) -> None:
+    """Detect inputs that MODEL cannot handle, from the agreement of its layers (DISSECTOR).
+
+    Linear sub-models are trained on the outputs of several layers. DATA must be the training data of
+    MODEL. The agreement of the sub-models with the final prediction separates correct from wrong
+    predictions. The report compares it with the maximum probability, energy and Mahalanobis distance.
+
+    \b
+    epochzero model dissect net.py:build data.py:train --test data.py:test --weights net.pt -o dissected/
+
+    DIR receives the report (report.html, report.md, tables, figures) and the sub-models, which
+    epochzero_models.Guard uses at run time: Guard(model, "dissected/")(inputs).within.
+
+    Exit code 0 if the measurement finished, 2 if the model or the data are invalid.
+    """
+    with working() as tell:
+        from epochzero.reports import require_matplotlib, write_report
+        from epochzero_models import dissect
+        from epochzero_models.dissect.report import dissection_report
+
+        if out is not None:
+            require_matplotlib()
+        named = Named(target, most, seed)
+        (classifier,) = classifiers([model], weights, device, seed)
+        found = dissect(
+            classifier,
+            named.load(data, tell),
+            named.load(test, tell),
+            layers=[name.strip() for name in layers.split(",") if name.strip()] if layers else None,
+            growth=growth,
+            false_rejections=false_rejections,
+            seed=seed,
+            tell=tell,
+        )
+        if out is not None:
+            tell("the report is written")
+            found.dissector.save(out)
+            write_report(dissection_report(found), out)
+    if form == "json":
+        echo_json(found.to_dict())
+        return
+    _write_text(found, out)
+
+
+def _write_text(found: Dissection, out: Path | None) -> None:
+    click.echo(wrapped("Model", f"{found.model}, right on {share(found.accuracy.value)} of {found.reported_on:,} examples"))  # fmt: skip
+    click.echo(wrapped("Layers", ", ".join(found.dissector.layers)))
+    for one in found.scores:
+        chosen = " (used)" if one is found.chosen else ""
+        gain = f"; over max softmax {value_with_interval(one.gain, '+')}" if one.gain else ""
+        click.echo(
+            wrapped(
+                "AUC",
+                f"{one.name}{chosen}: {value_with_interval(one.auc, undefined=_ONE_SIDED)}{gain}",
+            )
+        )
+    cut = found.chosen.cut
+    told = f"below validity {cut.threshold:.3f}: {share(cut.caught)} of wrong predictions, {share(cut.false_rejections)} of right ones; accuracy of the rest {share(cut.accuracy)}"
+    click.echo(wrapped("Rejects", told))
+    cost = found.overhead
+    click.echo(wrapped("Overhead", f"{cost.guard_ms:.2f} ms beside the model's {cost.model_ms:.2f} ms, for one input"))  # fmt: skip
+    for note in found.notes:
+        click.echo(wrapped("Left out", note))
+    if out is not None:
+        click.echo(wrapped("Report", str(out / "report.html")))

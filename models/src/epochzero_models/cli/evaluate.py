@@ -1,0 +1,114 @@
+"""``epochzero model evaluate``: measures accuracy, calibration and robustness of a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from epochzero.cli.layout import wrapped
+from epochzero.cli.output import echo_json, format_option
+from epochzero_models.cli.options import Named, classifiers, model_options, working
+from epochzero_models.cli.wording import share, value_with_interval
+
+if TYPE_CHECKING:
+    from epochzero_models import Evaluation, ModelMeasured
+
+
+@click.command(name="evaluate")
+@model_options
+@click.option("--beside", multiple=True, metavar="MODEL",
+              help="Another model to compare with MODEL on the same data; repeatable. Its --weights follow those of MODEL; - means none.")  # fmt: skip
+@click.option("--group", metavar="COLUMN", help="Column or array of the subgroups.")
+@click.option("--attacks/--no-attacks", default=True, show_default=True,
+              help="Attack the model with FGSM, PGD and DeepFool.")  # fmt: skip
+@click.option("--attacked", type=click.IntRange(min=1), default=200, show_default=True, metavar="N",
+              help="Attack at most N correctly classified examples.")  # fmt: skip
+@click.option("--epsilon", type=click.FloatRange(0, 1, min_open=True), default=0.03, show_default=True,
+              help="Maximum perturbation by FGSM and PGD, as a share of the range of the inputs.")  # fmt: skip
+@format_option("Output format.")
+def command(
+    model: str,
+    data: str,
+    weights: tuple[str, ...],
+    target: str | None,
+    most: int | None,
+    device: str,
+    seed: int,
+    out: Path | None,
+    beside: tuple[str, ...],
+    group: str | None,
+    attacks: bool,
+    attacked: int,
+    epsilon: float,
+    form: str,
+) -> None:
+    """Measure MODEL on DATA that it was not trained on (EvalDNN).
+
+    The report contains top-k accuracy, also by subgroup, calibration, accuracy on corrupted inputs,
+    success of attacks, and neuron coverage. Metrics that do not apply to the model are omitted, with
+    the reason.
+
+    \b
+    epochzero model evaluate net.py:build test.npz --weights net.pt -o evaluated/
+    epochzero model evaluate net.py:small test.csv --target income --group sex --beside net.py:wide
+
+    DIR receives report.html, report.md, each table as CSV and Parquet, and each figure as SVG and PNG.
+
+    Exit code 0 if the measurement finished, 2 if a model or the data are invalid.
+    """
+    with working() as tell:
+        from epochzero.reports import require_matplotlib, write_report
+        from epochzero_models import evaluate
+        from epochzero_models.evaluate.report import evaluation_report
+
+        if out is not None:
+            require_matplotlib()
+        found = evaluate(
+            classifiers([model, *beside], weights, device, seed),
+            Named(target, most, seed).load(data, tell, group),
+            attacks=attacks,
+            attacked=attacked,
+            epsilon=epsilon,
+            seed=seed,
+            tell=tell,
+        )
+        if out is not None:
+            tell("the report is written")
+            write_report(evaluation_report(found), out)
+    if form == "json":
+        echo_json(found.to_dict())
+        return
+    for one in found.models:
+        _write_model(one, found)
+    for difference in found.differences:
+        told = f"{difference.model}: {difference.measure} {value_with_interval(difference.difference, '+')}"
+        click.echo(wrapped("Difference", told))
+    if out is not None:
+        click.echo(wrapped("Report", str(out / "report.html")))
+
+
+def _write_model(one: ModelMeasured, found: Evaluation) -> None:
+    top = ", ".join(f"top {k} {share(estimate.value)}" for k, estimate in one.top.items())
+    click.echo(wrapped("Model", f"{one.model}, on {found.examples:,} examples"))
+    click.echo(wrapped("Accuracy", top))
+    if one.groups:
+        worst = sorted(one.groups, key=lambda group: group.accuracy.value or 0)
+        told = ", ".join(f"{each.group} {share(each.accuracy.value)} (n = {each.examples:,})" for each in worst[:5])  # fmt: skip
+        click.echo(wrapped("Subgroups", f"worst first: {told}"))
+    click.echo(wrapped("Calibration", f"expected error {value_with_interval(one.calibration_error)}, Brier score {value_with_interval(one.brier)}"))  # fmt: skip
+    if one.corruptions:
+        last = {each.corruption: each for each in one.corruptions}
+        told = ", ".join(f"{name} {share(each.accuracy.value)}" for name, each in last.items())
+        click.echo(wrapped("Corrupted", f"at severity 3: {told}"))
+    for each in one.attacks:
+        distance = "" if each.l2 is None else f", mean distance {each.l2:.3g} (L2)"
+        click.echo(wrapped("Attack", f"{each.attack}: fools {share(each.success.value)} of {each.attacked:,}{distance}"))  # fmt: skip
+    if one.coverage:
+        told = ", ".join(
+            f"{100 * share:.0f}\xa0% above {threshold:g}" for threshold, share in one.coverage[::3]
+        )
+        click.echo(wrapped("Coverage", f"neurons: {told}"))
+    for what, why in one.left_out.items():
+        click.echo(wrapped("Left out", f"{what}: {why}"))

@@ -1,0 +1,159 @@
+"""``epochzero model fairness``: finds predictions that depend on protected attributes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from epochzero.cli.layout import wrapped
+from epochzero.cli.output import echo_json, format_option
+from epochzero.errors import InputError
+from epochzero_models.cli.options import classifiers, model_options, working
+from epochzero_models.cli.wording import share, share_with_interval
+
+if TYPE_CHECKING:
+    from epochzero_models import Classifier, Fairness
+    from epochzero_models.classifier import Tell
+    from epochzero_models.fairness import PeopleTable
+
+
+SECONDS = 10.0
+TRAIN = "train"
+
+
+@click.command(name="fairness")
+@model_options
+@click.option("--protected", metavar="COLUMN,...",
+              help="Protected attributes.  [default: those of Census, Credit and Bank]")  # fmt: skip
+@click.option("--domains", type=click.Path(path_type=Path, dir_okay=False, exists=True), metavar="FILE",
+              help="TOML file with the possible values of the columns.  [default: those in DATA]")  # fmt: skip
+@click.option("--budget", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS",
+              help=f"Time limit of each search.  [default: {SECONDS:g}, none with --inputs]")  # fmt: skip
+@click.option("--inputs", type=click.IntRange(min=1), metavar="N",
+              help="Stop each search after N inputs; the same seed then gives the same result.")  # fmt: skip
+@click.option("--instances", type=click.IntRange(min=1), metavar="N",
+              help="Stop each search after N instances are found.")  # fmt: skip
+@click.option("--retrain", is_flag=True,
+              help="Retrain a copy of MODEL with the instances; with -o its weights are saved.")  # fmt: skip
+@format_option("Output format.")
+def command(
+    model: str,
+    data: str,
+    weights: tuple[str, ...],
+    target: str | None,
+    most: int | None,
+    device: str,
+    seed: int,
+    out: Path | None,
+    protected: str | None,
+    domains: Path | None,
+    budget: float | None,
+    inputs: int | None,
+    instances: int | None,
+    retrain: bool,
+    form: str,
+) -> None:
+    """Search for inputs whose prediction changes if only protected attributes change (ADF).
+
+    DATA is a table. Text values are encoded as numbers in alphabetical order; MODEL must have been
+    trained with the same encoding. If the budget suffices, all inputs are checked. Otherwise ADF,
+    AEQUITAS and random search run with the same budget each; ADF is omitted if MODEL has no
+    gradients. If MODEL is the word train, the network of the paper is trained on 70% of DATA.
+
+    \b
+    epochzero model fairness net.py:build people.csv --protected sex,age --target income --weights net.pt
+    epochzero model fairness train adult.data --protected race --retrain -o fair/
+    epochzero model fairness train synthetic:region
+
+    The UCI files adult.data, german.data, bank.csv and bank-full.csv are recognized by name. The
+    synthetic: tables have known discrimination (everywhere, region, intersection, several, rare,
+    medium, small).
+
+    DIR receives the report (report.html, report.md, tables, figures), instances.csv and retrained.pt.
+
+    Exit code 0 if the measurement finished, 2 if the model or the data are invalid.
+    """
+    with working() as tell:
+        from epochzero.reports import require_matplotlib, write_report
+        from epochzero_models import measure_fairness
+        from epochzero_models.fairness import Budget, load_people
+        from epochzero_models.fairness.report import fairness_report, write_instances, write_weights
+
+        if out is not None:
+            require_matplotlib()
+        if budget is None and inputs is None:
+            budget = SECONDS
+        people = load_people(
+            data,
+            protected=[one.strip() for one in protected.split(",")] if protected else (),
+            target=target,
+            domains=domains,
+            most=most,
+            seed=seed,
+            tell=tell,
+        )
+        found = measure_fairness(
+            _classifier(model, weights, device, seed, people, tell),
+            people,
+            budget=Budget(budget, inputs, instances),
+            retrain=retrain,
+            seed=seed,
+            tell=tell,
+        )
+        if out is not None:
+            tell("the report is written")
+            write_report(fairness_report(found), out)
+            write_instances(found, people, out)
+            write_weights(found, out)
+    if form == "json":
+        echo_json(found.to_dict())
+        return
+    _write_text(found, out)
+
+
+def _classifier(
+    model: str, weights: tuple[str, ...], device: str, seed: int, people: PeopleTable, tell: Tell
+) -> Classifier:
+    if model != TRAIN:
+        return classifiers([model], weights, device, seed)[0]
+    from epochzero_models.classifier import as_classifier
+    from epochzero_models.fairness import train_network
+
+    if weights:
+        raise InputError("train: the network is trained here; --weights is for file.py:function")
+    return as_classifier(
+        train_network(people.examples.take(people.parts(seed)[0]), seed, tell).to(device),
+        "ADF's network",
+    )
+
+
+def _write_text(found: Fairness, out: Path | None) -> None:
+    from epochzero_models.fairness.report import described, remark
+
+    click.echo(wrapped("Model", f"{found.model}, right on {share_with_interval(found.accuracy)} of {found.rows:,} rows"))  # fmt: skip
+    click.echo(wrapped("Protected", f"{', '.join(found.protected)}: {found.variants} variants of each input"))  # fmt: skip
+    click.echo(wrapped("Judged", f"differently by them: {share_with_interval(found.discriminated)} of inputs drawn from the domain, {share_with_interval(found.discriminated_rows)} of the rows"))  # fmt: skip
+    for one in found.searches:
+        told = f"{one.search}: {one.found:,} discriminatory instances in {one.seconds:.1f} s, {100 * one.share:.1f}\xa0% of {one.checked:,} inputs checked"
+        click.echo(wrapped("Search", told))
+    if told := remark(found):
+        click.echo(wrapped("", told))
+    for kind, said in ((True, "by one alone"), (False, "depends on")):
+        told = ", ".join(f"{one.attribute} {share(one.share.value)}" for one in found.drivers if one.protected is kind)  # fmt: skip
+        if told:
+            click.echo(wrapped("Driven", f"{said}: {told}"))
+    for example in found.examples[:3]:
+        click.echo(wrapped("Example", described(example)))
+    for region in found.recall:
+        told = f"{region.region}, shift {region.shift:g}: {region.found:,} instances; the model has learned {share(region.share.value)} of it"
+        click.echo(wrapped("Built in", told))
+    if found.retrained is not None:
+        after = found.retrained
+        told = f"with {after.instances:,} instances: {share_with_interval(after.discriminated)} judged differently; right on {share(after.accuracy.value)} of rows left out, before {share(after.accuracy_before.value)}"
+        click.echo(wrapped("Retrained", told))
+    for what, why in found.left_out.items():
+        click.echo(wrapped("Left out", f"{what}: {why}"))
+    if out is not None:
+        click.echo(wrapped("Report", str(out / "report.html")))

@@ -1,0 +1,105 @@
+"""What all tests of models share on the command line: how model and data are named and loaded."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from epochzero.cli.line import line
+from epochzero.cli.output import OutputFolder
+from epochzero.errors import InputError
+
+if TYPE_CHECKING:
+    from epochzero_models import Classifier, Examples
+    from epochzero_models.classifier import Tell
+
+
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_MODEL = (
+    click.argument("model"),
+    click.argument("data"),
+    click.option("--weights", metavar="FILE", multiple=True,
+                 help="State dict of MODEL (.pt, .pth, .safetensors)."),
+)  # fmt: skip
+_SHARED = (
+    click.option("--target", metavar="COLUMN",
+                 help="Column or array of the labels.  [default: detected by name]"),
+    click.option("--most", type=click.IntRange(min=1), metavar="N",
+                 help="Use a random sample of at most N examples."),
+    click.option("--device", default="cpu", show_default=True, help="Torch device."),
+    click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,
+                 help="Random seed, also set for your code."),
+    click.option("-o", "--out", metavar="DIR", type=OutputFolder(),
+                 help="Output directory; existing files of the same names are overwritten."),
+)  # fmt: skip
+
+
+class Named:
+    """How the user named the data, to be loaded with the same options each time."""
+
+    def __init__(self, target: str | None, most: int | None, seed: int) -> None:
+        self.target, self.most, self.seed = target, most, seed
+
+    def load(self, source: str, tell: Tell, group: str | None = None) -> Examples:
+        """The examples of one source."""
+        from epochzero_models import load_examples
+
+        return load_examples(
+            source, target=self.target, group=group, most=self.most, seed=self.seed, tell=tell
+        )
+
+
+def model_options(command: _Command) -> _Command:
+    """MODEL, DATA and the options of every test of a model."""
+    return _with((*_MODEL, *_SHARED), command)
+
+
+def shared_options(command: _Command) -> _Command:
+    """The options of every test of a model, for one that makes its models itself."""
+    return _with(_SHARED, command)
+
+
+def classifiers(
+    sources: Sequence[str], weights: Sequence[str], device: str, seed: int
+) -> list[Classifier]:
+    """The models that were named, the first weights for the first of them; ``-`` for none."""
+    from epochzero_models import load_model
+
+    if len(weights) > len(sources):
+        raise InputError(f"--weights is given {len(weights)} times for {len(sources)} models")
+    padded = [*weights, *["-"] * (len(sources) - len(weights))]
+    return [
+        load_model(source, None if one == "-" else Path(one), device=device, seed=seed)
+        for source, one in zip(sources, padded, strict=True)
+    ]
+
+
+def _with(options: Sequence[Callable[[_Command], _Command]], command: _Command) -> _Command:
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@contextmanager
+def working() -> Iterator[Tell]:
+    """For as long as the work takes: a line of progress, and what the user's code prints on standard error."""
+    require_torch()
+    # Read by Keras when it is first imported.
+    os.environ.setdefault("KERAS_BACKEND", "torch")
+    with redirect_stdout(sys.stderr), line() as shown:
+        yield shown.tell
+
+
+def require_torch() -> None:
+    """Says what to install, before any work is done."""
+    from importlib.util import find_spec
+
+    if find_spec("torch") is None:
+        raise InputError("Tests of models need torch: pip install 'epochzero[models]'")

@@ -1,0 +1,293 @@
+"""`dissect`: train the sub-models on one set of data, choose and measure on another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from epochzero.errors import InputError
+from epochzero.reports.statistics import Estimate
+from epochzero_models.bootstrap import mean
+from epochzero_models.classifier import Classifier, Tell, as_classifier, check_labels, logits_of
+from epochzero_models.dissect.baselines import Mahalanobis, energy, fit_mahalanobis, max_softmax
+from epochzero_models.dissect.dissector import Dissector, snapshots_by
+from epochzero_models.dissect.guard import Guard, Overhead, measure_overhead
+from epochzero_models.dissect.layers import choose_layers
+from epochzero_models.dissect.separation import (
+    Cut,
+    auc,
+    auc_gain,
+    choose_threshold,
+    cut_at,
+    roc,
+)
+from epochzero_models.dissect.submodels import Snapshots, Submodel, look_into, train_submodel
+from epochzero_models.dissect.validity import GROWTHS, Growth, profile_validity
+from epochzero_models.examples import Examples
+
+SCHEMA = "epochzero.model-dissection/1"
+SOFTMAX = "max softmax"
+SHOWN = 20
+"""Layers, in a message."""
+Curve = tuple[Sequence[float], Sequence[float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How well a score tells right predictions from wrong ones.
+
+    Attributes:
+        name: ``dissector linear``, ``log`` or ``exp``, or a baseline.
+        auc: None where all predictions are right, or all wrong.
+        gain: in area over max softmax, by the same draws; None for max softmax itself.
+        cut: at a threshold that other examples have chosen.
+        curve: shares of wrong and of right predictions that are accepted, from the highest threshold.
+    """
+
+    name: str
+    auc: Estimate
+    gain: Estimate | None
+    cut: Cut
+    curve: Curve
+
+
+@dataclass(frozen=True, slots=True)
+class LayerSeen:
+    """What a layer knows.
+
+    Attributes:
+        layer: name of the module, or ``outputs``.
+        features: of its sub-model.
+        accuracy: of its sub-model.
+        validity_right, validity_wrong: mean snapshot validity where the model is right or wrong.
+    """
+
+    layer: str
+    features: int
+    accuracy: float
+    validity_right: float | None
+    validity_wrong: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class Dissection:
+    """What a dissection found.
+
+    Attributes:
+        model: its name.
+        trained_on, chosen_on, reported_on: how many examples trained the sub-models, chose the
+            thresholds, and are reported on.
+        accuracy: of the model, on those that are reported on.
+        scores: DISSECTOR's by growth of the weights, then the baselines.
+        layers: in the order of depth, the outputs last.
+        overhead: of a guard for one input at a time.
+        dissector: what was trained, with its threshold.
+        notes: what was left out, and why.
+    """
+
+    model: str
+    trained_on: int
+    chosen_on: int
+    reported_on: int
+    accuracy: Estimate
+    scores: tuple[Score, ...]
+    layers: tuple[LayerSeen, ...]
+    overhead: Overhead
+    dissector: Dissector
+    notes: tuple[str, ...] = ()
+
+    @property
+    def chosen(self) -> Score:
+        """The score that the dissector uses."""
+        return next(one for one in self.scores if one.name == f"dissector {self.dissector.growth}")
+
+    def to_dict(self) -> Mapping[str, Any]:
+        """The JSON form."""
+        scores = [asdict(one) for one in self.scores]
+        for one in scores:
+            del one["curve"]  # one point for each example
+        return {
+            "schema": SCHEMA,
+            "model": self.model,
+            "examples": {
+                "trained_on": self.trained_on,
+                "chosen_on": self.chosen_on,
+                "reported_on": self.reported_on,
+            },
+            "accuracy": asdict(self.accuracy),
+            "growth": self.dissector.growth,
+            "threshold": self.dissector.threshold,
+            "scores": scores,
+            "layers": [asdict(one) for one in self.layers],
+            "overhead": asdict(self.overhead),
+            "notes": list(self.notes),
+        }
+
+
+def dissect(
+    model: Classifier | nn.Module,
+    train: Examples,
+    test: Examples,
+    *,
+    layers: Sequence[str] | None = None,
+    growth: Growth = "exp",
+    false_rejections: float | None = None,
+    seed: int = 0,
+    tell: Tell | None = None,
+) -> Dissection:
+    """Trains a dissector and measures it beside the usual scores.
+
+    Args:
+        model: a module, which is put into evaluation mode, or what `load_model` gives. It stays as it is.
+        train: trains the sub-models; the model's own training data.
+        test: that the model was not trained on. One half of them, drawn at random, chooses the
+            thresholds, the other is reported on.
+        layers: names of modules; by default some six at even steps of depth.
+        growth: of the weights by the layer's number, for the dissector's own threshold.
+        false_rejections: share of right predictions that may be rejected; by default Youden's J.
+        seed: of the halves and the bootstrap.
+        tell: hears what it has come to.
+
+    Raises:
+        InputError: the model or the data cannot be used.
+    """
+    classifier = as_classifier(model)
+    classes = _check(classifier, train, test)
+    names = _known(classifier, layers) if layers else choose_layers(classifier, train.inputs[:2])
+    chosen_by, reported_by = test.halves(seed)
+    learned = look_into(classifier, names, train, tell)
+    submodels = _train(names, learned, train, classes, tell)
+    mahalanobis = fit_mahalanobis(learned.features[-1], train.labels)
+    chosen = look_into(classifier, names, chosen_by, tell)
+    reported = look_into(classifier, names, reported_by, tell)
+    right = _right(reported, reported_by)
+    scores, notes = _measure(
+        (_scores(submodels, chosen, mahalanobis), _right(chosen, chosen_by)),
+        (_scores(submodels, reported, mahalanobis), right),
+        false_rejections,
+        seed,
+        tell,
+    )
+    threshold = next(one for one in scores if one.name == f"dissector {growth}").cut.threshold
+    dissector = Dissector(submodels, classes, growth, threshold)
+    return Dissection(
+        model=classifier.name,
+        trained_on=len(train),
+        chosen_on=len(chosen_by),
+        reported_on=len(reported_by),
+        accuracy=mean(right, seed),
+        scores=scores,
+        layers=_layers(dissector, reported, reported_by, right),
+        overhead=measure_overhead(Guard(classifier, dissector), test.inputs[:1]),
+        dissector=dissector,
+        notes=notes,
+    )
+
+
+def _check(classifier: Classifier, train: Examples, test: Examples) -> int:
+    """How many classes there are; a few examples show what would stop the work later."""
+    if train.inputs.shape[1:] != test.inputs.shape[1:]:
+        raise InputError(
+            f"{train.name} and {test.name}: inputs differ in their shapes, "
+            f"{tuple(train.inputs.shape[1:])} and {tuple(test.inputs.shape[1:])}"
+        )
+    few = train.take(torch.arange(min(2, len(train))))
+    classes = logits_of(classifier, few).shape[1]
+    for examples in (train, test):
+        check_labels(classifier.name, classes, examples)
+    return classes
+
+
+def _known(classifier: Classifier, layers: Sequence[str]) -> tuple[str, ...]:
+    """The layers, which the model has.
+
+    Raises:
+        InputError: it has not.
+    """
+    known = [one.name for one in classifier.layered().known]
+    for layer in layers:
+        if layer not in known:
+            told = ", ".join(known[:SHOWN]) + (" and others" if len(known) > SHOWN else "")
+            raise InputError(f"{classifier.name}: has no layer {layer!r}; it has {told}")
+    return tuple(layers)
+
+
+def _train(
+    names: Sequence[str], learned: Snapshots, train: Examples, classes: int, tell: Tell | None
+) -> tuple[Submodel, ...]:
+    trained: list[Submodel] = []
+    for name, features in zip(names, learned.features, strict=True):
+        if tell:
+            tell(f"sub-model {len(trained) + 1} of {len(names)} is trained, on {name}")
+        trained.append(train_submodel(name, features, train.labels, classes))
+    return tuple(trained)
+
+
+def _right(seen: Snapshots, examples: Examples) -> NDArray[np.bool_]:
+    return (seen.predicted == examples.labels).numpy()
+
+
+def _scores(
+    submodels: Sequence[Submodel], seen: Snapshots, mahalanobis: Mahalanobis
+) -> dict[str, NDArray[Any]]:
+    """All scores of the examples, by name."""
+    snapshots = snapshots_by(submodels, seen.features, seen.logits)
+    scores = {f"dissector {one}": profile_validity(snapshots, one) for one in GROWTHS}
+    scores[SOFTMAX] = max_softmax(seen.logits.double())
+    scores["energy"] = energy(seen.logits.double())
+    scores["Mahalanobis"] = mahalanobis(seen.features[-1])
+    return {name: one.numpy() for name, one in scores.items()}
+
+
+Scored = tuple[Mapping[str, NDArray[Any]], NDArray[np.bool_]]
+
+
+def _measure(
+    chosen: Scored, reported: Scored, false_rejections: float | None, seed: int, tell: Tell | None
+) -> tuple[tuple[Score, ...], tuple[str, ...]]:
+    """All scores with thresholds of the chosen part, measured on the reported one."""
+    found: list[Score] = []
+    notes: list[str] = []
+    values, right = reported
+    for name, scores in values.items():
+        if np.ptp(scores) < 1e-6:
+            notes.append(f"{name} is the same for all examples: the model gives probabilities")
+            continue
+        if tell:
+            tell(f"{name} is measured")
+        threshold = choose_threshold(chosen[0][name], chosen[1], false_rejections)
+        gain = None if name == SOFTMAX else auc_gain(scores, values[SOFTMAX], right, seed)
+        across, up = roc(scores, right)
+        curve = across.tolist(), up.tolist()
+        cut = cut_at(scores, right, threshold)
+        found.append(Score(name, auc(scores, right, seed), gain, cut, curve))
+    return tuple(found), tuple(notes)
+
+
+def _layers(
+    dissector: Dissector, seen: Snapshots, examples: Examples, right: NDArray[np.bool_]
+) -> tuple[LayerSeen, ...]:
+    snapshots = snapshots_by(dissector.submodels, seen.features, seen.logits).numpy()
+    inner = [one.logits(two) for one, two in zip(dissector.submodels, seen.features, strict=True)]
+    sizes = [one.shape[1] for one in seen.features]
+    rows = zip((*dissector.layers, "outputs"), (*inner, seen.logits), (*sizes, 0), strict=True)
+    return tuple(
+        LayerSeen(
+            layer=name,
+            features=size,
+            accuracy=float((logits.argmax(dim=1) == examples.labels).double().mean()),
+            validity_right=_mean(snapshots[right, at]),
+            validity_wrong=_mean(snapshots[~right, at]),
+        )
+        for at, (name, logits, size) in enumerate(rows)
+    )
+
+
+def _mean(values: NDArray[Any]) -> float | None:
+    return float(values.mean()) if values.size else None

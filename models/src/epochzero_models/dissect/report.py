@@ -1,0 +1,148 @@
+"""The report of a dissection."""
+
+from __future__ import annotations
+
+from epochzero.reports.figures import Figure, bars, curves
+from epochzero.reports.page import Report, Section
+from epochzero.reports.tables import Column, Row, Table
+from epochzero_models.dissect.measurement import Dissection
+
+
+def dissection_report(dissection: Dissection) -> Report:
+    """Which score tells right from wrong, what each layer knows, and what a guard would do.
+
+    Raises:
+        InputError: matplotlib is not installed.
+    """
+    accuracy = 100 * (dissection.accuracy.value or 0)
+    lead = (
+        f"The model is right on {accuracy:.1f} % of {dissection.reported_on:,} examples. "
+        f"Sub-models on {len(dissection.layers) - 1} of its layers were trained on "
+        f"{dissection.trained_on:,} examples; thresholds were chosen on {dissection.chosen_on:,} that are "
+        "not reported on. After DISSECTOR (Wang et al., ICSE 2020)."
+    )
+    return Report(
+        f"Dissection of {dissection.model}",
+        lead,
+        [
+            Section(
+                "Right or wrong", [_scores(dissection), _curves(dissection), *dissection.notes]
+            ),
+            Section("In use", [_cuts(dissection), _overhead(dissection)]),
+            Section("Layers", [_layers(dissection), _validity(dissection)]),
+        ],
+    )
+
+
+def _scores(dissection: Dissection) -> Table:
+    columns = (
+        Column("Score"),
+        Column("AUC", "score"),
+        Column("95 % interval", "interval", interval_of="score"),
+        Column("Over max softmax", "score"),
+        Column("Its interval", "interval", interval_of="score"),
+    )
+    rows: list[Row] = []
+    for one in dissection.scores:
+        gain = one.gain
+        rows.append(
+            (one.name, one.auc.value, one.auc.interval,
+             gain.value if gain else None, gain.interval if gain else None)
+        )  # fmt: skip
+    return Table(
+        "scores",
+        "How well each score tells right predictions from wrong ones",
+        columns,
+        tuple(rows),
+        dissection.reported_on,
+        "examples",
+        notes=(
+            "Intervals by 1,000 draws of examples with replacement; the difference by the same draws.",
+        ),
+    )
+
+
+def _curves(dissection: Dissection) -> Figure:
+    shown = [
+        one for one in dissection.scores if one is dissection.chosen or "dissector" not in one.name
+    ]
+    told = ", ".join(
+        f"{one.name} {one.auc.value:.3f}" for one in shown if one.auc.value is not None
+    )
+    return curves(
+        "roc",
+        "Right predictions accepted, for each share of wrong ones accepted with them.",
+        {one.name: one.curve for one in shown},
+        x="wrong predictions accepted",
+        y="right predictions accepted",
+        alt=f"ROC curves. Areas: {told}.",
+        diagonal=True,
+    )
+
+
+def _cuts(dissection: Dissection) -> Table:
+    columns = (
+        Column("Score"),
+        Column("Threshold", "score"),
+        Column("Right, rejected", "share"),
+        Column("Wrong, rejected", "share"),
+        Column("Accepted", "share"),
+        Column("Accuracy of those", "share"),
+    )
+    rows = tuple(
+        (one.name, one.cut.threshold, one.cut.false_rejections, one.cut.caught,
+         one.cut.accepted, one.cut.accuracy)
+        for one in dissection.scores
+    )  # fmt: skip
+    return Table(
+        "thresholds",
+        "What a threshold does, chosen on other examples",
+        columns,
+        rows,
+        dissection.reported_on,
+        "examples",
+    )
+
+
+def _overhead(dissection: Dissection) -> str:
+    cost = dissection.overhead
+    return (
+        f"A guard that looks into these layers costs {cost.guard_ms:.2f} ms beside the model's "
+        f"{cost.model_ms:.2f} ms, for {cost.batch} input at a time on this machine."
+    )
+
+
+def _layers(dissection: Dissection) -> Table:
+    columns = (
+        Column("Layer", "identity"),
+        Column("Features", "count"),
+        Column("Accuracy of its sub-model", "share"),
+        Column("Validity, model right", "score"),
+        Column("Validity, model wrong", "score"),
+    )
+    rows = tuple(
+        (one.layer, one.features or None, one.accuracy, one.validity_right, one.validity_wrong)
+        for one in dissection.layers
+    )
+    return Table(
+        "layers",
+        "What each layer knows, from the input to the outputs",
+        columns,
+        rows,
+        dissection.reported_on,
+        "examples",
+        notes=("Validity is the mean snapshot validity of the model's final prediction.",),
+    )
+
+
+def _validity(dissection: Dissection) -> Figure:
+    return bars(
+        "validity",
+        "How far the final prediction stands at each layer, where it is right and where it is wrong.",
+        [one.layer for one in dissection.layers],
+        {
+            "model right": [one.validity_right or 0.0 for one in dissection.layers],
+            "model wrong": [one.validity_wrong or 0.0 for one in dissection.layers],
+        },
+        axis="mean snapshot validity, %",
+    )

@@ -1,0 +1,177 @@
+"""Robustness under attacks of the Adversarial Robustness Toolbox (``art``, extra ``models``).
+
+As in EvalDNN, examples that the model has right are attacked, and the success rate is the share of them that it then
+has wrong. Distances are means over the successes; EvalDNN's code divides their sum by all that were attacked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from epochzero.errors import InputError
+from epochzero.reports.statistics import Estimate, wilson
+from epochzero_models.classifier import Classifier, Tell
+from epochzero_models.examples import Examples
+from epochzero_models.seeds import seeded
+
+BATCH = 64
+STEPS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Attacked:
+    """What an attack did.
+
+    Attributes:
+        attack: one of `ATTACKS`.
+        attacked: examples that the model has right.
+        success: share of them that it has wrong then.
+        l2: mean distance of the successes; None without one.
+        linf: mean largest change of a number; None without one.
+    """
+
+    attack: str
+    attacked: int
+    success: Estimate
+    l2: float | None
+    linf: float | None
+
+
+# Name -> what makes the attack of art, from art's evasion module, an estimator and the largest change of a number.
+ATTACKS: Mapping[str, Callable[[Any, Any, float], Any]] = {
+    # Goodfellow, Shlens and Szegedy (ICLR 2015)
+    "FGSM": lambda art, model, most: art.FastGradientMethod(model, eps=most, batch_size=BATCH),
+    # Madry et al. (ICLR 2018)
+    "PGD": lambda art, model, most: art.ProjectedGradientDescent(
+        model, eps=most, eps_step=most / 8, max_iter=STEPS, num_random_init=1, batch_size=BATCH,
+        verbose=False,
+    ),
+    # Moosavi-Dezfooli, Fawzi and Frossard (CVPR 2016); it has no bound, its distance is what counts
+    "DeepFool": lambda art, model, most: art.DeepFool(
+        model, max_iter=50, batch_size=BATCH, verbose=False
+    ),
+}  # fmt: skip
+
+
+def require_art() -> None:
+    """Says what to install, before any work is done.
+
+    Raises:
+        InputError: art is not installed.
+    """
+    try:
+        import_module("art")
+    except ImportError as error:
+        raise InputError(
+            "Attacks need adversarial-robustness-toolbox: pip install 'epochzero[models]', or --no-attacks"
+        ) from error
+
+
+class _Logits(nn.Module):
+    """The model as art wants it: one tensor of logits."""
+
+    def __init__(self, classifier: Classifier) -> None:
+        super().__init__()
+        self.module = classifier.differentiable()
+        self.classifier = classifier
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return self.classifier.logits(inputs)
+
+
+def attack(
+    classifier: Classifier,
+    examples: Examples,
+    classes: int,
+    *,
+    epsilon: float,
+    seed: int,
+    names: Collection[str] = tuple(ATTACKS),
+    tell: Tell | None = None,
+) -> tuple[Attacked, ...]:
+    """Attacks each example that the model has right.
+
+    Args:
+        classifier: the model.
+        examples: with real numbers as inputs; their range is kept.
+        classes: how many the model has.
+        epsilon: the largest change of a number, as a share of that range.
+        seed: of the attacks' random starts.
+        names: those of `ATTACKS` that are tried.
+        tell: hears what is done.
+
+    Raises:
+        InputError: the model has no gradients, or only zeros, or the inputs are tokens.
+    """
+    if not examples.inputs.is_floating_point():
+        raise InputError(f"{examples.name}: inputs are tokens, which have no gradients")
+    low, high = float(examples.inputs.min()), float(examples.inputs.max())
+    if low == high:
+        raise InputError(f"{examples.name}: all inputs are {low:g}; there is no range to attack in")
+    module = _Logits(classifier)
+    _check_gradients(module, examples)
+    estimator = import_module("art.estimators.classification").PyTorchClassifier(
+        module,
+        loss=nn.CrossEntropyLoss(),
+        input_shape=tuple(examples.inputs.shape[1:]),
+        nb_classes=classes,
+        clip_values=(low, high),
+        device_type="gpu" if classifier.device.type == "cuda" else "cpu",
+    )
+    module.eval()
+    evasion = import_module("art.attacks.evasion")
+    found: list[Attacked] = []
+    for name in names:
+        if tell:
+            tell(f"{classifier.name}: {name} attacks {len(examples):,} examples")
+        with seeded(seed):
+            changed = ATTACKS[name](evasion, estimator, epsilon * (high - low)).generate(
+                examples.inputs.numpy(), examples.labels.numpy()
+            )
+        found.append(_measured(name, classifier, examples, torch.from_numpy(np.asarray(changed))))
+    return tuple(found)
+
+
+def _check_gradients(model: _Logits, examples: Examples) -> None:
+    """Refuses a model that attacks would say nothing of.
+
+    Raises:
+        InputError: it hands on no gradients, or none but zeros.
+    """
+    name = model.classifier.name
+    inputs = examples.inputs[:BATCH].to(model.classifier.device).requires_grad_()
+    with torch.enable_grad():
+        logits = model(inputs)
+        if not logits.requires_grad:
+            raise InputError(
+                f"{name}: its outputs have no gradients: it detaches them, or leaves torch"
+            )
+        loss = nn.functional.cross_entropy(logits, examples.labels[:BATCH].to(logits.device))
+        (gradient,) = torch.autograd.grad(loss, inputs, allow_unused=True)
+    if gradient is None or not gradient.any():
+        raise InputError(
+            f"{name}: its gradients are 0 for all of {len(inputs)} examples, so that no attack by "
+            "gradients could change anything"
+        )
+
+
+def _measured(name: str, classifier: Classifier, examples: Examples, changed: Tensor) -> Attacked:
+    with torch.no_grad():
+        predicted = classifier.logits(changed).argmax(dim=1).cpu()
+    fooled = predicted != examples.labels
+    distance = (changed - examples.inputs)[fooled].flatten(1).double()
+    count = int(fooled.sum())
+    return Attacked(
+        attack=name,
+        attacked=len(examples),
+        success=Estimate(count / len(examples), wilson(count, len(examples))),
+        l2=float(distance.norm(dim=1).mean()) if count else None,
+        linf=float(distance.abs().max(dim=1).values.mean()) if count else None,
+    )

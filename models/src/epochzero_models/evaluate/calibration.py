@@ -1,0 +1,79 @@
+"""How far probabilities can be believed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epochzero.reports.statistics import Estimate
+from epochzero_models.bootstrap import Counts, Floats, estimate
+
+BINS = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Predictions of about the same confidence.
+
+    Attributes:
+        count: of predictions.
+        confidence: their mean largest probability.
+        accuracy: the share of right ones.
+    """
+
+    count: int
+    confidence: float
+    accuracy: float
+
+
+def log_losses(probabilities: Floats, labels: NDArray[np.int64]) -> Floats:
+    """The negative logarithm of the label's probability, shape (n,)."""
+    own = probabilities[np.arange(len(labels)), labels]
+    return -np.log(np.maximum(own, np.finfo(np.float64).tiny))
+
+
+def brier_scores(probabilities: Floats, labels: NDArray[np.int64]) -> Floats:
+    """The squared distance to the label's unit vector, 0 to 2, shape (n,). Brier (1950)."""
+    truth = np.eye(probabilities.shape[1])[labels]
+    squared: Floats = np.square(probabilities - truth).sum(axis=1)
+    return squared
+
+
+def expected_calibration_error(confidence: Floats, right: NDArray[Any], seed: int) -> Estimate:
+    """The mean distance of confidence and accuracy over 15 bins of even width.
+
+    Guo, Pleiss, Sun and Weinberger (ICML 2017), section 2.
+
+    Args:
+        confidence: largest probability, shape (n,).
+        right: whether that class is the label, shape (n,).
+        seed: of the bootstrap.
+    """
+    bins = _bins(confidence)
+
+    def error(counts: Counts) -> float:
+        gaps = np.bincount(bins, counts * (confidence - right), BINS)
+        return float(np.abs(gaps).sum() / counts.sum())
+
+    return estimate(error, len(confidence), seed)
+
+
+def reliability(confidence: Floats, right: NDArray[Any]) -> tuple[Bin, ...]:
+    """The bins that have predictions, of rising confidence."""
+    bins = _bins(confidence)
+    counts = np.bincount(bins, minlength=BINS)
+    means = [
+        np.bincount(bins, values, BINS) / np.maximum(counts, 1) for values in (confidence, right)
+    ]
+    return tuple(
+        Bin(int(counts[at]), float(means[0][at]), float(means[1][at]))
+        for at in np.flatnonzero(counts)
+    )
+
+
+def _bins(confidence: Floats) -> NDArray[np.intp]:
+    """Bins are open below and closed above, as in the paper."""
+    return np.clip(np.ceil(confidence * BINS).astype(np.intp) - 1, 0, BINS - 1)

@@ -1,0 +1,56 @@
+"""Neuron coverage (EvalDNN, after Pei et al., DeepXplore, SOSP 2017).
+
+A neuron is a channel of a layer. For each input a layer's outputs are scaled to 0 to 1, then averaged over space. A
+neuron is covered when some input brings it above the threshold. Layers are all without parts but dropout; one that
+is called twice counts twice.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from epochzero_models.classifier import Classifier, Tell, batches
+from epochzero_models.examples import Examples
+
+THRESHOLDS = tuple(n / 10 for n in range(10))
+
+
+def neuron_coverage(
+    classifier: Classifier, examples: Examples, tell: Tell | None = None
+) -> tuple[tuple[float, float], ...]:
+    """Each threshold with the share of neurons that the examples cover.
+
+    Raises:
+        InputError: the layers cannot be seen, or the model fails.
+    """
+    layers = classifier.layered().known
+    names = [one.name for one in layers if not one.has_parts and not one.drops]
+    highest: list[Tensor] = []
+    done = 0
+    with torch.no_grad():
+        for batch in batches(examples):
+            _, calls = classifier.seen(batch, names)
+            seen = [_activation(one.output).max(dim=0).values for one in calls]
+            highest = (
+                [torch.maximum(one, two) for one, two in zip(highest, seen, strict=True)]
+                if highest
+                else seen
+            )
+            done += len(batch)
+            if tell:
+                tell(f"{classifier.name}: coverage of {done:,} of {len(examples):,} examples")
+    neurons = torch.cat(highest) if highest else torch.zeros(0)
+    return tuple((one, _share(neurons > one)) for one in THRESHOLDS)
+
+
+def _activation(output: Tensor) -> Tensor:
+    """Scaled activation of each neuron, shape (n, neurons); of a constant layer 0."""
+    flat = output.flatten(1).float()
+    low, high = flat.min(dim=1, keepdim=True).values, flat.max(dim=1, keepdim=True).values
+    scaled = (flat - low) / (high - low).clamp_min(torch.finfo(flat.dtype).tiny)
+    return scaled.reshape(output.shape).flatten(2).mean(dim=2) if output.ndim > 2 else scaled
+
+
+def _share(covered: Tensor) -> float:
+    return float(covered.double().mean()) if len(covered) else 0.0

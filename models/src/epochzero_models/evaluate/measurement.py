@@ -1,0 +1,297 @@
+"""`evaluate`: all measures of each model, and what sets the models apart."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from epochzero.errors import InputError
+from epochzero.reports.statistics import Estimate, wilson
+from epochzero_models.bootstrap import Floats, mean
+from epochzero_models.classifier import Classifier, Tell, as_classifier, logits_of
+from epochzero_models.evaluate.attacks import Attacked, attack, require_art
+from epochzero_models.evaluate.calibration import (
+    Bin,
+    brier_scores,
+    expected_calibration_error,
+    log_losses,
+    reliability,
+)
+from epochzero_models.evaluate.corruptions import corrupted
+from epochzero_models.evaluate.coverage import neuron_coverage
+from epochzero_models.examples import Examples
+
+SCHEMA = "epochzero.model-evaluation/1"
+TOP = (1, 5)
+ATTACKED = 200
+EPSILON = 0.03
+
+
+@dataclass(frozen=True, slots=True)
+class Corrupted:
+    """Accuracy on inputs that were changed."""
+
+    corruption: str
+    severity: int
+    accuracy: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Accuracy on a subgroup."""
+
+    group: str
+    examples: int
+    accuracy: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class ModelMeasured:
+    """What was measured of a model.
+
+    Attributes:
+        model: its name.
+        top: accuracy by k: the label is among the k strongest classes.
+        log_loss, brier: means over the examples.
+        calibration_error: expected, of 15 bins.
+        reliability: these bins.
+        groups: by subgroup.
+        corruptions: by corruption and severity.
+        coverage: threshold and share of neurons.
+        attacks: in the order of `ATTACKS`.
+        left_out: what was not measured, and why.
+    """
+
+    model: str
+    top: Mapping[int, Estimate]
+    log_loss: Estimate
+    brier: Estimate
+    calibration_error: Estimate
+    reliability: tuple[Bin, ...]
+    groups: tuple[Group, ...]
+    corruptions: tuple[Corrupted, ...]
+    coverage: tuple[tuple[float, float], ...]
+    attacks: tuple[Attacked, ...]
+    left_out: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreDifference:
+    """A model less the first one, over the same draws of examples."""
+
+    model: str
+    measure: str
+    difference: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What was measured of models on the same examples.
+
+    Attributes:
+        data: name of the examples.
+        examples: how many.
+        epsilon: of the attacks, as a share of the inputs' range.
+        models: in the order given.
+        differences: of all but the first, from the first.
+    """
+
+    data: str
+    examples: int
+    epsilon: float
+    models: tuple[ModelMeasured, ...]
+    differences: tuple[ScoreDifference, ...]
+
+    def to_dict(self) -> Mapping[str, Any]:
+        """The JSON form."""
+        return {"schema": SCHEMA, **asdict(self)}
+
+
+def evaluate(
+    models: Sequence[Classifier | nn.Module],
+    examples: Examples,
+    *,
+    attacks: bool = True,
+    attacked: int = ATTACKED,
+    epsilon: float = EPSILON,
+    seed: int = 0,
+    tell: Tell | None = None,
+) -> Evaluation:
+    """Measures models on examples that they were not trained on.
+
+    What a model cannot be asked, such as attacks without gradients, is left out with the reason.
+
+    Args:
+        models: modules, which are put into evaluation mode, or what `load_model` gives.
+        examples: the same for all models.
+        attacks: whether to attack.
+        attacked: so many examples that a model has right at most, drawn at random.
+        epsilon: the largest change of a number by FGSM and PGD, as a share of the inputs' range.
+        seed: of the draws, the corruptions, the attacks and the bootstrap.
+        tell: hears what it has come to.
+
+    Raises:
+        InputError: a model or the examples cannot be used, or attacks are asked for without ``art``.
+    """
+    if attacks:
+        require_art()
+    asked = _Asked(attacked if attacks else 0, epsilon, seed, tell)
+    classifiers = [as_classifier(one) for one in models]
+    outputs = [_Outputs.of(one, examples, tell) for one in classifiers]
+    return Evaluation(
+        data=examples.name,
+        examples=len(examples),
+        epsilon=epsilon,
+        models=tuple(
+            _measured(one, output, examples, asked)
+            for one, output in zip(classifiers, outputs, strict=True)
+        ),
+        differences=tuple(
+            difference
+            for one, output in zip(classifiers[1:], outputs[1:], strict=True)
+            for difference in _differences(one.name, output, outputs[0], seed)
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What `evaluate` was asked for; ``attacked`` is 0 where nothing is to be attacked."""
+
+    attacked: int
+    epsilon: float
+    seed: int
+    tell: Tell | None
+
+
+@dataclass(frozen=True, eq=False)
+class _Outputs:
+    """What a model says of each example.
+
+    Attributes:
+        probabilities: shape (n, classes).
+        right: whether the strongest class is the label, shape (n,).
+        log_losses, brier_scores: shape (n,).
+    """
+
+    probabilities: Floats
+    right: NDArray[np.bool_]
+    log_losses: Floats
+    brier_scores: Floats
+
+    @classmethod
+    def of(cls, classifier: Classifier, examples: Examples, tell: Tell | None) -> _Outputs:
+        logits = logits_of(classifier, examples, tell=tell)
+        probabilities: Floats = logits.double().softmax(dim=1).numpy()
+        labels = examples.labels.numpy()
+        right = probabilities.argmax(axis=1) == labels
+        losses = log_losses(probabilities, labels)
+        return cls(probabilities, right, losses, brier_scores(probabilities, labels))
+
+
+def _measured(
+    classifier: Classifier, outputs: _Outputs, examples: Examples, asked: _Asked
+) -> ModelMeasured:
+    left_out: dict[str, str] = {}
+    confidence = outputs.probabilities.max(axis=1)
+    corruptions: tuple[Corrupted, ...] = ()
+    coverage: tuple[tuple[float, float], ...] = ()
+    attacks: tuple[Attacked, ...] = ()
+    try:
+        coverage = neuron_coverage(classifier, examples, asked.tell)
+    except InputError as error:
+        left_out["neuron coverage"] = str(error)
+    try:
+        corruptions = _corruptions(classifier, examples, asked)
+    except InputError as error:
+        left_out["corruptions"] = str(error)
+    try:
+        attacks = _attacks(classifier, outputs, examples, asked)
+    except InputError as error:
+        left_out["attacks"] = str(error)
+    return ModelMeasured(
+        model=classifier.name,
+        top=_top(outputs, examples),
+        log_loss=mean(outputs.log_losses, asked.seed),
+        brier=mean(outputs.brier_scores, asked.seed),
+        calibration_error=expected_calibration_error(confidence, outputs.right, asked.seed),
+        reliability=reliability(confidence, outputs.right),
+        groups=_groups(outputs, examples),
+        corruptions=corruptions,
+        coverage=coverage,
+        attacks=attacks,
+        left_out=left_out,
+    )
+
+
+def _top(outputs: _Outputs, examples: Examples) -> Mapping[int, Estimate]:
+    """Top-k accuracy, for each k that leaves a class out; ties count for the lower class."""
+    order = np.argsort(-outputs.probabilities, axis=1, kind="stable")
+    hits = order == examples.labels.numpy()[:, None]
+    return {
+        k: _share(hits[:, :k].any(axis=1))
+        for k in TOP
+        if k == 1 or k < outputs.probabilities.shape[1]
+    }
+
+
+def _share(flags: NDArray[np.bool_]) -> Estimate:
+    part = int(flags.sum())
+    return Estimate(part / len(flags), wilson(part, len(flags)))
+
+
+def _groups(outputs: _Outputs, examples: Examples) -> tuple[Group, ...]:
+    names = np.array(examples.groups)
+    return tuple(
+        Group(str(name), int((names == name).sum()), _share(outputs.right[names == name]))
+        for name in (np.unique(names) if len(names) else ())
+    )
+
+
+def _corruptions(
+    classifier: Classifier, examples: Examples, asked: _Asked
+) -> tuple[Corrupted, ...]:
+    if not examples.inputs.is_floating_point():
+        raise InputError("inputs are tokens; only numbers and images are corrupted")
+    found: list[Corrupted] = []
+    for name, severity, inputs in corrupted(examples.inputs, asked.seed):
+        logits = logits_of(classifier, replace(examples, inputs=inputs), tell=asked.tell)
+        right = (logits.argmax(dim=1) == examples.labels).numpy()
+        found.append(Corrupted(name, severity, _share(right)))
+    return tuple(found)
+
+
+def _attacks(
+    classifier: Classifier, outputs: _Outputs, examples: Examples, asked: _Asked
+) -> tuple[Attacked, ...]:
+    if not asked.attacked:
+        return ()
+    right = torch.from_numpy(np.flatnonzero(outputs.right))
+    if not len(right):
+        raise InputError("the model has no example right that could be attacked")
+    return attack(
+        classifier,
+        examples.take(right).drawn(asked.attacked, asked.seed),
+        outputs.probabilities.shape[1],
+        epsilon=asked.epsilon,
+        seed=asked.seed,
+        tell=asked.tell,
+    )
+
+
+def _differences(
+    name: str, outputs: _Outputs, first: _Outputs, seed: int
+) -> tuple[ScoreDifference, ...]:
+    accuracy = outputs.right.astype(np.float64) - first.right
+    values = {
+        "accuracy": accuracy,
+        "log loss": outputs.log_losses - first.log_losses,
+        "Brier score": outputs.brier_scores - first.brier_scores,
+    }
+    return tuple(ScoreDifference(name, measure, mean(one, seed)) for measure, one in values.items())

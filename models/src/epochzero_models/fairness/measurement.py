@@ -1,0 +1,331 @@
+"""`measure_fairness`: how much a model discriminates, what the searches find, and what retraining mends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from epochzero.reports.statistics import Estimate, wilson
+from epochzero_models.classifier import Classifier, Tell, as_classifier, check_labels
+from epochzero_models.fairness.adf import require_sklearn
+from epochzero_models.fairness.domain import Domain
+from epochzero_models.fairness.retraining import retrained_with
+from epochzero_models.fairness.search import Budget, Found
+from epochzero_models.fairness.search_plan import searched
+from epochzero_models.fairness.subject import Subject
+from epochzero_models.fairness.table import PeopleTable
+
+SCHEMA = "epochzero.model-fairness/1"
+SAMPLE = 10_000
+"""Inputs drawn from the domain to say how much of it is discriminated."""
+LOOKED_INTO = 2000
+EXAMPLES = 10
+DEFAULT_BUDGET = Budget(seconds=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What a search came to.
+
+    Attributes:
+        search: exhaustive, ADF, AEQUITAS or random.
+        found: discriminatory instances, no two alike without their protected attributes.
+        checked: inputs that were checked, repeats among them.
+        share: found of checked.
+        seconds: that it took.
+        course: seconds and instances found by then.
+    """
+
+    search: str
+    found: int
+    checked: int
+    share: float
+    seconds: float
+    course: tuple[tuple[float, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Driver:
+    """How far discrimination depends on an attribute.
+
+    Attributes:
+        attribute: its name.
+        protected: whether it must not decide.
+        share: of the instances. Of a protected attribute: those where it alone brings another class. Of
+            another: those that are no longer discriminated when it is drawn anew.
+    """
+
+    attribute: str
+    protected: bool
+    share: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class DiscriminatoryPair:
+    """Two variants of an input that are judged differently.
+
+    Attributes:
+        shared: the attributes that are not protected.
+        variant, other: the protected attributes of both.
+        output, other_output: the classes of both.
+    """
+
+    shared: Mapping[str, str]
+    variant: Mapping[str, str]
+    other: Mapping[str, str]
+    output: str
+    other_output: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """What was found of a region with built-in discrimination, by the search with the most instances.
+
+    Attributes:
+        region: its name.
+        shift: how strongly it discriminates, in standard deviations of the score.
+        found: instances in it.
+        share: of the rows that it discriminates against by the truth: those that the model does, too.
+    """
+
+    region: str
+    shift: float
+    found: int
+    share: Estimate
+
+
+@dataclass(frozen=True)
+class Retrained:
+    """The model after retraining with instances that were found.
+
+    Attributes:
+        instances: how many were used, with their partners.
+        discriminated: share of inputs drawn from the domain, the same as before.
+        accuracy_before, accuracy: on rows that the retraining left out.
+        module: the model.
+    """
+
+    instances: int
+    discriminated: Estimate
+    accuracy_before: Estimate
+    accuracy: Estimate
+    module: nn.Module = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Fairness:
+    """How a model treats people who differ in protected attributes only.
+
+    Attributes:
+        model, data: names.
+        rows: of the data.
+        accuracy: on them.
+        protected: attributes that must not decide.
+        variants: combinations of their values.
+        inputs: that there are in the domain, not counting the variants.
+        discriminated: share of inputs drawn evenly from the domain.
+        discriminated_rows: share of the rows.
+        searches: the exhaustive one alone, where the budget sufficed for all inputs; or else ADF, AEQUITAS, random.
+        drivers: protected attributes, then the others, each by share.
+        examples: some instances.
+        recall: by region where the discrimination is known.
+        retrained: where that was asked for.
+        left_out: what was not done, and why.
+        instances: all that was found, by search.
+    """
+
+    model: str
+    data: str
+    rows: int
+    accuracy: Estimate
+    protected: tuple[str, ...]
+    variants: int
+    inputs: int
+    discriminated: Estimate
+    discriminated_rows: Estimate
+    searches: tuple[Searched, ...]
+    drivers: tuple[Driver, ...]
+    examples: tuple[DiscriminatoryPair, ...]
+    recall: tuple[Recall, ...]
+    retrained: Retrained | None
+    left_out: Mapping[str, str]
+    instances: Mapping[str, Found] = field(repr=False)
+
+    def to_dict(self) -> Mapping[str, Any]:
+        """The JSON form, without the instances themselves, of which there may be millions."""
+        told = {
+            name: getattr(self, name)
+            for name in self.__dataclass_fields__
+            if name not in ("instances", "retrained")
+        }
+        plain = {name: _plain(value) for name, value in told.items()}
+        retrained = self.retrained and {
+            name: _plain(getattr(self.retrained, name))
+            for name in ("instances", "discriminated", "accuracy_before", "accuracy")
+        }
+        return {"schema": SCHEMA, **plain, "retrained": retrained}
+
+
+def measure_fairness(
+    model: Classifier | nn.Module,
+    people: PeopleTable,
+    *,
+    budget: Budget = DEFAULT_BUDGET,
+    retrain: bool = False,
+    seed: int = 0,
+    tell: Tell | None = None,
+) -> Fairness:
+    """Searches inputs that a model judges otherwise when only protected attributes differ.
+
+    All inputs are checked where the budget of one search suffices for it; what is found is then all there is.
+
+    Args:
+        model: a module, which is put into evaluation mode, or what `load_model` gives.
+        people: rows, from which ADF starts, and the domain that is searched.
+        budget: of each search. By inputs or instances alone, the same seed finds the same.
+        retrain: whether a copy of the model is retrained with instances that were found.
+        seed: of all that is random.
+        tell: hears what it has come to.
+
+    Raises:
+        InputError: the model cannot be used on these inputs, or scikit-learn is not installed.
+    """
+    require_sklearn()
+    classifier = as_classifier(model)
+    subject = Subject(classifier, people.domain)
+    classes = classifier.logits(people.domain.inputs(people.levels[:1])).shape[1]
+    check_labels(classifier.name, classes, people.examples)
+    draw = torch.Generator().manual_seed(seed)
+    sample = people.domain.drawn(SAMPLE, draw)
+    began = budget.clock()
+    discriminated = _share(subject.judge(sample).discriminates)
+    seconds = (budget.clock() - began) / SAMPLE
+    found, left_out = searched(subject, people, budget, seconds, seed, tell)
+    best = max(found, key=len)
+    if tell:
+        tell("what drives it")
+    retrained = None
+    if retrain and (why_not := _why_no_retraining(subject, people, best)):
+        left_out["retraining"] = why_not
+    elif retrain:
+        retrained = _retrained(subject, people, best, sample, seed, tell)
+    return Fairness(
+        model=classifier.name,
+        data=people.name,
+        rows=len(people.labels),
+        accuracy=_share(subject.outputs(people.levels) == people.labels),
+        protected=tuple(people.domain.attributes[at].name for at in people.domain.protected),
+        variants=len(people.domain.variants),
+        inputs=people.domain.size,
+        discriminated=discriminated,
+        discriminated_rows=_share(subject.judge(people.levels).discriminates),
+        searches=tuple(
+            Searched(one.search, len(one), one.checked, len(one) / max(1, one.checked), one.seconds, one.course)
+            for one in found
+        ),
+        drivers=_drivers(subject, best, draw),
+        examples=_examples(people, best, draw),
+        recall=_recall(subject, people, best),
+        retrained=retrained,
+        left_out=left_out,
+        instances={one.search: one for one in found},
+    )  # fmt: skip
+
+
+def _retrained(
+    subject: Subject,
+    people: PeopleTable,
+    found: Found,
+    sample: Tensor,
+    seed: int,
+    tell: Tell | None,
+) -> Retrained:
+    module, used, rest = retrained_with(subject, people, found, seed, tell)
+    after = Subject(as_classifier(module, subject.classifier.name), people.domain)
+    return Retrained(
+        used,
+        _share(after.judge(sample).discriminates),
+        _share(subject.outputs(people.levels[rest]) == people.labels[rest]),
+        _share(after.outputs(people.levels[rest]) == people.labels[rest]),
+        module,
+    )
+
+
+def _why_no_retraining(subject: Subject, people: PeopleTable, found: Found) -> str:
+    if why_not := subject.no_gradients(people.levels[:1]):
+        return why_not
+    if not len(found):
+        return "nothing was found"
+    has_weights = next(subject.classifier.differentiable().parameters(), None) is not None
+    return "" if has_weights else f"{subject.classifier.name}: has no weights"
+
+
+def _drivers(subject: Subject, found: Found, draw: torch.Generator) -> tuple[Driver, ...]:
+    if not len(found):
+        return ()
+    domain = subject.domain
+    few = found.levels[torch.randperm(len(found), generator=draw)[:LOOKED_INTO]]
+    drivers = []
+    for at, attribute in enumerate(domain.attributes):
+        if at in domain.protected:
+            alone = Domain(domain.attributes, (at,))
+            flags = Subject(subject.classifier, alone).judge(few).discriminates
+        else:
+            changed = few.clone()
+            changed[:, at] = domain.drawn(len(few), draw)[:, at]
+            flags = ~subject.judge(changed).discriminates
+        drivers.append(Driver(attribute.name, at in domain.protected, _share(flags)))
+    return tuple(sorted(drivers, key=lambda one: (not one.protected, -(one.share.value or 0))))
+
+
+def _examples(
+    people: PeopleTable, found: Found, draw: torch.Generator
+) -> tuple[DiscriminatoryPair, ...]:
+    attributes, protected = people.domain.attributes, people.domain.protected
+
+    def shown(levels: Tensor, wanted: Sequence[int]) -> Mapping[str, str]:
+        return {attributes[at].name: attributes[at].shown(int(levels[at])) for at in wanted}
+
+    free = [at for at in range(len(attributes)) if at not in protected]
+    return tuple(
+        DiscriminatoryPair(
+            shown(found.levels[at], free),
+            shown(found.levels[at], protected),
+            shown(found.partners[at], protected),
+            people.called(int(found.outputs[at])),
+            people.called(int(found.others[at])),
+        )
+        for at in torch.randperm(len(found), generator=draw)[:EXAMPLES].tolist()
+    )
+
+
+def _recall(subject: Subject, people: PeopleTable, found: Found) -> tuple[Recall, ...]:
+    made = people.made
+    if made is None:
+        return ()
+    told = subject.judge(people.levels).discriminates
+    return tuple(
+        Recall(
+            region.name,
+            region.shift,
+            int(made.discriminates(found.levels, region).sum()),
+            _share(told[made.discriminates(people.levels, region)]),
+        )
+        for region in made.regions
+    )
+
+
+def _share(flags: Tensor) -> Estimate:
+    part = int(flags.sum())
+    return Estimate(part / len(flags), wilson(part, len(flags))) if len(flags) else Estimate(None)
+
+
+def _plain(value: Any) -> Any:
+    """As JSON takes it."""
+    if hasattr(value, "__dataclass_fields__"):
+        return asdict(value)
+    return [_plain(one) for one in value] if isinstance(value, tuple) else value

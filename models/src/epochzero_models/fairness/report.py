@@ -1,0 +1,227 @@
+"""The report of a measurement of fairness, and its files of instances."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import torch
+
+from epochzero.errors import InputError
+from epochzero.reports.figures import Figure, curves
+from epochzero.reports.page import Part, Report, Section
+from epochzero.reports.tables import Column, Row, Table
+from epochzero_models.fairness.measurement import DiscriminatoryPair, Fairness
+from epochzero_models.fairness.search_plan import EXHAUSTIVE
+from epochzero_models.fairness.table import PeopleTable
+
+_INTERVAL = Column("95 % interval", "interval")
+
+
+def described(example: DiscriminatoryPair) -> str:
+    """What both variants share, and what each is judged."""
+
+    def told(values: Mapping[str, str]) -> str:
+        return ", ".join(f"{name} {value}" for name, value in values.items())
+
+    return (
+        f"{told(example.variant)} → {example.output}, {told(example.other)} → {example.other_output}; "
+        f"both: {told(example.shared)}"
+    )
+
+
+def remark(fairness: Fairness) -> str:
+    """What the searches say of each other; empty where nothing needs to be said."""
+    best = max(fairness.searches, key=lambda one: one.found)
+    if best.search == EXHAUSTIVE:
+        return "The exhaustive search checks each input once: what it finds is all there is."
+    if best.search != "random" or not best.found:
+        return ""
+    share = 100 * (fairness.discriminated.value or 0)
+    return (
+        f"Random search found the most: {share:.1f} % of the inputs are discriminated, so that chance meets them "
+        "often, and a walk comes back to what it knows."
+    )
+
+
+def fairness_report(fairness: Fairness) -> Report:
+    """How much is discriminated, what the searches found, what drives it, what retraining mends.
+
+    Raises:
+        InputError: matplotlib is not installed.
+    """
+    share = 100 * (fairness.discriminated.value or 0)
+    lead = (
+        f"{fairness.model} judges {share:.1f} % of inputs drawn from the domain otherwise when only "
+        f"{' or '.join(fairness.protected)} differs. After ADF (Zhang et al., ICSE 2020)."
+    )
+    sections = [
+        Section("How much", [_shares(fairness)]),
+        Section("Searches", [_searches(fairness), *_courses(fairness)]),
+        Section("What drives it", list(_drivers(fairness))),
+        Section("Examples", [f"{described(one)}." for one in fairness.examples]),
+        Section("Built-in discrimination", list(_recall(fairness))),
+        Section("Left out", [f"{what}: {why}" for what, why in fairness.left_out.items()]),
+    ]
+    return Report(f"Fairness on {fairness.data}", lead, [one for one in sections if one.parts])
+
+
+def write_instances(fairness: Fairness, people: PeopleTable, folder: Path) -> None:
+    """``instances.csv``: all that was found, one a row, with the protected attributes of both variants.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    domain = people.domain
+    names = [one.name for one in domain.attributes]
+    head = [
+        "search",
+        *names,
+        *(f"other {one}" for one in fairness.protected),
+        "output",
+        "other output",
+    ]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / "instances.csv").open(
+            "w", encoding="utf-8", newline="", errors="replace"
+        ) as file:
+            writer = csv.writer(file)
+            writer.writerow(head)
+            for search, found in fairness.instances.items():
+                every = zip(found.levels.tolist(), found.partners.tolist(), found.outputs.tolist(),
+                            found.others.tolist(), strict=True)  # fmt: skip
+                for levels, partner, output, other in every:
+                    writer.writerow((
+                        search,
+                        *(one.shown(level) for one, level in zip(domain.attributes, levels, strict=True)),
+                        *(domain.attributes[at].shown(partner[at]) for at in domain.protected),
+                        people.called(output),
+                        people.called(other),
+                    ))  # fmt: skip
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written: {error.strerror or error}") from error
+
+
+def write_weights(fairness: Fairness, folder: Path) -> None:
+    """``retrained.pt``: the state dict of the retrained model, which torch loads with ``weights_only``.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    if fairness.retrained is not None:
+        try:
+            torch.save(fairness.retrained.module.state_dict(), folder / "retrained.pt")
+        except (OSError, RuntimeError) as error:
+            raise InputError(f"{folder / 'retrained.pt'}: cannot be written: {error}") from error
+
+
+def _shares(fairness: Fairness) -> Table:
+    shares = {
+        "discriminated, of inputs drawn from the domain": fairness.discriminated,
+        "discriminated, of the rows": fairness.discriminated_rows,
+        "right, of the rows": fairness.accuracy,
+    }
+    after = fairness.retrained
+    if after is not None:
+        shares |= {
+            "retrained: discriminated, of the same inputs": after.discriminated,
+            "before: right, of rows left out": after.accuracy_before,
+            "retrained: right, of rows left out": after.accuracy,
+        }
+    rows: tuple[Row, ...] = tuple((name, one.value, one.interval) for name, one in shares.items())
+    notes = ["Intervals are Wilson's."]
+    if after is not None:
+        notes.append(f"Retrained with {after.instances:,} instances and their variants.")
+    columns = (Column("What"), Column("Share", "share"), _INTERVAL)
+    return Table(
+        "shares", "Discrimination and accuracy", columns, rows, fairness.rows, "rows", tuple(notes)
+    )
+
+
+def _searches(fairness: Fairness) -> Table:
+    columns = (
+        Column("Search", "identity"), Column("Instances", "count"), Column("Inputs checked", "count"),
+        Column("Share", "share"), Column("Seconds", "number"),
+    )  # fmt: skip
+    rows: tuple[Row, ...] = tuple(
+        (one.search, one.found, one.checked, one.share, one.seconds) for one in fairness.searches
+    )
+    notes = [
+        f"Each input is compared with all {fairness.variants} variants of its protected attributes."
+    ]
+    notes += [one for one in (remark(fairness),) if one]
+    return Table(
+        "searches",
+        "Discriminatory instances, no two alike without protected attributes",
+        columns,
+        rows,
+        sum(one.checked for one in fairness.searches),
+        "inputs",
+        tuple(notes),
+    )
+
+
+def _courses(fairness: Fairness) -> Iterator[Figure]:
+    longest = max(one.seconds for one in fairness.searches)
+    most = max(one.found for one in fairness.searches)
+    if most and longest:
+        yield curves(
+            "course",
+            f"Instances found as time goes on, as shares of {most:,} and of {longest:.1f} seconds.",
+            {
+                one.search: (
+                    [seconds / longest for seconds, _ in one.course],
+                    [min(1.0, found / most) for _, found in one.course],
+                )
+                for one in fairness.searches
+            },
+            x="time",
+            y="instances",
+            alt=", ".join(f"{one.search} {one.found:,}" for one in fairness.searches),
+        )
+
+
+def _drivers(fairness: Fairness) -> Iterator[Part]:
+    if fairness.drivers:
+        rows: tuple[Row, ...] = tuple(
+            (one.attribute, "yes" if one.protected else "", one.share.value, one.share.interval)
+            for one in fairness.drivers
+        )
+        columns = (
+            Column("Attribute", "identity"), Column("Protected"), Column("Share", "share"), _INTERVAL
+        )  # fmt: skip
+        yield Table(
+            "drivers",
+            "On which attributes discrimination depends",
+            columns,
+            rows,
+            max(one.found for one in fairness.searches),
+            "instances",
+            (
+                "Of a protected attribute: instances where it alone brings another class. Of another: instances "
+                "that are no longer discriminated when it is drawn anew. Of 2,000 instances at most.",
+            ),
+        )
+
+
+def _recall(fairness: Fairness) -> Iterator[Part]:
+    if fairness.recall:
+        rows: tuple[Row, ...] = tuple(
+            (one.region, one.shift, one.found, one.share.value, one.share.interval)
+            for one in fairness.recall
+        )
+        columns = (
+            Column("Region", "identity"), Column("Shift", "number"), Column("Instances", "count"),
+            Column("Learned by the model", "share"), _INTERVAL,
+        )  # fmt: skip
+        yield Table(
+            "recall",
+            "What was found of the discrimination that is built in",
+            columns,
+            rows,
+            fairness.rows,
+            "rows",
+            ("A shift is in standard deviations of the score.",),
+        )

@@ -1,0 +1,89 @@
+"""Retraining with what was found, as in the ADF paper, section 4: fairer at the same accuracy.
+
+A copy of the model is trained on with its data and some of the instances. What the instances' labels should be nobody
+knows: several classifiers of other kinds, trained on the same data, vote. Here they vote on both variants of an
+instance together, and both get the label, since the vote on one alone may repeat the discrimination.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from epochzero_models.classifier import Tell
+from epochzero_models.examples import Examples
+from epochzero_models.fairness.network import fit
+from epochzero_models.fairness.search import Found
+from epochzero_models.fairness.subject import Subject
+from epochzero_models.fairness.table import PeopleTable
+
+SHARE = 0.05
+"""Of the instances, as in the paper; at most as many as there are rows to train on, a quarter at least."""
+LEAST = 0.25
+# Class in scikit-learn -> what it is made with.
+VOTERS: Mapping[str, Mapping[str, Any]] = {
+    "ensemble.RandomForestClassifier": {"n_estimators": 50, "random_state": 0},
+    "ensemble.ExtraTreesClassifier": {"n_estimators": 50, "random_state": 0},
+    "naive_bayes.GaussianNB": {},
+    "linear_model.LogisticRegression": {"max_iter": 500},
+    "tree.DecisionTreeClassifier": {"min_samples_leaf": 20, "random_state": 0},
+}
+
+
+def retrained_with(
+    subject: Subject, people: PeopleTable, found: Found, seed: int, tell: Tell | None = None
+) -> tuple[nn.Module, int, Tensor]:
+    """A copy of the model, trained on with instances.
+
+    Args:
+        subject: the model, which has gradients.
+        people: rows; some are left out.
+        found: the instances, one at least.
+        seed: of draws.
+        tell: hears how far it is.
+
+    Returns:
+        The module, the number of instances used, and the indices of the rows left out.
+    """
+    draw = torch.Generator().manual_seed(seed)
+    train, rest = people.parts(seed)
+    count = _count(len(found), len(train))
+    chosen = torch.randperm(len(found), generator=draw)[:count]
+    if tell:
+        tell("several classifiers vote on the instances")
+    levels, partners = found.levels[chosen], found.partners[chosen]
+    labels = _voted(people, train, levels, partners)
+    every = torch.cat((people.levels[train], levels, partners))
+    examples = Examples(
+        people.name,
+        people.domain.inputs(every),
+        torch.cat((people.labels[train], labels, labels)),
+    )
+    module = fit(deepcopy(subject.classifier.differentiable()), examples, seed, tell)
+    return module, count, rest
+
+
+def _count(found: int, rows: int) -> int:
+    return min(found, rows, max(round(SHARE * found), round(LEAST * rows)))
+
+
+def _voted(people: PeopleTable, train: Tensor, levels: Tensor, partners: Tensor) -> Tensor:
+    """The class with most votes, the lower one of a tie; shape (n,)."""
+    inputs, labels = people.levels[train].numpy(), people.labels[train].numpy()
+    center, scale = inputs.mean(axis=0), inputs.std(axis=0) + 1e-9
+    classes = int(labels.max()) + 1
+    votes = np.zeros((len(levels), classes), np.int64)
+    for name, options in VOTERS.items():
+        module, _, kind = name.rpartition(".")
+        voter = getattr(import_module(f"sklearn.{module}"), kind)(**options)
+        voter.fit((inputs - center) / scale, labels)
+        for variant in (levels, partners):
+            said = voter.predict((variant.numpy() - center) / scale)
+            votes[np.arange(len(votes)), said] += 1
+    return torch.from_numpy(votes.argmax(axis=1))

@@ -1,0 +1,96 @@
+"""Which searches run: one that checks all inputs where the budget allows, or else ADF, AEQUITAS and random search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+
+from epochzero_models.classifier import Tell
+from epochzero_models.fairness.adf import adf
+from epochzero_models.fairness.aequitas import aequitas
+from epochzero_models.fairness.search import Archive, Budget, Found, exhaustive, random_search
+from epochzero_models.fairness.subject import Subject
+from epochzero_models.fairness.table import PeopleTable
+
+EXHAUSTIVE = "exhaustive"
+MOST = 5_000_000
+"""Inputs that an exhaustive search checks at most; what it finds is kept in memory."""
+
+
+def why_not_all(size: int, budget: Budget, seconds: float) -> str:
+    """Why a budget does not suffice to check all inputs; empty where it does.
+
+    Args:
+        size: how many inputs there are.
+        budget: of the search.
+        seconds: that one input takes.
+    """
+    if size > MOST:
+        return f"there are {size:,} inputs"
+    if budget.instances is not None:
+        return "it would not end at some number of instances"
+    if budget.inputs is not None and size > budget.inputs:
+        return f"there are {size:,} inputs, more than the budget"
+    if budget.seconds is not None and size * seconds > budget.seconds:
+        return f"all {size:,} inputs would take about {size * seconds:.0f} s, more than the budget"
+    return ""
+
+
+def searched(
+    subject: Subject,
+    people: PeopleTable,
+    budget: Budget,
+    seconds: float,
+    seed: int,
+    tell: Tell | None = None,
+) -> tuple[list[Found], dict[str, str]]:
+    """All instances where the budget suffices for all inputs, or else what the searches find.
+
+    Args:
+        subject: the model and its domain.
+        people: rows, from which ADF starts.
+        budget: of each search.
+        seconds: that one input takes.
+        seed: of all that is random.
+        tell: hears what they have come to.
+
+    Returns:
+        What was found, and what was left out and why.
+    """
+    reason = why_not_all(subject.domain.size, budget, seconds)
+    if not reason:
+        return [search_all(subject, budget, tell)], {}
+    reasons = {
+        "exhaustive search": reason,
+        "ADF": subject.no_gradients(people.levels[:1]),
+    }
+    left_out = {what: why for what, why in reasons.items() if why}
+    return compare_searches(subject, people, budget, seed, tell), left_out
+
+
+def search_all(subject: Subject, budget: Budget, tell: Tell | None = None) -> Found:
+    """All instances that there are, however long it takes."""
+    every = Budget(inputs=subject.domain.size, clock=budget.clock)
+    archive = Archive(EXHAUSTIVE, subject, every, tell)
+    exhaustive(archive)
+    return archive.found()
+
+
+def compare_searches(
+    subject: Subject, people: PeopleTable, budget: Budget, seed: int, tell: Tell | None = None
+) -> list[Found]:
+    """What ADF, AEQUITAS and random search find, each with the same budget; without ADF where there are no gradients."""
+    searches: dict[str, Callable[[Archive, torch.Generator], None]] = {
+        "ADF": lambda archive, draw: adf(archive, people.levels, draw),
+        "AEQUITAS": aequitas,
+        "random": random_search,
+    }
+    if subject.no_gradients(people.levels[:1]):
+        del searches["ADF"]
+    found: list[Found] = []
+    for name, search in searches.items():
+        archive = Archive(name, subject, budget, tell)
+        search(archive, torch.Generator().manual_seed(seed))
+        found.append(archive.found())
+    return found

@@ -1,0 +1,243 @@
+"""What a user names as data -> a `PeopleTable`: levels of a domain, and labels.
+
+census.csv            a table with a column of labels; also .tsv, .parquet, .jsonl; texts are numbered in their order
+adult.data            Census, Credit and Bank as the UCI repository has them, by the names in layouts.toml
+data.py:test          arrays of the user's code, .npz
+synthetic:region      made, with known discrimination
+"""
+
+from __future__ import annotations
+
+import csv
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from epochzero.errors import InputError
+from epochzero_models.classifier import Tell
+from epochzero_models.examples import Examples
+from epochzero_models.fairness.domain import Attribute, Domain, attribute_of, read_domains
+from epochzero_models.fairness.synthetic import Synthetic, synthesize_discrimination
+from epochzero_models.reading import label_column, load_examples, read_columns
+
+TABLES = (".csv", ".tsv", ".parquet", ".jsonl")
+SYNTHETIC = "synthetic:"
+LEFT_OUT = 0.3
+
+
+@dataclass(frozen=True, eq=False)
+class PeopleTable:
+    """Rows that a classifier judges.
+
+    Attributes:
+        name: as the user named it.
+        domain: what the columns can hold.
+        levels: the rows, the nearest level of each cell, shape (n, attributes).
+        labels: shape (n,), from 0.
+        classes: what the labels are called; empty where they are numbers.
+        made: where the table is made, how; its discrimination is known.
+    """
+
+    name: str
+    domain: Domain
+    levels: Tensor
+    labels: Tensor
+    classes: tuple[str, ...] = ()
+    made: Synthetic | None = None
+
+    @property
+    def examples(self) -> Examples:
+        """The rows as a model is asked about them."""
+        names = tuple(one.name for one in self.domain.attributes)
+        return Examples(self.name, self.domain.inputs(self.levels), self.labels, names)
+
+    def parts(self, seed: int) -> tuple[Tensor, Tensor]:
+        """Indices of the rows to train on, and of those that are left out to measure the accuracy on."""
+        order = torch.randperm(len(self.labels), generator=torch.Generator().manual_seed(seed))
+        cut = max(1, round(LEFT_OUT * len(order)))
+        return order[cut:], order[:cut]
+
+    def called(self, label: int) -> str:
+        """The name of a class."""
+        return self.classes[label] if label < len(self.classes) else str(label)
+
+
+def load_people(
+    source: str,
+    *,
+    protected: Sequence[str] = (),
+    target: str | None = None,
+    domains: Path | None = None,
+    most: int | None = None,
+    seed: int = 0,
+    tell: Tell | None = None,
+) -> PeopleTable:
+    """The table that a user names.
+
+    Args:
+        source: a table, a file of the UCI repository, the user's code, or ``synthetic:KIND``.
+        protected: columns that must not decide; by default those of the known layouts.
+        target: column of the labels; by default the one that is called so.
+        domains: TOML with the values that columns can have, beyond those in the data.
+        most: use at most so many rows, drawn at random.
+        seed: of the draw, and of what is made.
+        tell: hears how many were read.
+
+    Raises:
+        InputError: there is no such table, a column is missing, or a cell is empty.
+    """
+    if source.startswith(SYNTHETIC):
+        made = synthesize_discrimination(source.removeprefix(SYNTHETIC), seed=seed)
+        return PeopleTable(source, made.domain, made.levels, made.labels, made=made)
+    path = Path(source)
+    layout = _layouts().get(path.name)
+    if layout is not None and path.is_file():
+        columns = _laid_out(path, layout)
+        target, protected = target or layout["target"], protected or layout["protected"]
+    elif path.suffix in TABLES and path.is_file():
+        columns = read_columns(source)
+        if "" in columns:
+            raise InputError(
+                f"{source}: a column has no name; leave it out if it holds the numbers of the rows"
+            )
+    else:
+        examples = load_examples(source, target=target, seed=seed, tell=tell)
+        columns, target = _by_column(source, examples), ""
+    label = label_column(source, columns, target) if target != "" else ""
+    told = read_domains(domains) if domains is not None else {}
+    return _drawn(_table(source, columns, label, protected, told), most, seed)
+
+
+def _table(
+    source: str,
+    columns: Mapping[str, Any],
+    label: str,
+    protected: Sequence[str],
+    told: Mapping[str, Any],
+) -> PeopleTable:
+    names = [name for name in columns if name != label]
+    for name in (*protected, *told):
+        if name not in names:
+            known = ", ".join(names[:30])
+            raise InputError(f"{source}: no column of inputs is called {name!r}; there are {known}")
+    if not len(columns[label]):
+        raise InputError(f"{source}: has no rows")
+    attributes = []
+    levels = []
+    for name in names:
+        cells = _filled(source, name, columns[name])
+        attribute = attribute_of(name, cells, told.get(name))
+        attributes.append(attribute)
+        levels.append(_levels(source, attribute, cells))
+    domain = Domain(tuple(attributes), tuple(names.index(one) for one in dict.fromkeys(protected)))
+    classes, labels = _labels(_filled(source, label, columns[label]))
+    return PeopleTable(source, domain, torch.stack(levels, dim=1), labels, classes)
+
+
+def _filled(source: str, name: str, cells: Any) -> Sequence[Any]:
+    values = cells.tolist() if isinstance(cells, np.ndarray | Tensor) else list(cells)
+    for row, cell in enumerate(values, 1):
+        if cell is None or cell == "" or cell != cell:  # NaN alone differs from itself
+            raise InputError(
+                f"{source}: record {row:,}, column {name!r} is empty; fill it in or leave the record out"
+            )
+    try:
+        finite = np.isfinite(np.asarray(values, np.float64))
+    except (TypeError, ValueError):  # texts
+        return values
+    if not finite.all():
+        raise InputError(
+            f"{source}: record {int(finite.argmin()) + 1:,}, column {name!r} holds NaN or infinity; fill it in or "
+            "leave the record out"
+        )
+    return values
+
+
+def _levels(source: str, attribute: Attribute, cells: Sequence[Any]) -> Tensor:
+    if attribute.texts:
+        place = {text: at for at, text in enumerate(attribute.texts)}
+        for row, cell in enumerate(cells, 1):
+            if str(cell) not in place:
+                raise InputError(
+                    f"{source}: record {row:,}, column {attribute.name!r} holds {str(cell)[:40]!r}, which its "
+                    "domain lacks"
+                )
+        return torch.tensor([place[str(cell)] for cell in cells])
+    try:
+        numbers = torch.tensor([float(cell) for cell in cells], dtype=torch.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"{source}: column {attribute.name!r}: its domain is of numbers, but {error}"
+        ) from error
+    values = torch.tensor(attribute.values, dtype=torch.float64)
+    return torch.bucketize(numbers, (values[1:] + values[:-1]) / 2)
+
+
+def _labels(cells: Sequence[Any]) -> tuple[tuple[str, ...], Tensor]:
+    """Whole numbers from 0 as they are; of others the classes in their order."""
+    texts = [str(cell).strip() for cell in cells]
+    if all(text.isdigit() for text in texts):
+        return (), torch.tensor([int(text) for text in texts])
+    classes = tuple(sorted(set(texts)))
+    place = {name: at for at, name in enumerate(classes)}
+    return classes, torch.tensor([place[text] for text in texts])
+
+
+def _by_column(source: str, examples: Examples) -> Mapping[str, Any]:
+    """Columns of examples, by number from 0 where they have no names; that of the labels is called ''."""
+    if examples.inputs.ndim != 2:
+        raise InputError(
+            f"{source}: inputs of shape (n, columns) are expected, not {tuple(examples.inputs.shape)}"
+        )
+    names = examples.columns or tuple(map(str, range(examples.inputs.shape[1])))
+    columns = dict(zip(names, examples.inputs.double().T.numpy(), strict=True))
+    return {**columns, "": examples.labels}
+
+
+def _drawn(table: PeopleTable, most: int | None, seed: int) -> PeopleTable:
+    if most is None or len(table.labels) <= most:
+        return table
+    chosen = np.sort(np.random.default_rng(seed).choice(len(table.labels), most, replace=False))
+    return PeopleTable(
+        table.name, table.domain, table.levels[chosen], table.labels[chosen], table.classes
+    )
+
+
+# Files of the UCI repository
+
+
+@cache
+def _layouts() -> Mapping[str, Mapping[str, Any]]:
+    """By file name."""
+    text = files(__package__).joinpath("layouts.toml").read_text(encoding="utf-8")
+    return {name: one for one in tomllib.loads(text).values() for name in one["files"]}
+
+
+def _laid_out(path: Path, layout: Mapping[str, Any]) -> Mapping[str, Any]:
+    names: list[str] = layout["columns"]
+    columns: dict[str, list[str]] = {name: [] for name in names}
+    leave_out = set(layout.get("leave_out", ()))
+    try:
+        with path.open(encoding="utf-8", newline="") as lines:
+            reader = csv.reader(lines, delimiter=layout["delimiter"], skipinitialspace=True)
+            for row in reader:
+                if not row or row[0].startswith("|") or row == names:
+                    continue
+                if len(row) != len(names):
+                    raise InputError(
+                        f"{path}, line {reader.line_num}: has {len(row)} fields; {layout['title']} has "
+                        f"{len(names)}, divided by {layout['delimiter']!r}: {', '.join(names)}"
+                    )
+                for name, cell in zip(names, row, strict=True):
+                    columns[name].append(cell.strip().rstrip("."))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from error
+    return {name: cells for name, cells in columns.items() if name not in leave_out}

@@ -1,0 +1,174 @@
+"""An architecture: blocks of cells, as read from a product of the feature model, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from epochzero_models.generate.feature_model import FeatureModel, Product
+
+
+@dataclass(frozen=True, slots=True)
+class Convolution:
+    """Of a cell's input, followed by ReLU.
+
+    Attributes:
+        kernel: such as ``3x1``, height by width.
+        type: normal, separable or depthwise.
+    """
+
+    kernel: str
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Two inputs, an operation on each, and their combination.
+
+    Attributes:
+        input1, input2: a convolution, ``Identity``, or ``Zeros`` for nothing.
+        operation1, operation2: ``Void``, ``BatchNormalization``, or ``Dropout`` with its rate in tenths.
+        combination: ``Concat`` or ``Sum``.
+        passes_over: how many cells lie between this one and the one that it is for.
+    """
+
+    input1: Convolution | str
+    input2: Convolution | str
+    operation1: str
+    operation2: str
+    combination: str
+    passes_over: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Cells of one stride and width.
+
+    Attributes:
+        stride: of all convolutions, ``1x1`` or ``2x2``.
+        features: their channels, in percent of those of the block before.
+    """
+
+    stride: str
+    features: int
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """Blocks that have cells, from the input on; none for a linear classifier."""
+
+    blocks: tuple[Block, ...]
+
+
+def architecture_of(product: Product) -> Architecture:
+    """What a product says; blocks and elements without cells are left out."""
+    blocks: list[Block] = []
+    for block in _numbered(product, "Block"):
+        cells = [
+            _cell(product, f"{element}_Cell")
+            for element in _numbered(product, f"{block}_Element")
+            if f"{element}_Cell" in product
+        ]
+        if cells:
+            # What the last cell gives is the block's, whatever cell it was meant for.
+            cells[-1] = replace(cells[-1], passes_over=0)
+            features = int(_chosen(product, f"{block}_features"))
+            blocks.append(Block(_chosen(product, f"{block}_stride"), features, tuple(cells)))
+    return Architecture(tuple(blocks))
+
+
+def product_of(architecture: Architecture, model: FeatureModel) -> Product:
+    """All features that an architecture has.
+
+    Raises:
+        InputError: it has more blocks or cells than the feature model.
+    """
+    features = {"Architecture", "Input", "Output"}
+    blocks = architecture.blocks
+    if len(blocks) < model.blocks:
+        # An empty block ends the architecture: constraint C4.
+        blocks = (*blocks, Block("1x1", 100, ()))
+    for k, block in enumerate(blocks, 1):
+        features |= set(_features(f"Block{k}", block))
+    model.numbers(features)
+    return frozenset(features)
+
+
+def _numbered(product: Product, prefix: str) -> Iterator[str]:
+    number = 1
+    while f"{prefix}{number}" in product:
+        yield f"{prefix}{number}"
+        number += 1
+
+
+def _chosen(product: Product, parent: str) -> str:
+    """The one child of a group that is there."""
+    start = f"{parent}_"
+    return next(
+        name.removeprefix(start)
+        for name in product
+        if name.startswith(start) and "_" not in name.removeprefix(start)
+    )
+
+
+def _cell(product: Product, name: str) -> Cell:
+    index = f"{name}_Output_Cell"
+    return Cell(
+        _input(product, f"{name}_Input1"),
+        _input(product, f"{name}_Input2"),
+        _operation(product, f"{name}_Operation1"),
+        _operation(product, f"{name}_Operation2"),
+        _chosen(product, f"{name}_Combination"),
+        int(_chosen(product, f"{index}_relativeCellIndex")) if index in product else 0,
+    )
+
+
+def _input(product: Product, name: str) -> Convolution | str:
+    kind = _chosen(product, name)
+    if kind != "Convolution":
+        return kind
+    kernel = _chosen(product, f"{name}_Convolution_kernel")
+    return Convolution(kernel, _chosen(product, f"{name}_Convolution_type"))
+
+
+def _operation(product: Product, name: str) -> str:
+    kind = _chosen(product, name)
+    return kind + (_chosen(product, f"{name}_Dropout_value") if kind == "Dropout" else "")
+
+
+def _features(name: str, block: Block) -> Iterator[str]:
+    yield name
+    yield from _path(name, "stride", block.stride)
+    yield from _path(name, "features", str(block.features))
+    for i, cell in enumerate(block.cells, 1):
+        element = f"{name}_Element{i}"
+        yield from _path(element, "Cell")
+        cell_name = f"{element}_Cell"
+        for place, chosen in (("Input1", cell.input1), ("Input2", cell.input2)):
+            yield from _input_features(f"{cell_name}_{place}", chosen)
+        for place, operation in (("Operation1", cell.operation1), ("Operation2", cell.operation2)):
+            kind = operation.rstrip("0123456789")
+            rate = operation.removeprefix(kind)
+            yield from _path(cell_name, place, kind, *(("value", rate) if rate else ()))
+        yield from _path(cell_name, "Combination", cell.combination)
+        if i == len(block.cells):
+            yield from _path(cell_name, "Output", "Block")
+        else:
+            index = ("relativeCellIndex", str(cell.passes_over))
+            yield from _path(cell_name, "Output", "Cell", *index)
+
+
+def _input_features(name: str, chosen: Convolution | str) -> Iterator[str]:
+    if isinstance(chosen, str):
+        yield from _path(name, chosen)
+        return
+    for part in (("kernel", chosen.kernel), ("type", chosen.type), ("padding", "same"),
+                 ("activation", "relu")):  # fmt: skip
+        yield from _path(name, "Convolution", *part)
+
+
+def _path(*names: str) -> Iterator[str]:
+    """A feature and all between it and the first name."""
+    for length in range(1, len(names) + 1):
+        yield "_".join(names[:length])

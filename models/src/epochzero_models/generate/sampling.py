@@ -1,0 +1,216 @@
+"""Products of a feature model, drawn at random or as different from each other as a search makes them.
+
+`random_products` asks a solver (PySAT's MiniSat) for a product near a wish that is drawn at random. `diverse_products`
+is the search of PLEDGE (Henard et al., "Bypassing the Combinatorial Explosion", IEEE TSE 40(7), 2014): a (1+1)
+evolutionary algorithm that replaces the product most like the others by a random one, where their distances do not
+become less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epochzero.errors import InputError
+from epochzero_models.classifier import Tell
+from epochzero_models.generate.feature_model import FeatureModel, Product
+
+STEPS = 1000
+"""Of the search."""
+REFUSED = 1000
+"""After so many products that cannot be used it is given up."""
+Accepts = Callable[[Product], bool]
+
+
+def distance(one: Product, other: Product) -> float:
+    """Jaccard's: the share of the features of either that both do not have; 0 to 1."""
+    either = len(one | other)
+    return 1 - len(one & other) / either if either else 0.0
+
+
+def mean_distance(products: Sequence[Product]) -> float:
+    """Mean distance over all pairs.
+
+    Raises:
+        InputError: there are fewer than two products.
+    """
+    if len(products) < 2:
+        raise InputError("a distance needs two products")
+    pairs = [distance(a, b) for at, a in enumerate(products) for b in products[at + 1 :]]
+    return float(np.mean(pairs))
+
+
+class Sampler:
+    """Draws products of a feature model, all with some features, with a solver that is open until the end."""
+
+    def __init__(
+        self, model: FeatureModel, forced: Collection[str], accepts: Accepts, seed: int
+    ) -> None:
+        """Sets up the solver.
+
+        Raises:
+            InputError: python-sat is not installed, or no product has all forced features.
+        """
+        self.model, self._accepts = model, accepts
+        self._draw = np.random.default_rng(seed)
+        self._forced = model.numbers(sorted(forced))
+        self._members = np.array(model.numbers(name for group in model.groups for name in group))
+        self._sizes = np.array([len(group) for group in model.groups])
+        self._starts = np.cumsum(self._sizes) - self._sizes
+        self._optional = np.array(model.numbers(model.optional))
+        self._solver: Any = _solvers().Solver(name="minisat22", bootstrap_with=model.clauses)
+        if not self._solver.solve(assumptions=self._forced):
+            self.close()
+            raise InputError(f"no architecture has all of the features {', '.join(sorted(forced))}")
+
+    def product(self) -> Product:
+        """A product that is accepted.
+
+        Raises:
+            InputError: none of many was.
+        """
+        for _ in range(REFUSED):
+            product = self._near_a_wish()
+            if self._accepts(product):
+                return product
+        raise InputError(f"none of {REFUSED} architectures can be used; ask for smaller ones")
+
+    def _near_a_wish(self) -> Product:
+        """The solver keeps to a wish wherever the constraints let it.
+
+        The wish has one feature of each group, and half of what is optional. Without it the solver
+        would prefer the first of each group.
+        """
+        wish = -np.arange(1, len(self.model.features) + 1)
+        members = self._starts + self._draw.integers(self._sizes)
+        optional = self._optional[self._draw.random(len(self._optional)) < 0.5]
+        wish[np.concatenate((self._members[members], optional)) - 1] *= -1
+        self._solver.set_phases(wish.tolist())
+        self._solver.solve(assumptions=self._forced)
+        return frozenset(
+            self.model.features[number - 1] for number in self._solver.get_model() if number > 0
+        )
+
+    def close(self) -> None:
+        """Frees the solver."""
+        self._solver.delete()
+
+
+@contextmanager
+def _sampler(
+    model: FeatureModel, forced: Collection[str], accepts: Accepts, seed: int
+) -> Iterator[Sampler]:
+    sampler = Sampler(model, forced, accepts, seed)
+    try:
+        yield sampler
+    finally:
+        sampler.close()
+
+
+def random_products(
+    model: FeatureModel,
+    count: int,
+    *,
+    forced: Collection[str] = (),
+    accepts: Accepts = lambda _: True,
+    seed: int = 0,
+) -> tuple[Product, ...]:
+    """So many products, drawn at random; the same one may come twice.
+
+    Args:
+        model: which products there are.
+        count: how many.
+        forced: features that all have.
+        accepts: says of a product whether it can be used; others are drawn anew.
+        seed: of the draws.
+
+    Raises:
+        InputError: python-sat is not installed, no product has all forced features, or none is accepted.
+    """
+    with _sampler(model, forced, accepts, seed) as sampler:
+        return tuple(sampler.product() for _ in range(count))
+
+
+def diverse_products(
+    model: FeatureModel,
+    count: int,
+    *,
+    forced: Collection[str] = (),
+    accepts: Accepts = lambda _: True,
+    steps: int = STEPS,
+    seed: int = 0,
+    tell: Tell | None = None,
+) -> tuple[Product, ...]:
+    """So many products, as far from each other as the search finds within its steps.
+
+    Args:
+        model: which products there are.
+        count: how many.
+        forced: features that all have.
+        accepts: says of a product whether it can be used; others are drawn anew.
+        steps: products that are tried in place of another.
+        seed: of the draws; the search begins with the products of `random_products` with the same one.
+        tell: hears how far it is.
+
+    Raises:
+        InputError: python-sat is not installed, no product has all forced features, or none is accepted.
+    """
+    with _sampler(model, forced, accepts, seed) as sampler:
+        population = _Population(model, [sampler.product() for _ in range(count)])
+        if count > 1:
+            for step in range(steps):
+                population.improve(sampler.product())
+                if tell and not step % 50:
+                    tell(f"step {step} of {steps}: mean distance {population.mean():.3f}")
+        return tuple(population.products)
+
+
+class _Population:
+    """Products with all their distances, so that a step costs one row of them."""
+
+    def __init__(self, model: FeatureModel, products: list[Product]) -> None:
+        self.model = model
+        self.products = products
+        self._rows = np.stack([self._row(one) for one in products])
+        self._distances = np.stack([self._from(row) for row in self._rows])
+
+    def improve(self, candidate: Product) -> None:
+        """Takes the candidate in place of the product nearest to the others, unless it is nearer still."""
+        row = self._row(candidate)
+        distances = self._from(row)
+        worst = int(self._distances.sum(axis=1).argmin())
+        distances[worst] = 0
+        if distances.sum() < self._distances[worst].sum():
+            return
+        self.products[worst] = candidate
+        self._rows[worst] = row
+        self._distances[worst] = self._distances[:, worst] = distances
+
+    def mean(self) -> float:
+        """Mean distance over all pairs."""
+        count = len(self.products)
+        return float(self._distances.sum() / (count * (count - 1)))
+
+    def _row(self, product: Product) -> NDArray[np.float32]:
+        row = np.zeros(len(self.model.features), np.float32)
+        row[np.array(self.model.numbers(product)) - 1] = 1
+        return row
+
+    def _from(self, row: NDArray[np.float32]) -> NDArray[np.float64]:
+        both = (self._rows @ row).astype(np.float64)
+        either = self._rows.sum(axis=1) + row.sum() - both
+        return np.asarray(1 - both / either)
+
+
+def _solvers() -> Any:
+    try:
+        return import_module("pysat.solvers")
+    except ImportError as error:
+        raise InputError(
+            "Generating models needs python-sat: pip install 'epochzero[models]'"
+        ) from error

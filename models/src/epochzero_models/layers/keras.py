@@ -1,0 +1,65 @@
+"""Layers of Keras 3 on its torch backend.
+
+Keras does not call torch's hooks. For as long as a batch takes, the ``call`` of a wanted layer is one that keeps what
+the layer gives, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from typing import Any
+
+from torch import Tensor
+
+from epochzero_models.layers import Layer, LayerCall, calls_of
+
+
+class KerasLayers:
+    """The layers of a Keras model, and those of models within it, as ``inner.dense``."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._found = {layer.name: (layer, one) for layer, one in _layers(model, "")}
+        formats = {getattr(one, "data_format", None) for _, one in self._found.values()}
+        self._channels_last = () if "channels_first" in formats else (3, 4, 5)
+
+    @property
+    def known(self) -> Sequence[Layer]:
+        """All layers but the model itself."""
+        return tuple(layer for layer, _ in self._found.values())
+
+    def run(self, inputs: Tensor, wanted: Collection[str]) -> tuple[Any, list[LayerCall]]:
+        """The outputs, and the calls of the wanted layers."""
+        seen: list[tuple[Layer, Any]] = []
+        kept = [self._found[name] for name in wanted if name in self._found]
+        for layer, one in kept:
+            # Not set as an attribute, which Keras would track.
+            vars(one)["call"] = _keeping(layer, one.call, seen)
+        try:
+            raw = self._model(inputs)
+        finally:
+            for _, one in kept:
+                del vars(one)["call"]
+        return raw, calls_of(seen, len(inputs), self._channels_last)
+
+
+def _keeping(
+    layer: Layer, own: Callable[..., Any], seen: list[tuple[Layer, Any]]
+) -> Callable[..., Any]:
+    def call(*args: Any, **options: Any) -> Any:
+        output = own(*args, **options)
+        seen.append((layer, output))
+        return output
+
+    return call
+
+
+def _layers(model: Any, container: str) -> Iterator[tuple[Layer, Any]]:
+    for one in model.layers:
+        if type(one).__name__ == "InputLayer":
+            continue
+        name = f"{container}.{one.name}".lstrip(".")
+        has_parts = bool(getattr(one, "layers", ()))
+        yield Layer(name, type(one).__name__, container, has_parts), one
+        if has_parts:
+            yield from _layers(one, name)

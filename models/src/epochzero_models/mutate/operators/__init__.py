@@ -1,0 +1,21 @@
+"""The operators, one a leaf; a file for each part of the taxonomy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+
+from epochzero_models.mutate.operators import api, data, gpu, model, tensors, training
+from epochzero_models.mutate.operators.base import Operator
+
+__all__ = ["Operator", "operators"]
+
+_PARTS = (model, tensors, training, data, gpu, api)
+
+
+@cache
+def operators() -> Mapping[str, Operator]:
+    """All of them, by the name of their leaf."""
+    found = [each for part in _PARTS for each in vars(part).values() if isinstance(each, Operator)]
+    return MappingProxyType({each.leaf: each for each in found})

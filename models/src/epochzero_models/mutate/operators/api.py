@@ -1,0 +1,44 @@
+"""Faults of how the framework is called."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from epochzero_models.mutate.operators.base import injects
+from epochzero_models.mutate.program import Edit, TrainingProgram
+
+_NEEDED = ("zero_grad", "backward", "step", "eval", "train")
+"""Methods that a training loop has to call."""
+
+
+@injects("deprecated_api")
+def old_item(program: TrainingProgram) -> Iterator[Edit]:
+    """A number is read out of a loss as in PyTorch 0.3."""
+    for call in program.calls("item"):
+        if isinstance(call.func, ast.Attribute):
+            yield program.replaced(call, f"{program.source(call.func.value)}.data[0]")
+
+
+@injects("wrong_usage_of_image_decoding_api")
+def undecoded(program: TrainingProgram) -> Iterator[Edit]:
+    """Images are not brought to one number of channels."""
+    for call in program.calls("convert"):
+        if isinstance(call.func, ast.Attribute):
+            yield program.replaced(call, program.source(call.func.value))
+
+
+@injects("wrong_api_usage")
+def not_called(program: TrainingProgram) -> Iterator[Edit]:
+    """A method is named and not called."""
+    for call in program.calls(*_NEEDED):
+        if program.alone(call):
+            yield program.replaced(call, program.source(call.func))
+
+
+@injects("missing_api_call")
+def left_out(program: TrainingProgram) -> Iterator[Edit]:
+    """A call that clears, computes or applies gradients, or sets the mode, goes."""
+    for call in program.calls(*_NEEDED):
+        if program.alone(call):
+            yield program.deleted(program.statement(call))

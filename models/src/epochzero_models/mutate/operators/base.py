@@ -1,0 +1,30 @@
+"""What an operator is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from epochzero_models.mutate.program import Edit, TrainingProgram
+
+Places = Callable[[TrainingProgram], Iterator[Edit]]
+
+
+@dataclass(frozen=True, slots=True)
+class Operator:
+    """How a leaf of the taxonomy is brought into a program.
+
+    Attributes:
+        leaf: its name.
+        change: a sentence that says what becomes of which text.
+        places: the edits of a program that each bring it in.
+    """
+
+    leaf: str
+    change: str
+    places: Places
+
+
+def injects(leaf: str) -> Callable[[Places], Operator]:
+    """Makes an operator of a function that finds its places; its docstring says what changes."""
+    return lambda places: Operator(leaf, str(places.__doc__), places)

@@ -1,0 +1,319 @@
+"""Faults of the model: its activations, its layers, and how it is put together."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from itertools import pairwise
+
+from epochzero_models.mutate.operators.base import injects
+from epochzero_models.mutate.program import Edit, TrainingProgram, argument, called
+
+CONVOLUTIONS = ("Conv1d", "Conv2d", "Conv3d")
+RECURRENT = ("RNN", "LSTM", "GRU")
+SIZED = ("Linear", *CONVOLUTIONS, *RECURRENT)
+"""Layers whose first two arguments are their input and output."""
+NORMALIZATIONS = (
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "LayerNorm", "GroupNorm", "InstanceNorm1d",
+    "InstanceNorm2d", "RMSNorm",
+)  # fmt: skip
+ACTIVATIONS = ("ReLU", "LeakyReLU", "GELU", "ELU", "SiLU", "Tanh")
+ACTIVATING = ("relu", "leaky_relu", "gelu", "elu", "silu", "tanh")
+MAXIMUM_POOLING = ("MaxPool1d", "MaxPool2d", "max_pool1d", "max_pool2d")
+AVERAGE_POOLING = ("AvgPool1d", "AvgPool2d", "avg_pool1d", "avg_pool2d")
+_OTHER_LAYER = {
+    "LSTM": "RNN", "GRU": "RNN", "Conv1d": "ConvTranspose1d", "Conv2d": "ConvTranspose2d",
+    "BatchNorm1d": "LayerNorm", "BatchNorm2d": "InstanceNorm2d", "LayerNorm": "Dropout",
+    "Embedding": "Linear",
+}  # fmt: skip
+_OTHER_POOLING = {
+    **dict(zip(MAXIMUM_POOLING, AVERAGE_POOLING, strict=True)),
+    **dict(zip(AVERAGE_POOLING, MAXIMUM_POOLING, strict=True)),
+}
+
+
+def without_layers(program: TrainingProgram, *names: str) -> Iterator[Edit]:
+    """Layers that become the identity."""
+    for call in program.calls(*names):
+        if isinstance(call.func, ast.Attribute):
+            module = program.source(call.func.value)
+            yield program.replaced(call, f"{module}.Identity()")
+
+
+def without_calls(program: TrainingProgram, *names: str) -> Iterator[Edit]:
+    """Functions and methods of tensors that become what they are given."""
+    for call in program.calls(*names):
+        given = _given(program, call)
+        if given is not None:
+            yield program.replaced(call, program.operand(given))
+
+
+def _given(program: TrainingProgram, call: ast.Call) -> ast.expr | None:
+    """The tensor that a function is given, or whose method is called."""
+    if not isinstance(call.func, ast.Attribute):
+        return call.args[0] if call.args else None
+    owner = program.source(call.func.value)
+    if owner in ("F", "nn.functional", "torch.nn.functional", "functional", "torch"):
+        return call.args[0] if call.args else None
+    return call.func.value
+
+
+def larger(program: TrainingProgram, node: ast.expr | None) -> Iterator[Edit]:
+    """A size that grows by one."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        yield program.replaced(node, str(node.value + 1))
+    elif node is not None:
+        yield program.replaced(node, f"{program.source(node)} + 1")
+
+
+# -- Activation functions ----------------------------------------------------------------------
+
+
+@injects("wrong_type_of_activation_function")
+def wrong_activation(program: TrainingProgram) -> Iterator[Edit]:
+    """A hidden activation becomes a sigmoid."""
+    for call in program.calls(*ACTIVATIONS):
+        if isinstance(call.func, ast.Attribute):
+            yield program.replaced(call, f"{program.source(call.func.value)}.Sigmoid()")
+    for call in program.calls(*ACTIVATING):
+        yield program.renamed(call, "sigmoid")
+
+
+@injects("missing_softmax_activation_function")
+def missing_softmax_function(program: TrainingProgram) -> Iterator[Edit]:
+    """A softmax that is called as a function goes."""
+    yield from without_calls(program, "softmax", "log_softmax")
+
+
+@injects("missing_relu_activation_function")
+def missing_relu(program: TrainingProgram) -> Iterator[Edit]:
+    """A ReLU goes."""
+    yield from without_layers(program, "ReLU", "LeakyReLU", "GELU")
+    yield from without_calls(program, "relu", "leaky_relu", "gelu")
+
+
+# -- Properties of layers ----------------------------------------------------------------------
+
+
+@injects("wrong_input_sample_size_for_linear_layer")
+def wrong_linear_input(program: TrainingProgram) -> Iterator[Edit]:
+    """The input of a linear layer is one larger."""
+    for call in program.calls("Linear"):
+        yield from larger(program, argument(call, "in_features", 0))
+
+
+@injects("wrong_defined_input_shape")
+def wrong_input_shape(program: TrainingProgram) -> Iterator[Edit]:
+    """The input of a convolution, a recurrent or a normalizing layer is one larger."""
+    for call in program.calls(*CONVOLUTIONS, *RECURRENT, *NORMALIZATIONS):
+        yield from larger(program, call.args[0] if call.args else None)
+
+
+@injects("wrong_defined_output_shape")
+def wrong_output_shape(program: TrainingProgram) -> Iterator[Edit]:
+    """The output of a layer is one larger."""
+    for call in program.calls(*SIZED):
+        yield from larger(program, call.args[1] if len(call.args) > 1 else None)
+
+
+@injects("wrong_defined_input_and_output_shape")
+def exchanged_shapes(program: TrainingProgram) -> Iterator[Edit]:
+    """Input and output of a layer are exchanged."""
+    for call in program.calls(*SIZED):
+        if len(call.args) < 2 or isinstance(call.args[0], ast.Starred):
+            continue
+        before, after = (program.source(each) for each in call.args[:2])
+        if before != after:
+            start, end = program.span(call.args[0])[0], program.span(call.args[1])[1]
+            yield Edit(start, end, f"{after}, {before}")
+
+
+@injects("wrong_filter_size_for_convolutional_layer")
+def wrong_kernel(program: TrainingProgram) -> Iterator[Edit]:
+    """The kernel of a convolution is larger by four."""
+    for call in program.calls(*CONVOLUTIONS):
+        size = argument(call, "kernel_size", 2)
+        if isinstance(size, ast.Constant) and isinstance(size.value, int):
+            yield program.replaced(size, str(size.value + 4))
+
+
+@injects("bias_needed_in_a_layer")
+def without_bias(program: TrainingProgram) -> Iterator[Edit]:
+    """A layer gets bias=False."""
+    for call in program.calls("Linear", *CONVOLUTIONS):
+        if argument(call, "bias", 3 if called(call) == "Linear" else None) is None:
+            yield program.with_argument(call, "bias", "False")
+
+
+@injects("suboptimal_number_of_neurons_in_a_layer")
+def few_neurons(program: TrainingProgram) -> Iterator[Edit]:
+    """A width that hidden layers share becomes 1."""
+    for value in widths(program):
+        yield program.replaced(value, "1")
+
+
+def widths(program: TrainingProgram) -> Iterator[ast.Constant]:
+    """The numbers behind names that are the output of one layer and the input of another."""
+    pairs = [call.args[:2] for call in program.calls(*SIZED)]
+    inputs = {pair[0].id for pair in pairs if pair and isinstance(pair[0], ast.Name)}
+    outputs = {pair[1].id for pair in pairs if len(pair) > 1 and isinstance(pair[1], ast.Name)}
+    for name in sorted(inputs & outputs):
+        values = [*_assigned(program, name), *_defaults(program, name)]
+        if len(values) == 1:
+            yield values[0]
+
+
+def _assigned(program: TrainingProgram, name: str) -> Iterator[ast.Constant]:
+    for node in program.all(ast.Assign):
+        names = [program.source(target) for target in node.targets]
+        if names == [name] and isinstance(node.value, ast.Constant):
+            yield node.value
+
+
+def _defaults(program: TrainingProgram, name: str) -> Iterator[ast.Constant]:
+    for arguments in program.all(ast.arguments):
+        with_default = arguments.args[len(arguments.args) - len(arguments.defaults) :]
+        for each, value in zip(with_default, arguments.defaults, strict=True):
+            if each.arg == name and isinstance(value, ast.Constant):
+                yield value
+
+
+@injects("wrong_amount_and_type_of_pooling")
+def wrong_pooling(program: TrainingProgram) -> Iterator[Edit]:
+    """A pooling becomes the other kind, over one more place."""
+    for call in program.calls(*_OTHER_POOLING):
+        size = argument(call, "kernel_size", 0 if called(call)[0].isupper() else 1)
+        if isinstance(size, ast.Constant) and isinstance(size.value, int):
+            _, end = program.span(call.func)
+            start = end - len(called(call))
+            between = program.text[end : program.span(size)[0]]
+            new = f"{_OTHER_POOLING[called(call)]}{between}{size.value + 1}"
+            yield Edit(start, program.span(size)[1], new)
+
+
+@injects("layers_dimension_mismatch")
+def mismatched_layers(program: TrainingProgram) -> Iterator[Edit]:
+    """A layer takes twice what the one before it gives."""
+    layers = [call for call in program.calls(*SIZED) if len(call.args) > 1]
+    for before, after in pairwise(layers):
+        if ast.dump(before.args[1]) == ast.dump(after.args[0]):
+            yield program.replaced(after.args[0], f"2 * {program.operand(after.args[0])}")
+
+
+# -- Missing, redundant and wrong layers -------------------------------------------------------
+
+
+@injects("missing_dropout_layer")
+def missing_dropout(program: TrainingProgram) -> Iterator[Edit]:
+    """A dropout goes."""
+    yield from without_layers(program, "Dropout", "Dropout1d", "Dropout2d")
+    yield from without_calls(program, "dropout")
+
+
+@injects("missing_normalization_layer")
+def missing_normalization(program: TrainingProgram) -> Iterator[Edit]:
+    """A normalization goes."""
+    yield from without_layers(program, *NORMALIZATIONS)
+
+
+@injects("missing_softmax_layer")
+def missing_softmax_layer(program: TrainingProgram) -> Iterator[Edit]:
+    """A layer that makes probabilities goes."""
+    yield from without_layers(program, "Softmax", "LogSoftmax")
+
+
+@injects("missing_flatten_layer")
+def missing_flatten(program: TrainingProgram) -> Iterator[Edit]:
+    """What flattens maps goes."""
+    yield from without_layers(program, "Flatten")
+    yield from without_calls(program, "flatten")
+
+
+@injects("missing_dense_layer")
+def missing_dense(program: TrainingProgram) -> Iterator[Edit]:
+    """A linear layer that is not the last one goes."""
+    yield from list(without_layers(program, "Linear"))[:-1]
+
+
+@injects("missing_average_pooling_layer")
+def missing_average(program: TrainingProgram) -> Iterator[Edit]:
+    """An average over places goes."""
+    adaptive = ("AdaptiveAvgPool1d", "AdaptiveAvgPool2d")
+    yield from without_layers(program, "AvgPool1d", "AvgPool2d", *adaptive)
+    yield from without_calls(program, "avg_pool1d", "avg_pool2d", "adaptive_avg_pool2d")
+
+
+@injects("redundant_softmax_layer")
+def redundant_softmax(program: TrainingProgram) -> Iterator[Edit]:
+    """A softmax stands before the cross entropy."""
+    if program.calls("CrossEntropyLoss", "cross_entropy"):
+        for call in program.losses:
+            given = program.operand(call.args[0])
+            yield program.replaced(call.args[0], f"{given}.softmax(dim=1)")
+
+
+@injects("wrong_layer_type")
+def wrong_layer(program: TrainingProgram) -> Iterator[Edit]:
+    """A layer becomes one of another kind."""
+    for call in program.calls(*_OTHER_LAYER):
+        yield program.renamed(call, _OTHER_LAYER[called(call)])
+
+
+@injects("wrong_type_of_pooling_layer")
+def wrong_pooling_type(program: TrainingProgram) -> Iterator[Edit]:
+    """The maximum becomes the average, or the other way round."""
+    for call in program.calls(*_OTHER_POOLING):
+        yield program.renamed(call, _OTHER_POOLING[called(call)])
+
+
+# -- The model as a whole ----------------------------------------------------------------------
+
+
+@injects("wrong_model_initialization")
+def without_super(program: TrainingProgram) -> Iterator[Edit]:
+    """A module does not call the constructor of its class."""
+    for call in program.calls("__init__"):
+        if program.alone(call):
+            yield program.deleted(program.statement(call))
+
+
+@injects("wrong_weights_initialization")
+def zero_weights(program: TrainingProgram) -> Iterator[Edit]:
+    """All parameters begin at zero."""
+    for statement in made_models(program):
+        name = program.source(statement.targets[0])
+        lines = (f"for parameter in {name}.parameters():", "    parameter.data.zero_()")
+        yield program.followed(statement, *lines)
+
+
+def made_models(program: TrainingProgram) -> Iterator[ast.Assign]:
+    """The statements that make a model."""
+    for statement in program.all(ast.Assign):
+        target = statement.targets[0]
+        is_model = isinstance(target, ast.Name) and target.id in program.models
+        if is_model and len(statement.targets) == 1 and isinstance(statement.value, ast.Call):
+            yield statement
+
+
+@injects("suboptimal_network_structure")
+def deep(program: TrainingProgram) -> Iterator[Edit]:
+    """A layer that keeps its width stands there eight times, or eight times as often."""
+    for loop in program.all(ast.comprehension):
+        layered = isinstance(program.parent(program.parent(loop)), ast.Call | ast.Starred)
+        if layered and isinstance(loop.iter, ast.Call) and called(loop.iter) == "range":
+            size = loop.iter.args[-1]
+            yield program.replaced(size, f"8 * {program.operand(size)}")
+    for call in program.calls("Linear"):
+        same = len(call.args) == 2 and ast.dump(call.args[0]) == ast.dump(call.args[1])
+        if same and isinstance(call.func, ast.Attribute):
+            module, text = program.source(call.func.value), program.source(call)
+            yield program.replaced(call, f"{module}.Sequential(*[{text} for _ in range(8)])")
+
+
+@injects("multiple_initializations_of_cnn")
+def made_anew(program: TrainingProgram) -> Iterator[Edit]:
+    """The model is made anew in each epoch."""
+    for statement in made_models(program):
+        for loop in program.epoch_loops:
+            if program.parent(loop) is program.parent(statement):
+                yield program.preceded(loop.body[0], program.source(statement))

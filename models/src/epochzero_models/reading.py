@@ -1,0 +1,343 @@
+"""What a user names as data -> `Examples`.
+
+data.py:test      a function of the user's: a dataset or loader of torch, a pair of arrays, or a
+mapping of arrays
+test.npz          arrays, one along whose first axis stand the inputs, and one with the labels
+test.csv          a table with a column of labels; also .tsv, .parquet, .jsonl
+test/             images of one size, in a folder for each class
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from epochzero.data.formats import Faults, needed
+from epochzero.data.source import TableSource, find_sources, read
+from epochzero.errors import InputError
+from epochzero_models.classifier import Tell
+from epochzero_models.examples import Examples
+from epochzero_models.seeds import seeded
+from epochzero_models.user_code import is_own_code, made_by, told_as_input_error
+
+LABEL_NAMES = ("y", "label", "labels", "target", "targets", "class")
+INPUT_NAMES = ("x", "X", "inputs", "images", "data", "features")
+MOST_BYTES = 8 << 30
+MOST_GROUPS = 50
+Columns = Mapping[str, Any]
+
+
+def load_examples(
+    source: str,
+    *,
+    target: str | None = None,
+    group: str | None = None,
+    most: int | None = None,
+    seed: int = 0,
+    tell: Tell | None = None,
+) -> Examples:
+    """The examples that a user names.
+
+    Args:
+        source: ``file.py:function``, a file of arrays or a table, or a folder of images.
+        target: column or array of the labels; by default the one that is called so.
+        group: column or array of the subgroups. Numbers stay an input of a table, texts do not.
+        most: use at most so many, drawn at random.
+        seed: of the draw, and of the user's code.
+        tell: hears how many were read.
+
+    Raises:
+        InputError: there are no such data, or they are not labeled examples of one shape.
+    """
+    if is_own_code(source):
+        with seeded(seed):
+            made = made_by(source)
+            with told_as_input_error(source):
+                examples = _from_code(source, made, target, group, tell)
+        return examples.drawn(most, seed)
+    path = Path(source)
+    found = find_sources(path)
+    if all(one.format.record_is_file and one.format.name == "images" for one in found):
+        _refuse_options(source, target, group)
+        return _from_images(source, found, most, seed, tell)
+    return _from_columns(source, read_columns(source), target, group).drawn(most, seed)
+
+
+def _refuse_options(source: str, target: str | None, group: str | None) -> None:
+    for option, given in (("--target", target), ("--group", group)):
+        if given is not None:
+            raise InputError(f"{source}: {option} names a column, and images have none")
+
+
+# Code
+
+
+def _from_code(
+    source: str, made: Any, target: str | None, group: str | None, tell: Tell | None
+) -> Examples:
+    if isinstance(made, Examples):
+        return made
+    if isinstance(made, Mapping):
+        return _from_columns(source, made, target, group)
+    _refuse_options(source, target, group)
+    if isinstance(made, tuple) and len(made) == 2 and all(hasattr(one, "shape") for one in made):
+        return Examples(source, _inputs(source, made[0]), _whole_labels(source, made[1]))
+    if isinstance(made, Iterable) or hasattr(made, "__getitem__"):
+        return _collected(source, made, tell)
+    raise InputError(
+        f"{source}: gives a {type(made).__name__}; a dataset or loader of torch, a pair of arrays "
+        "(inputs, labels), or a mapping of arrays is expected"
+    )
+
+
+def _collected(source: str, made: Any, tell: Tell | None) -> Examples:
+    """All items of a dataset, or batches of a loader."""
+    batched = isinstance(made, torch.utils.data.DataLoader)
+    inputs: list[Tensor] = []
+    labels: list[Tensor] = []
+    size = 0
+    for number, item in enumerate(_items(made), 1):
+        x, y = _pair(source, item, number)
+        inputs.append(x if batched else x[None])
+        labels.append(y if batched else y[None])
+        size += x.numel() * x.element_size()
+        if size > MOST_BYTES:
+            raise InputError(
+                f"{source}: needs more than {MOST_BYTES >> 30} GB in memory; give a part of it"
+            )
+        if tell:
+            tell(f"{source}: {number:,} {'batches' if batched else 'examples'} read")
+    if not inputs:
+        raise InputError(f"{source}: has no examples")
+    together = _together(source, "inputs", inputs), _together(source, "labels", labels)
+    return Examples(source, together[0], _whole_labels(source, together[1]))
+
+
+def _together(source: str, what: str, parts: Sequence[Tensor]) -> Tensor:
+    shapes = {tuple(one.shape[1:]) for one in parts}
+    if len(shapes) > 1:
+        first, second = sorted(shapes)[:2]
+        raise InputError(f"{source}: {what} differ in their shapes, {first} and {second}")
+    return torch.cat(list(parts))
+
+
+def _items(made: Any) -> Iterator[Any]:
+    # A map-style dataset of torch need not raise the IndexError that would end its iteration.
+    if hasattr(made, "__getitem__") and hasattr(made, "__len__"):
+        return (made[at] for at in range(len(made)))
+    return iter(made)
+
+
+def _pair(source: str, item: Any, number: int) -> tuple[Tensor, Tensor]:
+    if isinstance(item, Mapping):
+        item = tuple(
+            item.get(next((name for name in names if name in item), ""))
+            for names in (INPUT_NAMES, LABEL_NAMES)
+        )
+    if not isinstance(item, Sequence) or len(item) < 2 or item[0] is None or item[1] is None:
+        raise InputError(f"{source}: item {number} is a {type(item).__name__}, not (input, label)")
+    try:
+        return _as_inputs(torch.as_tensor(item[0])), torch.as_tensor(item[1])
+    except (TypeError, ValueError, RuntimeError) as error:
+        kinds = f"{type(item[0]).__name__} and {type(item[1]).__name__}"
+        raise InputError(
+            f"{source}: item {number} is a pair of {kinds}, which are no tensors ({error})"
+        ) from error
+
+
+# Arrays and tables
+
+
+def read_columns(source: str) -> Columns:
+    """All records of a table by column.
+
+    Raises:
+        InputError: it cannot be read, has faults, or is a folder of several tables.
+    """
+    path = Path(source)
+    tables = find_sources(path)
+    if len(tables) > 1:
+        raise InputError(f"{source}: has {len(tables)} tables; name the file of one of them")
+    faults = Faults()
+    root = path if path.is_dir() else path.parent
+    parts: dict[str, list[Any]] = {}
+    for batch in read(tables[0], root, faults):
+        for name, values in batch.columns.items():
+            parts.setdefault(name, []).append(values)
+    for fault in faults.counted(path):
+        where = f", record {fault.record:,}" if fault.record else ""
+        raise InputError(f"{path}{where}: {fault.message or fault.kind}")
+    return {name: _joined(values) for name, values in parts.items()}
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    return [value for part in parts for value in part]
+
+
+def _from_columns(source: str, columns: Columns, target: str | None, group: str | None) -> Examples:
+    label = label_column(source, columns, target)
+    if group is not None and group not in columns:
+        raise InputError(f"{source}: no column is called {group!r}; {_known(columns)}")
+    rest = {name: values for name, values in columns.items() if name != label}
+    groups = () if group is None else _groups(source, group, columns[group])
+    names: tuple[str, ...] = ()
+    wide = [name for name, values in rest.items() if np.ndim(values) > 1]
+    if wide:
+        name = next((name for name in INPUT_NAMES if name in wide), wide[0])
+        if len(wide) > 1 and name not in INPUT_NAMES:
+            raise InputError(f"{source}: several arrays may be the inputs, {wide}; call one x")
+        inputs = _inputs(source, rest[name])
+    else:
+        names = tuple(n for n, values in rest.items() if n != group or _are_numbers(values))
+        if not names:
+            raise InputError(f"{source}: has no column but that of the labels")
+        numbers = [_numbers(source, name, rest[name]) for name in names]
+        inputs = torch.from_numpy(np.stack(numbers, axis=1))
+    return Examples(source, inputs, _labels(source, columns[label]), names, groups)
+
+
+def label_column(source: str, columns: Columns, target: str | None) -> str:
+    """The column of the labels: the one that is named, or the only one that is called so.
+
+    Raises:
+        InputError: there is none, or several.
+    """
+    if target is not None:
+        if target not in columns:
+            raise InputError(f"{source}: no column is called {target!r}; {_known(columns)}")
+        return target
+    named = [name for name in columns if name in LABEL_NAMES]
+    if len(named) != 1:
+        raise InputError(
+            f"{source}: which column has the labels? Name it by --target; {_known(columns)}"
+        )
+    return named[0]
+
+
+def _known(columns: Columns) -> str:
+    names = ", ".join(islice(map(str, columns), 12))
+    return f"there are {names}{' and others' if len(columns) > 12 else ''}"
+
+
+def _groups(source: str, name: str, values: Any) -> tuple[str, ...]:
+    groups = tuple(str(value) for value in np.asarray(values).tolist())
+    if len(set(groups)) > MOST_GROUPS:
+        raise InputError(
+            f"{source}: column {name!r} has {len(set(groups)):,} values; a group has at most "
+            f"{MOST_GROUPS}: make ranges of them"
+        )
+    return groups
+
+
+def _are_numbers(values: Any) -> bool:
+    try:
+        np.asarray(values, np.float32)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _numbers(source: str, name: str, values: Any) -> np.ndarray[Any, np.dtype[np.float32]]:
+    """A column of a table; an empty cell is NaN, which `Examples` refuses with its place."""
+    filled = [np.nan if value is None or value == "" else value for value in values]
+    try:
+        return np.asarray(filled, np.float32)
+    except (TypeError, ValueError):
+        text = next(one for one in filled if not _are_numbers([one]))
+        raise InputError(
+            f"{source}: column {name!r} holds {str(text)[:40]!r}, which is no number: write texts as "
+            "the numbers that the model was trained with"
+        ) from None
+
+
+def _labels(source: str, values: Any) -> Tensor:
+    """Whole numbers as they are; of other texts the classes in their order, from 0."""
+    if isinstance(values, Tensor) or (isinstance(values, np.ndarray) and not _are_texts(values)):
+        return _whole_labels(source, values)
+    texts = [str(value) for value in values]
+    if all(text.lstrip("-").isdigit() for text in texts):
+        return torch.tensor([int(text) for text in texts])
+    classes = {name: at for at, name in enumerate(sorted(set(texts)))}
+    return torch.tensor([classes[text] for text in texts])
+
+
+def _are_texts(values: np.ndarray[Any, Any]) -> bool:
+    return values.dtype.kind in "USO"
+
+
+def _whole_labels(source: str, values: Any) -> Tensor:
+    labels = torch.as_tensor(values)
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels[:, 0]
+    if labels.ndim != 1:
+        raise InputError(
+            f"{source}: labels have the shape {tuple(labels.shape)}; a class number for each example "
+            "is expected, such as one-hot labels give by .argmax(1)"
+        )
+    if labels.is_floating_point() and not bool((labels == labels.round()).all()):
+        raise InputError(
+            f"{source}: labels are no whole numbers: a class for each example is expected"
+        )
+    return labels.long()
+
+
+def _inputs(source: str, values: Any) -> Tensor:
+    try:
+        return _as_inputs(torch.as_tensor(values))
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(f"{source}: inputs are no numbers: {error}") from error
+
+
+def _as_inputs(values: Tensor) -> Tensor:
+    """Tokens stay whole numbers; all others become float32."""
+    return values.long() if values.dtype in (torch.int64, torch.int32) else values.float()
+
+
+# Images
+
+
+def _from_images(
+    source: str, found: Sequence[TableSource], most: int | None, seed: int, tell: Tell | None
+) -> Examples:
+    """Pixels from 0 to 1, channels first; classes in the order of their folders' names."""
+    if len(found) > 1:
+        names = ", ".join(one.name for one in found)
+        raise InputError(f"{source}: has several sets of images ({names}); name one of them")
+    files = found[0].files
+    classes = {name: at for at, name in enumerate(sorted({file.parent.name for file in files}))}
+    if len(classes) < 2:
+        raise InputError(f"{source}: a folder of images for each class is expected, two at least")
+    if most is not None and len(files) > most:
+        chosen = np.sort(np.random.default_rng(seed).choice(len(files), most, replace=False))
+        files = tuple(files[at] for at in chosen)
+    pixels: list[Tensor] = []
+    for file in files:
+        pixels.append(_pixels(file))
+        if pixels[-1].shape != pixels[0].shape:
+            raise InputError(
+                f"{file}: has the shape {tuple(pixels[-1].shape)}, {files[0]} {tuple(pixels[0].shape)}: "
+                "images of one size are expected"
+            )
+        if tell:
+            tell(f"{source}: {len(pixels):,} of {len(files):,} images read")
+    labels = torch.tensor([classes[file.parent.name] for file in files])
+    return Examples(source, torch.stack(pixels), labels)
+
+
+def _pixels(file: Path) -> Tensor:
+    pillow = needed("PIL.Image", "reading images")
+    try:
+        with pillow.open(file) as image:
+            plain = image if image.mode in ("L", "RGB") else image.convert("RGB")
+            pixels = np.asarray(plain, np.float32) / 255
+    except Exception as error:  # the decoders raise almost anything for damaged files
+        raise InputError(f"{file}: is no image that can be read: {error}") from error
+    return torch.from_numpy(np.atleast_3d(pixels).transpose(2, 0, 1).copy())

@@ -1,0 +1,172 @@
+"""A network is dissected, guarded, kept and loaded again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from epochzero.errors import InputError
+from epochzero.reports.page import to_html
+from epochzero_models import Dissection, Examples, Guard, dissect
+from epochzero_models.classifier import as_classifier
+from epochzero_models.dissect import read_dissector
+from epochzero_models.dissect.layers import MOST_FEATURES, choose_layers, pooled
+from epochzero_models.dissect.report import dissection_report
+
+Data = tuple[Examples, Examples]
+
+
+@pytest.fixture(scope="module")
+def dissection(net: nn.Module, data: Data) -> Dissection:
+    return dissect(net, *data)
+
+
+def test_what_is_wrong_is_less_valid(dissection: Dissection) -> None:
+    assert dissection.dissector.layers == ("first", "second", "third")
+    assert dissection.chosen.auc.value is not None
+    assert dissection.chosen.auc.value > 0.8
+    assert {one.name for one in dissection.scores} == {
+        "dissector linear", "dissector log", "dissector exp", "max softmax", "energy", "Mahalanobis"
+    }  # fmt: skip
+    cut = dissection.chosen.cut
+    assert cut.accuracy is not None
+    assert dissection.accuracy.value is not None
+    assert cut.accuracy > dissection.accuracy.value
+    outputs = dissection.layers[-1]
+    assert outputs.validity_right is not None
+    assert outputs.validity_wrong is not None
+    assert outputs.validity_right > outputs.validity_wrong
+
+
+def test_the_same_seed_gives_the_same_result(
+    dissection: Dissection, net: nn.Module, data: Data
+) -> None:
+    again, other = (dict(dissect(net, *data, seed=seed).to_dict()) for seed in (0, 1))
+    first = dict(dissection.to_dict())
+    for one in (first, again, other):
+        del one["overhead"]
+    assert json.dumps(first) == json.dumps(again)
+    assert json.dumps(first) != json.dumps(other)
+
+
+def test_the_model_stays_as_it_was(net: nn.Module, data: Data) -> None:
+    before = {name: one.clone() for name, one in net.state_dict().items()}
+    dissect(net, data[0], data[1], layers=["third"])
+    assert all(torch.equal(one, before[name]) for name, one in net.state_dict().items())
+    assert not any(module._forward_hooks for module in net.modules())
+
+
+def test_a_guard_rejects_what_was_measured(
+    dissection: Dissection, net: nn.Module, data: Data, tmp_path: Path
+) -> None:
+    dissection.dissector.save(tmp_path / "kept")
+    guard = Guard(net, tmp_path / "kept")
+    reported = data[1].halves(0)[1]
+    guarded = guard(reported.inputs)
+    assert torch.equal(guarded.predicted, net(reported.inputs).argmax(dim=1))
+    assert float(guarded.within.double().mean()) == dissection.chosen.cut.accepted
+    rejected = guarded.accepted == -1
+    assert torch.equal(rejected, ~guarded.within)
+    assert torch.equal(guarded.accepted[~rejected], guarded.predicted[~rejected])
+    # Noise is no digit.
+    noise = torch.rand(200, 1, 8, 8, generator=torch.Generator().manual_seed(0))
+    assert guard(noise).validity.mean() < guarded.validity.mean()
+
+
+def test_a_folder_that_is_damaged_is_told_of(dissection: Dissection, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="epochzero model dissect --out"):
+        read_dissector(tmp_path)
+    dissection.dissector.save(tmp_path)
+    assert read_dissector(tmp_path).layers == dissection.dissector.layers
+    described = json.loads((tmp_path / "dissector.json").read_text())
+    for wrong in (
+        {"schema": "other/1"},
+        {"growth": "cubic"},
+        {"classes": 3},
+        {"layers": ["a"] * 9},
+    ):
+        (tmp_path / "dissector.json").write_text(json.dumps({**described, **wrong}))
+        with pytest.raises(InputError):
+            read_dissector(tmp_path)
+    (tmp_path / "dissector.json").write_text(json.dumps(described))
+    np.savez(tmp_path / "submodels.npz", **{"0.weight": np.array([{}], object)})
+    with pytest.raises(InputError, match="is damaged"):
+        read_dissector(tmp_path)
+
+
+def test_a_guard_of_another_model_is_refused(dissection: Dissection) -> None:
+    with pytest.raises(InputError, match="has no layer 'first'"):
+        Guard(nn.Sequential(nn.Linear(4, 2)), dissection.dissector)
+
+
+class Block(nn.Module):
+    """A residual block whose activation is called twice."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.convolution = nn.Conv2d(width, width, 3, padding=1)
+        self.norm = nn.BatchNorm2d(width)
+        self.activation = nn.ReLU(inplace=True)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.activation(x + self.norm(self.convolution(self.activation(x.clone()))))
+
+
+def residual(blocks: int) -> nn.Sequential:
+    return nn.Sequential(
+        nn.Conv2d(1, 4, 3, padding=1),
+        nn.BatchNorm2d(4),
+        nn.ReLU(inplace=True),
+        *(Block(4) for _ in range(blocks)),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(4, 10),
+    ).eval()
+
+
+def test_layers_are_blocks_at_even_steps() -> None:
+    inputs = torch.zeros(2, 1, 8, 8)
+    names = choose_layers(as_classifier(residual(8)), inputs)
+    # The stem after its activation, blocks, and the pooled features; never the outputs.
+    assert names[0] == "2"
+    assert len(names) == 6
+    assert names[-1] in ("11", "12")
+    few = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Dropout(), nn.Linear(8, 3), nn.Softmax(1))
+    assert choose_layers(as_classifier(few), torch.zeros(2, 4)) == ("1",)
+    with pytest.raises(InputError, match="no layer before its outputs"):
+        choose_layers(as_classifier(nn.Sequential(nn.Linear(4, 3))), torch.zeros(2, 4))
+
+
+@pytest.mark.parametrize("shape", [(2, 64, 7, 7), (2, 2000, 3, 3), (2, 5, 300), (2, 5000), (2, 3)])
+def test_features_are_bounded(shape: tuple[int, ...]) -> None:
+    features = pooled(torch.ones(shape))
+    assert features.ndim == 2
+    assert features.shape[1] <= MOST_FEATURES
+    assert torch.allclose(features, torch.ones(()))
+
+
+def test_probabilities_leave_no_energy(net: nn.Module, data: Data) -> None:
+    found = dissect(nn.Sequential(net, nn.Softmax(dim=1)), *data, layers=["0.third"])
+    assert "energy" not in {one.name for one in found.scores}
+    assert "energy is the same for all examples" in found.notes[0]
+
+
+def test_wrong_layers_and_data_are_told_of(net: nn.Module, data: Data) -> None:
+    train, test = data
+    with pytest.raises(InputError, match=r"has no layer 'fourth'; it has first, first\.0"):
+        dissect(net, train, test, layers=["fourth"])
+    small = Examples("small", test.inputs[..., :4], test.labels)
+    with pytest.raises(InputError, match=r"differ in their shapes, \(1, 8, 8\) and \(1, 8, 4\)"):
+        dissect(net, train, small)
+
+
+def test_the_report_shows_all_scores(dissection: Dissection) -> None:
+    pytest.importorskip("matplotlib")
+    page = to_html(dissection_report(dissection))
+    assert all(one.name in page for one in dissection.scores)
+    assert "mean snapshot validity" in page

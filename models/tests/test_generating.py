@@ -1,0 +1,309 @@
+"""Networks out of the feature model: what they are, how far apart, and what becomes of them."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn import functional
+
+from epochzero.check import CheckResult, Limits, Target, check
+from epochzero.check.target import read_target
+from epochzero.errors import InputError
+from epochzero_models import Examples
+from epochzero_models.generate import break_one, evolve, generate, program, write
+from epochzero_models.generate.architecture import Architecture, Block, architecture_of, product_of
+from epochzero_models.generate.evolution import (
+    BASE_CELL,
+    Fitness,
+    forced_share,
+    mutated,
+    pledge_children,
+    select,
+)
+from epochzero_models.generate.faulty_networks import BREAKS
+from epochzero_models.generate.feature_model import feature_model
+from epochzero_models.generate.network import Network
+from epochzero_models.generate.plan import NetworkPlan, plan_of
+from epochzero_models.generate.sampling import (
+    distance,
+    diverse_products,
+    mean_distance,
+    random_products,
+)
+from epochzero_models.generate.training import Trainer
+
+SHAPE = (3, 9, 8)
+MODEL = feature_model(3, 3)
+PRODUCTS = random_products(MODEL, 40, seed=1)
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Networks are so small that threads would only wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def plans(most: int = 200_000) -> Iterator[NetworkPlan]:
+    """Networks that are quick to make."""
+    for product in PRODUCTS:
+        plan = plan_of(architecture_of(product), SHAPE, 5)
+        if plan.parameters <= most and len(plan.layers) > 1:
+            yield plan
+
+
+def imported(path: Path) -> ModuleType:
+    """A program as a module."""
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# -- Products ----------------------------------------------------------------------------------
+
+
+def test_each_constraint_refuses_a_product_that_breaks_it() -> None:
+    product = next(one for one in PRODUCTS if "Block2_Element2_Cell_Output_Cell" in one)
+    assert MODEL.allows(product)
+    cell = "Block1_Element1_Cell"
+    for missing in ("Block1", "Block2_Element1", "Block2_stride", "Input"):
+        assert not MODEL.allows(product - {missing})
+    assert not MODEL.allows(product | {"Block1_stride_1x1", "Block1_stride_2x2"})
+    assert not MODEL.allows(product | {f"{cell}_Input1_Zeros"})
+    assert not MODEL.allows(product | {"Block1_Element9"})
+
+
+def test_the_last_block_goes_to_the_classifier_and_its_last_cell_to_no_other() -> None:
+    smallest = feature_model(1, 1)
+    product = random_products(smallest, 1, forced=["Block1_Element1_Cell"])[0]
+    assert "Block1_Element1_Cell_Output_Block" in product
+    with pytest.raises(InputError, match="no architecture has all"):
+        random_products(smallest, 1, forced=["Block1_Element1_Cell_Output_Cell"])
+
+
+def test_all_that_is_drawn_is_allowed_and_comes_again_with_its_seed() -> None:
+    diverse = diverse_products(MODEL, 6, steps=60, seed=2)
+    assert all(map(MODEL.allows, (*PRODUCTS, *diverse)))
+    assert diverse == diverse_products(MODEL, 6, steps=60, seed=2)
+    assert random_products(MODEL, 3, seed=1) == PRODUCTS[:3] != random_products(MODEL, 3, seed=2)
+
+
+def test_random_products_prefer_no_member_of_a_group() -> None:
+    drawn = random_products(feature_model(1, 1), 300, seed=3)
+    wide = sum("Block1_features_800" in product for product in drawn)
+    assert 25 <= wide <= 80  # 50 expected
+
+
+def test_the_search_never_brings_products_nearer() -> None:
+    means = [mean_distance(diverse_products(MODEL, 8, steps=steps, seed=4)) for steps in (0, 20, 200)]  # fmt: skip
+    assert means[0] == mean_distance(random_products(MODEL, 8, seed=4))
+    assert means[0] <= means[1] <= means[2]
+    assert means[2] > means[0] + 0.05
+
+
+def test_distance_is_that_of_jaccard() -> None:
+    assert distance(frozenset("abc"), frozenset("bcd")) == 0.5
+    assert distance(frozenset("a"), frozenset("a")) == 0
+    assert mean_distance([frozenset("a"), frozenset("b"), frozenset("b")]) == pytest.approx(2 / 3)
+
+
+def test_products_that_are_not_accepted_are_drawn_anew() -> None:
+    small = random_products(MODEL, 5, accepts=lambda product: len(product) < 40, seed=1)
+    assert max(map(len, small)) < 40
+    with pytest.raises(InputError, match="ask for smaller ones"):
+        random_products(feature_model(1, 1), 1, accepts=lambda _: False)
+
+
+# -- Networks ----------------------------------------------------------------------------------
+
+
+def test_an_architecture_comes_back_from_its_product() -> None:
+    for product in PRODUCTS:
+        architecture = architecture_of(product)
+        again = product_of(architecture, MODEL)
+        assert MODEL.allows(again)
+        assert architecture_of(again) == architecture
+
+
+def test_the_network_is_the_program_and_as_large_as_its_plan(tmp_path: Path) -> None:
+    for number, plan in enumerate(islice(plans(), 6)):
+        path = tmp_path / f"net{number}.py"
+        path.write_text(program(plan))
+        network, written = Network(plan).eval(), imported(path).build().eval()
+        written.load_state_dict(network.state_dict())
+        images = torch.rand(2, *SHAPE)
+        assert torch.equal(network(images), written(images))
+        assert network(images).shape == (2, 5)
+        assert plan.parameters == sum(one.numel() for one in network.parameters())
+    assert number == 5
+
+
+def test_a_network_that_is_too_large_is_refused() -> None:
+    large = plan_of(architecture_of(PRODUCTS[0]), (3, 3000, 3000), 10)
+    with pytest.raises(InputError, match="is refused"):
+        Network(large)
+
+
+@pytest.mark.parametrize("mistake", BREAKS)
+def test_a_broken_network_fails_in_the_line_that_was_said(mistake: str, tmp_path: Path) -> None:
+    possible = [plan for plan in plans() if any(True for _ in BREAKS[mistake](plan))]
+    for number, plan in enumerate(possible[:3]):
+        broken = break_one(plan, number, mistake)
+        path = tmp_path / f"broken{number}.py"
+        path.write_text(program(broken.plan))
+        module = imported(path)
+        images, labels = torch.rand(5, *SHAPE), torch.arange(5)
+        with pytest.raises((RuntimeError, IndexError)) as raised:
+            functional.cross_entropy(module.build()(images), labels)
+        lines = [frame.line for frame in traceback.extract_tb(raised.value.__traceback__)]
+        at_loss = "loss" in broken.line
+        assert at_loss == (broken.line not in lines)
+        assert path.read_text().count(f"        {broken.line}\n") == 1
+
+
+def test_a_check_finds_a_network_that_lacks_a_class_when_it_runs_it(tmp_path: Path) -> None:
+    broken = break_one(next(plans(20_000)), 0, "classifier lacks a class")
+    found = checked(program(broken.plan), tmp_path, Target(name="here", here=True, gpus=()))
+    assert [(one.rule, one.place.code.strip()) for one in found.findings] == [
+        ("dry-run-failed", broken.line)
+    ]
+
+
+def test_a_whole_network_passes_the_check_and_its_memory_is_estimated(tmp_path: Path) -> None:
+    plan = max(plans(20_000), key=lambda plan: len(plan.layers))
+    found = checked(program(plan), tmp_path, read_target("A100"))
+    assert not found.findings
+    memory = found.dry[0].memory
+    assert memory is not None
+    # Weights, gradients and both moments of Adam, in float32.
+    assert memory.allocated.high > 4 * 4 * plan.parameters
+
+
+def checked(source: str, folder: Path, target: Target) -> CheckResult:
+    """What a check with a dry run says of a program."""
+    (folder / "train.py").write_text(source)
+    return check(
+        [sys.executable, "train.py", "--batch-size", "8", "--steps", "2"],
+        target, folder=folder, environment=dict(os.environ), dry=Limits(seconds=60),
+        select=["dry-run-failed", "dry-run-crashed", "dry-run-memory"],
+    )  # fmt: skip
+
+
+def test_reading_alone_finds_layers_that_do_not_fit(tmp_path: Path) -> None:
+    broken = break_one(next(plans(20_000)), 0, "linear layer expects one feature more")
+    (tmp_path / "train.py").write_text(program(broken.plan))
+    found = check([sys.executable, "train.py"], Target(name="here"), folder=tmp_path)
+    assert broken.line in {one.place.code.strip() for one in found.findings}
+
+
+# -- Training and evolution --------------------------------------------------------------------
+
+
+def test_a_trained_network_is_the_one_in_its_file(
+    data: tuple[Examples, Examples], tmp_path: Path
+) -> None:
+    made = generate(2, (1, 8, 8), 10, blocks=1, elements=2, steps=20, seed=5)
+    found = evolve(made, *data, epochs=3)
+    best = found.networks[0]
+    assert best.score
+    assert best.accuracy
+    assert found.best == (best.score.validation,)
+    write(found, tmp_path)
+    module = imported(tmp_path / f"{best.name}.py").build().eval()
+    module.load_state_dict(torch.load(tmp_path / f"{best.name}.pt", weights_only=True))
+    right = (module(data[1].inputs).argmax(dim=1) == data[1].labels).float().mean()
+    assert best.accuracy.value == pytest.approx(float(right))
+    assert evolve(made, *data, epochs=3) == found
+
+
+def test_a_network_learns(data: tuple[Examples, Examples]) -> None:
+    plan = plan_of(Architecture((Block("1x1", 100, (BASE_CELL,)),)), (1, 8, 8), 10)
+    score = Trainer(data[0], epochs=12).score(plan)
+    assert score.validation >= 0.5
+    assert score.epochs == 12
+
+
+def test_augmented_images_and_attacks_belong_to_the_training(
+    data: tuple[Examples, Examples],
+) -> None:
+    plan = generate(1, (1, 8, 8), 10, blocks=1, elements=1, seed=0).networks[0].plan
+    trainer = Trainer(data[0], epochs=2, augment=True, robustness=True)
+    score = trainer.score(plan)
+    assert score.robustness is not None
+    assert 0 <= score.robustness <= 1
+
+
+@pytest.mark.parametrize("evolution", ["pledge", "full"])
+def test_the_best_network_stays_through_an_evolution(
+    evolution: str, data: tuple[Examples, Examples]
+) -> None:
+    made = generate(4, (1, 8, 8), 10, blocks=2, elements=1, steps=10, seed=1)
+    found = evolve(made, data[0], evolution=evolution, generations=2, epochs=2)
+    assert len(found.best) == 3
+    assert list(found.best) == sorted(found.best)
+    assert len(found.networks) == 4
+    assert all(made.model.allows(one.product) for one in found.networks)
+    assert len({one.name for one in found.networks}) == 4
+    assert found.trained == 4 + 2 * (3 if evolution == "pledge" else 1)
+
+
+def test_children_have_the_leaf_features_that_are_forced() -> None:
+    parent = max(PRODUCTS, key=len)
+    children = pledge_children(parent, MODEL, 3, 1.0, lambda _: True, 0)
+    leaves = {one for one in parent if not any(two.startswith(f"{one}_") for two in parent)}
+    assert all(leaves <= child for child in children)
+    assert forced_share(0, 5) == 0.2
+    assert forced_share(4, 5) == pytest.approx(0.8)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from(PRODUCTS))
+def test_mutations_keep_an_architecture_in_its_feature_model(seed: int, product: frozenset[str]) -> None:  # fmt: skip
+    draw = np.random.default_rng(seed)
+    architecture = architecture_of(product)
+    for _ in range(10):
+        before, architecture = architecture, mutated(architecture, MODEL, draw)
+        assert MODEL.allows(product_of(architecture, MODEL))
+        assert abs(len(architecture.blocks) - len(before.blocks)) <= 1
+        assert architecture.blocks
+
+
+def test_blocks_are_removed_too() -> None:
+    architecture = max(map(architecture_of, PRODUCTS), key=lambda one: len(one.blocks))
+    sizes = {
+        len(mutated(architecture, MODEL, np.random.default_rng(seed)).blocks) for seed in range(20)
+    }
+    assert len(architecture.blocks) - 1 in sizes
+
+
+def test_selections_keep_the_best_first() -> None:
+    draw = np.random.default_rng(0)
+    fitness = [Fitness(0.5, 0.9), Fitness(0.9, 0.1), Fitness(0.8, 0.8), Fitness(0.4, 0.4)]
+    assert select(fitness, 2, "elitist", draw) == [1, 2]
+    assert select(fitness, 2, "hybrid", draw)[0] == 1
+    assert select(fitness, 1, "pareto", draw) == [2]
+    assert sorted(select(fitness, 4, "pareto", draw)) == [0, 1, 2]
+
+
+def test_an_evolution_that_would_keep_all_networks_is_refused() -> None:
+    examples = Examples("images", torch.rand(20, *SHAPE), torch.arange(20) % 2)
+    made = generate(3, SHAPE, 2, blocks=1, elements=1, steps=5)
+    with pytest.raises(InputError, match="full evolution of 3 networks keeps all of them"):
+        evolve(made, examples, evolution="full", epochs=1)
