@@ -1,0 +1,261 @@
+"""What is found in raw logs of real jobs: how they ended, first cause, rank, retry, calibration.
+
+The logs are those of ``labels/raw_logs.jsonl``; ``raw_log_texts.py`` rebuilds them. Half of the
+repositories is held out: it is measured only with ``--held-out``, which prints totals alone and
+adds a line to ``labels/raw_logs_looks.jsonl``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from common import DataFile, commit, fold, jsonl, line_hash, rate, save
+from raw_log_texts import HALVES, LABELS, RawLog, cached, default_cache, raw_logs
+from rivals import Answer, Rival, answer_of
+from rivals.choice import add_options, chosen, not_run
+from scoring import Gold, Scored, accuracy, calibration, macro_f1, with_interval
+
+from epochzero.diagnose import Diagnoser
+from epochzero.logs.source import Log
+
+LOOKS = LABELS.with_name("raw_logs_looks.jsonl")
+FIELDS = ("root_cause", "phase", "retry")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a tool reports of one log.
+
+    Attributes:
+        log: the log with its labels.
+        answer: in the form that all tools share.
+        outcome: "failed", "no_failure", or another word of the tool for an undecided log.
+        fields: root cause, phase and retry; empty if the tool has none.
+        confidence: in the category, from 0 to 1.
+    """
+
+    log: RawLog
+    answer: Answer
+    outcome: str
+    fields: Mapping[str, str]
+    confidence: float = 0.0
+
+    @property
+    def root_strict(self) -> bool:
+        """Whether it names the labelled line, or a line with the same text."""
+        return self._names(self.log.root)
+
+    @property
+    def root_lenient(self) -> bool:
+        """Whether it names the labelled line or one that is accepted too."""
+        return self.root_strict or any(map(self._names, self.log.root_also))
+
+    def _names(self, root: Any) -> bool:
+        same_line = self.answer.line == root.line
+        return same_line or bool(self.answer.text) and line_hash(self.answer.text) in root.hashes
+
+    @property
+    def scored(self) -> Scored:
+        """In the form of the other benchmarks of diagnosis."""
+        gold = Gold(
+            id=self.log.id,
+            project=self.log.repository,
+            log="",
+            category=self.log.category,
+            also=self.log.also,
+            root_cause=self.log.root_cause,
+            phase=self.log.phase,
+            retry=self.log.retry,
+        )
+        return Scored(gold, self.answer.category, confidence=self.confidence)
+
+
+Tool = Callable[[RawLog, Log], Found]
+
+
+def main() -> int:
+    """Measures, prints, and stores the result; returns 1 if texts are missing."""
+    options = _parser().parse_args()
+    half = "held_out" if options.held_out else "open"
+    logs = [log for log in raw_logs() if log.half == half]
+    if missing := [log for log in logs if not cached(log, options.cache).is_file()]:
+        print(
+            f"{len(missing)} of {len(logs)} logs are not in {options.cache}. Rebuild them with "
+            "bench/raw_log_texts.py.",
+            file=sys.stderr,
+        )
+        return 1
+    if options.held_out:
+        add_look(LOOKS)
+    rivals = chosen(options)
+    diagnoser = Diagnoser(redact=False)
+    tools: dict[str, Tool] = {"epochzero": partial(_diagnosed, diagnoser)}
+    tools |= {rival.name: partial(_answered, rival) for rival in rivals}
+    measured: dict[str, Any] = {"logs": len(logs)}
+    for name, tool in tools.items():
+        found = [tool(log, _log(log, options.cache)) for log in logs]
+        measured[name] = measure(found)
+        if name == "epochzero" and options.misses and half == "open":
+            _print_misses(found)
+    _print_table(measured)
+    versions = {rival.name: rival.version for rival in rivals} | not_run(options)
+    data = [DataFile("bench/labels/raw_logs.jsonl", LABELS).described()]
+    numbers = {**_earlier(), half: measured, "looks": len(looks(LOOKS))}
+    save("raw_logs", numbers, data=data, rivals=versions)
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--held-out", action="store_true", help="measure the held-out half, which counts as a look"
+    )
+    parser.add_argument("--misses", action="store_true", help="print what open logs miss")
+    parser.add_argument(
+        "--cache", type=Path, default=default_cache(), metavar="DIR", help="the rebuilt logs"
+    )
+    add_options(parser)
+    return parser
+
+
+def looks(path: Path) -> list[dict[str, Any]]:
+    """The evaluations of the held-out half so far."""
+    return list(jsonl(path)) if path.is_file() else []
+
+
+def add_look(path: Path) -> None:
+    """Records an evaluation of the held-out half, before anything is measured."""
+    look = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "commit": commit()}
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(look) + "\n")
+
+
+def _earlier() -> dict[str, Any]:
+    """The halves as they were last measured; the one measured now replaces its own."""
+    path = LABELS.parent.parent / "results" / "raw_logs.json"
+    if not path.is_file():
+        return {}
+    numbers = json.loads(path.read_text(encoding="utf-8"))["numbers"]
+    return {half: numbers[half] for half in HALVES if half in numbers}
+
+
+def _log(log: RawLog, cache: Path) -> Log:
+    """The text under its own name, which may tell the rank."""
+    return Log(Path(log.path).name, text=cached(log, cache).read_bytes())
+
+
+def _diagnosed(diagnoser: Diagnoser, log: RawLog, text: Log) -> Found:
+    found = diagnoser.diagnose([text])
+    fields = {field: str(getattr(found, field)) for field in FIELDS}
+    return Found(log, answer_of(found), found.outcome, fields, found.confidence)
+
+
+def _answered(rival: Rival, log: RawLog, text: Log) -> Found:
+    answer = rival.answer([text])
+    return Found(log, answer, "failed" if answer.failed else "no_failure", {})
+
+
+def measure(found: Sequence[Found]) -> dict[str, Any]:
+    """All measures of one tool."""
+    failed = [each for each in found if each.log.ended == "failed"]
+    well = [each for each in found if each.log.ended == "well"]
+    cut = [each for each in found if each.log.ended == "cut"]
+    ranked = [each for each in failed if each.log.rank is not None]
+    numbers: dict[str, Any] = {
+        "failed": len(failed),
+        "missed": _count(failed, lambda each: each.outcome == "no_failure"),
+        "well": len(well),
+        "false_alarms": _count(well, lambda each: each.outcome == "failed"),
+        "not_called_good": _count(well, lambda each: each.outcome != "no_failure"),
+        "cut": len(cut),
+        "cut_called_failed": _count(cut, lambda each: each.outcome == "failed"),
+        "root_line": _share(failed, lambda each: each.root_strict),
+        "root_line_or_also": _share(failed, lambda each: each.root_lenient),
+        "rank": _share(ranked, lambda each: each.answer.rank == each.log.rank),
+    }
+    scored = [each.scored for each in failed]
+    if any(each.category for each in scored):
+        numbers["category"] = with_interval(scored, lambda s: accuracy(each.exact for each in s))
+        numbers["category_or_also"] = with_interval(
+            scored, lambda s: accuracy(each.accepted for each in s)
+        )
+        numbers["macro_f1"] = macro_f1((each.gold.category, each.category) for each in scored)
+        numbers["macro_f1_or_also"] = macro_f1(
+            (each.gold.category, each.counted) for each in scored
+        )
+    if any(each.fields for each in failed):
+        numbers |= {field: _field(failed, field) for field in FIELDS}
+        numbers["calibration"] = calibration(scored)
+    return numbers
+
+
+def _count(found: Sequence[Found], test: Callable[[Found], bool]) -> int:
+    return sum(map(test, found))
+
+
+def _share(found: Sequence[Found], test: Callable[[Found], bool]) -> Mapping[str, object]:
+    right = _count(found, test)
+    return {"right": right, "of": len(found), "share": rate(right, len(found))}
+
+
+def _field(failed: Sequence[Found], field: str) -> Mapping[str, object]:
+    """How often a field is right where its label is known."""
+    known = [each for each in failed if getattr(each.log, field) != "unknown"]
+    return _share(known, lambda each: each.fields[field] == getattr(each.log, field))
+
+
+def _print_table(measured: Mapping[str, Any]) -> None:
+    shares = ("root_line", "root_line_or_also", "rank", *FIELDS)
+    for tool, numbers in measured.items():
+        if tool == "logs":
+            continue
+        print(f"{tool}: {numbers['missed']} of {numbers['failed']} failures missed, ", end="")
+        print(f"{numbers['false_alarms']} false alarms in {numbers['well']} good logs, ", end="")
+        print(f"{numbers['cut_called_failed']} of {numbers['cut']} cut logs called failed")
+        for name in shares:
+            if name in numbers:
+                print(f"  {name:20}{numbers[name]['right']:>4} of {numbers[name]['of']}")
+        for name in ("category", "category_or_also"):
+            if name in numbers:
+                print(f"  {name:20}{numbers[name]['value']}")
+        if "calibration" in numbers:
+            print(f"  {'calibration error':20}{numbers['calibration']['expected_error']}")
+
+
+def _print_misses(found: Sequence[Found]) -> None:
+    for each in found:
+        log, answer = each.log, each.answer
+        if log.ended != "failed":
+            if each.outcome == "failed":
+                print(f"{log.id} ended {log.ended}, ALARM {answer.category} {answer.line}")
+                print(f"    got    {fold(answer.text)[:160]}")
+            continue
+        wrong = [name for name in FIELDS if _differs(each, name)]
+        wrong += [] if each.scored.accepted else ["category"]
+        wrong += [] if each.root_lenient else ["root"]
+        wrong += ["rank"] if log.rank is not None and answer.rank != log.rank else []
+        if wrong:
+            assert log.root is not None
+            print(f"{log.id} {each.outcome} {' '.join(wrong)}")
+            print(f"    wanted {log.root.line} rank {log.rank} {log.category} ", end="")
+            print(f"{log.root_cause} {log.phase} {log.retry}")
+            print(f"    got    {answer.line} rank {answer.rank} {answer.category} ", end="")
+            print(" ".join(each.fields.values()))
+            print(f"    got    {fold(answer.text)[:160]}")
+
+
+def _differs(found: Found, field: str) -> bool:
+    label = getattr(found.log, field)
+    return bool(label != "unknown" and found.fields[field] != label)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
