@@ -60,7 +60,7 @@ class Found:
 
     def _names(self, root: Any) -> bool:
         same_line = self.answer.line == root.line
-        return same_line or bool(self.answer.text) and line_hash(self.answer.text) in root.hashes
+        return same_line or (bool(self.answer.text) and line_hash(self.answer.text) in root.hashes)
 
     @property
     def scored(self) -> Scored:
