@@ -50,7 +50,8 @@ class RawLog:
         sha256: of the text.
         half: "open" or "held_out"; all logs of a repository are in the same half.
         ranks: "one" or "several".
-        ended: "failed", "well", or "cut" if the log does not show the end.
+        ended: "failed", "well", "cut" if the log does not show the end, or "disputed" if the two
+            readings of the label differ; a disputed log is not measured.
         root: the line that names the failure; None unless the job failed.
         root_also: lines that are accepted too: the same message of other ranks, its wrapper.
         rank: of the process that failed first; None where the log does not show it.

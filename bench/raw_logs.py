@@ -25,6 +25,7 @@ from scoring import Gold, Scored, accuracy, calibration, macro_f1, with_interval
 
 from epochzero.diagnose import Diagnoser
 from epochzero.logs.source import Log
+from epochzero.reports.statistics import confusion, kappa
 
 LOOKS = LABELS.with_name("raw_logs_looks.jsonl")
 FIELDS = ("root_cause", "phase", "retry")
@@ -108,7 +109,8 @@ def main() -> int:
     _print_table(measured)
     versions = {rival.name: rival.version for rival in rivals} | not_run(options)
     data = [DataFile("bench/labels/raw_logs.jsonl", LABELS).described()]
-    numbers = {**_earlier(), half: measured, "looks": len(looks(LOOKS))}
+    agreed = agreement(list(jsonl(LABELS)))
+    numbers = {**_earlier(), half: measured, "looks": len(looks(LOOKS)), "agreement": agreed}
     save("raw_logs", numbers, data=data, rivals=versions)
     return 0
 
@@ -124,6 +126,24 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_options(parser)
     return parser
+
+
+def agreement(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """How far the two readings of the labels agree: by field, the share and Cohen's kappa."""
+    numbers: dict[str, Any] = {}
+    for field in ("ended", "category", *FIELDS):
+        first = [_reading(record, "first", field) for record in records]
+        second = [_reading(record, "second", field) for record in records]
+        pairs = [(one, other) for one, other in zip(first, second, strict=True) if one and other]
+        _, matrix = confusion(*zip(*pairs, strict=True))
+        share = accuracy(one == other for one, other in pairs)
+        numbers[field] = {"cases": len(pairs), "share": share, "kappa": kappa(matrix)}
+    return numbers
+
+
+def _reading(record: Mapping[str, Any], reading: str, field: str) -> str:
+    """The value of a field in one of the readings, which are stored where they differ."""
+    return str(record.get(reading, {}).get(field) or record.get(field, ""))
 
 
 def looks(path: Path) -> list[dict[str, Any]]:

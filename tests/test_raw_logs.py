@@ -119,7 +119,7 @@ def test_labels_are_words_of_the_taxonomy(texts: ModuleType) -> None:
         "retry": set(taxonomy.retries()) | {"unknown"},
     }
     for log in texts.raw_logs():
-        assert log.ended in {"failed", "well", "cut"}
+        assert log.ended in {"failed", "well", "cut", "disputed"}
         if log.ended != "failed":
             continue
         assert log.category not in log.also
@@ -206,6 +206,27 @@ def test_measures_count_each_kind_of_log(texts: ModuleType, bench: ModuleType) -
     assert numbers["phase"]["of"] == 0
     assert numbers["retry"] == {"right": 0, "of": 2, "share": 0.0}
     assert numbers["root_cause"]["right"] == 2
+
+
+def test_agreement_compares_the_readings_where_they_differ(bench: ModuleType) -> None:
+    records = [
+        {"ended": "failed", "category": "a", "phase": "x"},
+        {"ended": "failed", "category": "b", "phase": "x"},
+        {
+            "ended": "failed",
+            "category": "a",
+            "phase": "unknown",
+            "first": {"phase": "x"},
+            "second": {"phase": "y"},
+        },
+        {"ended": "disputed", "first": {"ended": "cut"}, "second": {"ended": "well"}},
+    ]
+    numbers = bench.agreement(records)
+    assert numbers["ended"]["cases"] == 4
+    assert numbers["ended"]["share"] == 0.75
+    assert numbers["category"] == {"cases": 3, "share": 1.0, "kappa": 1.0}
+    assert numbers["phase"]["share"] == pytest.approx(2 / 3, abs=1e-4)
+    assert numbers["phase"]["kappa"] == 0.0
 
 
 def test_each_look_at_the_held_out_half_is_recorded(bench: ModuleType, tmp_path: Path) -> None:
