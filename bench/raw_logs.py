@@ -135,7 +135,7 @@ def agreement(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         first = [_reading(record, "first", field) for record in records]
         second = [_reading(record, "second", field) for record in records]
         pairs = [(one, other) for one, other in zip(first, second, strict=True) if one and other]
-        _, matrix = confusion(*zip(*pairs, strict=True))
+        _, matrix = confusion([one for one, _ in pairs], [other for _, other in pairs])
         share = accuracy(one == other for one, other in pairs)
         numbers[field] = {"cases": len(pairs), "share": share, "kappa": kappa(matrix)}
     return numbers
