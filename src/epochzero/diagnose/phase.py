@@ -1,4 +1,8 @@
-"""In which phase of a job a failure happened (Zhang et al., ICSE 2020, Section 4.4)."""
+"""In which phase of a job a failure happened (Zhang et al., ICSE 2020, Section 4.4).
+
+Rules read the names on the stack; a small learned model (``phase.json``, made by
+``bench/train_phase.py``) weighs their answer against all that the stack names.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 
+from epochzero.diagnose.linear import shipped
 from epochzero.logs.traceback import Frame
 from epochzero.logs.user_code import is_user_frame
 
@@ -16,14 +21,26 @@ _AT_START = frozenset({"library_not_found", "syntax_error"})
 _OF_DATA = frozenset({"corrupt_data", "unexpected_encoding"})
 
 
-def phase_of(frames: Sequence[Frame], category: str, *, trained: bool) -> str:
+def phase_of(frames: Sequence[Frame], category: str, *, kind: str = "", trained: bool) -> str:
     """The phase that a stack and the log before it point to.
 
     Args:
         frames: outermost call first.
         category: of the failure.
+        kind: class of the exception, as printed.
         trained: the log shows steps or epochs before the failure.
     """
+    ruled = ruled_phase(frames, category, trained=trained)
+    if category in _AT_START and not trained:
+        return ruled
+    learned, _ = shipped("phase.json").classify(
+        phase_features(frames, category, ruled, kind=kind, trained=trained)
+    )
+    return learned or ruled
+
+
+def ruled_phase(frames: Sequence[Frame], category: str, *, trained: bool) -> str:
+    """The phase by the names of functions and files alone (``phases.toml``)."""
     if category in _AT_START and not trained:
         return "initialization"
     own = [frame for frame in reversed(frames) if is_user_frame(frame)]
@@ -41,6 +58,41 @@ def phase_of(frames: Sequence[Frame], category: str, *, trained: bool) -> str:
     if trained:
         return "training"
     return "preprocessing" if category in _OF_DATA else "initialization"
+
+
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z][a-z]+|[a-z]+")
+_WORD = re.compile(r"[A-Za-z]{3,}")
+CODE_WORDS = 12
+
+
+def phase_features(
+    frames: Sequence[Frame], category: str, ruled: str, *, kind: str, trained: bool
+) -> frozenset[str]:
+    """What the learned model of phases sees: the words in the names of functions and files, those of
+    the innermost frame, of the user's first and of the user's last one marked as such, and the
+    source lines of these three.
+    """
+    own = [frame for frame in frames if is_user_frame(frame)]
+    found = {
+        f"category={category}", f"ruled={ruled}", f"trained={trained}", f"own={min(3, len(own))}",
+        f"frames={min(20, len(frames) // 3)}", f"type={kind.rsplit('.', 1)[-1]}",
+    }  # fmt: skip
+    for frame in frames:
+        found |= _named(frame, "")
+    marked = {"last": frames[-1:], "own": own[-1:], "first": own[:1]}
+    for mark, chosen in marked.items():
+        for frame in chosen:
+            found |= _named(frame, mark)
+            code = _WORD.findall(frame.code)[:CODE_WORDS]
+            found |= {f"{mark}:code={word.lower()}" for word in code}
+    return frozenset(found)
+
+
+def _named(frame: Frame, mark: str) -> set[str]:
+    file = re.split(r"[/\\]", frame.file)[-1]
+    return {f"{mark}:in={part.lower()}" for part in _PART.findall(frame.function)} | {
+        f"{mark}:file={part.lower()}" for part in _PART.findall(file)
+    }
 
 
 _LOOP = re.compile(r"train|fit|backward|learn|epoch|step|loss")

@@ -229,7 +229,7 @@ def _failed(root: Judged, timeline: Timeline, job: JobContext) -> Diagnosis:
         category=category,
         dimension=_dimension(category),
         root_cause=(signature.root_cause if signature else "") or _cause(event, category, default),
-        phase=told or phase_of(stack, category, trained=job.trained),
+        phase=told or phase_of(stack, category, kind=event.type, trained=job.trained),
         retry=retry,
         retry_reason=reason,
         confidence=confidence,
@@ -251,22 +251,42 @@ def _failed(root: Judged, timeline: Timeline, job: JobContext) -> Diagnosis:
     )
 
 
-# Slips of the author: raised inside a library, they are not the caller's.
+_VERSIONS = re.compile(r"^(?:partially initialized )?module '[\w.]+' has no attribute")
+"""A name that another version of an installed package has."""
+_OWN_PACKAGE = re.compile(
+    r"(?:^|[/\\])(\w+?)(?:[-_][\w.]+)?[/\\](?:(?:python|src|lib)[/\\])?\1[/\\]"
+)
+"""A package in the source tree of its own project: ``fairseq/fairseq/``, ``ray/python/ray/``."""
+_REFUSAL = re.compile(r"raise\b|assert\b|six\.|.*raise_from|.*\.format\(|.*% \(?\w")
+"""The source line of a check that a library makes on purpose, or the end of its message."""
 _SLIPS = frozenset(
     {
-        "undefined_variable",
-        "null_reference",
-        "attribute_not_found",
-        "division_by_zero",
-        "syntax_error",
+        "attribute_not_found", "division_by_zero", "illegal_index", "key_not_found", "null_reference",
+        "syntax_error", "undefined_variable",
     }
-)
+)  # fmt: skip
+_FROM_OUTSIDE = frozenset({"environment", "infrastructure"})
 
 
 def _cause(event: LogEvent, category: str, default: _Default) -> str:
-    """The category's usual root cause; the library's defect where its own code slipped."""
-    in_library = event.frames and re.search(r"(?:site|dist)-packages", event.frames[-1].file)
-    return "library_defect" if in_library and category in _SLIPS else default.root_cause
+    """The category's usual root cause; a defect of the library where a line of its own failed.
+
+    A library that refuses a call says so with ``raise``. Where another line of its code fails, it did
+    not expect what happened.
+    """
+    if category == "attribute_not_found" and _VERSIONS.search(event.message):
+        return "environment"
+    last = event.frames[-1] if event.frames else None
+    if last is None or default.root_cause in _FROM_OUTSIDE:
+        return default.root_cause
+    if is_user_frame(last) and not _OWN_PACKAGE.search(last.file):
+        return default.root_cause
+    if not last.code:
+        return "library_defect" if category in _SLIPS else default.root_cause
+    if _REFUSAL.match(last.code):
+        bare = last.code.startswith("assert") and not event.message
+        return "library_defect" if bare else default.root_cause
+    return default.root_cause if category == "corrupt_data" else "library_defect"
 
 
 def _stack(root: Judged, timeline: Timeline) -> tuple[Frame, ...]:

@@ -1,0 +1,122 @@
+"""Trains the model of phases and writes ``src/epochzero/diagnose/phase.json``.
+
+It learns from the development half only (``bench/split.py``): the labelled failures, our labels, and
+the jobs of the lab. Before it writes, it measures itself by leaving projects out.
+
+    python bench/train_phase.py
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from math import sqrt
+from pathlib import Path
+from typing import NamedTuple
+
+from common import data_file, jsonl, lab_jobs
+from learning import FOLDS, fit, fold, write
+from split import held, project_of
+
+from epochzero.diagnose import Diagnoser
+from epochzero.diagnose.linear import LinearModel
+from epochzero.diagnose.phase import phase_features, ruled_phase
+from epochzero.logs.source import Log, find_logs
+from epochzero.logs.traceback import Frame
+
+TARGET = Path(__file__).resolve().parent.parent / "src/epochzero/diagnose/phase.json"
+LABELS = Path(__file__).resolve().parent / "labels" / "development.jsonl"
+PENALTY = 5.0
+LAB_WEIGHT = 3.0
+MOST_OF_PROJECT = 4
+"""Cases of a project with more count less, with the square root of their number."""
+
+
+class Case(NamedTuple):
+    """A failure whose phase is known."""
+
+    project: str
+    features: frozenset[str]
+    ruled: str
+    phase: str
+    lab: bool
+
+
+def main() -> None:
+    cases = list(_cases())
+    report = _measure(cases)
+    print(json.dumps(report, indent=2))
+    described = {
+        "reports": sum(not case.lab for case in cases),
+        "lab": sum(case.lab for case in cases),
+        "projects": len({case.project for case in cases}),
+        "never": "projects for which bench/split.py says held",
+    }
+    write(TARGET, train(cases), trained_on=described, measured=report)
+
+
+def train(cases: Sequence[Case]) -> LinearModel:
+    """A model of the phases of the cases."""
+    of_project = Counter(case.project for case in cases)
+    return fit(
+        [
+            (
+                case.features,
+                case.phase,
+                LAB_WEIGHT if case.lab else min(1.0, sqrt(MOST_OF_PROJECT / of_project[case.project])),
+            )
+            for case in cases
+        ],
+        PENALTY,
+    )
+
+
+def _cases() -> Iterator[Case]:
+    diagnoser = Diagnoser(redact=False)
+    labels = {row["id"]: row for row in jsonl(LABELS)}
+    for name in ("labelled", "unlabelled"):
+        for row in data_file(f"failures/{name}.jsonl.gz").records:
+            label = row.get("label") or labels.get(row["id"])
+            if label and not held(row["id"]):
+                logs = [Log(row["id"], text=row["log"].encode())]
+                yield from _case(diagnoser, project_of(row["id"]), logs, label["phase"])
+    for job in lab_jobs():
+        if job.expect["outcome"] == "failed" and not held(job.name):
+            phase = job.expect.get("phase", "unknown")
+            yield from _case(diagnoser, job.name, find_logs([job.folder]), phase, lab=True)
+
+
+def _case(
+    diagnoser: Diagnoser, project: str, logs: Sequence[Log], phase: str, *, lab: bool = False
+) -> Iterator[Case]:
+    reads = [diagnoser.read(log) for log in logs]
+    found = diagnoser.conclude(reads)
+    if phase == "unknown" or found.outcome != "failed":
+        return
+    frames = [Frame(f.file, f.line, f.function, f.code) for f in found.stack]
+    trained = any(read.trained for read in reads)
+    ruled = ruled_phase(frames, found.category, trained=trained)
+    kind = found.exception.type if found.exception else ""
+    features = phase_features(frames, found.category, ruled, kind=kind, trained=trained)
+    yield Case(project, features, ruled, phase, lab)
+
+
+def _measure(cases: Sequence[Case]) -> Mapping[str, Mapping[str, object]]:
+    """Accuracy on projects that were left out of the training, and that of the rules alone."""
+    right: Counter[str] = Counter()
+    ruled: Counter[str] = Counter()
+    asked: Counter[str] = Counter()
+    for left_out in range(FOLDS):
+        model = train([case for case in cases if fold(case.project) != left_out])
+        for case in cases:
+            if fold(case.project) == left_out:
+                kind = "lab" if case.lab else "reports"
+                asked[kind] += 1
+                right[kind] += (model.classify(case.features)[0] or case.ruled) == case.phase
+                ruled[kind] += case.ruled == case.phase
+    return {k: {"cases": asked[k], "right": right[k], "by_rules": ruled[k]} for k in sorted(asked)}
+
+
+if __name__ == "__main__":
+    main()

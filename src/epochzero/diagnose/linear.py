@@ -1,0 +1,44 @@
+"""Small learned models: multinomial logistic regression over named features, as JSON.
+
+Hastie, Tibshirani, Friedman, "The Elements of Statistical Learning", Section 4.4. The models are
+made by scripts in ``bench`` and hold a few thousand weights, so plain Python evaluates them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+
+@dataclass(frozen=True, slots=True)
+class LinearModel:
+    """Weights of a trained model.
+
+    Attributes:
+        bias: of each class.
+        weights: of each feature for each class, in the order of ``bias``.
+    """
+
+    bias: Mapping[str, float]
+    weights: Mapping[str, Sequence[float]]
+
+    def classify(self, features: Iterable[str]) -> tuple[str, float]:
+        """The most likely class and its probability; ("", 0) when no feature is known."""
+        known = [self.weights[feature] for feature in features if feature in self.weights]
+        if not known:
+            return "", 0.0
+        scores = [b + sum(each[n] for each in known) for n, b in enumerate(self.bias.values())]
+        best = max(scores)
+        total = sum(math.exp(score - best) for score in scores)
+        return list(self.bias)[scores.index(best)], 1.0 / total
+
+
+@cache
+def shipped(name: str) -> LinearModel:
+    """The model of the package that is stored as ``name`` (a JSON file of this folder)."""
+    raw = json.loads(files(__package__).joinpath(name).read_text(encoding="utf-8"))
+    return LinearModel(raw["bias"], raw["weights"])
