@@ -64,7 +64,9 @@ def train(cases: Sequence[Case]) -> LinearModel:
             (
                 case.features,
                 case.phase,
-                LAB_WEIGHT if case.lab else min(1.0, sqrt(MOST_OF_PROJECT / of_project[case.project])),
+                LAB_WEIGHT
+                if case.lab
+                else min(1.0, sqrt(MOST_OF_PROJECT / of_project[case.project])),
             )
             for case in cases
         ],

@@ -309,3 +309,48 @@ def test_the_evidence_of_a_death_is_stated(
     end = diagnose(log, facts).to_dict()["end"]
     assert (end["state"], end["evidence"]) == (state, evidence)
     assert bool(end["reason"]) is (state != "unknown")
+
+
+ERROR_RECORD = (
+    "2026-01-02 10:00:00,123 - trainer - ERROR - Training failed\n"
+    + INNER
+    + "RuntimeError: The size of tensor a (3) must match the size of tensor b (4)"
+    " at non-singleton dimension 1\n"
+)
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "2026-01-02 10:00:05,123 - trainer - INFO - uploading checkpoint to s3://b/x\n"
+        "2026-01-02 10:00:09,123 - trainer - INFO - Final metrics: loss=0.42 acc=0.91\n",
+        "Uploading artifacts...\nUpload complete\nfinal metrics: accuracy 0.91 loss 0.42\n",
+    ],
+)
+def test_metrics_after_a_traceback_logged_as_an_error_are_no_later_steps(
+    diagnose: Diagnose, after: str
+) -> None:
+    assert diagnose(START + ERROR_RECORD + after).category == "tensor_mismatch"
+    assert diagnose(START + ERROR_RECORD + LATER).outcome == "no_failure"
+
+
+def test_an_iterator_that_ends_too_early_is_about_the_data_of_the_job(diagnose: Diagnose) -> None:
+    found = diagnose(START + TOP + "StopIteration\n")
+    assert (found.category, found.root_cause) == ("corrupt_data", "exceptional_data")
+
+
+@pytest.mark.parametrize(
+    ("line", "category"),
+    [
+        ("Worker 2 died with exitcode: -9", "cpu_out_of_memory"),
+        ("Process SpawnProcess-3 terminated with exit code -11", "process_crash"),
+    ],
+)
+def test_the_signal_of_a_dead_worker_decides(diagnose: Diagnose, line: str, category: str) -> None:
+    assert diagnose(START + line + "\n").category == category
+
+
+def test_the_message_of_an_evicted_pod_is_read(diagnose: Diagnose) -> None:
+    message = "Pod ephemeral local storage usage exceeds the total limit of containers 20Gi."
+    found = diagnose(START, Facts(state="Evicted", message=message))
+    assert (found.category, found.retry) == ("storage_full", "fails_again")

@@ -403,3 +403,49 @@ def test_what_was_said_before_sys_exit_counts(diagnose: Diagnose) -> None:
     found = diagnose(f"{START}2024-05-01 12:00:00 CRITICAL no space left on device\n{left}")
     assert found.category == "storage_full"
     assert diagnose(f"{START}{left}").outcome == "failed"
+
+
+RANKS = """\
+[rank1]: Traceback (most recent call last):
+[rank1]:   File "/w/train.py", line 8, in <module>
+[rank1]:     torch.distributed.all_reduce(x)
+[rank1]: torch.distributed.DistBackendError: NCCL error: remote process exited or there was a network error
+[rank3]: Traceback (most recent call last):
+[rank3]:   File "/w/train.py", line 7, in <module>
+[rank3]:     x = table[key]
+[rank3]: KeyError: 'foo'
+"""
+
+
+def test_what_the_death_of_another_rank_explains_is_not_the_first_cause(diagnose: Diagnose) -> None:
+    found = diagnose(RANKS)
+    assert found.root is not None
+    assert (found.root.rank, found.category) == (3, "key_not_found")
+
+
+LAUNCHER = """\
+Traceback (most recent call last):
+  File "/opt/bin/torchrun", line 8, in <module>
+    sys.exit(main())
+  File "/opt/lib/python3.10/site-packages/torch/distributed/launcher/api.py", line 264, in launch_agent
+    raise ChildFailedError(
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+============================================================
+train.py FAILED
+------------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-01-02_10:00:00
+  host      : node1
+  rank      : 3 (local_rank: 3)
+  exitcode  : 1 (pid: 4411)
+  error_file: <N/A>
+============================================================
+"""
+
+
+def test_the_launcher_names_the_rank_of_a_traceback_without_prefix(diagnose: Diagnose) -> None:
+    trace = 'Traceback (most recent call last):\n  File "t.py", line 1, in <module>\n    f()\nKeyError: 1\n'
+    found = diagnose(trace + LAUNCHER)
+    assert found.root is not None
+    assert (found.root.line, found.root.rank) == (4, 3)

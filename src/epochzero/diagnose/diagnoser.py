@@ -23,6 +23,8 @@ from epochzero.logs.source import Log, find_logs, looks_binary
 from epochzero.redact import redact_all
 
 NO_FACTS = Facts()
+SCHEDULER = "scheduler"
+"""The name under which the scheduler's message on a job stands among its logs."""
 _Result = TypeVar("_Result", Diagnosis, Root, ExceptionInfo, CodeFrame, Consequence)
 
 
@@ -141,6 +143,8 @@ class Diagnoser:
     def conclude(self, reads: Sequence[LogRead], facts: Facts = NO_FACTS) -> Diagnosis:
         """The diagnosis of one job, of which all logs were read."""
         events = [event for read in reads for event in read.events]
+        if facts.message:
+            events += self.read(Log(SCHEDULER, text=facts.message.encode())).events
         job = JobContext(
             source=tuple(read.name for read in reads),
             facts=facts,

@@ -35,6 +35,7 @@ class Facts:
         state: of the scheduler, such as FAILED, OUT_OF_MEMORY, TIMEOUT, OOMKilled.
         start, end: seconds since the epoch.
         gpus: how many it held.
+        message: what the scheduler says of the end, in its own words.
         notes: sentences on files with facts that could not be used.
     """
 
@@ -44,6 +45,7 @@ class Facts:
     start: float | None = None
     end: float | None = None
     gpus: int | None = None
+    message: str | None = None
     notes: tuple[str, ...] = ()
 
     def __or__(self, other: Facts) -> Facts:
@@ -158,6 +160,7 @@ def _own_fields() -> Mapping[str, tuple[Callable[[Any], Any], str]]:
         "start": (_time, time),
         "end": (_time, time),
         "gpus": (_whole, "a whole number"),
+        "message": (_word, "a text"),
     }
 
 
@@ -178,6 +181,7 @@ def _from_pod(pod: Mapping[str, Any]) -> Facts:
         start=_time(ended.get("startedAt")),
         end=_time(ended.get("finishedAt")),
         gpus=gpus or None,
+        message=_word(status.get("message") or ended.get("message")),
     )
 
 
@@ -199,6 +203,7 @@ def _from_describe(text: str) -> Facts:
         start=_time(after("Started")),
         end=_time(after("Finished")),
         gpus=int(gpus[1]) if gpus else None,
+        message=after("Message"),
     )
 
 

@@ -107,7 +107,8 @@ def order(
     if not candidates:
         return Timeline(_last_resort(judged), (), judged)
     roots = [_root_of_process(stream) for stream in _by_process(candidates)]
-    root = _as_recorded(_in_its_log(_first(roots), candidates), candidates)
+    root = _as_recorded(_in_its_log(_first(_not_of_peers(roots)), candidates), candidates)
+    root = _as_launcher_saw(root, judged)
     return Timeline(root, candidates, judged)
 
 
@@ -160,6 +161,34 @@ def _as_recorded(root: Judged, candidates: Sequence[Judged]) -> Judged:
         return root
     first = min(records, key=lambda record: record.time or 0.0)
     return replace(root, event=replace(event, rank=first.rank, time=event.time or first.time))
+
+
+_OF_PEERS = frozenset({"communication_failure", "interrupted", "timeout"})
+"""Categories of what a process reports when another one has died."""
+
+
+def _not_of_peers(roots: Sequence[Judged]) -> Sequence[Judged]:
+    """The roots without those that the death of another process explains, if one has another reason."""
+    strongest = max(root.claim for root in roots)
+    own = [root for root in roots if root.claim == strongest and root.category not in _OF_PEERS]
+    return (
+        [root for root in roots if root in own or root.category not in _OF_PEERS] if own else roots
+    )
+
+
+def _as_launcher_saw(root: Judged, judged: Sequence[Judged]) -> Judged:
+    """Whose failure it was, where its log does not tell and the launcher's report names who died first.
+
+    A traceback ends its process with status 1: what a signal killed printed none.
+    """
+    if root.event.rank is not None or root.event.kind != "exception":
+        return root
+    named = [
+        j.match.rank for j in judged
+        if reports_death(j) and j.match and j.match.rank is not None
+        and j.match.signature.family == "distributed" and j.match.status == 1
+    ]  # fmt: skip
+    return replace(root, event=replace(root.event, rank=named[-1])) if named else root
 
 
 def _judge(event: LogEvent, catalog: Catalog, number: int) -> Judged:
@@ -239,7 +268,9 @@ def _recovered(judged: Judged, *, died: bool) -> bool:
     event = judged.event
     outside = _from_outside(judged)
     needed = PROGRESS_LINES if died or outside else 1
-    seen = event.steps if ends_process(judged) else event.progress
+    # Who logs a traceback as an error and continues, makes steps; results come anyway.
+    errored = event.kind == "exception" and event.level in ("ERROR", "FATAL")
+    seen = event.steps if ends_process(judged) or errored else event.progress
     continued = seen >= needed or (event.went_on and not died)
     if event.ended_well and (continued or not ends_process(judged)):
         return judged.role in ("cause", "cascade", "wrapper")

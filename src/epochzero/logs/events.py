@@ -20,7 +20,7 @@ from epochzero.logs.handling import (
     is_uncaught,
     runs_in_helper_thread,
 )
-from epochzero.logs.prefix import Prefix, split, split_json, strip_ansi, uses_bare_ranks
+from epochzero.logs.prefix import Prefix, split, split_envelope, strip_ansi, uses_bare_ranks
 from epochzero.logs.progress import Progress, ProgressLine, progress_lines
 from epochzero.logs.scan import Region, Scan
 from epochzero.logs.source import HOLE, Log
@@ -163,12 +163,43 @@ def _lines(region: Region, bare_ranks: bool) -> list[_Line]:
         text = _cut(raw).decode("utf-8", "replace")
         for piece in (text,) if plain else _shown(text):
             prefix, rest = split(piece, bare_ranks=bare_ranks)
-            if rest.startswith('{"') and (record := split_json(rest)):
+            if record := split_envelope(rest):
                 own = prefix.over(record[0])
-                lines.extend(_Line(position, number, t, t, own, cues) for t in record[1])
+                for inner in record[1]:
+                    inside, text = split(inner)
+                    lines.append(_Line(position, number, inner, text, inside.over(own), cues))
             else:
                 lines.append(_Line(position, number, piece, rest, prefix, cues))
         position = end + 1
+    return _without_collector(lines)
+
+
+_TRACEBACK = "Traceback (most recent call last):"
+_LONGEST_COLLECTOR = 120
+_NUMBERED = re.compile(r"(?i)\b(?:rank|worker|replica)[ _:=-]{0,2}(\d{1,5})\b")
+
+
+def _without_collector(lines: list[_Line]) -> list[_Line]:
+    """The lines without what an unknown collector put in front of each of its source's lines.
+
+    A traceback shows it: the lines below its header begin with the same text as the header.
+    """
+    collectors = set()
+    for at, line in enumerate(lines):
+        if not line.cues or _TRACEBACK not in line.text:
+            continue
+        front = line.text[: line.text.index(_TRACEBACK)]
+        frame = front + '  File "'
+        if front.strip() and len(front) <= _LONGEST_COLLECTOR and any(
+            below.text.startswith(frame) for below in lines[at + 1 : at + 20]
+        ):  # fmt: skip
+            collectors.add(front)
+    for line in lines if collectors else ():
+        if front := next(filter(line.text.startswith, collectors), ""):
+            rank = _NUMBERED.search(front)
+            source = Prefix(rank=int(rank[1]) if rank else None, process=front.strip())
+            line.text = line.text.removeprefix(front)
+            line.prefix = line.prefix.over(source)
     return lines
 
 
@@ -275,6 +306,7 @@ class _StreamReader:
         self.trace += 1
         block = "\n".join(self.texts[found.start : found.end])[:BLOCK_CHARS]
         handled = self._handled(found)
+        level = self._logged_at(found)
         uncaught = not handled and any(is_uncaught(raised.frames) for raised in found.raised)
         set_aside = self._exception_set_aside(found, uncaught=uncaught)
         bounds = [*(raised.at for raised in found.raised[1:]), found.end]
@@ -291,6 +323,7 @@ class _StreamReader:
                 trace=self.trace,
                 link=raised.link,
                 block=block,
+                level=level,
                 handled=handled,
                 uncaught=uncaught and not set_aside,
                 set_aside=set_aside,
@@ -314,6 +347,7 @@ class _StreamReader:
             trace=-1,
             link="",
             block="\n".join(near)[:BLOCK_CHARS],
+            level=self.lines[at].prefix.level,
             handled=bare is not None and self._ignored(at),
             uncaught=False,
             set_aside=is_quoted(text) or (bare is not None and is_set_aside(text)),
@@ -352,6 +386,12 @@ class _StreamReader:
         if lead.text.startswith("Exception ignored in"):
             return True
         return lead.prefix.level == "WARNING" and found.end <= self.last_record
+
+    def _logged_at(self, found: Traceback) -> str | None:
+        """The level of a traceback: its own, or that of the error record that it is part of."""
+        own = self.lines[found.start].prefix.level
+        lead = self.lines[found.start - 1].prefix.level if found.start else None
+        return lead if own is None and lead in ("ERROR", "FATAL") else own
 
     def _exception_set_aside(self, found: Traceback, *, uncaught: bool) -> bool:
         """Whether a traceback needs other evidence that its process died."""
@@ -414,7 +454,6 @@ class _StreamReader:
             host=prefix.host,
             time=self.times[at] if time is None else time,
             stamped=time is not None,
-            level=prefix.level,
             progress=self.progress.signs_after(offset),
             steps=self.progress.steps_after(offset),
             went_on=self.went_on,

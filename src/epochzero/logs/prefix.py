@@ -233,21 +233,66 @@ def _time(found: dict[str, str]) -> float | None:
     return _seconds(found["time"]) if "time" in found else None
 
 
-_MESSAGES = ("log", "msg", "message", "event", "text")
+_MESSAGES = ("log", "msg", "message", "event", "text", "line")
 _TRACES = ("exc_info", "exception", "traceback", "stack_trace", "stack", "exc_text")
 _LEVEL_KEYS = ("level", "levelname", "severity", "lvl")
-_TIMES = ("time", "timestamp", "ts", "@timestamp", "asctime")
+_TIMES = ("time", "timestamp", "ts", "@timestamp", "asctime", "date")
+_SOURCES = ("kubernetes", "labels", "stream_labels", "ecs", "docker")
+"""Where collectors put a table with what their source is called."""
+_SOURCE_NAMES = ("pod_name", "pod", "instance", "container_id", "host")
 _ISO = re.compile(rf"{_DATE}[ T]{_CLOCK}{_ZONE}")
+_FLUENT_BIT = re.compile(
+    r'\[\d+\] \S+: \[\[?(?P<epoch>\d+\.\d+)[^"]{0,40}\{.{0,2000}?"(?:log|message|msg)"=>"(?P<text>(?:[^"\\]|\\.)*)"'
+)
+"""What Fluent Bit's stdout output prints of a record."""
+_LOGCLI = re.compile(
+    rf'(?P<time>{_DATE}T{_CLOCK}{_ZONE} )?\{{(?P<labels>\w+="[^"\n]{{0,200}}"(?:, ?\w+="[^"\n]{{0,200}}")*)\}} ?'
+)
+"""What Loki's logcli puts in front of a line."""
+_POD_LABEL = re.compile(r'\b(?:pod|instance|container)="([^"]+)"')
+_FIELD = re.compile(r'\s+"(?:message|log|line)": (?P<text>"(?:[^"\\]|\\.)*"),?$')
+"""The field of an event in an indented JSON document, as ``aws logs get-log-events`` prints it."""
 
 
-def split_json(line: str) -> tuple[Prefix, list[str]] | None:
-    """What a structured log record says: its prefix, and the lines of its message and traceback.
+def split_envelope(line: str) -> tuple[Prefix, list[str]] | None:
+    """What a log collector's record says: its prefix, and the lines that it wraps.
 
-    Docker's json-file driver and most structured loggers write one JSON object a line.
+    Read are JSON objects, one a line (Docker's json-file driver, Fluent Bit, Loki, most structured
+    loggers), Fluent Bit's text output, logcli's lines, and events in indented JSON.
 
     Returns:
         None when the line is no such record.
     """
+    first = line[:1]
+    if first == "{":
+        if line[1:2] == '"':
+            return _json_record(line)
+        return _logcli_record(line)
+    if first == "[" and (found := _FLUENT_BIT.match(line)):
+        texts = _unescaped(f'"{found["text"]}"')
+        return Prefix(time=float(found["epoch"])), texts
+    if first == " " and (found := _FIELD.match(line)):
+        return NOTHING, _unescaped(found["text"])
+    return None
+
+
+def _logcli_record(line: str) -> tuple[Prefix, list[str]] | None:
+    found = _LOGCLI.match(line)
+    if found is None:
+        return None
+    pod = _POD_LABEL.search(found["labels"])
+    return Prefix(process=pod[1] if pod else None), [line[found.end() :]]
+
+
+def _unescaped(text: str) -> list[str]:
+    try:
+        value = json.loads(text, strict=False)
+    except ValueError:
+        value = text[1:-1]
+    return str(value).rstrip("\n").split("\n")
+
+
+def _json_record(line: str) -> tuple[Prefix, list[str]] | None:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
@@ -262,10 +307,22 @@ def split_json(line: str) -> tuple[Prefix, list[str]] | None:
     rank = record.get("rank")
     prefix = Prefix(
         rank=rank if isinstance(rank, int) else None,
+        process=_source(record),
         time=next((_json_time(record[key]) for key in _TIMES if key in record), None),
         level=_LEVELS.get(level, level) if level else None,
     )
     return prefix, [text for part in said for text in part.rstrip("\n").split("\n")]
+
+
+def _source(record: dict[str, object]) -> str | None:
+    """The name of what wrote a record, where its collector says it."""
+    for key in _SOURCES:
+        table = record.get(key)
+        if isinstance(table, dict):
+            for name in _SOURCE_NAMES:
+                if isinstance(table.get(name), str):
+                    return str(table[name])
+    return None
 
 
 def _json_time(value: object) -> float | None:
