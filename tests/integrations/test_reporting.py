@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from epochzero.diagnose import diagnose
 from epochzero.integrations.reporting import Reporter, never_raises
-from epochzero.run.launchers import ERROR_VARIABLE
+from epochzero.run.launch import ERROR_VARIABLE
 from epochzero.run.model import Concluded, JobEvent, JobProgress
 from epochzero.run.progress_reports import PROGRESS_FILE, PROGRESS_VARIABLE, Reported
 from epochzero.run.watcher import Clock

@@ -11,7 +11,7 @@ import pytest
 from epochzero.errors import InputError
 from epochzero.run.identity import attempt_folder
 from epochzero.run.journal import NAME, Journal, read_journal
-from epochzero.run.launchers import launch_of
+from epochzero.run.launch import launch_of
 from epochzero.run.model import Concluded, Ended, JobEvent, Output, Record, Started
 from epochzero.run.slurm import SlurmJob, record_job, slurm_jobs
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from epochzero import launchers
 from epochzero.check.findings import Unknown
-from epochzero.check.job.catalogue import launchers
 from epochzero.check.job.model import Job
 from epochzero.check.target.machine import with_interpreter
 from epochzero.check.target.model import Target
@@ -21,7 +21,7 @@ _OF_THE_SYSTEM = ("/usr/bin", "/bin", "/usr/local/bin")
 
 def batch_system(job: Job, environment: Mapping[str, str]) -> str:
     """The launcher that runs a job on other machines than this one; empty where none does."""
-    known = ((name, launchers().get(name)) for name in job.launchers)
+    known = ((name, launchers.of(name)) for name in job.launchers)
     return next(
         (
             name

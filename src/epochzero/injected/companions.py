@@ -13,10 +13,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from epochzero import launchers
+from epochzero.injected.ranks import RANKS_VARIABLE
+
 AT_START = "python"
 """Before the first line of the job."""
 _COMPANIONS_VARIABLE = "EPOCHZERO_COMPANIONS"
 _NOTES_VARIABLE = "EPOCHZERO_COMPANIONS_NOTES"
+_LAUNCHERS_VARIABLE = "EPOCHZERO_LAUNCHERS"
 _NOTES_FILE = "companions.txt"
 _START = Path(__file__).parent / "start"
 
@@ -59,12 +63,15 @@ def with_companions(
     """
     if not companions:
         return dict(environment)
+    starting = [one for one in launchers.every() if one.starts_ranks]
     paths = [str(_START), *filter(None, [environment.get("PYTHONPATH")])]
     return {
         **environment,
         "PYTHONPATH": os.pathsep.join(paths),
         _COMPANIONS_VARIABLE: ",".join(f"{one.when}={one.call}" for one in companions),
         _NOTES_VARIABLE: str(folder / _NOTES_FILE),
+        _LAUNCHERS_VARIABLE: ",".join(name for one in starting for name in one.names + one.modules),
+        RANKS_VARIABLE: ",".join(launchers.rank_variables()),
     }
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ParamSpec
 
-from epochzero.run.launchers import ERROR_VARIABLE, launch_of
+from epochzero.run.launch import ERROR_VARIABLE, launch_of
 from epochzero.run.progress_reports import PROGRESS_VARIABLE
 
 _EVERY_S = 1.0

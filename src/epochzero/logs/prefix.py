@@ -11,7 +11,11 @@ import json
 import re
 import string
 from datetime import UTC, datetime
+from functools import cache
+from itertools import chain
 from typing import NamedTuple
+
+from epochzero import launchers
 
 
 class Prefix(NamedTuple):
@@ -55,23 +59,10 @@ _LEVEL = r"(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|ERR|FATAL|CRITICAL|EXCEPTION|
 
 # Ordered: the first that fits at the front of the line is taken off, then the next is tried.
 _PREFIXES = (
-    # torchrun --tee puts nothing between its prefix and the line
-    r"\[(?:default|trainer|worker)(?P<rank>\d+)\]:",
     # torch's own excepthook, Accelerate and others
     r"\[(?:rank|Rank|RANK|default|trainer|worker|local_rank|gpu|GPU)[ :=_]?(?P<rank>\d+)\]:? ?",
-    # Horovod and mpirun --tag-output
-    r"\[(?:\d+,)?(?P<rank>\d+)\]<(?:stdout|stderr|stddiag)>:?",
-    # Ray: (train pid=123, ip=10.0.0.2), (pid=123), (raylet)
-    r"\((?P<process>(?:[\w.:<>\[\]()-]{1,80} )?pid=\w+(?:, ip=[\w.:-]+)?|raylet(?:, ip=[\w.:-]+)?"
-    r"|autoscaler[^)\n]{0,40}|gcs_server)\)(?: |$)",
-    # Kubernetes: kubectl logs --prefix, CRI files
-    r"\[pod/(?P<process>[\w./-]+)\] ?",
+    # CRI files of Kubernetes
     rf"(?P<time>{_DATE}T{_CLOCK}{_ZONE}) (?:stdout|stderr) [FP] ?",
-    # docker compose
-    r"(?P<process>[\w.-]{1,60}[_-](?P<rank>\d+)) +\| ",
-    r"(?P<process>[\w.]{1,40}[_-][\w.-]{1,40}) +\| (?=\S)",
-    # pdsh and DeepSpeed: worker-3: text
-    r"(?P<host>(?:worker|node|host|gpu|ip)-?[\w-]{0,40}\d+|\d{1,3}(?:\.\d{1,3}){3}):(?: |$)",
     # NCCL: host:pid:tid [gpu] NCCL INFO text; its name stays, as messages are known by it
     r"(?P<host>[\w.-]+):(?P<process>\d+):\d+ \[-?\d+\] (?=NCCL (?P<level>INFO|WARN|TRACE) )",
     # glog and TensorFlow: E0308 10:54:51.906103 16912 file.cc:263]
@@ -109,6 +100,13 @@ _PREFIXES = (
 )
 
 
+@cache
+def _prefixes() -> tuple[str, ...]:
+    """All patterns; those of launchers come first, since they are narrower."""
+    own = chain.from_iterable(one.log_prefixes for one in launchers.every())
+    return (*(prefix.pattern for prefix in own), *_PREFIXES)
+
+
 _DIGITS, _CAPITALS = string.digits, string.ascii_uppercase
 _ANY = "[(_." + _DIGITS + string.ascii_letters
 _OPENINGS = (
@@ -139,7 +137,7 @@ class _ByFirst(dict[str, tuple[re.Pattern[str], ...]]):
         if first not in _FIRST:
             return ()  # Not stored: there are a million other characters.
         self[first] = tuple(
-            re.compile(pattern) for pattern in _PREFIXES if first in _firsts(pattern)
+            re.compile(pattern) for pattern in _prefixes() if first in _firsts(pattern)
         )
         return self[first]
 

@@ -18,9 +18,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, Protocol
 
+from epochzero import launchers
 from epochzero.errors import InputError
 from epochzero.file_access import open_file
 from epochzero.number_formats import counted
@@ -562,19 +565,25 @@ def _recorded_error(path: Path) -> tuple[bytes, float | None] | None:
         return None
 
 
-_RANKS = (
-    re.compile(r"(?:^|[/_.\-])(?:global[-_]?)?rank[-_.=]?(\d+)(?![\d.]*\d)", re.IGNORECASE),
-    re.compile(r"(?:^|/)attempt_\d+/(\d+)/"),
-    re.compile(r"(?:^|/)(\d+)/(?:stdout|stderr|error)(?:\.\w+)?(?:\.\w+)?$"),
-    re.compile(
-        r"(?:^|[/_.\-])(?:worker|proc|process|task|trainer|gpu)[-_.=]?(\d+)(?=\D|$)", re.IGNORECASE
-    ),
-    re.compile(r"(?:^|/)slurm-\d+[._-](\d+)\.\w+$"),
+_OF_RANK = r"(?:^|[/_.\-])(?:global[-_]?)?rank[-_.=]?(\d+)(?![\d.]*\d)"
+_OF_WORKER = (
+    r"(?:^|[/_.\-])(?:worker|proc|process|task|trainer|gpu)[-_.=]?(\d+)(?=\D|$)",
     # ... but the last part of a date or a time is no rank
-    re.compile(
-        r"(?:^|/)[^/]*?(?<!\d\d[._-]\d\d)[._-](\d{1,3})\.(?:log|out|err|stdout|stderr)(?:\.\w+)?$"
-    ),
+    r"(?:^|/)[^/]*?(?<!\d\d[._-]\d\d)[._-](\d{1,3})\.(?:log|out|err|stdout|stderr)(?:\.\w+)?$",
 )
+
+
+@cache
+def _rank_patterns() -> Sequence[re.Pattern[str]]:
+    """What names the rank in the path of a log; what launchers name comes before what users may."""
+    own = chain.from_iterable(launcher.rank_logs for launcher in launchers.every())
+    return [re.compile(pattern, re.IGNORECASE) for pattern in (_OF_RANK, *own, *_OF_WORKER)]
+
+
+@cache
+def _job_patterns() -> Sequence[re.Pattern[str]]:
+    own = chain.from_iterable(launcher.job_logs for launcher in launchers.every())
+    return [re.compile(pattern) for pattern in own]
 
 
 def rank_of(name: str) -> int | None:
@@ -585,9 +594,9 @@ def rank_of(name: str) -> int | None:
     >>> rank_of("logs/rank_12.log.gz")
     12
     """
-    if re.search(r"(?:^|/)slurm-\d+\.\w+$", name):
+    if any(pattern.search(name) for pattern in _job_patterns()):
         return None
-    for pattern in _RANKS:
+    for pattern in _rank_patterns():
         if found := pattern.search(name):
             return int(found[1])
     return None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from epochzero.errors import InputError
 from epochzero.injected.companions import Companion, with_companions
 from epochzero.run.journal import Journal
-from epochzero.run.launchers import job_environment
+from epochzero.run.launch import job_environment
 from epochzero.run.model import Decision, Ended, Started
 from epochzero.run.notes import run_tags
 from epochzero.run.replay.capture import CAPTURE_COMPANIONS, captured_environment, write_job

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from epochzero.errors import EpochZeroError
 from epochzero.run.hang import HANG_FILE, HUNG
-from epochzero.run.launchers import ELASTIC_FOLDER
+from epochzero.run.launch import ELASTIC_FOLDER
 from epochzero.run.model import Ended, JobEvent, Output, Record, Sample, Started
 from epochzero.run.output import logs_in
 from epochzero.run.watcher import Clock

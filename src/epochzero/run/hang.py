@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from epochzero.launchers import names_where
 from epochzero.number_formats import ranks_text
 from epochzero.run.gpus import Gpus
 from epochzero.run.model import HANG_EVENT, HANG_OVER_EVENT, JobEvent, Record
@@ -48,8 +49,6 @@ _SETTLE_S = 0.5
 _MOST_RANKS = 256
 _MOST_CHILDREN = 64
 _SHORT = 4000
-# Their work is done by processes elsewhere, of which this tree shows nothing.
-_REMOTE = frozenset(("srun", "ssh", "docker", "podman", "kubectl", "mpiexec", "mpirun"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,7 +225,9 @@ class HangWatcher:
         known = {process.pid: process for process in processes}
         numbers = {p.pid: found.number for p in processes if (found := rank_of(p))}
         if not numbers:
-            if any(name_of(process.pid) in _REMOTE for process in processes):
+            # Their work is done by processes elsewhere, of which this tree shows nothing.
+            remote = names_where("processes") | {"ssh"}
+            if any(name_of(process.pid) in remote for process in processes):
                 return ()
             owners = {pid: (self._number, list(known)) for pid in _leader(processes)}
         else:

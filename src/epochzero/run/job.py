@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from epochzero.run.hang import HUNG
 from epochzero.run.journal import Journal
-from epochzero.run.launchers import Launch
+from epochzero.run.launch import Launch
 from epochzero.run.model import Decision, Ended, JobEvent, Started
 from epochzero.run.request import RunRequest
 from epochzero.run.watcher import Watcher

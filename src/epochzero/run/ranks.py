@@ -12,21 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from epochzero.launchers import process_variables, rank_variables
 from epochzero.run.model import JobEvent, Record
 from epochzero.run.tree import below, send
 from epochzero.run.usage import Process, Tree, environment_of, read_process
 from epochzero.run.watcher import Clock
 
-_RANKS = (
-    ("RANK", "WORLD_SIZE"),
-    ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
-    ("PMI_RANK", "PMI_SIZE"),
-    ("SLURM_PROCID", "SLURM_NTASKS"),
-)
-"""Variables of a rank and of how many there are: processes without the latter are independent."""
-_ELASTIC = "TORCHELASTIC_RUN_ID"
-_ELASTIC_S = 30.0
-"""torchrun ends the other ranks itself, and gives each so long."""
 _MOST_RANKS = 1024
 _LAST_WORDS_S = 5.0
 _LAST_WORDS = (
@@ -45,11 +36,17 @@ _Key = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Rank:
-    """A process that is a rank; ``elastic`` when torchrun started it."""
+    """A process that is a rank.
+
+    Attributes:
+        number: the rank.
+        process: that has it.
+        launcher_grace_s: seconds that its launcher gives it to exit after another rank has failed.
+    """
 
     number: int
     process: Process
-    elastic: bool
+    launcher_grace_s: float
 
 
 @dataclass(slots=True)
@@ -81,7 +78,7 @@ class RankWatcher:
 
         Args:
             grace: seconds that the others may be silent, and again between SIGTERM and SIGKILL.
-                What torchrun started is given 30 s more, as it ends them itself.
+                Ranks that their launcher terminates itself are given its time, too.
         """
         self._grace = grace
         self._ranks: dict[_Key, Rank] = {}
@@ -160,7 +157,7 @@ class RankWatcher:
         return (JobEvent(*self._clock.now(), "rank_lost", text, rank=rank.number),)
 
     def _patience(self, loss: _Loss) -> float:
-        return self._grace + _ELASTIC_S * any(rank.elastic for rank in loss.others.values())
+        return self._grace + max(rank.launcher_grace_s for rank in loss.others.values())
 
     def _end(self, loss: _Loss, processes: Sequence[Process], now: float) -> Iterable[Record]:
         loss.kill_at = now + self._grace
@@ -187,13 +184,19 @@ def _numbers(loss: _Loss) -> str:
 def rank_of(process: Process) -> Rank | None:
     """The rank that a process is, as its variables say and not those of its parent; None for none."""
     environment = environment_of(process.pid)
-    for name, size in _RANKS:
+    for name, size in rank_variables().items():
         number = environment.get(name, "")
-        if _is_number(number) and _is_number(count := environment.get(size, "")) and int(count) > 1:
-            if environment_of(process.parent).get(name) == number:
-                return None
-            return Rank(int(number), process, _ELASTIC in environment)
+        if not (_is_number(number) and _is_number(count := environment.get(size, ""))):
+            continue
+        # A launcher in a rank of another one, such as Hydra under srun, passes that one's variables on.
+        if int(count) > 1 and environment_of(process.parent).get(name) != number:
+            return Rank(int(number), process, _launcher_grace_s(environment))
     return None
+
+
+def _launcher_grace_s(environment: Mapping[str, str]) -> float:
+    known = (one.grace_s for one in process_variables() if one.known_by in environment)
+    return next(known, 0.0)
 
 
 def _is_number(text: str) -> bool:

@@ -14,7 +14,7 @@ from epochzero.run.attempts import Attempts
 from epochzero.run.identity import attempt_folder, name_of
 from epochzero.run.job import Failed, Job, Kept, Listener, first_record
 from epochzero.run.journal import Journal
-from epochzero.run.launchers import ELASTIC_FOLDER, Launch, gpus_of, launch_of
+from epochzero.run.launch import ELASTIC_FOLDER, Launch, gpus_of, launch_of
 from epochzero.run.model import Decision, Ended
 from epochzero.run.request import DEFAULT_POLICY, RunRequest
 

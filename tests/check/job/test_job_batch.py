@@ -294,3 +294,9 @@ def test_launchers_of_frameworks_and_systems(one: One, command: str) -> None:
     job = one(command)
     assert job.argv == ("--x",)
     assert job.processes_per_node in (4, None)
+
+
+def test_flux_starts_processes_on_nodes(one: One) -> None:
+    job = one("flux run -N 2 -n 16 --gpus-per-node 8 python train.py")
+    assert (job.nodes, job.processes, job.gpus) == (2, 16, 16)
+    assert job.environment["FLUX_JOB_SIZE"] == "16"

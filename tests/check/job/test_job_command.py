@@ -7,29 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from epochzero import launchers
 from epochzero.check.job import Job, Submission, read_job
-from epochzero.check.job.catalogue import launchers, modules
-from epochzero.check.job.meanings import MEANINGS
 from epochzero.errors import InputError
 
 Submit = Callable[..., Submission]
 One = Callable[..., Job]
-
-ELSEWHERE = {
-    "", "optional", "folder", "folder_inside", "accelerate_config", "makefile", "hostfile", "wrap", "manifest",
-    "entrypoint", "conda_environment",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", sorted(launchers()))
-def test_every_launcher_means_what_is_understood(name: str) -> None:
-    launcher = launchers()[name]
-    assert {option.meaning for option in launcher.options.values()} <= {*MEANINGS, *ELSEWHERE}
-    assert launcher.starts in {
-        "command", "script", "batch", "container", "services", "make", "nothing"
-    }  # fmt: skip
-    assert set(launcher.switches.values()) <= {"module", "command"}
-    assert set(launcher.sets.values()) <= {"", "processes", "processes_per_node"}
 
 
 def test_what_python_is_told_in_front_of_the_script_is_not_for_the_script(one: One) -> None:
@@ -270,7 +253,7 @@ def test_a_program_that_runs_its_arguments_may_be_a_launcher(submit: Submit) -> 
 
 
 def test_every_module_of_a_launcher_is_one_of_python(submit: Submit) -> None:
-    for module in modules():
+    for module in launchers.by_module():
         command = f"python -m {module} {'run' if module == 'coverage' else ''} train.py"
         assert [job.script.name for job in submit(command).jobs if job.script] == ["train.py"]
 

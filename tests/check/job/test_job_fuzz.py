@@ -10,17 +10,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from epochzero import launchers
 from epochzero.check.findings import SourceLocation
 from epochzero.check.job import read_job
-from epochzero.check.job.catalogue import launchers
 from epochzero.check.job.meanings import MEANINGS, bytes_of, seconds_of, slurm_seconds
 from epochzero.check.job.model import Job, Word
 from epochzero.errors import InputError
 
-OPTIONS = sorted({name for launcher in launchers().values() for name in launcher.options})
+OPTIONS = sorted({name for launcher in launchers.by_name().values() for name in launcher.options})
 WORDS = st.one_of(
     st.sampled_from(
-        [*launchers(), *OPTIONS, "python", "-m", "-c", "-", "--", "train.py", "a.sh", "bash", "launch",
+        [*launchers.by_name(), *OPTIONS, "python", "-m", "-c", "-", "--", "train.py", "a.sh", "bash", "launch",
          "run", "exec", "apply", "pod.yaml", "1", "4G", "1:2", "A=1", "image", "/data:/d:ro", "sh"]
     ),
     st.text(max_size=12),

@@ -17,25 +17,21 @@ from epochzero.check.dryrun.records import Ended as Finished
 from epochzero.check.dryrun.records import Raised, Record, Resumed, Unfit, read
 from epochzero.check.job.model import Job
 from epochzero.check.target.model import GPU
+from epochzero.launchers import variables_with_value
 
 CHILD = Path(__file__).parent / "child" / "__main__.py"
-_LAUNCHED = {
-    "GROUP_RANK": "0",
-    "LOCAL_RANK": "0",
-    "MASTER_ADDR": "127.0.0.1",
-    "MASTER_PORT": "29511",
-    "NODE_RANK": "0",
-    "RANK": "0",
-    "SLURM_LOCALID": "0",
-    "SLURM_NODEID": "0",
-    "SLURM_PROCID": "0",
-    "TORCHELASTIC_MAX_RESTARTS": "0",
-    "TORCHELASTIC_RESTART_COUNT": "0",
-    "TORCHELASTIC_RUN_ID": "dry",
+_FIRST = {
+    "rank": "0",
+    "local_rank": "0",
+    "node_rank": "0",
+    "address": "127.0.0.1",
+    "port": "29511",
+    "run": "dry",
+    "restarts": "0",
 }
-"""Variables that a launcher sets for the first process of a job."""
-_ALONE = {"LOCAL_WORLD_SIZE": "1", "SLURM_NTASKS": "1", "WORLD_SIZE": "1"}
-"""Variables that it sets in addition for the only process."""
+"""The values of variables that a launcher sets for the first process of a job."""
+_ALONE = {"processes": "1", "processes_per_node": "1"}
+"""The values of those that it sets in addition for the only process."""
 
 Hear: TypeAlias = Callable[[Record], object]
 _Kind = TypeVar("_Kind", bound=Record)
@@ -179,10 +175,13 @@ def _own_seconds(seconds: float) -> float:
 
 
 def _launched(job: Job, *, alone: bool) -> dict[str, str]:
-    """The variables that the job's launchers set, including torchrun's restart variables."""
-    values = _LAUNCHED | (_ALONE if alone else {})
-    restarts = {name for name in values if "TORCHELASTIC" in name and "torchrun" in job.launchers}
-    return {name: values[name] for name in values.keys() & (restarts | job.environment.keys())}
+    """The variables that the job's launchers set."""
+    values = _FIRST | (_ALONE if alone else {})
+    return {
+        name: text
+        for value, text in values.items()
+        for name in variables_with_value(value) & job.environment.keys()
+    }
 
 
 def _python(job: Job, environment: Mapping[str, str]) -> str:

@@ -10,11 +10,13 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 
+from epochzero import launchers
 from epochzero.check.findings import SourceLocation
-from epochzero.check.job.catalogue import Launcher, Option, launchers, take
 from epochzero.check.job.meanings import slurm_seconds
 from epochzero.check.job.model import Job, Word
+from epochzero.check.job.options import take
 from epochzero.check.job.setting import Script, Setting
+from epochzero.launchers import Launcher, Option
 
 _BEHIND_A_BLANK = re.compile(r"#[ \t]+SBATCH[ \t]+-\S")
 _MEMORY = re.compile(r"\d+[KMGT]?B?", re.IGNORECASE)
@@ -25,7 +27,7 @@ _ANY_TEXT = frozenset({"--job-name", "--comment", "--wckey", "--wrap"})
 
 def launcher_of(text: str) -> Launcher | None:
     """The program that a script is written to be submitted with; None when it has no such lines."""
-    for launcher in launchers().values():
+    for launcher in launchers.by_name().values():
         if _line(launcher).search(text):
             return launcher
     return None

@@ -13,10 +13,10 @@ from typing import Any
 
 import yaml
 
+from epochzero import launchers
 from epochzero.check.findings import SourceLocation
 from epochzero.check.job import batch, compose, kubernetes
 from epochzero.check.job.builtins import BUILTINS, readable, switch
-from epochzero.check.job.catalogue import Launcher, Option, Taken, launchers, modules, take
 from epochzero.check.job.containers import Container
 from epochzero.check.job.environments import (
     conda_environment,
@@ -27,6 +27,7 @@ from epochzero.check.job.make import recipes
 from epochzero.check.job.meanings import MEANINGS, totals, with_said
 from epochzero.check.job.model import COMMAND, CommandSource, Word
 from epochzero.check.job.nodes import entry, scalars
+from epochzero.check.job.options import Taken, take
 from epochzero.check.job.python import (
     is_python,
     nearest,
@@ -42,6 +43,7 @@ from epochzero.check.job.setting import AT_HOME, MOST_DEPTH, Record, Script, Set
 from epochzero.check.job.shell import run_script
 from epochzero.errors import InputError
 from epochzero.file_access import is_file, is_folder, open_file
+from epochzero.launchers import COUNTS, Launcher, Option
 
 _SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh"})
 _SHELL_VALUES = frozenset({"-o", "+o", "-O", "+O", "--rcfile", "--init-file"})
@@ -92,7 +94,7 @@ def follow(words: Sequence[Word], setting: Setting) -> None:
     words = _joined(words)
     head = words[0]
     name = os.path.basename(head.text)
-    launcher = launchers().get(name)
+    launcher = launchers.by_name().get(name)
     if not head.known:
         _follow_unknown(words, setting)
     elif is_python(head.text):
@@ -117,7 +119,7 @@ def follow(words: Sequence[Word], setting: Setting) -> None:
 def _joined(words: Sequence[Word]) -> Sequence[Word]:
     """The words, with a launcher whose name is two of them as one: ``docker compose``."""
     name = " ".join(word.text for word in words[:2])
-    return [replace(words[0], text=name), *words[2:]] if name in launchers() else words
+    return [replace(words[0], text=name), *words[2:]] if name in launchers.by_name() else words
 
 
 def _without_assignments(words: Sequence[Word], setting: Setting) -> Sequence[Word]:
@@ -156,7 +158,7 @@ def _python(words: Sequence[Word], setting: Setting) -> None:
     if kind == "module" and rest[0].known and rest[0].text in ("pip", "ensurepip", "venv"):
         pip_install(rest[1:], setting)
         return
-    launcher = modules().get(rest[0].text) if kind == "module" else None
+    launcher = launchers.by_module().get(rest[0].text) if kind == "module" else None
     if launcher is not None:
         inner = _inner(setting)
         inner.draft = replace(inner.draft, program=words[0].text)
@@ -184,7 +186,7 @@ def _run_python(kind: str, rest: Sequence[Word], setting: Setting, program: Word
 def _nested(arguments: Sequence[Word], setting: Setting) -> None:
     """A command among the arguments of a program that seems to run it: ``run.py 2 python x.py``."""
     for at, word in enumerate(arguments):
-        starts = is_python(word.text) or os.path.basename(word.text) in launchers()
+        starts = is_python(word.text) or os.path.basename(word.text) in launchers.by_name()
         if not word.known or not starts:
             continue
         rest = arguments[at + 1 :]
@@ -302,7 +304,9 @@ def _operand_checked(launcher: Launcher, taken: Taken, setting: Setting) -> Take
 def _starts(word: Word, launcher: Launcher, setting: Setting) -> bool:
     """Whether a word looks like what the launcher starts."""
     name = os.path.basename(word.text)
-    if launcher.starts == "command" and (is_python(name) or name in launchers() or name in _SHELLS):
+    if launcher.starts == "command" and (
+        is_python(name) or name in launchers.by_name() or name in _SHELLS
+    ):
         return True
     return any(is_file(path) for path in setting.candidates(word.text))
 
@@ -397,8 +401,8 @@ def _sets(launcher: Launcher, setting: Setting) -> None:
     """The environment variables that a launcher sets."""
     counted = totals(setting.draft)
     values: dict[str, str | None] = {}
-    for name, field in launcher.sets.items():
-        count = getattr(counted, field) if field else None
+    for name, value in launcher.sets.items():
+        count = getattr(counted, value) if value in COUNTS else None
         values[name] = None if count is None else str(count)
     said = setting.draft.said
     for option, passed in launcher.passes.items():
@@ -668,7 +672,7 @@ def _batch(launcher: Launcher, words: Sequence[Word], taken: Taken, setting: Set
     _apply(launcher, launcher.names[0], options, setting)
     _sets(launcher, setting)
     told: dict[str, str | None] = dict.fromkeys(launcher.submitted_from, str(submitted.folder))
-    if launcher is launchers()["sbatch"]:
+    if launcher is launchers.by_name()["sbatch"]:
         told |= batch.variables_of(totals(setting.draft), options)
     given = {option.name for option, _ in options}
     if launcher.home_unless and given.isdisjoint(launcher.home_unless):

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from epochzero import launchers
 from epochzero.check.findings import SourceLocation
 from epochzero.check.job.model import Word
 from epochzero.check.job.setting import Setting, Value
@@ -29,14 +30,11 @@ _ESCAPE = re.compile(r"\\(\n|.)", re.DOTALL)
 _QUOTED_ESCAPE = re.compile(r'\\([$`"\\\n])')
 _ANSI = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "v": "\v"}
 _WHOLE = re.compile(r"[+-]?[0-9]{1,15}")
-_BY_SYSTEM = re.compile(
-    r"(SLURM|PBS|OMPI|PMI|PMIX|LSB|SGE|CONDA|MAMBA|COMP)_\w+|BASH\w*|RANDOM|SECONDS|HOSTNAME|E?UID"
+_BY_SHELL = re.compile(
+    r"(CONDA|MAMBA|COMP)_\w+|BASH\w*|RANDOM|SECONDS|HOSTNAME|E?UID"
     r"|EPOCH\w+|LINENO|PPID|OSTYPE|HOSTTYPE|MACHTYPE|IFS|OPTIND|OPTARG|PIPESTATUS|FUNCNAME|SHLVL"
     r"|GROUPS|REPLY|COLUMNS|LINES|OLDPWD|DIRSTACK|_"
 )
-
-
-_SYSTEMS = frozenset({"sbatch", "srun", "qsub", "bsub", "jsrun"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +212,7 @@ def _variable(node: Node, setting: Setting, quoted: bool) -> list[_Piece]:
 def _note_unset(name: str, value: Value | None, node: Node, setting: Setting) -> None:
     """Notes a variable that nothing sets, where that matters."""
     known = setting.record.given is not None and not setting.blind
-    if value is not None or not known or not name.isidentifier() or _BY_SYSTEM.fullmatch(name):
+    if value is not None or not known or not name.isidentifier() or _is_set_by_system(name):
         return
     place = setting.script.place(*node.start_point)
     if "nounset" in setting.options:
@@ -358,7 +356,7 @@ def _or_default(
 ) -> list[_Piece]:
     """``${A:-b}`` and its kin; a variable that only a batch system sets is not known to be unset."""
     unknown = [_Piece(source, known=False, split=not quoted)]
-    if value is None and _BY_SYSTEM.fullmatch(name) and _on_system(setting):
+    if value is None and _is_set_by_system(name) and _on_system(setting):
         return unknown
     empty = isinstance(value, Word) and value.known and not value.text
     missing = value is None or (empty and operator[0] == ":") or value == ()
@@ -376,7 +374,13 @@ def _or_default(
 
 def _on_system(setting: Setting) -> bool:
     """Whether a batch system may have set variables that are not seen here."""
-    return setting.record.given is None or bool(_SYSTEMS & {*setting.draft.launchers})
+    used = map(launchers.of, setting.draft.launchers)
+    return setting.record.given is None or any(one and one.set_on_nodes for one in used)
+
+
+def _is_set_by_system(name: str) -> bool:
+    """Whether the shell, a batch system or a launcher may set a variable."""
+    return _BY_SHELL.fullmatch(name) is not None or name.startswith(launchers.reserved_variables())
 
 
 def _changed(operator: str, value: Value | None, argument: str | None) -> str | None:

@@ -8,7 +8,7 @@ import posixpath
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from epochzero.check.job.catalogue import launchers
+from epochzero import launchers
 from epochzero.check.job.containers import has_no_gpus
 from epochzero.check.program import python_errors
 from epochzero.check.program.core import Arguments
@@ -470,7 +470,7 @@ def _has_cuda(machine: Calls, _given: Arguments) -> V | None:
     """True where the target has GPUs that nothing may hide from the job; else it is not known."""
     job, target = machine.job, machine.target
     _, chosen = machine.variable("CUDA_VISIBLE_DEVICES")
-    batch = any(one.set_on_nodes for name in job.launchers if (one := launchers().get(name)))
+    batch = any(one.set_on_nodes for name in job.launchers if (one := launchers.of(name)))
     asked = bool(job.gpus or job.gpus_per_node) or not batch
     hidden = has_no_gpus(job) or chosen or target.cuda_of_torch == ""
     return Constant(True) if target.gpus and asked and not hidden else None

@@ -19,17 +19,11 @@ from types import ModuleType
 
 COMPANIONS_VARIABLE = "EPOCHZERO_COMPANIONS"
 NOTES_VARIABLE = "EPOCHZERO_COMPANIONS_NOTES"
+LAUNCHERS_VARIABLE = "EPOCHZERO_LAUNCHERS"
+"""Lists programs that start a training's ranks with a copy of their own variables."""
 AT_START = "python"
 _HERE = os.path.dirname(os.path.abspath(__file__))
 _ROOT = os.path.dirname(os.path.dirname(_HERE))
-_LAUNCHERS = frozenset(
-    (
-        "torchrun", "torch.distributed.run", "torch.distributed.launch", "accelerate",
-        "accelerate.commands.launch", "deepspeed", "deepspeed.launcher.runner",
-        "deepspeed.launcher.launch", "horovodrun", "fabric", "composer",
-    )
-)  # fmt: skip
-"""Programs that start a training's ranks with a copy of their own variables."""
 
 
 def _next_of_the_same_name() -> None:
@@ -45,7 +39,8 @@ def _next_of_the_same_name() -> None:
 def _hide_ourselves() -> None:
     """The job reads PYTHONPATH as it was; the programs that it starts still get it with us in front."""
     started = getattr(sys, "orig_argv", [])[:4]
-    if not _LAUNCHERS.isdisjoint(os.path.basename(word) for word in started):
+    launchers = os.environ.get(LAUNCHERS_VARIABLE, "").split(",")
+    if any(os.path.basename(word) in launchers for word in started):
         return
     paths = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     left = os.pathsep.join(path for path in paths if os.path.abspath(path) != _HERE)

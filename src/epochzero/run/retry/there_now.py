@@ -21,16 +21,12 @@ from importlib.resources import files
 from pathlib import Path, PurePath
 
 from epochzero.diagnose import Diagnosis
+from epochzero.launchers import names_where
 from epochzero.run.model import Sample, Started
 
 _LOOK_UP_S = 2.0
 _FULL = 0.1
 """A disk was full when less than this part of today's room was left at one time."""
-_ELSEWHERE = frozenset(
-    ("docker", "podman", "nerdctl", "singularity", "apptainer", "enroot", "kubectl", "ssh",
-     "srun", "mpirun", "mpiexec")
-)  # fmt: skip
-"""Programs whose own run in another file system or on another node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +81,8 @@ def _misses() -> tuple[_Miss, ...]:
 
 def _is_here(host: str | None, started: Started) -> bool:
     """Whether the job saw the files and the network that are seen here."""
-    if any(PurePath(word).name in _ELSEWHERE for word in started.command):
+    elsewhere = names_where("files") | {"ssh"}
+    if any(PurePath(word).name in elsewhere for word in started.command):
         return False
     return host is None or host.partition(".")[0] == started.host.partition(".")[0]
 

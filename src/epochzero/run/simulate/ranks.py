@@ -1,8 +1,4 @@
-"""The ranks of a job, all on this machine, with the variables that its launcher would give each.
-
-A catalogue: which launcher sets which variables. Sources: the manuals of torchrun, srun(1), Open MPI's
-mpirun, DeepSpeed's and Accelerate's launchers.
-"""
+"""The ranks of a job, all on this machine, with the variables that its launcher would give each."""
 
 from __future__ import annotations
 
@@ -11,53 +7,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from epochzero import launchers
 from epochzero.check.job import read_job
 from epochzero.check.job.model import Job
 from epochzero.errors import InputError
 
-_TORCH: Mapping[str, str] = {
-    "RANK": "{rank}",
-    "WORLD_SIZE": "{world}",
-    "LOCAL_RANK": "{local}",
-    "LOCAL_WORLD_SIZE": "{each}",
-    "GROUP_RANK": "{node}",
-    "MASTER_ADDR": "127.0.0.1",
-    "MASTER_PORT": "{port}",
-}
-_VARIABLES: Mapping[str, Mapping[str, str]] = {
-    "torchrun": {
-        **_TORCH,
-        "TORCHELASTIC_RUN_ID": "none",
-        "TORCHELASTIC_RESTART_COUNT": "0",
-        "TORCHELASTIC_MAX_RESTARTS": "0",
-    },
-    "accelerate": _TORCH,
-    "deepspeed": _TORCH,
-    "srun": {
-        "SLURM_JOB_ID": "1",
-        "SLURM_STEP_ID": "0",
-        "SLURM_PROCID": "{rank}",
-        "SLURM_NTASKS": "{world}",
-        "SLURM_NPROCS": "{world}",
-        "SLURM_LOCALID": "{local}",
-        "SLURM_NODEID": "{node}",
-        "SLURM_NNODES": "{nodes}",
-        "SLURM_NTASKS_PER_NODE": "{each}",
-        "SLURM_JOB_NODELIST": "localhost",
-        "SLURM_NODELIST": "localhost",
-    },
-    "mpirun": {
-        "OMPI_COMM_WORLD_RANK": "{rank}",
-        "OMPI_COMM_WORLD_SIZE": "{world}",
-        "OMPI_COMM_WORLD_LOCAL_RANK": "{local}",
-        "OMPI_COMM_WORLD_LOCAL_SIZE": "{each}",
-    },
-}
-_SAME = {
-    "mpiexec": "mpirun",
-    "torch.distributed.run": "torchrun",
-    "torch.distributed.launch": "torchrun",
-}
+_FIXED = {
+    "address": "127.0.0.1", "run": "none", "restarts": "0", "job": "1", "step": "0", "hosts": "localhost",
+}  # fmt: skip
+"""What the variables hold that are the same for all ranks, by what their value is."""
 
 
 def in_ranks(
@@ -81,28 +39,30 @@ def in_ranks(
         InputError: the command does not say which program its ranks run.
     """
     job = _job(command, folder, environment)
-    known = [_SAME.get(name, name) for name in job.launchers if _SAME.get(name, name) in _VARIABLES]
+    used = map(launchers.of, job.launchers)
+    starting = [one for one in used if one is not None and one.starts_ranks]
     # Without one, what starts the ranks is not in the command, as Kubernetes' PyTorchJob.
-    known = known or ["torchrun"]
+    starting = starting or [launchers.by_name()["torchrun"]]
     python = str(job.interpreter) if job.interpreter is not None else job.program
     program = ["-m", job.module] if job.module else [str(job.script)]
     each = min(each or job.processes_per_node or count, count)
     port = _free_port()
     variables: list[Mapping[str, str]] = []
     for rank in range(count):
-        numbers = {
-            "rank": rank,
-            "world": count,
-            "local": rank % each,
-            "each": each,
-            "node": rank // each,
-            "nodes": -(-count // each),
-            "port": port,
+        values = _FIXED | {
+            "rank": str(rank),
+            "processes": str(count),
+            "local_rank": str(rank % each),
+            "processes_per_node": str(each),
+            "node_rank": str(rank // each),
+            "nodes": str(-(-count // each)),
+            "port": str(port),
         }
         given = {
-            name: text.format(**numbers)
-            for launcher in known
-            for name, text in _VARIABLES[launcher].items()
+            name: values[value]
+            for launcher in starting
+            for name, value in launcher.sets.items()
+            if value in values
         }
         variables.append(given)
     return [python, *program, *job.argv], tuple(variables)

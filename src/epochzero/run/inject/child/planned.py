@@ -11,9 +11,10 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from epochzero.injected.ranks import own_rank
+
 _WAITS_S = 10.0
 _PAUSE_S = 0.02
-_RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
 _OF_A_RANK = ("kill-rank", "oom")
 """What comes to one rank, and not to whichever comes to its step."""
 _open, _write, _close, _stat, _read = os.open, os.write, os.close, os.stat, os.read
@@ -106,9 +107,8 @@ def planned(environment: Mapping[str, str]) -> list[Planned]:
         told = json.loads(_read(file, 1 << 20))
     finally:
         _close(file)
-    rank = next((environment[name] for name in _RANKS if name in environment), "0")
-    number = int(rank) if rank.isdigit() else 0
-    return [Planned(f"{folder}/{place}", one, number) for place, one in enumerate(told)]
+    rank = own_rank(environment)
+    return [Planned(f"{folder}/{place}", one, rank) for place, one in enumerate(told)]
 
 
 def as_of_python(function: _Function) -> _Function:

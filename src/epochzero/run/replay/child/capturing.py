@@ -17,6 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from epochzero.injected.ranks import own_rank
 from epochzero.redact import redact_command
 from epochzero.run.replay.child import failure as failures
 from epochzero.run.replay.child.files import (
@@ -31,8 +32,6 @@ from epochzero.run.replay.child.inputs import Inputs, standard_input
 from epochzero.run.replay.child.loaded import packages, sources
 from epochzero.run.replay.child.sources import Sources, states_as_json
 from epochzero.run.watch.child.places import user_frame
-
-RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
 
 
 class Ending:
@@ -130,9 +129,7 @@ class Capturing(Ending):
         """
         super().__init__()
         self._root = root
-        self.rank = next(
-            (int(environment[n]) for n in RANKS if environment.get(n, "").isdigit()), 0
-        )
+        self.rank = own_rank(environment)
         self._folder = root / f"rank-{self.rank}"
         self._began = time.time()
         self._script = os.path.abspath(sys.argv[0])

@@ -11,9 +11,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from epochzero.injected.ranks import own_rank
 from epochzero.redact import redact_command
 from epochzero.run.replay.child import failure as failures
-from epochzero.run.replay.child.capturing import RANKS, Ending, versions
+from epochzero.run.replay.child.capturing import Ending, versions
 from epochzero.run.replay.child.files import MANIFEST, TENSORS, read_json
 from epochzero.run.replay.child.inputs import Inputs, feed
 from epochzero.run.replay.child.loaded import packages
@@ -40,7 +41,7 @@ class Replaying(Ending):
             # A launcher closes descriptors in the ranks that it starts: they find this one by its path.
             self._asked["records"] = f"/proc/{os.getpid()}/fd/{self._asked['records']}"
             os.environ[REPLAY_VARIABLE] = json.dumps(self._asked)
-        rank = next((int(environment[n]) for n in RANKS if environment.get(n, "").isdigit()), 0)
+        rank = own_rank(environment)
         self._folder, self._manifest = self._own_of(Path(self._asked["folder"]), rank)
         self._course: Any = None
         self._player: Any = None

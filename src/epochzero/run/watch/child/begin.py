@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
 
+from epochzero.injected.ranks import own_rank
 from epochzero.run.watch.child.records import Records
 from epochzero.run.watch.child.schedule import Schedule
 
 FILE_VARIABLE = "EPOCHZERO_WATCH_FILE"
 EVERY_VARIABLE = "EPOCHZERO_WATCH_EVERY"
 VALUES_VARIABLE = "EPOCHZERO_WATCH_VALUES"
-_RANKS = ("RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK")
 _begun: dict[str, Here] = {}
 _active: list[Any] = []
 
@@ -127,4 +127,4 @@ def active() -> Sequence[Any]:
 
 def is_first(environment: Mapping[str, str]) -> bool:
     """Whether this process is the first rank of its job, or the only one."""
-    return next((environment[name] for name in _RANKS if name in environment), "0") == "0"
+    return own_rank(environment) == 0

@@ -1,8 +1,6 @@
-"""What a launcher or scheduler tells a process in variables: who started it, its rank, its job.
+"""What the environment of a process says of its launch: who started it, its rank, its job.
 
-A catalogue: each row says by which variable a launcher is known, and which of its variables hold what.
-Sources: the manuals of srun(1) and sbatch(1), torchrun, Open MPI's and MPICH's mpirun, PBS qsub(1B),
-LSF, Flux, the Kubernetes Job controller, Ray.
+Which variables a launcher or scheduler sets is in its file (`epochzero.launchers`).
 """
 
 from __future__ import annotations
@@ -13,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
+from epochzero.launchers import ProcessVariables, process_variables, reserved_variables
 from epochzero.run.identity import ATTEMPT_VARIABLE, JOB_VARIABLE, derived_job, is_job, new_job
 from epochzero.run.progress_reports import PROGRESS_FILE, PROGRESS_VARIABLE
 
@@ -27,60 +26,6 @@ _RAY_SUBMISSION = "RAY_SUBMISSION_ID"
 _ERROR_FILE = "error.json"
 
 
-@dataclass(frozen=True, slots=True)
-class _Launcher:
-    """How a launcher is known.
-
-    Attributes:
-        name: as in `Started.launcher`.
-        known_by: a variable that only it sets for what it starts.
-        rank, world_size: variables.
-        job: those that make one job's number together, the same for all its ranks.
-        restarts: how often it has started the job again by itself.
-    """
-
-    name: str
-    known_by: str
-    rank: str = ""
-    world_size: str = ""
-    job: tuple[str, ...] = ()
-    restarts: str = ""
-
-
-# Ordered: what starts ranks stands before what starts launchers.
-_LAUNCHERS = (
-    _Launcher(
-        "torchrun", "TORCHELASTIC_RUN_ID", "RANK", "WORLD_SIZE",
-        ("TORCHELASTIC_RUN_ID", "MASTER_ADDR", "MASTER_PORT", "SLURM_JOB_ID", _ELASTIC_RUN),
-        "TORCHELASTIC_RESTART_COUNT",
-    ),
-    _Launcher("mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", ("PMIX_NAMESPACE",)),
-    _Launcher(
-        "slurm", "SLURM_STEP_ID", "SLURM_PROCID", "SLURM_NTASKS",
-        ("SLURM_CLUSTER_NAME", "SLURM_JOB_ID", "SLURM_STEP_ID"), "SLURM_RESTART_COUNT",
-    ),
-    _Launcher("flux", "FLUX_TASK_RANK", "FLUX_TASK_RANK", "FLUX_JOB_SIZE", ("FLUX_JOB_ID",)),
-    _Launcher("mpirun", "PMI_RANK", "PMI_RANK", "PMI_SIZE", ("PMI_ID", "HYDI_CONTROL_FD")),
-    _Launcher(
-        "slurm", "SLURM_JOB_ID",
-        job=("SLURM_CLUSTER_NAME", "SLURM_JOB_ID"), restarts="SLURM_RESTART_COUNT",
-    ),
-    _Launcher("pbs", "PBS_JOBID", job=("PBS_JOBID",)),
-    _Launcher("lsf", "LSB_JOBID", job=("LSB_JOBID", "LSB_JOBINDEX")),
-    _Launcher("ray", _RAY_SUBMISSION, job=(_RAY_SUBMISSION,)),
-    _Launcher("ray", "RAY_JOB_ID", job=("RAY_JOB_ID",)),
-    _Launcher("kubernetes", "JOB_COMPLETION_INDEX", "JOB_COMPLETION_INDEX"),
-    _Launcher("kubernetes", "KUBERNETES_SERVICE_HOST", "RANK", "WORLD_SIZE"),
-)  # fmt: skip
-_SCHEDULERS = (
-    "SLURM_",
-    "PBS_",
-    "LSB_",
-    "FLUX_",
-    "KUBERNETES_SERVICE_HOST",
-    "RAY_JOB_ID",
-    _RAY_SUBMISSION,
-)
 _MOST_SCHEDULER_TEXT = 1000
 _ELASTIC_DEPTH = 3
 """Error files are LOGS/RUN/attempt_0/RANK/error.json."""
@@ -114,19 +59,19 @@ def launch_of(environment: Mapping[str, str], name: str) -> Launch:
         name: of the job. Two jobs of one batch script differ by it.
     """
     environment = {**environment, **_derived(environment)}
-    known = (launcher for launcher in _LAUNCHERS if environment.get(launcher.known_by))
-    launcher = next(known, _Launcher("", ""))
+    known = (one for one in process_variables() if environment.get(one.known_by))
+    launcher = next(known, ProcessVariables("", "", 0))
     given = environment.get(JOB_VARIABLE, "")
     numbers = [environment.get(variable, "") for variable in launcher.job]
     if is_job(given):
         job = given
     elif any(numbers):
-        job = derived_job(launcher.name, name, *numbers)
+        job = derived_job(launcher.system, name, *numbers)
     else:
         job = new_job()
     restarts = _number(environment, launcher.restarts) or 0
     return Launch(
-        launcher=launcher.name,
+        launcher=launcher.system,
         rank=_number(environment, launcher.rank),
         world_size=_number(environment, launcher.world_size),
         job=job,
@@ -134,7 +79,7 @@ def launch_of(environment: Mapping[str, str], name: str) -> Launch:
         scheduler={
             variable: value[:_MOST_SCHEDULER_TEXT]
             for variable, value in sorted(environment.items())
-            if variable.startswith(_SCHEDULERS)
+            if variable.startswith(reserved_variables(of_schedulers=True))
         },
     )
 

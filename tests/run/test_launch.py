@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from epochzero.run.identity import is_job, name_of, new_job
-from epochzero.run.launchers import gpus_of, job_environment, launch_of
+from epochzero.run.launch import gpus_of, job_environment, launch_of
 
 STEP = {"SLURM_JOB_ID": "7", "SLURM_STEP_ID": "0", "SLURM_NTASKS": "2"}
 
@@ -140,3 +140,8 @@ def test_a_job_is_told_where_its_error_and_its_progress_go() -> None:
 )
 def test_a_job_is_called_after_its_script(command: tuple[str, ...], name: str) -> None:
     assert name_of(command) == name
+
+
+def test_a_process_of_flux_knows_its_rank() -> None:
+    launch = launch_of({"FLUX_TASK_RANK": "3", "FLUX_JOB_SIZE": "4", "FLUX_JOB_ID": "f1"}, "a.py")
+    assert (launch.launcher, launch.rank, launch.world_size) == ("flux", 3, 4)
