@@ -40,12 +40,15 @@ from epochzero.code import File, Repository, Snapshot
 from epochzero.code.graph import MOST_NODES, graph_of
 from epochzero.locate.corpus import searched
 from epochzero.locate.query import query_of
-from epochzero.locate.techniques.bjxnet import CARD, FileGraph, numbered, report_words
-from epochzero.locate.techniques.bjxnet_network import BjxNet, TrainingBug, fit
+from epochzero.locate.techniques.bjxnet import CARD
+from epochzero.locate.techniques.bjxnet.graphs import FileGraph, numbered, report_words
+from epochzero.locate.techniques.bjxnet.network import BjxNet, TrainingBug, fit
 from epochzero.study.localization.bugs import PYTHON, Bug, bugs_of, clones
 from epochzero.study.localization.ranks import ranked
 
-TARGET = Path(__file__).resolve().parent.parent / "src/epochzero/locate/techniques/bjxnet.npz"
+TARGET = (
+    Path(__file__).resolve().parent.parent / "src/epochzero/locate/techniques/bjxnet/bjxnet.npz"
+)
 FORMAT = 1
 """Goes up when the graphs change."""
 FOLDS = 2

@@ -32,7 +32,7 @@ from localization_measure import Job, Project, measured_project
 from localization_tables import against, parts, show, table
 
 from epochzero.locate.ranker import LEARNED
-from epochzero.locate.techniques import TECHNIQUES, TRAINED
+from epochzero.locate.techniques import TECHNIQUES
 from epochzero.locate.techniques.combined import COMBINED
 from epochzero.study.localization.bugs import TREES, Tree, bugs_of, by_project, clones
 from epochzero.study.localization.ranks import Ranked, ranked
@@ -109,7 +109,7 @@ REPORTED = frozenset(
     ]
 )
 """The 29 projects of the baselines; bugs of others only serve to learn from."""
-RANKED = (LEARNED, COMBINED, *(name for name in TECHNIQUES if name not in TRAINED))
+RANKED = (LEARNED, *(name for name, one in TECHNIQUES.items() if not one.is_trained))
 """The methods that can be measured here. The networks that ship have learned from these bugs: models
 that never saw them are measured by ``dnnloc.py`` and ``bjxnet.py``."""
 

@@ -301,7 +301,7 @@ def _ranks(bug: Bug, bugs: Sequence[Bug], trees: Trees) -> Ranks:
             scores = trees.scores(bug, setting.search_tests)
         else:
             query = query_of(_cleaned(bug.report) if setting.clean else bug.report)
-            scores = {each: TECHNIQUES[each]().scores(query, corpus) for each in STUDIED}
+            scores = {each: TECHNIQUES[each].make().scores(query, corpus) for each in STUDIED}
         ranks[name] = {each: ranked(scores[each], wanted) for each in STUDIED}
     return ranks
 

@@ -109,7 +109,9 @@ def _compute(job: Job, missing: Sequence[str]) -> None:
             if featured:
                 measured.append(_measure(case, query, taken))
             for name in missing:
-                scores[name][case.bug.report.id] = TECHNIQUES[name]().scores(query, case.corpus)
+                scores[name][case.bug.report.id] = (
+                    TECHNIQUES[name].make().scores(query, case.corpus)
+                )
         start = time.perf_counter()
     own = (LEARNED, COMBINED) if featured else ()
     speed = _speed(repository, last, (*own, *missing)) if last else {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -218,6 +219,34 @@ def _room_of_import(name: str) -> str:
     room = rest.split(".")[0]
     exists = (SOURCE / room).is_dir() or (SOURCE / f"{room}.py").is_file()
     return room if package == "epochzero" and exists else ""
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    names = {name_of(module): module for module in MODULES}
+    # The package itself names the types of everything that it exports lazily.
+    arrows = {name: _arrows(module, names) for name, module in names.items() if name != "epochzero"}
+    while arrows:
+        # A module whose imports lead to none that is left is in no circle.
+        done = {name for name, others in arrows.items() if not others & arrows.keys()}
+        assert done, {name: sorted(others & arrows.keys()) for name, others in arrows.items()}
+        arrows = {name: others for name, others in arrows.items() if name not in done}
+
+
+def name_of(module: str) -> str:
+    words = ["epochzero", *module.removesuffix(".py").split("/")]
+    return ".".join(words[:-1] if words[-1] == "__init__" else words)
+
+
+def _arrows(module: str, names: Mapping[str, str]) -> set[str]:
+    """The modules that a module imports, for type checking too."""
+    found = set()
+    for node in ast.walk(tree(module)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            members = (f"{node.module}.{alias.name}" for alias in node.names)
+            found |= {name if name in names else node.module or "" for name in members}
+    return (found & names.keys()) - {name_of(module)}
 
 
 def test_the_package_itself_imports_no_room() -> None:

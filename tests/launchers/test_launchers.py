@@ -73,10 +73,11 @@ def _names(path: Path) -> str:
 
 
 def test_no_two_files_have_the_same_program_or_order() -> None:
-    names = [name for one in launchers.every() for name in (*one.names, *one.modules)]
+    names = [name for one in launchers.every() for name in one.names]
+    modules = [name for one in launchers.every() for name in one.modules]
     orders = [each.order for each in launchers.process_variables()]
-    assert len(names) == len(set(names))
-    assert len(orders) == len(set(orders))
+    for keys in (names, modules, orders):
+        assert len(keys) == len(set(keys))
 
 
 @pytest.fixture

@@ -22,8 +22,7 @@ from epochzero.locate.query import Query, query_of, query_of_diagnosis
 from epochzero.locate.ranker import LEARNED, shipped
 from epochzero.locate.report import PastReport, Report, read_report
 from epochzero.locate.search import Search, Tree
-from epochzero.locate.techniques import TECHNIQUES, bjxnet
-from epochzero.locate.techniques.combined import COMBINED, Combined
+from epochzero.locate.techniques import TECHNIQUES
 from epochzero.locate.techniques.spectrum import (
     FORMULAS,
     OCHIAI,
@@ -65,12 +64,10 @@ __all__ = [
 DEFAULT_METHOD = LEARNED
 METHODS: Mapping[str, Callable[[], Technique]] = {
     LEARNED: shipped,
-    COMBINED: Combined,
-    **TECHNIQUES,
-    bjxnet.BJXNET: bjxnet.shipped,
+    **{name: method.make for name, method in TECHNIQUES.items()},
 }
 """What makes each technique, by its name."""
-WITH_HISTORY = frozenset({"blia", "dnnloc", LEARNED})
+WITH_HISTORY = frozenset({LEARNED}) | {name for name, one in TECHNIQUES.items() if one.uses_history}
 """The methods that use the history of changes; for the others it is not read."""
 LEVELS: tuple[Level, ...] = get_args(Level)
 

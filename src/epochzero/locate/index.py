@@ -17,6 +17,8 @@ from epochzero.code import FIELDS, Parsed
 
 Floats: TypeAlias = NDArray[np.float32]
 Ints: TypeAlias = NDArray[np.int64]
+Columns: TypeAlias = dict[str, Floats]
+"""Numbers by their names, each with one for every file."""
 
 K1, B = 1.5, 0.75
 """The usual parameters of BM25, those of Lucene's tests."""

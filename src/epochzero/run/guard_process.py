@@ -9,7 +9,6 @@ import sys
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-import epochzero
 from epochzero.run.channel import Channel
 from epochzero.run.tree import end_descendants, started_at
 
@@ -51,7 +50,7 @@ class Guarding:
         ours, theirs = socket.socketpair()
         for descriptor in (theirs.fileno(), *streams.values()):
             os.set_inheritable(descriptor, True)
-        root = str(Path(epochzero.__file__).parent.parent)
+        root = str(Path(__file__).parents[2])
         # What we were started with is the job's too, as `--config <(make-config)` of a shell.
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-c", _PROGRAM, str(theirs.fileno()), root],

@@ -19,7 +19,8 @@ from epochzero.locate import METHODS, Locator
 from epochzero.locate.corpus import Corpus
 from epochzero.locate.query import query_of
 from epochzero.locate.report import Report
-from epochzero.locate.techniques.bjxnet import CARD, FileGraph, numbered, report_words, shipped
+from epochzero.locate.techniques.bjxnet import CARD, shipped
+from epochzero.locate.techniques.bjxnet.graphs import FileGraph, numbered, report_words
 from tests.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ pytest.importorskip("torch")
 
 import torch
 
-from epochzero.locate.techniques.bjxnet_network import BjxNet, Size, TrainingBug, fit
+from epochzero.locate.techniques.bjxnet.network import BjxNet, Size, TrainingBug, fit
 
 # What is said of each part, and how its code calls it: no word is in both.
 PARTS = {
@@ -139,7 +140,7 @@ def test_the_method_is_chosen_by_its_name(project: Made) -> None:
 
 
 def test_the_card_says_on_what_the_weights_were_trained_and_on_what_never() -> None:
-    stored = files("epochzero.locate.techniques") / "bjxnet.npz"
+    stored = files("epochzero.locate.techniques.bjxnet") / "bjxnet.npz"
     with stored.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
         card = json.loads(arrays[CARD].tobytes())
         assert {arrays[name].dtype for name in arrays.files if name != CARD} == {np.dtype("f2")}

@@ -255,5 +255,5 @@ def test_of_two_files_alike_in_all_else_the_one_with_the_report_s_words_comes_fi
     corpus_of: MakeCorpus,
 ) -> None:
     corpus = corpus_of({"a.py": "def quantize(x): ...\n", "b.py": "def normalize(x): ...\n"})
-    scores = TECHNIQUES["dnnloc"]().scores(query_of(Report("quantize is wrong")), corpus)
+    scores = TECHNIQUES["dnnloc"].make().scores(query_of(Report("quantize is wrong")), corpus)
     assert scores[0] > scores[1]

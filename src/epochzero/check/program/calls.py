@@ -78,7 +78,6 @@ class Calls(Tensors):
         self._active: list[Function] = []
         self._counts: dict[ast.AST, int] = {}
         self._results: dict[object, V] = {}
-        self.at: ast.expr = ast.Constant(None)
 
     def apply(self, callee: V, given: Arguments, node: ast.expr) -> V:
         """Calls a value.

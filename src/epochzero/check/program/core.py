@@ -147,6 +147,8 @@ class Core(ABC):
         self.options: dict[str, Value] = {}
         self.environment: dict[str, V] = {}
         self.frame: CallFrame
+        self.at: ast.expr = ast.Constant(None)
+        """The call that is evaluated."""
         self.certain = True
         self.handled: frozenset[str] = frozenset()
         self.turned: frozenset[str] = frozenset()
@@ -224,6 +226,10 @@ class Core(ABC):
     @abstractmethod
     def own_method(self, receiver: Object, name: str, given: Arguments) -> V | None:
         """What a method of the job's class gives; None when the class has none of this name."""
+
+    @abstractmethod
+    def has(self, owner: V, name: str) -> bool | None:
+        """Whether a value has an attribute; None when that is not known."""
 
     @abstractmethod
     def in_class(self, line: Iterable[Class], name: str) -> V | None:

@@ -6,27 +6,22 @@ import ast
 import math
 import posixpath
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 from epochzero import launchers
 from epochzero.check.job.containers import has_no_gpus
 from epochzero.check.program import python_errors
-from epochzero.check.program.core import Arguments
+from epochzero.check.program.core import Arguments, Core
 from epochzero.check.program.heap import Box, Class, LibraryResult, Object, Opened, V
 from epochzero.check.program.texts import as_text, join_paths, path_part
 from epochzero.check.program.values import Anything, Constant, External, Items, Text
 
-if TYPE_CHECKING:
-    from epochzero.check.program.calls import Calls
-
-
 _LONGEST_RANGE = 64
 """Numbers of a range that are written out."""
 
-_Known = Callable[["Calls", Arguments], V | None]
+_Known = Callable[[Core, Arguments], V | None]
 
 
-def result_of(machine: Calls, name: str, given: Arguments) -> V | None:
+def result_of(machine: Core, name: str, given: Arguments) -> V | None:
     """What a function gives; None when it is not one of those that are known."""
     if not given.complete:
         return None
@@ -64,7 +59,7 @@ _PURE: dict[str, Callable[..., object]] = {
 }
 
 
-def _computed(machine: Calls, function: Callable[..., object], given: Arguments) -> V | None:
+def _computed(machine: Core, function: Callable[..., object], given: Arguments) -> V | None:
     arguments: list[object] = []
     for one in given.positional:
         text = as_text(one)
@@ -86,7 +81,7 @@ def _computed(machine: Calls, function: Callable[..., object], given: Arguments)
 
 
 def _refused(
-    machine: Calls, function: Callable[..., object], given: Arguments, error: TypeError | ValueError
+    machine: Core, function: Callable[..., object], given: Arguments, error: TypeError | ValueError
 ) -> V | None:
     """A function does not take what it is given."""
     if not given.positional or not all(isinstance(one, Constant) for one in given.positional):
@@ -109,7 +104,7 @@ def _part_of_path(function: Callable[..., object], given: Arguments) -> V | None
 # -- Built-in functions --------------------------------------------------------------------------
 
 
-def _len(machine: Calls, given: Arguments) -> V | None:
+def _len(machine: Core, given: Arguments) -> V | None:
     one = given.positional[0] if given.positional else None
     if isinstance(one, Constant) and isinstance(one.value, (str, bytes)):
         return Constant(len(one.value))
@@ -125,7 +120,7 @@ def _len(machine: Calls, given: Arguments) -> V | None:
     return None
 
 
-def _str(machine: Calls, given: Arguments) -> V | None:
+def _str(machine: Core, given: Arguments) -> V | None:
     if len(given.positional) != 1:
         return None if given.positional else Constant("")
     one = given.positional[0]
@@ -136,7 +131,7 @@ def _str(machine: Calls, given: Arguments) -> V | None:
     return None
 
 
-def _range(machine: Calls, given: Arguments) -> V | None:
+def _range(machine: Core, given: Arguments) -> V | None:
     numbers = [one.value for one in given.positional if isinstance(one, Constant)]
     if len(numbers) != len(given.positional) or not all(isinstance(n, int) for n in numbers):
         return None
@@ -151,7 +146,7 @@ def _range(machine: Calls, given: Arguments) -> V | None:
 
 
 def _container(kind: str) -> _Known:
-    def make(machine: Calls, given: Arguments) -> V | None:
+    def make(machine: Core, given: Arguments) -> V | None:
         if not given.positional:
             return Box.of(kind, ())
         items, complete, _ = machine.iterated_known(given.positional[0])
@@ -160,7 +155,7 @@ def _container(kind: str) -> _Known:
     return make
 
 
-def _dict(machine: Calls, given: Arguments) -> V | None:
+def _dict(machine: Core, given: Arguments) -> V | None:
     keys: list[V] = []
     values: list[V] = []
     complete = True
@@ -177,7 +172,7 @@ def _dict(machine: Calls, given: Arguments) -> V | None:
     return box
 
 
-def _enumerate(machine: Calls, given: Arguments) -> V | None:
+def _enumerate(machine: Core, given: Arguments) -> V | None:
     items, complete, _ = machine.iterated_known(given.positional[0] if given.positional else None)
     start = given.keywords.get("start", (*given.positional[1:], Constant(0))[0])
     if items is None or not isinstance(start, Constant) or not isinstance(start.value, int):
@@ -186,7 +181,7 @@ def _enumerate(machine: Calls, given: Arguments) -> V | None:
     return Box.of("list", pairs, complete=complete)
 
 
-def _zip(machine: Calls, given: Arguments) -> V | None:
+def _zip(machine: Core, given: Arguments) -> V | None:
     columns = [machine.iterated_known(one) for one in given.positional]
     lists = [items for items, _, _ in columns if items is not None]
     if len(lists) != len(columns) or not all(complete for _, complete, _ in columns):
@@ -194,7 +189,7 @@ def _zip(machine: Calls, given: Arguments) -> V | None:
     return Box.of("list", (Box.of("tuple", row) for row in zip(*lists, strict=False)))
 
 
-def _sorted(machine: Calls, given: Arguments) -> V | None:
+def _sorted(machine: Core, given: Arguments) -> V | None:
     items, complete, _ = machine.iterated_known(given.positional[0] if given.positional else None)
     constants = [one.value for one in items or () if isinstance(one, Constant)]
     if items is None or not complete or len(constants) != len(items) or given.keywords:
@@ -206,7 +201,7 @@ def _sorted(machine: Calls, given: Arguments) -> V | None:
 
 
 def _extreme(function: Callable[..., object]) -> _Known:
-    def find(machine: Calls, given: Arguments) -> V | None:
+    def find(machine: Core, given: Arguments) -> V | None:
         items: list[V] | None = given.positional
         complete = True
         if len(given.positional) == 1:
@@ -222,7 +217,7 @@ def _extreme(function: Callable[..., object]) -> _Known:
     return find
 
 
-def _isinstance(machine: Calls, given: Arguments) -> V | None:
+def _isinstance(machine: Core, given: Arguments) -> V | None:
     if len(given.positional) != 2:
         return None
     value, kind = given.positional
@@ -253,7 +248,7 @@ def _is_a(value: V, kind: V) -> bool | None:
     return None
 
 
-def _getattr(machine: Calls, given: Arguments) -> V | None:
+def _getattr(machine: Core, given: Arguments) -> V | None:
     if len(given.positional) < 2 or not isinstance(given.positional[1], Constant):
         return None
     owner, name = given.positional[0], str(given.positional[1].value)
@@ -268,14 +263,14 @@ def _getattr(machine: Calls, given: Arguments) -> V | None:
     return None
 
 
-def _hasattr(machine: Calls, given: Arguments) -> V | None:
+def _hasattr(machine: Core, given: Arguments) -> V | None:
     if len(given.positional) != 2 or not isinstance(given.positional[1], Constant):
         return None
     found = machine.has(given.positional[0], str(given.positional[1].value))
     return None if found is None else Constant(found)
 
 
-def _setattr(machine: Calls, given: Arguments) -> V | None:
+def _setattr(machine: Core, given: Arguments) -> V | None:
     if len(given.positional) == 3 and isinstance(
         owner := given.positional[0], (Object, LibraryResult, Class)
     ):
@@ -290,7 +285,7 @@ def _setattr(machine: Calls, given: Arguments) -> V | None:
     return Constant(None)
 
 
-def _vars(machine: Calls, given: Arguments) -> V | None:
+def _vars(machine: Core, given: Arguments) -> V | None:
     if given.positional and isinstance(owner := given.positional[0], (Object, LibraryResult)):
         known = owner.attributes
         complete = owner.closed if isinstance(owner, LibraryResult) else not owner.cls.opaque
@@ -300,7 +295,7 @@ def _vars(machine: Calls, given: Arguments) -> V | None:
     return None
 
 
-def _globals(machine: Calls, given: Arguments) -> V | None:
+def _globals(machine: Core, given: Arguments) -> V | None:
     """The names of the module as they are now; who asks for them so may add others."""
     scope = machine.frame.scope
     opened = next((one for one in machine.opened.values() if one.module is scope.module), None)
@@ -310,13 +305,13 @@ def _globals(machine: Calls, given: Arguments) -> V | None:
     return Box.of("dict", known.values(), (Constant(key) for key in known), False)
 
 
-def _first(machine: Calls, given: Arguments) -> V | None:
+def _first(machine: Core, given: Arguments) -> V | None:
     items, _, _ = machine.iterated_known(given.positional[0] if given.positional else None)
     return items[0] if items else None
 
 
 def _any_or_all(stops: bool) -> _Known:
-    def find(machine: Calls, given: Arguments) -> V | None:
+    def find(machine: Core, given: Arguments) -> V | None:
         items, complete, _ = machine.iterated_known(
             given.positional[0] if given.positional else None
         )
@@ -328,32 +323,32 @@ def _any_or_all(stops: bool) -> _Known:
     return find
 
 
-def _print(machine: Calls, given: Arguments) -> V | None:
+def _print(machine: Core, given: Arguments) -> V | None:
     return Constant(None)
 
 
 # -- Paths and the environment -------------------------------------------------------------------
 
 
-def _join(machine: Calls, given: Arguments) -> V | None:
+def _join(machine: Core, given: Arguments) -> V | None:
     return join_paths(given.positional) if given.positional else None
 
 
-def _path(machine: Calls, given: Arguments) -> V | None:
+def _path(machine: Core, given: Arguments) -> V | None:
     if not given.positional:
         return LibraryResult("pathlib.Path", (Constant("."),))
     return LibraryResult("pathlib.Path", (join_paths(given.positional),))
 
 
-def _cwd(machine: Calls, given: Arguments) -> V | None:
+def _cwd(machine: Core, given: Arguments) -> V | None:
     return Constant(machine.job.folder.as_posix())
 
 
-def _cwd_path(machine: Calls, given: Arguments) -> V | None:
+def _cwd_path(machine: Core, given: Arguments) -> V | None:
     return LibraryResult("pathlib.Path", (Constant(machine.job.folder.as_posix()),))
 
 
-def _absolute(machine: Calls, given: Arguments) -> V | None:
+def _absolute(machine: Core, given: Arguments) -> V | None:
     text = as_text(given.positional[0]) if given.positional else None
     if text is None:
         return None
@@ -363,7 +358,7 @@ def _absolute(machine: Calls, given: Arguments) -> V | None:
     return whole
 
 
-def _relative(machine: Calls, given: Arguments) -> V | None:
+def _relative(machine: Core, given: Arguments) -> V | None:
     texts = [as_text(one) for one in given.positional]
     known = [str(one.value) for one in texts if isinstance(one, Constant)]
     if len(known) != len(texts) or not known:
@@ -372,7 +367,7 @@ def _relative(machine: Calls, given: Arguments) -> V | None:
     return Constant(posixpath.relpath(whole[0], *(whole[1:] or [machine.job.folder.as_posix()])))
 
 
-def _home(machine: Calls) -> str:
+def _home(machine: Core) -> str:
     user = machine.target.user
     known, _ = machine.variable("HOME")
     if isinstance(known, Constant):
@@ -380,7 +375,7 @@ def _home(machine: Calls) -> str:
     return user.home if user is not None else ""
 
 
-def _expanduser(machine: Calls, given: Arguments) -> V | None:
+def _expanduser(machine: Core, given: Arguments) -> V | None:
     text = as_text(given.positional[0]) if given.positional else None
     home = _home(machine)
     if isinstance(text, Constant):
@@ -395,17 +390,17 @@ def _expanduser(machine: Calls, given: Arguments) -> V | None:
     return None
 
 
-def _home_path(machine: Calls, given: Arguments) -> V | None:
+def _home_path(machine: Core, given: Arguments) -> V | None:
     home = _home(machine)
     return LibraryResult("pathlib.Path", (Constant(home),)) if home else None
 
 
-def _expandvars(machine: Calls, given: Arguments) -> V | None:
+def _expandvars(machine: Core, given: Arguments) -> V | None:
     text = as_text(given.positional[0]) if given.positional else None
     return text if isinstance(text, Constant) and "$" not in str(text.value) else None
 
 
-def _getenv(machine: Calls, given: Arguments) -> V | None:
+def _getenv(machine: Core, given: Arguments) -> V | None:
     key = given.positional[0] if given.positional else given.keywords.get("key")
     if not isinstance(key, Constant):
         return None
@@ -419,7 +414,7 @@ def _getenv(machine: Calls, given: Arguments) -> V | None:
     return default if found is False else Anything(f"the variable {key.value!r}, which may be set")
 
 
-def _setenv(machine: Calls, given: Arguments) -> V | None:
+def _setenv(machine: Core, given: Arguments) -> V | None:
     if len(given.positional) == 2 and isinstance(key := given.positional[0], Constant):
         value, found = machine.variable(str(key.value))
         if not found:
@@ -429,13 +424,13 @@ def _setenv(machine: Calls, given: Arguments) -> V | None:
     return None
 
 
-def _world_size(machine: Calls, given: Arguments) -> V | None:
+def _world_size(machine: Core, given: Arguments) -> V | None:
     """Of the default group, as the launcher counts its processes."""
     said = machine.job.environment.get("WORLD_SIZE") or ""
     return None if given.positional or given.keywords or not said.isdigit() else Constant(int(said))
 
 
-def _namedtuple(machine: Calls, given: Arguments) -> V | None:
+def _namedtuple(machine: Core, given: Arguments) -> V | None:
     """``collections.namedtuple``: a class as `typing.NamedTuple` would make it."""
     if len(given.positional) != 2 or given.keywords:
         return None
@@ -455,18 +450,18 @@ def _namedtuple(machine: Calls, given: Arguments) -> V | None:
     return Class(f"{machine.module.name}.{node.name}", node, machine.module, bases, {}, True)
 
 
-def _namespace(machine: Calls, given: Arguments) -> V | None:
+def _namespace(machine: Core, given: Arguments) -> V | None:
     return LibraryResult("types.SimpleNamespace", (), {}, None, dict(given.keywords))
 
 
-def _copy(machine: Calls, given: Arguments) -> V | None:
+def _copy(machine: Core, given: Arguments) -> V | None:
     one = given.positional[0] if given.positional else None
     if isinstance(one, Box):
         return Box.of(one.kind, one.content.values, one.content.keys, one.content.complete)
     return one
 
 
-def _has_cuda(machine: Calls, _given: Arguments) -> V | None:
+def _has_cuda(machine: Core, _given: Arguments) -> V | None:
     """True where the target has GPUs that nothing may hide from the job; else it is not known."""
     job, target = machine.job, machine.target
     _, chosen = machine.variable("CUDA_VISIBLE_DEVICES")

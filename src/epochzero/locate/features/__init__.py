@@ -12,14 +12,14 @@ import numpy as np
 
 from epochzero.locate.corpus import Corpus
 from epochzero.locate.features.changes import changes
-from epochzero.locate.features.context import Columns, Context
+from epochzero.locate.features.context import Context
 from epochzero.locate.features.graph import graph
 from epochzero.locate.features.lexical import lexical
 from epochzero.locate.features.literature import literature
 from epochzero.locate.features.messages import messages
 from epochzero.locate.features.names import names
 from epochzero.locate.features.shape import shape
-from epochzero.locate.index import Floats
+from epochzero.locate.index import Columns, Floats
 from epochzero.locate.query import Query
 
 __all__ = ["GROUPS", "features_of"]

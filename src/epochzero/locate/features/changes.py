@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from epochzero.locate.corpus import Bags, bag_of
-from epochzero.locate.features.context import ALL, SUMMARY, Columns, Context, share
-from epochzero.locate.index import Floats, bm25
+from epochzero.locate.features.context import ALL, SUMMARY, Context, share
+from epochzero.locate.index import Columns, Floats, bm25
 from epochzero.locate.query import PARTS
 
 DAY = 86_400.0

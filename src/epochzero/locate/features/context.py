@@ -9,11 +9,8 @@ import numpy as np
 
 from epochzero.locate.corpus import Corpus
 from epochzero.locate.features.mentions import mentioned, mentions
-from epochzero.locate.index import Floats, SearchResult, bm25
+from epochzero.locate.index import Columns, Floats, SearchResult, bm25
 from epochzero.locate.query import PARTS, Query
-
-Columns = dict[str, Floats]
-"""Named numbers, one a file."""
 
 ALL, SUMMARY = PARTS.index("all"), PARTS.index("summary")
 
@@ -92,7 +89,7 @@ class Context:
     @cached_property
     def mentions(self) -> Columns:
         """How the report names each file."""
-        return mentions(self)
+        return mentions(self.query, self.corpus)
 
     @cached_property
     def mentioned(self) -> Floats:

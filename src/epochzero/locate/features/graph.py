@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from epochzero.locate.features.context import Columns, Context, share
-from epochzero.locate.index import Floats
+from epochzero.locate.features.context import Context, share
+from epochzero.locate.index import Columns, Floats
 
 RESTART = 0.6
 STEPS = 15

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from epochzero.locate.features.context import ALL, SUMMARY, Columns, Context, share
-from epochzero.locate.index import Floats, bm25
+from epochzero.locate.features.context import ALL, SUMMARY, Context, share
+from epochzero.locate.index import Columns, Floats, bm25
 from epochzero.locate.query import PARTS
 
 _PROSE_ONLY = frozenset({"imports"})

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from epochzero.locate.features.context import Columns, Context, share
+from epochzero.locate.features.context import Context, share
+from epochzero.locate.index import Columns
 from epochzero.locate.techniques.blia import BLIA
 from epochzero.locate.techniques.bluir import BLUiR
 

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from epochzero.code.words import hashes
-from epochzero.locate.index import Floats
+from epochzero.locate.corpus import Corpus
+from epochzero.locate.index import Columns, Floats
 from epochzero.locate.mentions import agreeing, longest, meant
-
-if TYPE_CHECKING:
-    from epochzero.locate.features.context import Columns, Context
-
+from epochzero.locate.query import Query
 
 _COMMON_STEMS = frozenset(
     [
@@ -42,9 +39,14 @@ SHORTEST_JOINED = 5
 """A stem must have so many letters to be looked for inside of other words."""
 
 
-def mentions(context: Context) -> Columns:
+def mentions(query: Query, corpus: Corpus) -> Columns:
     """All of it."""
-    return _frames(context) | _paths(context) | _modules(context) | _stems(context)
+    return (
+        _frames(query, corpus)
+        | _paths(query, corpus)
+        | _modules(query, corpus)
+        | _stems(query, corpus)
+    )
 
 
 def mentioned(columns: Columns) -> Floats:
@@ -57,22 +59,22 @@ def mentioned(columns: Columns) -> Floats:
     return np.minimum(1.0, sure + 0.5 * (columns["module_in_text"] > 0)).astype(np.float32)
 
 
-def _frames(context: Context) -> Columns:
+def _frames(query: Query, corpus: Corpus) -> Columns:
     """The frames of tracebacks; the innermost counts most."""
-    n = context.size
+    n = len(corpus)
     innermost, often, suffix, function = (np.zeros(n, np.float32) for _ in range(4))
-    functions = sorted({int(h) for h in hashes(f.function for f in context.query.frames)})
-    defines = context.corpus.defined.holders(np.array(functions, np.uint32))
+    functions = sorted({int(h) for h in hashes(f.function for f in query.frames)})
+    defines = corpus.defined.holders(np.array(functions, np.uint32))
     inner = 0
-    for frame in reversed(context.query.frames):
-        agreed = agreeing(frame.file, context.corpus)
-        agree, numbers = meant(frame.file, context.corpus, agreed)
+    for frame in reversed(query.frames):
+        agreed = agreeing(frame.file, corpus)
+        agree, numbers = meant(frame.file, corpus, agreed)
         for number in numbers:
             often[number] += 1
             near = 1 / (1 + inner)
             if not innermost[number]:
                 innermost[number] = near
-                suffix[number] = agree / len(context.corpus.parts[number])
+                suffix[number] = agree / len(corpus.parts[number])
             (name,) = hashes([frame.function]).tolist()
             if frame.function and defines[number, functions.index(name)]:
                 function[number] = max(function[number], near)
@@ -86,30 +88,30 @@ def _frames(context: Context) -> Columns:
     }
 
 
-def _paths(context: Context) -> Columns:
+def _paths(query: Query, corpus: Corpus) -> Columns:
     """Paths in the text."""
     columns = {
-        name: np.zeros(context.size, np.float32) for name in ("path_in_text", "path_in_title")
+        name: np.zeros(len(corpus), np.float32) for name in ("path_in_text", "path_in_title")
     }
-    for path in context.query.paths:
-        best, at_best = longest(agreeing(path, context.corpus))
+    for path in query.paths:
+        best, at_best = longest(agreeing(path, corpus))
         for number in at_best:
-            whole = best == len(context.corpus.parts[number])
+            whole = best == len(corpus.parts[number])
             value = (best / (best + 1) + whole) / len(at_best)
-            name = "path_in_title" if path in context.query.title_paths else "path_in_text"
+            name = "path_in_title" if path in query.title_paths else "path_in_text"
             columns[name][number] = max(columns[name][number], value)
     return columns
 
 
-def _modules(context: Context) -> Columns:
+def _modules(query: Query, corpus: Corpus) -> Columns:
     """Dotted names in the text of which a file's module name is the beginning."""
     begun: dict[str, int] = {}
-    for name in context.query.modules:
+    for name in query.modules:
         pieces = name.split(".")
         for length in range(2, len(pieces) + 1):
             begun[".".join(pieces[:length])] = length
-    scores = np.zeros(context.size, np.float32)
-    for number, parts in enumerate(context.corpus.parts):
+    scores = np.zeros(len(corpus), np.float32)
+    for number, parts in enumerate(corpus.parts):
         named = parts[:-1] if parts[-1] == "__init__" else parts
         for skipped in range(min(3, len(named) - 1)):
             length = begun.get(".".join(named[skipped:]), 0)
@@ -117,15 +119,14 @@ def _modules(context: Context) -> Columns:
     return {"module_in_text": scores}
 
 
-def _stems(context: Context) -> Columns:
+def _stems(query: Query, corpus: Corpus) -> Columns:
     """The stem of a file as a word of the text, or inside of one."""
-    query = context.query
     text, title = query.texts["all"].lower(), query.report.title.lower()
     in_text, in_title = (frozenset(re.findall(r"[a-z_]\w*", said)) for said in (text, title))
     joined_text, joined_title = (re.sub(r"[\W_]", "", said) for said in (text, title))
-    stems = [_stem(parts) for parts in context.corpus.parts]
-    same = np.array([len(context.corpus.by_stem[p[-1]]) for p in context.corpus.parts], np.float32)
-    whole = np.array([p[-1] != "__init__" for p in context.corpus.parts])
+    stems = [_stem(parts) for parts in corpus.parts]
+    same = np.array([len(corpus.by_stem[p[-1]]) for p in corpus.parts], np.float32)
+    whole = np.array([p[-1] != "__init__" for p in corpus.parts])
     text_hit = _hits(stems, in_text) * np.where(whole, 1 / np.sqrt(same), 0.5)
     long = [
         stem.replace("_", "") if len(stem) >= SHORTEST_JOINED and stem not in _COMMON_STEMS else ""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from epochzero.locate.features.context import Columns, Context, share
+from epochzero.locate.features.context import Context, share
+from epochzero.locate.index import Columns
 
 RARE_SHARE = 0.1
 FEWEST_FILES = 3

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from epochzero.code.words import name_hashes
-from epochzero.locate.features.context import Columns, Context, share
-from epochzero.locate.index import Floats, Sets
+from epochzero.locate.features.context import Context, share
+from epochzero.locate.index import Columns, Floats, Sets
 
 _PARTS = ("all", "summary", "prose", "code")
 

@@ -8,7 +8,8 @@ from collections import Counter
 
 import numpy as np
 
-from epochzero.locate.features.context import Columns, Context, share
+from epochzero.locate.features.context import Context, share
+from epochzero.locate.index import Columns
 
 _ASIDE = re.compile(
     r"(?:^|/)(?:examples?|\w+_examples|demos?|docs?|docker|scripts?|tools?|benchmarks?|contrib"

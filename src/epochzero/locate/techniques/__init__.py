@@ -1,27 +1,27 @@
-"""The techniques of the literature, by the names that they are chosen by.
+"""The techniques of the literature: each module here that has a `Method` is one.
 
-Each is made without arguments, with the parameters of its paper, or, where its paper learns, with
-the model of the package; those are `TRAINED`. Spectrum-based techniques answer no report but runs of
-tests: they are in `epochzero.locate.techniques.spectrum`.
+Spectrum-based techniques rank by runs of tests and not by a report: they are in
+`epochzero.locate.techniques.spectrum`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import pkgutil
+from collections.abc import Mapping
+from importlib import import_module
 from types import MappingProxyType
 
-from epochzero.locate.techniques.base import Technique
-from epochzero.locate.techniques.blia import BLIA
-from epochzero.locate.techniques.bluir import BLUiR
-from epochzero.locate.techniques.bm25 import BM25
-from epochzero.locate.techniques.buglocator import BugLocator
-from epochzero.locate.techniques.dnnloc import shipped as dnnloc
+from epochzero.locate.techniques.base import Method, Technique
 
-__all__ = ["TECHNIQUES", "TRAINED", "Technique"]
+__all__ = ["TECHNIQUES", "Method", "Technique"]
 
-TECHNIQUES: Mapping[str, Callable[[], Technique]] = MappingProxyType(
-    {"bm25": BM25, "buglocator": BugLocator, "bluir": BLUiR, "blia": BLIA, "dnnloc": dnnloc}
-)
-"""Makes each technique."""
-TRAINED = frozenset({"dnnloc"})
-"""Those whose model has learned from bugs: on these bugs it must not be measured."""
+
+def _methods() -> dict[str, Method]:
+    names = sorted(module.name for module in pkgutil.iter_modules(__path__))
+    modules = (import_module(f"{__name__}.{name}") for name in names)
+    found = (getattr(module, "METHOD", None) for module in modules)
+    return {method.name: method for method in found if method is not None}
+
+
+TECHNIQUES: Mapping[str, Method] = MappingProxyType(_methods())
+"""The techniques, by the names that users give."""

@@ -1,7 +1,9 @@
-"""What every technique is: a way to score the files of a corpus for a query."""
+"""What every technique is: a way to score the files of a corpus for a query, and how it is chosen."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Protocol
 
 from epochzero.locate.corpus import Corpus
@@ -22,3 +24,22 @@ class Technique(Protocol):
     def scores(self, query: Query, corpus: Corpus) -> Floats:
         """How likely each file holds the bug; higher is likelier, (documents,)."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A technique as users choose it. A module of this package that has one as ``METHOD`` is listed.
+
+    Attributes:
+        name: that users give.
+        make: makes the technique, with the parameters of its paper or the model of the package.
+        uses_history: whether it uses the history of changes; for the others it is not read.
+        is_trained: whether its model has learned from bugs. On these it must not be measured.
+        extra: the extra of the package that it requires; empty if none.
+    """
+
+    name: str
+    make: Callable[[], Technique]
+    uses_history: bool = False
+    is_trained: bool = False
+    extra: str = ""

@@ -37,6 +37,7 @@ from epochzero.code import History
 from epochzero.locate.corpus import Corpus
 from epochzero.locate.index import Floats
 from epochzero.locate.query import Query
+from epochzero.locate.techniques.base import Method
 from epochzero.locate.techniques.vectors import (
     NAMES,
     asked,
@@ -172,3 +173,6 @@ def recent_fixes(
         for old, new in change.renames:
             later[old] = later.get(new, new)
     return scores
+
+
+METHOD = Method("blia", BLIA, uses_history=True)

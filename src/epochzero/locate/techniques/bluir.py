@@ -31,6 +31,7 @@ import numpy as np
 from epochzero.locate.corpus import Corpus
 from epochzero.locate.index import Floats
 from epochzero.locate.query import Query
+from epochzero.locate.techniques.base import Method
 from epochzero.locate.techniques.vectors import NAMES, asked, vectors_of
 
 K1, B, K3 = 1.0, 0.3, 1000.0
@@ -77,3 +78,6 @@ def indri_tf_idf(
     idf = np.log((len(counts) + 1) / (np.count_nonzero(counts, axis=0) + 0.5))
     weights = (idf**2)[:, None] * (K3 * queries / (queries + K3))
     return np.asarray(often @ weights.astype(np.float32), np.float32)
+
+
+METHOD = Method("bluir", BLUiR)

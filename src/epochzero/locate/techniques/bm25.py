@@ -14,6 +14,7 @@ import numpy as np
 from epochzero.locate.corpus import Corpus
 from epochzero.locate.index import K1, B, Floats, bm25
 from epochzero.locate.query import PARTS, Query
+from epochzero.locate.techniques.base import Method
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,3 +32,6 @@ class BM25:
         lengths = found.lengths["whole"] + corpus.path_lengths
         weights = query.weights[:, [PARTS.index("all")]]
         return np.asarray(bm25(counts, lengths, weights, self.k1, self.b)[:, 0], np.float32)
+
+
+METHOD = Method("bm25", BM25)

@@ -19,6 +19,7 @@ import numpy as np
 from epochzero.locate.corpus import Corpus
 from epochzero.locate.index import Floats
 from epochzero.locate.query import Query
+from epochzero.locate.techniques.base import Method
 from epochzero.locate.techniques.vectors import (
     asked,
     cosine,
@@ -55,3 +56,6 @@ def rvsm(query: Query, corpus: Corpus) -> Floats:
     idf = vectors.idf.of(query.hashes)
     alike = cosine(found.fields["whole"], vectors.norms("whole"), asks, idf)[:, 0]
     return alike * length_boost(found.lengths["whole"])
+
+
+METHOD = Method("buglocator", BugLocator)

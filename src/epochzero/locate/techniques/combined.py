@@ -13,6 +13,7 @@ from epochzero.locate.corpus import Corpus
 from epochzero.locate.features.context import Context
 from epochzero.locate.index import Floats
 from epochzero.locate.query import Query
+from epochzero.locate.techniques.base import Method
 
 COMBINED = "combined"
 
@@ -27,3 +28,6 @@ class Combined:
         """The sum for each file."""
         # No part of the sum depends on the time.
         return Context(query, corpus, opened=0.0).guess
+
+
+METHOD = Method(COMBINED, Combined)

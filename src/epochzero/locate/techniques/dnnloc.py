@@ -50,6 +50,7 @@ from epochzero.code import Bag
 from epochzero.code.words import words
 from epochzero.locate.corpus import bag_of
 from epochzero.locate.index import Floats
+from epochzero.locate.techniques.base import Method
 from epochzero.locate.techniques.buglocator import rvsm
 from epochzero.locate.techniques.vectors import (
     Idf,
@@ -361,3 +362,6 @@ def shipped() -> Dnnloc:
     """DNNLOC with the network of the package."""
     text = files(__package__).joinpath("dnnloc.json").read_text(encoding="utf-8")
     return Dnnloc(DnnLocModel.of(json.loads(text)["network"]))
+
+
+METHOD = Method("dnnloc", shipped, uses_history=True, is_trained=True)

@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import epochzero
 from epochzero.check.paths.platform import beneath
 from epochzero.check.target import read_interpreter
 from epochzero.check.target.model import Target
@@ -157,7 +156,7 @@ def _repository(folder: str) -> str:
 
 def _needed(command: Sequence[str], environment: Mapping[str, str]) -> Iterator[str]:
     """What has to be there for the job to start at all: programs, its Python, ourselves."""
-    yield from (sys.prefix, sys.base_prefix, str(Path(epochzero.__file__).parent.parent))
+    yield from (sys.prefix, sys.base_prefix, str(Path(__file__).parents[3]))
     for name in _PATHS:
         yield from filter(os.path.isabs, environment.get(name, "").split(os.pathsep))
     program = shutil.which(command[0], path=environment.get("PATH"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from epochzero.locate.techniques import TECHNIQUES
 from epochzero.reports.statistics import Estimate
 from epochzero.reports.tables import FEW, Column, Table
 from epochzero.study.analyses import Parts
@@ -29,7 +30,7 @@ from epochzero.study.localization.systems import (
 HOLDS, HOLDS_NOT, OPEN = "holds", "does not hold", "cannot be told"
 UNTRAINED = ("buglocator", "bluir", "blia")
 """Techniques of the study that have learned from no bugs: their mean decides."""
-TRAINED = ("dnnloc", "bjxnet")
+TRAINED = tuple(name for name, one in TECHNIQUES.items() if one.is_trained)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,15 +24,17 @@ from epochzero.locate import METHODS
 from epochzero.locate.bug_kind import read_kind
 from epochzero.locate.query import Query, query_of
 from epochzero.locate.search import Tree as Searched
-from epochzero.locate.techniques.bjxnet import BJXNET
+from epochzero.locate.techniques import TECHNIQUES
 from epochzero.scale.each import each
 from epochzero.scale.engines import Engine, opened
 from epochzero.study.localization.bugs import Bug, BugCase, Tree, by_project, cases_of
 from epochzero.study.localization.ranks import Ranked, ranked
 from epochzero.study.localization.size import size_of
 
-DEFAULT_TECHNIQUES = tuple(name for name in METHODS if name != BJXNET)
-"""bjXnet reads a graph of every file for every bug: that takes hours, and torch."""
+DEFAULT_TECHNIQUES = tuple(
+    name for name in METHODS if name not in TECHNIQUES or not TECHNIQUES[name].extra
+)
+"""Without those that require an extra: bjXnet reads a graph of every file for every bug: that takes hours, and torch."""
 FORMAT = 1
 """Goes up when what is kept changes its meaning."""
 LARGE_FIX = 30

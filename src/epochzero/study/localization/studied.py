@@ -11,13 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from epochzero.locate.ranker import LEARNED
 from epochzero.reports.figures import require_matplotlib
 from epochzero.reports.page import Report, Section
 from epochzero.reports.statistics import Estimate
 from epochzero.reports.tables import Column, Row, Table
 from epochzero.study.analyses import Parts
 from epochzero.study.comparison import require_scipy
-from epochzero.study.localization.findings import StudyFinding, findings, findings_table
+from epochzero.study.localization.findings import TRAINED, StudyFinding, findings, findings_table
 from epochzero.study.localization.kinds import counts_of, extrinsic, types
 from epochzero.study.localization.subjects import (
     FEW_BUGS,
@@ -30,7 +31,7 @@ from epochzero.study.localization.systems import SCORES, alike, classes, score_c
 from epochzero.study.published import jahan2025
 
 SCHEMA = "epochzero.study.localization/1"
-LEARNED_HERE = ("learned", "dnnloc", "bjxnet")
+LEARNED_HERE = (LEARNED, *TRAINED)
 """Techniques whose models come with the package."""
 _WITHOUT = {
     "Project classes": "no project of a single class is known (project_class)",

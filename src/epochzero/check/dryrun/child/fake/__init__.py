@@ -22,7 +22,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 from epochzero.check.dryrun.child.fake.attention import attention
 from epochzero.check.dryrun.child.fake.distributed import imagined
-from epochzero.check.dryrun.child.fake.mode import FakeGpu
+from epochzero.check.dryrun.child.fake.mode import FakeGpu, activated
 from epochzero.check.dryrun.child.fake.saved import by_shape
 from epochzero.check.dryrun.child.fake.shim import Unfit, install
 from epochzero.check.dryrun.child.fake.values import known, unknown_tensor
@@ -30,9 +30,7 @@ from epochzero.check.dryrun.child.trace import Trace, user_place
 from epochzero.injected.gpus.device import pretended
 from epochzero.injected.gpus.replace import replaced
 
-__all__ = ["Faked", "Unfit", "current", "enter"]
-
-_active: list[FakeGpu] = []
+__all__ = ["Faked", "Unfit", "enter"]
 
 
 class Faked:
@@ -56,11 +54,6 @@ class Faked:
     def assume(self, what: str) -> None:
         """Note what is assumed, at the line of the program that needs it."""
         self.assumptions[(what, *user_place())] += 1
-
-
-def current() -> FakeGpu:
-    """The mode that is active."""
-    return _active[-1]
 
 
 @contextmanager
@@ -97,8 +90,7 @@ def enter(gpus: Sequence[Mapping[str, Any]], world: Mapping[str, int]) -> Iterat
         stack.callback(torch._C._set_only_lift_cpu_tensors, lifted)
         # Backward in the calling thread: its frames say where.
         stack.enter_context(torch.autograd.set_multithreading_enabled(False))
-        _active.append(mode)
-        stack.callback(_active.pop)
+        stack.enter_context(activated(mode))
         stack.enter_context(_in_threads(mode))
         stack.enter_context(mode)
         yield faked

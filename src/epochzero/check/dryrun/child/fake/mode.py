@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Callable
 
 import torch
@@ -69,6 +70,24 @@ _KINDS = {
     "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",
     "int64": "Long", "int32": "Int", "uint8": "Byte", "bool": "Bool",
 }  # fmt: skip
+
+
+_active: list[FakeGpu] = []
+
+
+def current() -> FakeGpu:
+    """The mode that is active."""
+    return _active[-1]
+
+
+@contextmanager
+def activated(mode: FakeGpu) -> Iterator[None]:
+    """Within it, this is the `current` mode."""
+    _active.append(mode)
+    try:
+        yield
+    finally:
+        _active.pop()
 
 
 class FakeGpu(TorchDispatchMode):  # type: ignore[no-untyped-call]

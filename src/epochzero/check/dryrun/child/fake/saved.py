@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
+from epochzero.check.dryrun.child.fake.mode import current
 from epochzero.check.dryrun.child.fake.values import known, remember
 from epochzero.check.dryrun.child.resume import path_of
 from epochzero.injected.gpus.replace import replaced
@@ -42,7 +43,6 @@ def rebuild(
         place = place.get(device, device)
     if place is None or callable(place):
         place = "cpu" if callable(place) else device
-    from epochzero.check.dryrun.child.fake import current
 
     with current().fakes:
         tensor = torch.empty_strided(shape, stride, dtype=dtype, device=place)

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from epochzero.locate.index import Floats
-from epochzero.locate.techniques.bjxnet import BUCKETS, FileGraph
+from epochzero.locate.techniques.bjxnet.graphs import BUCKETS, FileGraph
 
 EDGE_KINDS = 3
 ATTENTION, SHARPNESS = 20.0, 40.0

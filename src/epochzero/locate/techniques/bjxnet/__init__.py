@@ -14,7 +14,7 @@ why:
   trained across projects, hardly any file is found.
 - One network serves all projects, and every file of a project is ranked, not a sample.
 - The states of nodes are 48 wide and not 128, for the time: all files are read for each report.
-- The loss compares the files of one bug (`epochzero.locate.techniques.bjxnet_network.fit`).
+- The loss compares the files of one bug (`epochzero.locate.techniques.bjxnet.network.fit`).
 
 What it finds is owed to the words that report and code share. Hundreds of bugs teach it nothing beyond that:
 on 42 bugs of the development half its MAP was 0.51 before training, 0.49 after two epochs and 0.47
@@ -26,48 +26,27 @@ it was trained and on what never.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from numpy.typing import NDArray
 
 from epochzero.code.graph import CodeGraph, graph_of
-from epochzero.code.words import hashes, words
 from epochzero.errors import InputError
 from epochzero.locate.corpus import Corpus
 from epochzero.locate.index import Floats
 from epochzero.locate.query import Query
+from epochzero.locate.techniques.base import Method
+from epochzero.locate.techniques.bjxnet.graphs import FileGraph, numbered, report_words
 
 if TYPE_CHECKING:
-    from epochzero.locate.techniques.bjxnet_network import BjxNet
+    from epochzero.locate.techniques.bjxnet.network import BjxNet
 
 
-BJXNET = "bjxnet"
 CARD = "card"
 """The array that says on what the others were trained; text as UTF-8."""
-MOST_WORDS = 300
-"""Of a report; what comes behind is mostly a log."""
-BUCKETS = 4096
-"""Rows of the embedding table; words share them by their hash."""
-
-
-class FileGraph(NamedTuple):
-    """A file's code property graph as numbers.
-
-    Attributes:
-        words: rows of the embedding table, those of one node after those of another, (words,).
-        bounds: where each node's words begin, (nodes,).
-        edges: kind, from, to; kinds are those of `epochzero.code.graph.CodeGraph` in its order,
-            (edges, 3).
-    """
-
-    words: NDArray[np.uint16]
-    bounds: NDArray[np.uint32]
-    edges: NDArray[np.uint16]
 
 
 class BJXNet:
@@ -77,7 +56,7 @@ class BJXNet:
         network: what scores.
     """
 
-    name = BJXNET
+    name = "bjxnet"
 
     def __init__(self, network: BjxNet) -> None:
         self._network = network
@@ -104,29 +83,6 @@ def _graphs(corpus: Corpus) -> list[FileGraph]:
     return graphs
 
 
-def report_words(query: Query) -> NDArray[np.uint16]:
-    """The rows of the embedding table for the first words of a report, in their order."""
-    return _rows(words(query.texts["all"])[:MOST_WORDS])
-
-
-def numbered(graph: CodeGraph) -> FileGraph:
-    """A graph as the network takes it. A node's type is one of its words."""
-    own = [[f"<{node.type}>", *words(" ".join(node.names))] for node in graph.nodes]
-    sizes = [len(said) for said in own]
-    kinds = (graph.syntax, graph.flow, graph.data)
-    edges = [np.insert(pairs, 0, kind, axis=1) for kind, pairs in enumerate(kinds)]
-    return FileGraph(
-        _rows(word for said in own for word in said),
-        (np.cumsum(sizes) - sizes).astype(np.uint32),
-        np.concatenate(edges).astype(np.uint16),
-    )
-
-
-def _rows(found: Iterable[str]) -> NDArray[np.uint16]:
-    rows: NDArray[np.uint16] = (hashes(found) % BUCKETS).astype(np.uint16)
-    return rows
-
-
 @cache
 def shipped() -> BJXNet:
     """The technique with the weights of the package.
@@ -135,7 +91,7 @@ def shipped() -> BJXNet:
         InputError: PyTorch is not installed.
     """
     try:
-        from epochzero.locate.techniques.bjxnet_network import BjxNet
+        from epochzero.locate.techniques.bjxnet.network import BjxNet
     except ModuleNotFoundError as error:
         if error.name != "torch":
             raise
@@ -146,3 +102,6 @@ def shipped() -> BJXNet:
     weights = files(__package__).joinpath("bjxnet.npz")
     with weights.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
         return BJXNet(BjxNet.of({name: arrays[name] for name in arrays.files if name != CARD}))
+
+
+METHOD = Method("bjxnet", shipped, is_trained=True, extra="torch")
