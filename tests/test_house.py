@@ -233,7 +233,8 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 
 def name_of(module: str) -> str:
-    words = ["epochzero", *module.removesuffix(".py").split("/")]
+    path = module.removesuffix(".py").removeprefix("models/")
+    words = ["epochzero_models" if path + ".py" != module else "epochzero", *path.split("/")]
     return ".".join(words[:-1] if words[-1] == "__init__" else words)
 
 

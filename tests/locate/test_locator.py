@@ -293,7 +293,7 @@ def test_a_revision_is_parsed_once(project: Made) -> None:
 def test_what_is_refused(project: Made, tmp_path: Path) -> None:
     for arguments, said in (
         ({"level": "class"}, "unknown level 'class'; choose one of file, function, line"),
-        ({"method": "magic"}, "unknown method 'magic'; choose one of learned, combined"),
+        ({"method": "magic"}, "unknown method 'magic'; choose one of learned, bjxnet, blia"),
         ({"top": 0}, "top must be at least 1"),
         ({"rev": "nope"}, "unknown revision 'nope'"),
     ):
