@@ -26,6 +26,7 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, Protocol
 from epochzero import launchers
 from epochzero.errors import InputError
 from epochzero.file_access import open_file
+from epochzero.logs.flight_recorder import DUMP_NAME, looks_like_dump, report_of
 from epochzero.number_formats import counted
 
 if TYPE_CHECKING:
@@ -433,8 +434,6 @@ def dump_logs(dumps: Sequence[Path]) -> tuple[Log, ...]:
     """What the flight-recorder dumps of a job's ranks show together, as one log; none without dumps."""
     if not dumps:
         return ()
-    from epochzero.logs.flight_recorder import report_of
-
     text, time = report_of(dumps)
     name = f"flight recorder ({counted(len(dumps), 'dump')})"
     return (Log(name=name, text=text.encode(), time=time),)
@@ -447,8 +446,6 @@ def _dumps_in(folder: Path) -> Iterator[Path]:
 def _is_dump(path: Path) -> bool:
     if not DUMP_NAME.search(path.name) or not path.is_file():
         return False
-    from epochzero.logs.flight_recorder import looks_like_dump
-
     try:
         with open_file(path) as stream:
             return looks_like_dump(stream.read(HEAD_BYTES))
@@ -472,11 +469,6 @@ _LOG_NAME = re.compile(
     r"|^slurm-[\w.-]+|\.[oe]\d+|^error\.json)(?:\.(?:gz|zst))?$",
     re.IGNORECASE,
 )
-DUMP_NAME = re.compile(
-    r"(?:^|[_.-])(?:trace|dump|fr)[\w.-]*?(\d+)(?:\.(?:pickle|pkl|json))?$", re.IGNORECASE
-)
-"""Of a flight-recorder dump, with the rank: its prefix is set by TORCH_FR_DUMP_TEMP_FILE, and
-``nccl_trace_rank_`` by default."""
 _NO_LOG_NAME = re.compile(r"^(?:requirements.*|environment)\.txt$", re.IGNORECASE)
 FACTS_NAMES = (
     "facts.json",

@@ -6,6 +6,7 @@ The recorder and its format: https://docs.pytorch.org/tutorials/unstable/flight_
 """
 
 from epochzero.logs.flight_recorder.dumps import (
+    DUMP_NAME,
     Call,
     Dump,
     dumps_since,
@@ -16,6 +17,7 @@ from epochzero.logs.flight_recorder.report import report_of
 from epochzero.logs.flight_recorder.waits import CollectiveFault, first_fault
 
 __all__ = [
+    "DUMP_NAME",
     "Call",
     "CollectiveFault",
     "Dump",

@@ -19,9 +19,13 @@ from typing import Any, ClassVar
 
 from epochzero.errors import InputError
 from epochzero.file_access import open_file
-from epochzero.logs.source import DUMP_NAME
 from epochzero.logs.traceback import Frame
 
+DUMP_NAME = re.compile(
+    r"(?:^|[_.-])(?:trace|dump|fr)[\w.-]*?(\d+)(?:\.(?:pickle|pkl|json))?$", re.IGNORECASE
+)
+"""Of a flight-recorder dump, with the rank: its prefix is set by TORCH_FR_DUMP_TEMP_FILE, and
+``nccl_trace_rank_`` by default."""
 LARGEST_BYTES = 256 << 20
 """2,000 calls with their stacks, the recorder's default, are about 4 MB."""
 
