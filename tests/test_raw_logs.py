@@ -128,6 +128,21 @@ def test_labels_are_words_of_the_taxonomy(texts: ModuleType) -> None:
             assert getattr(log, field) in known
 
 
+def test_training_labels_are_of_projects_that_are_not_held_out(bench: ModuleType) -> None:
+    from split import held
+
+    records = list(bench.jsonl(LABELS.with_name("training.jsonl")))
+    others = ("development", "held_out")
+    measured = {
+        each["id"] for name in others for each in bench.jsonl(LABELS.with_name(name + ".jsonl"))
+    }
+    assert len({record["id"] for record in records}) == len(records)
+    for record in records:
+        assert not held(record["id"])
+        assert record["id"] not in measured
+        assert {record["category"], *record["also"]} <= set(taxonomy.categories())
+
+
 def test_a_deleted_log_is_rebuilt_from_its_commit(
     texts: ModuleType, bench: ModuleType, clone: tuple[Path, str], tmp_path: Path
 ) -> None:
