@@ -1,4 +1,4 @@
-"""``epochzero model generate``: generates diverse networks and evolves the best."""
+"""``epochzero model generate``: generates diverse networks and trains them."""
 
 from __future__ import annotations
 
@@ -51,12 +51,6 @@ def _shape(
 @click.option("--epochs", type=click.IntRange(min=1), default=12, show_default=True,
               help="Maximum number of epochs per training.")  # fmt: skip
 @click.option("--augment", is_flag=True, help="Shift and flip the training images at random.")
-@click.option("--evolve", type=click.Choice(("none", "pledge", "full")), default="none", show_default=True,
-              help="Fix some features of the best networks and draw the others (pledge), or cross and mutate them (full).")  # fmt: skip
-@click.option("--generations", type=click.IntRange(min=1), default=5, show_default=True,
-              help="Number of generations of the evolution.")  # fmt: skip
-@click.option("--selection", type=click.Choice(("elitist", "hybrid", "pareto")), default="elitist", show_default=True,
-              help="Selection of the full evolution: the best; also some others; or the best in accuracy and robustness.")  # fmt: skip
 @click.option("--write", metavar="DIR", type=OutputFolder(),
               help="Write each network to DIR as a program, with its weights if it was trained.")  # fmt: skip
 @shared_options
@@ -73,9 +67,6 @@ def command(
     search_steps: int,
     epochs: int,
     augment: bool,
-    evolve: str,
-    generations: int,
-    selection: str,
     write: Path | None,
     target: str | None,
     most: int | None,
@@ -87,19 +78,19 @@ def command(
     """Generate diverse networks for images and train them on DATA (FeatureNET).
 
     Networks are drawn from a feature model of blocks and cells with constraints. The search maximizes
-    the difference of their features. With --evolve, new networks are derived from those with the best
-    accuracy on a held-out fifth of DATA.
+    the difference of their features. With DATA, the networks are trained and ranked by their accuracy
+    on a held-out fifth of DATA.
 
     \b
-    epochzero model generate --shape 3x32x32 --classes 10 --write models/
-    epochzero model generate data.py:train --test data.py:test --evolve full --write models/
+    epochzero model generate --shape 3x32x32 --classes 10 --write networks/
+    epochzero model generate data.py:train --test data.py:test --write networks/
 
     Each file of --write requires only torch and can be passed to the other commands as MODEL.
 
     Exit code 0 if the networks were generated, 2 if that is not possible.
     """
-    if data is None and (test or evolve != "none"):
-        raise InputError("--test and --evolve need DATA to train the networks on")
+    if data is None and test:
+        raise InputError("--test requires DATA to train the networks on")
     if (data is None) == (shape is None):
         raise InputError(
             "the networks' inputs: give either DATA or --shape, such as --shape 3x32x32"
@@ -125,10 +116,9 @@ def command(
             diverse=sampling == "diverse", steps=search_steps, seed=seed, tell=tell,
         )  # fmt: skip
         if examples:
-            found = generating.evolve(
-                found, examples, tests, evolution=evolve, generations=generations,
-                selection=selection, epochs=epochs, augment=augment, device=device, tell=tell,
-            )  # fmt: skip
+            found = generating.train_networks(
+                found, examples, tests, epochs=epochs, augment=augment, device=device, tell=tell
+            )
         if write is not None:
             generating.write(found, write)
         if out is not None:
@@ -149,8 +139,6 @@ def _write(found: Generation) -> None:
     click.echo(wrapped("Networks", f"{counted(len(found.networks), 'network')} for images of {shape} and {found.classes} classes"))  # fmt: skip
     if found.distance is not None:
         click.echo(wrapped("Distance", f"{found.distance:.3f} between two of them on average; {found.random_distance:.3f} when drawn at random"))  # fmt: skip
-    if found.evolution != "none":
-        click.echo(wrapped("Evolution", f"{found.evolution}: {counted(found.trained, 'network')} trained; the best validated {100 * found.best[0]:.1f}\xa0% at first, {100 * found.best[-1]:.1f}\xa0% after {counted(len(found.best) - 1, 'generation')}"))  # fmt: skip
     for one in found.networks[:SHOWN]:
         click.echo(wrapped(one.name, _told(one, found.tested_on)))
     if len(found.networks) > SHOWN:
@@ -161,8 +149,6 @@ def _told(one: Generated, tested_on: int) -> str:
     told = counted(one.plan.parameters, "parameter")
     if one.score:
         told += f", validated {100 * one.score.validation:.1f}\xa0% after {counted(one.score.epochs, 'epoch')}"
-        if one.score.robustness is not None:
-            told += f", {100 * one.score.robustness:.1f}\xa0% of that holds under attack"
     if one.accuracy and one.accuracy.value is not None and one.accuracy.interval:
         low, high = (100 * bound for bound in one.accuracy.interval)
         told += f"; {100 * one.accuracy.value:.1f}\xa0% of {tested_on:,} test examples ({low:.1f} to {high:.1f})"

@@ -1,11 +1,11 @@
-"""An architecture: blocks of cells, as read from a product of the feature model, and back."""
+"""An architecture: blocks of cells, as read from a product of the feature model."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from epochzero_models.generate.feature_model import FeatureModel, Product
+from epochzero_models.generate.feature_model import Product
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,23 +78,6 @@ def architecture_of(product: Product) -> Architecture:
     return Architecture(tuple(blocks))
 
 
-def product_of(architecture: Architecture, model: FeatureModel) -> Product:
-    """All features that an architecture has.
-
-    Raises:
-        InputError: it has more blocks or cells than the feature model.
-    """
-    features = {"Architecture", "Input", "Output"}
-    blocks = architecture.blocks
-    if len(blocks) < model.blocks:
-        # An empty block ends the architecture: constraint C4.
-        blocks = (*blocks, Block("1x1", 100, ()))
-    for k, block in enumerate(blocks, 1):
-        features |= set(_features(f"Block{k}", block))
-    model.numbers(features)
-    return frozenset(features)
-
-
 def _numbered(product: Product, prefix: str) -> Iterator[str]:
     number = 1
     while f"{prefix}{number}" in product:
@@ -135,40 +118,3 @@ def _input(product: Product, name: str) -> Convolution | str:
 def _operation(product: Product, name: str) -> str:
     kind = _chosen(product, name)
     return kind + (_chosen(product, f"{name}_Dropout_value") if kind == "Dropout" else "")
-
-
-def _features(name: str, block: Block) -> Iterator[str]:
-    yield name
-    yield from _path(name, "stride", block.stride)
-    yield from _path(name, "features", str(block.features))
-    for i, cell in enumerate(block.cells, 1):
-        element = f"{name}_Element{i}"
-        yield from _path(element, "Cell")
-        cell_name = f"{element}_Cell"
-        for place, chosen in (("Input1", cell.input1), ("Input2", cell.input2)):
-            yield from _input_features(f"{cell_name}_{place}", chosen)
-        for place, operation in (("Operation1", cell.operation1), ("Operation2", cell.operation2)):
-            kind = operation.rstrip("0123456789")
-            rate = operation.removeprefix(kind)
-            yield from _path(cell_name, place, kind, *(("value", rate) if rate else ()))
-        yield from _path(cell_name, "Combination", cell.combination)
-        if i == len(block.cells):
-            yield from _path(cell_name, "Output", "Block")
-        else:
-            index = ("relativeCellIndex", str(cell.passes_over))
-            yield from _path(cell_name, "Output", "Cell", *index)
-
-
-def _input_features(name: str, chosen: Convolution | str) -> Iterator[str]:
-    if isinstance(chosen, str):
-        yield from _path(name, chosen)
-        return
-    for part in (("kernel", chosen.kernel), ("type", chosen.type), ("padding", "same"),
-                 ("activation", "relu")):  # fmt: skip
-        yield from _path(name, "Convolution", *part)
-
-
-def _path(*names: str) -> Iterator[str]:
-    """A feature and all between it and the first name."""
-    for length in range(1, len(names) + 1):
-        yield "_".join(names[:length])

@@ -97,11 +97,6 @@ def feature_model(blocks: int, elements: int) -> FeatureModel:
     )  # fmt: skip
 
 
-def choices(group: str) -> tuple[str, ...]:
-    """What a group of `features.toml` may be, such as ``Block[k]_stride``."""
-    return tuple(_told()["feature"][group]["one_of"])
-
-
 @cache
 def _told() -> Mapping[str, Any]:
     return tomllib.loads(_FILE.read_text(encoding="utf-8"))

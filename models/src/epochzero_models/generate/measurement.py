@@ -1,4 +1,4 @@
-"""`generate` makes a set of networks, `evolve` trains them and lets better ones come from the best."""
+"""`generate` makes a set of networks, `train_networks` trains and ranks them."""
 
 from __future__ import annotations
 
@@ -6,24 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 from torch import Tensor
 
 from epochzero.errors import InputError
 from epochzero.reports.statistics import Estimate, wilson
 from epochzero_models.classifier import Tell, check_labels
 from epochzero_models.examples import Examples
-from epochzero_models.generate.architecture import architecture_of, product_of
-from epochzero_models.generate.evolution import (
-    SELECTIONS,
-    Fitness,
-    forced_share,
-    full_survivors,
-    mutant,
-    pledge_children,
-    pledge_survivors,
-    select,
-)
+from epochzero_models.generate.architecture import architecture_of
 from epochzero_models.generate.feature_model import FeatureModel, Product, feature_model
 from epochzero_models.generate.network import Network
 from epochzero_models.generate.plan import MOST_PARAMETERS, NetworkPlan, Shape, plan_of
@@ -36,12 +25,8 @@ from epochzero_models.generate.sampling import (
 )
 from epochzero_models.generate.training import Score, Trainer
 
-SCHEMA = "epochzero.model-generation/1"
-EVOLUTIONS = ("none", "pledge", "full")
+SCHEMA = "epochzero.model-generation/2"
 EPOCHS = 12
-GENERATIONS = 5
-CHILDREN_TRIED = 100
-"""Children that are too large before their parent stays in their place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +35,6 @@ class Generated:
 
     Attributes:
         name: by which it is told apart; a number in the order in which they were made.
-        generation: in which it was made, from 0.
         product: its features.
         plan: its layers.
         score: of its training; None before.
@@ -58,7 +42,6 @@ class Generated:
     """
 
     name: str
-    generation: int
     product: Product
     plan: NetworkPlan
     score: Score | None = None
@@ -80,11 +63,8 @@ class Generation:
         classes: of their outputs.
         seed: of all that was drawn.
         networks: the best first, where they were trained.
-        distance: mean Jaccard distance between two of the first ones; None for a single one.
+        distance: mean Jaccard distance between two of them; None for a single one.
         random_distance: the same for a random set of the same size and seed.
-        evolution: one of `EVOLUTIONS`.
-        best: the best validation accuracy so far, after each generation.
-        trained: how many networks were trained.
         tested_on: how many test examples there were.
     """
 
@@ -95,9 +75,6 @@ class Generation:
     networks: tuple[Generated, ...]
     distance: float | None
     random_distance: float | None
-    evolution: str = "none"
-    best: tuple[float, ...] = ()
-    trained: int = 0
     tested_on: int = 0
 
     def to_dict(self) -> dict[str, Any]:
@@ -111,10 +88,7 @@ class Generation:
             "seed": self.seed,
             "mean_distance": self.distance,
             "mean_distance_of_random_ones": self.random_distance,
-            "evolution": self.evolution,
-            "trained": self.trained,
             "tested_on": self.tested_on,
-            "best_validation_accuracy": list(self.best),
             "networks": [_told(one) for one in self.networks],
         }
 
@@ -157,65 +131,49 @@ def generate(
     )
     pair = count > 1
     return Generation(
-        model, shape, classes, seed, tuple(_named(products, 0, 0, shape, classes)),
+        model, shape, classes, seed, tuple(_named(products, shape, classes)),
         mean_distance(products) if pair else None, mean_distance(drawn) if pair else None,
     )  # fmt: skip
 
 
-def evolve(
+def train_networks(
     generation: Generation,
     examples: Examples,
     test: Examples | None = None,
     *,
-    evolution: str = "none",
-    generations: int = GENERATIONS,
-    selection: str = "elitist",
     epochs: int = EPOCHS,
     augment: bool = False,
     device: str = "cpu",
     tell: Tell | None = None,
 ) -> Generation:
-    """Trains all networks, and those of further generations.
+    """Trains all networks and ranks them, the most accurate on held-back examples first.
 
     Args:
         generation: networks of `generate`.
-        examples: to train on; a fifth is held back, and says which networks are the best.
-        test: to measure the last population on.
-        evolution: ``none``, ``pledge`` (some features of the best are kept, the others drawn) or ``full``
-            (the best are bred and mutated).
-        generations: after the first.
-        selection: of the full evolution, one of `SELECTIONS`.
+        examples: to train on; a fifth is held back for the ranking.
+        test: to measure all networks on.
         epochs: of a training, at most.
         augment: whether images are shifted and flipped.
         device: where torch computes.
-        tell: hears how far it is.
+        tell: is called with the progress.
 
     Raises:
-        InputError: the examples do not fit the networks, there is no such evolution or selection, or there are so few
-            networks that all would stay.
+        InputError: the examples do not fit the networks.
     """
-    if evolution not in EVOLUTIONS or selection not in SELECTIONS:
-        raise InputError(f"there is no evolution {evolution!r} with the selection {selection!r}")
-    _check_children(evolution, len(generation.networks))
     for given in (examples, test) if test else (examples,):
         _check_fits(given, generation)
-    trainer = Trainer(
-        examples, epochs=epochs, augment=augment, device=device, seed=generation.seed,
-        robustness=evolution == "full" and selection == "pareto",
-    )  # fmt: skip
-    search = _Search(generation, trainer, evolution, selection, tell)
-    population = search.scored(generation.networks)
-    best = [_fitness(population[0]).accuracy]
-    for number in range(1, generations + 1 if evolution != "none" else 1):
-        survivors, children = search.children(population, number, generations)
-        population = sorted([*survivors, *search.scored(children)], key=_rank)
-        best.append(_fitness(population[0]).accuracy)
+    trainer = Trainer(examples, epochs=epochs, augment=augment, device=device, seed=generation.seed)
+    networks = [
+        replace(network, score=trainer.score(network.plan))
+        for network in _reported(generation.networks, tell)
+    ]
     if test:
-        population = [_tested(one, trainer, test) for one in population]
+        networks = [_tested(network, trainer, test) for network in networks]
     return replace(
-        generation, networks=tuple(population), evolution=evolution, best=tuple(best),
-        trained=search.made, tested_on=len(test) if test else 0,
-    )  # fmt: skip
+        generation,
+        networks=tuple(sorted(networks, key=_rank)),
+        tested_on=len(test) if test else 0,
+    )
 
 
 def image_shape(examples: Examples) -> Shape:
@@ -233,68 +191,11 @@ def image_shape(examples: Examples) -> Shape:
     return shape
 
 
-class _Search:
-    """Makes children and trains networks, with what all of them share."""
-
-    def __init__(
-        self, first: Generation, trainer: Trainer, evolution: str, selection: str, tell: Tell | None
-    ) -> None:
-        self.first, self.trainer, self.tell = first, trainer, tell
-        self.evolution, self.selection = evolution, selection
-        self.draw = np.random.default_rng(first.seed)
-        self._accepts = _small_enough(first.shape, first.classes)
-        self.made = 0
-
-    def scored(self, networks: Sequence[Generated]) -> list[Generated]:
-        """The networks after their training, the best first."""
-        found: list[Generated] = []
-        for number, network in enumerate(networks, 1):
-            if self.tell:
-                self.tell(f"generation {network.generation}: {number} of {len(networks)} trained")
-            found.append(replace(network, score=self.trainer.score(network.plan)))
-        self.made += len(networks)
-        return sorted(found, key=_rank)
-
-    def children(
-        self, population: Sequence[Generated], generation: int, generations: int
-    ) -> tuple[list[Generated], list[Generated]]:
-        """Who stays of a population, and whom they have."""
-        count = len(self.first.networks)
-        if self.evolution == "pledge":
-            survivors = list(population[: pledge_survivors(count)])
-            share = forced_share(generation - 1, generations)
-            products = self._drawn_anew(survivors, count, share)
-        else:
-            fitness = [_fitness(one) for one in population]
-            kept = select(fitness, full_survivors(count), self.selection, self.draw)
-            survivors = [population[place] for place in kept]
-            products = [
-                self._mutant(survivors[at % len(survivors)], survivors)
-                for at in range(count - len(survivors))
-            ]
-        shape, classes = self.first.shape, self.first.classes
-        return survivors, list(_named(products, self.made, generation, shape, classes))
-
-    def _drawn_anew(self, parents: list[Generated], count: int, share: float) -> list[Product]:
-        each = (count - len(parents)) // len(parents)
-        return [
-            child
-            for parent in parents
-            for child in pledge_children(
-                parent.product, self.first.model, each, share, self._accepts,
-                int(self.draw.integers(2**32)),
-            )
-        ]  # fmt: skip
-
-    def _mutant(self, parent: Generated, others: Sequence[Generated]) -> Product:
-        one = architecture_of(parent.product)
-        for _ in range(CHILDREN_TRIED):
-            other = architecture_of(others[int(self.draw.integers(len(others)))].product)
-            child = mutant(one, other, self.first.model, self.draw)
-            product = product_of(child, self.first.model)
-            if self._accepts(product):
-                return product
-        return parent.product
+def _reported(networks: Sequence[Generated], tell: Tell | None) -> Iterator[Generated]:
+    for number, network in enumerate(networks, 1):
+        if tell:
+            tell(f"network {number} of {len(networks)} is trained")
+        yield network
 
 
 def _small_enough(shape: Shape, classes: int) -> Accepts:
@@ -306,12 +207,10 @@ def _small_enough(shape: Shape, classes: int) -> Accepts:
     return accepts
 
 
-def _named(
-    products: Sequence[Product], made: int, generation: int, shape: Shape, classes: int
-) -> Iterator[Generated]:
-    for number, product in enumerate(products, made + 1):
+def _named(products: Sequence[Product], shape: Shape, classes: int) -> Iterator[Generated]:
+    for number, product in enumerate(products, 1):
         plan = plan_of(architecture_of(product), shape, classes)
-        yield Generated(f"model{number:03}", generation, product, plan)
+        yield Generated(f"model{number:03}", product, plan)
 
 
 def _tested(network: Generated, trainer: Trainer, test: Examples) -> Generated:
@@ -322,23 +221,9 @@ def _tested(network: Generated, trainer: Trainer, test: Examples) -> Generated:
     return replace(network, accuracy=accuracy)
 
 
-def _fitness(network: Generated) -> Fitness:
-    score = network.score
-    return Fitness(score.validation, score.robustness or 0.0) if score else Fitness(0.0)
-
-
 def _rank(network: Generated) -> tuple[float, int]:
     """The more accurate first; of equal ones the smaller."""
-    return -_fitness(network).accuracy, network.plan.parameters
-
-
-def _check_children(evolution: str, count: int) -> None:
-    survivors = {"pledge": pledge_survivors, "full": full_survivors}
-    kept = survivors[evolution](count) if evolution in survivors else 0
-    if kept == count:
-        raise InputError(
-            f"the {evolution} evolution of {count} networks keeps all of them: generate more than {kept}"
-        )
+    return -(network.score.validation if network.score else 0.0), network.plan.parameters
 
 
 def _check_fits(examples: Examples, generation: Generation) -> None:
@@ -354,11 +239,9 @@ def _told(network: Generated) -> dict[str, Any]:
     score, accuracy = network.score, network.accuracy
     return {
         "name": network.name,
-        "generation": network.generation,
         "parameters": network.plan.parameters,
         "epochs": score.epochs if score else None,
         "validation_accuracy": score.validation if score else None,
-        "robustness": score.robustness if score else None,
         "test_accuracy": accuracy.value if accuracy else None,
         "test_accuracy_interval": accuracy.interval if accuracy else None,
         "features": sorted(network.product),

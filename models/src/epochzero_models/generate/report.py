@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from epochzero.reports.figures import curves
-from epochzero.reports.page import Part, Report, Section
+from epochzero.reports.page import Report, Section
 from epochzero.reports.tables import Column, Row, Table
 from epochzero_models.generate.measurement import Generation
 
 
 def generation_report(generation: Generation) -> Report:
-    """All networks, and how good the best one was after each generation.
+    """A table of all networks.
 
     Raises:
         InputError: matplotlib is not installed.
     """
     sections = [Section("Networks", [_networks(generation)])]
-    if len(generation.best) > 1:
-        sections.append(Section("Generations", [_best(generation)]))
     told = f"{len(generation.networks)} networks of the feature model of FeatureNET"
     if generation.distance is not None:
         told += f", at a mean distance of {generation.distance:.3f} when they were drawn"
@@ -25,13 +22,13 @@ def generation_report(generation: Generation) -> Report:
 
 def _networks(generation: Generation) -> Table:
     columns = (
-        Column("Network", "identity"), Column("Generation", "count"), Column("Parameters", "count"),
+        Column("Network", "identity"), Column("Parameters", "count"),
         Column("Epochs", "count"), Column("Validated", "share"), Column("Accuracy", "share"),
         Column("95 % interval", "interval"),
     )  # fmt: skip
     rows: list[Row] = [
         (
-            one.name, one.generation, one.plan.parameters,
+            one.name, one.plan.parameters,
             one.score.epochs if one.score else None,
             one.score.validation if one.score else None,
             one.accuracy.value if one.accuracy else None,
@@ -44,15 +41,3 @@ def _networks(generation: Generation) -> Table:
         generation.tested_on, "test examples",
         ("Validated is the accuracy on examples that were held back, which chose the best: it flatters.",),
     )  # fmt: skip
-
-
-def _best(generation: Generation) -> Part:
-    numbers = [float(number) for number in range(len(generation.best))]
-    return curves(
-        "generations",
-        "The best accuracy on held-back examples after each generation.",
-        {generation.evolution: (numbers, list(generation.best))},
-        x="generation",
-        y="accuracy",
-        alt=f"The best accuracy after each generation, {generation.best[-1]:.3f} at the end.",
-    )

@@ -8,7 +8,7 @@ become less.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
@@ -46,27 +46,23 @@ def mean_distance(products: Sequence[Product]) -> float:
 
 
 class Sampler:
-    """Draws products of a feature model, all with some features, with a solver that is open until the end."""
+    """Draws products of a feature model with a solver that is open until the end."""
 
-    def __init__(
-        self, model: FeatureModel, forced: Collection[str], accepts: Accepts, seed: int
-    ) -> None:
+    def __init__(self, model: FeatureModel, accepts: Accepts, seed: int) -> None:
         """Sets up the solver.
 
         Raises:
-            InputError: python-sat is not installed, or no product has all forced features.
+            InputError: python-sat is not installed.
         """
         self.model, self._accepts = model, accepts
         self._draw = np.random.default_rng(seed)
-        self._forced = model.numbers(sorted(forced))
         self._members = np.array(model.numbers(name for group in model.groups for name in group))
         self._sizes = np.array([len(group) for group in model.groups])
         self._starts = np.cumsum(self._sizes) - self._sizes
         self._optional = np.array(model.numbers(model.optional))
         self._solver: Any = _solvers().Solver(name="minisat22", bootstrap_with=model.clauses)
-        if not self._solver.solve(assumptions=self._forced):
-            self.close()
-            raise InputError(f"no architecture has all of the features {', '.join(sorted(forced))}")
+        # A first solution without a wish, so that a seed draws the networks of the published results.
+        self._solver.solve()
 
     def product(self) -> Product:
         """A product that is accepted.
@@ -91,7 +87,7 @@ class Sampler:
         optional = self._optional[self._draw.random(len(self._optional)) < 0.5]
         wish[np.concatenate((self._members[members], optional)) - 1] *= -1
         self._solver.set_phases(wish.tolist())
-        self._solver.solve(assumptions=self._forced)
+        self._solver.solve()
         return frozenset(
             self.model.features[number - 1] for number in self._solver.get_model() if number > 0
         )
@@ -102,10 +98,8 @@ class Sampler:
 
 
 @contextmanager
-def _sampler(
-    model: FeatureModel, forced: Collection[str], accepts: Accepts, seed: int
-) -> Iterator[Sampler]:
-    sampler = Sampler(model, forced, accepts, seed)
+def _sampler(model: FeatureModel, accepts: Accepts, seed: int) -> Iterator[Sampler]:
+    sampler = Sampler(model, accepts, seed)
     try:
         yield sampler
     finally:
@@ -116,7 +110,6 @@ def random_products(
     model: FeatureModel,
     count: int,
     *,
-    forced: Collection[str] = (),
     accepts: Accepts = lambda _: True,
     seed: int = 0,
 ) -> tuple[Product, ...]:
@@ -125,14 +118,13 @@ def random_products(
     Args:
         model: which products there are.
         count: how many.
-        forced: features that all have.
         accepts: says of a product whether it can be used; others are drawn anew.
         seed: of the draws.
 
     Raises:
-        InputError: python-sat is not installed, no product has all forced features, or none is accepted.
+        InputError: python-sat is not installed, or no product is accepted.
     """
-    with _sampler(model, forced, accepts, seed) as sampler:
+    with _sampler(model, accepts, seed) as sampler:
         return tuple(sampler.product() for _ in range(count))
 
 
@@ -140,7 +132,6 @@ def diverse_products(
     model: FeatureModel,
     count: int,
     *,
-    forced: Collection[str] = (),
     accepts: Accepts = lambda _: True,
     steps: int = STEPS,
     seed: int = 0,
@@ -151,16 +142,15 @@ def diverse_products(
     Args:
         model: which products there are.
         count: how many.
-        forced: features that all have.
         accepts: says of a product whether it can be used; others are drawn anew.
         steps: products that are tried in place of another.
         seed: of the draws; the search begins with the products of `random_products` with the same one.
         tell: hears how far it is.
 
     Raises:
-        InputError: python-sat is not installed, no product has all forced features, or none is accepted.
+        InputError: python-sat is not installed, or no product is accepted.
     """
-    with _sampler(model, forced, accepts, seed) as sampler:
+    with _sampler(model, accepts, seed) as sampler:
         population = _Population(model, [sampler.product() for _ in range(count)])
         if count > 1:
             for step in range(steps):

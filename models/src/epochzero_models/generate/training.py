@@ -15,8 +15,7 @@ import torch
 from torch import Generator, Tensor, nn
 from torch.nn import functional
 
-from epochzero_models.classifier import as_classifier, batches
-from epochzero_models.evaluate.attacks import attack, require_art
+from epochzero_models.classifier import batches
 from epochzero_models.examples import Examples
 from epochzero_models.generate.network import Network
 from epochzero_models.generate.plan import NetworkPlan
@@ -29,10 +28,6 @@ REDUCED_AFTER = 5
 PATIENCE = 20
 VALIDATED = 5
 """One of so many examples is for validation."""
-ATTACKED = 500
-ROBUST_FROM = 0.5
-"""Below this accuracy robustness says nothing."""
-EPSILON = 0.03
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +37,11 @@ class Score:
     Attributes:
         epochs: that it took.
         validation: accuracy on examples that were held back from the training.
-        robustness: share of those that the network has right and FGSM does not change; None where it was not
-            asked for, 0 below an accuracy of one half.
         weights: state dict of the best epoch.
     """
 
     epochs: int
     validation: float
-    robustness: float | None = None
     weights: Mapping[str, Tensor] = field(default_factory=dict, compare=False, repr=False)
 
 
@@ -60,12 +52,11 @@ class Trainer:
         examples: images, shape (n, channels, height, width).
         epochs: at most.
         augment: whether images are shifted and flipped from left to right at random.
-        robustness: whether FGSM attacks each network.
         device: where it computes.
         seed: of split, weights and order.
 
     Raises:
-        InputError: there are too few examples, or attacks need what is not installed.
+        InputError: there are too few examples.
     """
 
     def __init__(
@@ -74,13 +65,10 @@ class Trainer:
         *,
         epochs: int,
         augment: bool = False,
-        robustness: bool = False,
         device: str = "cpu",
         seed: int = 0,
     ) -> None:
-        if robustness:
-            require_art()
-        self.epochs, self.augment, self.robustness = epochs, augment, robustness
+        self.epochs, self.augment = epochs, augment
         self.device, self.seed = torch.device(device), seed
         order = torch.randperm(len(examples), generator=Generator().manual_seed(seed))
         held = max(1, len(examples) // VALIDATED)
@@ -94,8 +82,7 @@ class Trainer:
             epochs = self._train(network)
         weights = {name: value.cpu() for name, value in network.state_dict().items()}
         validation = self.accuracy(network, self.validation)
-        robustness = self._robustness(network, plan.classes, validation)
-        return Score(epochs, validation, robustness, weights)
+        return Score(epochs, validation, weights)
 
     def accuracy(self, network: nn.Module, examples: Examples) -> float:
         """Share of the examples that the network has right; 0 where its outputs are not finite."""
@@ -144,18 +131,6 @@ class Trainer:
         with torch.no_grad():
             parts = [network(part.to(self.device)).cpu() for part in batches(examples)]
         return torch.cat(parts)
-
-    def _robustness(self, network: Network, classes: int, validation: float) -> float | None:
-        if not self.robustness:
-            return None
-        if validation < ROBUST_FROM:
-            return 0.0
-        right = self.right(network, self.validation).nonzero().flatten()
-        attacked = attack(
-            as_classifier(network), self.validation.take(right[:ATTACKED]), classes,
-            epsilon=EPSILON, seed=self.seed, names=("FGSM",),
-        )  # fmt: skip
-        return 1 - (attacked[0].success.value or 0.0)
 
 
 def _augmented(images: Tensor) -> Tensor:
