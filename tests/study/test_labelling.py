@@ -30,9 +30,8 @@ from epochzero.study.labelling import (
     read_items,
 )
 from epochzero.study.labelling.items import visible
-from epochzero.study.labelling.pages import page
 from epochzero.study.labelling.scheme import KEYS
-from epochzero.study.labelling.server import LabelServer
+from epochzero.web.labelling import LabelServer, page
 
 KEY = ("general_code_error", "key_not_found", "programming_error", "training", "fails_again")
 PATH = ("execution_environment", "path_not_found", "environment", "preprocessing", "fails_again")
@@ -418,21 +417,19 @@ def test_fleiss_kappa_of_the_published_example() -> None:
 def server(source: Path) -> Iterator[LabelServer]:
     folder = LabelFolder(source)
     scheme: Scheme = folder.scheme(None)
-    with (
-        folder.journal("alice", scheme) as journal,
-        LabelServer(Session(read_items(source).items, scheme, journal), "alice") as served,
-    ):
-        thread = threading.Thread(target=served.serve_forever, args=(0.02,))
+    with folder.journal("alice", scheme) as journal:
+        served = LabelServer(Session(read_items(source).items, scheme, journal), "alice")
+        thread = threading.Thread(target=served.run)
         thread.start()
         yield served
-        served.shutdown()
+        served.stop()
         thread.join()
 
 
 def ask(
     server: LabelServer, path: str = "", form: dict[str, str] | None = None, host: str = ""
 ) -> tuple[int, str, dict[str, str]]:
-    connection = HTTPConnection("127.0.0.1", server.server_port, timeout=120)
+    connection = HTTPConnection("127.0.0.1", server.port, timeout=120)
     headers = {"Host": host} if host else {}
     url = path if path.startswith("/") else f"/{server.token}/{path}"
     if form is None:
@@ -441,7 +438,7 @@ def ask(
         headers["Content-Type"] = "application/x-www-form-urlencoded"
         connection.request("POST", url, urlencode(form), headers)
     answer = connection.getresponse()
-    found = answer.status, answer.read().decode(), dict(answer.getheaders())
+    found = answer.status, answer.read().decode(), {name.title(): value for name, value in answer.getheaders()}
     connection.close()
     return found
 
@@ -459,7 +456,7 @@ def test_answers_in_the_browser_are_kept(server: LabelServer, source: Path) -> N
     # The same page sent again, as from a second window, is not another answer.
     status, _, headers = ask(server, "answer", form)
     assert headers["Location"].endswith("?stale")
-    assert "not kept" in ask(server, "?stale")[1]
+    assert "not saved" in ask(server, "?stale")[1]
     ask(server, "note", {"item": "job-0", "note": "<b>hm"})
     assert "&lt;b&gt;hm" in ask(server)[1]
     ask(server, "undo", {})
@@ -473,15 +470,15 @@ def test_only_who_has_the_address_is_served(server: LabelServer) -> None:
     assert ask(server, "/")[0] == 404
     assert ask(server, "/wrong/")[0] == 404
     assert ask(server, host="evil.example")[0] == 421
-    assert ask(server, "undo", {}, host=f"evil.example:{server.server_port}")[0] == 421
+    assert ask(server, "undo", {}, host=f"evil.example:{server.port}")[0] == 421
     assert ask(server, "nothing")[0] == 404
-    assert server.server_address[0] == "127.0.0.1"
+    assert ask(server, "static/label.js")[0] == 200
+    assert ask(server, "/static/label.js")[0] == 404
+    assert server.host == "127.0.0.1"
     assert ask(server, "note", {"note": "x" * 100_000})[0] == 413
 
 
 def test_a_hostile_record_stays_text(tmp_path: Path) -> None:
-    from epochzero.study.labelling.pages import page
-
     file = tmp_path / "f.jsonl"
     evil = "</pre><script>alert(1)</script>\x1b[2J"
     file.write_text(json.dumps({"id": '"><img src=x>', "title": evil, "log": evil * 20_000}) + "\n")

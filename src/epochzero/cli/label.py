@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +30,11 @@ _MOST_CONFUSED = 5
 @click.option("--as", "annotator", metavar="NAME", help="Name of the annotator.")
 @click.option("--scheme", metavar="NAME|FILE.toml",
               help="Label scheme: failures (default), bugs, or a file.")  # fmt: skip
-@click.option("--browser", is_flag=True, help="Label in the browser (served on loopback only).")
+@click.option(
+    "--browser",
+    is_flag=True,
+    help="Label in the browser; served on loopback only, needs the extra serve.",
+)
 @click.option("--agreement", is_flag=True, help="Report inter-annotator agreement.")
 @click.option(
     "--disagreements", is_flag=True, help="List the records on which annotators disagree."
@@ -121,15 +126,17 @@ def _screen(session: Session, annotator: str) -> None:
 
 
 def _browse(session: Session, annotator: str) -> None:
-    from epochzero.study.labelling.server import LabelServer
+    from epochzero.cli.serve import require_service
 
-    with LabelServer(session, annotator) as server:
-        click.echo(field("Open", server.address))
-        click.echo(field("", "It works on this machine only. Ctrl-C ends it; nothing is lost."))
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            click.echo()
+    require_service()
+    from epochzero.web.labelling import LabelServer
+
+    server = LabelServer(session, annotator)
+    click.echo(field("Open", server.address))
+    click.echo(field("", "It works on this machine only. Press Ctrl-C to stop; nothing is lost."))
+    with suppress(KeyboardInterrupt):
+        server.run()
+    click.echo()
 
 
 # How far annotators agree

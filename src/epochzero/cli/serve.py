@@ -21,6 +21,18 @@ _NEEDED = ("fastapi", "jinja2", "prometheus_client", "python_multipart", "uvicor
 _file = click.Path(path_type=Path, dir_okay=False)
 
 
+def require_service() -> None:
+    """Checks that the packages of the extra ``serve`` are installed.
+
+    Raises:
+        InputError: one is missing.
+    """
+    if missing := [name for name in _NEEDED if find_spec(name) is None]:
+        raise InputError(
+            f"this requires more packages ({', '.join(missing)}): pip install 'epochzero[serve]'"
+        )
+
+
 @click.group(cls=Group, name="serve", invoke_without_command=True)
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
@@ -87,9 +99,7 @@ def command(
     context.obj = address = store_address(store, _home())
     if context.invoked_subcommand is not None:
         return
-    if missing := [name for name in _NEEDED if find_spec(name) is None]:
-        told = "pip install 'epochzero[serve]'"
-        raise InputError(f"the service needs more packages ({', '.join(missing)}): {told}")
+    require_service()
     from epochzero.store.database import open_database
     from epochzero.store.teams import teams
     from epochzero.web.server import run
