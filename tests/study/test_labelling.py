@@ -438,7 +438,11 @@ def ask(
         headers["Content-Type"] = "application/x-www-form-urlencoded"
         connection.request("POST", url, urlencode(form), headers)
     answer = connection.getresponse()
-    found = answer.status, answer.read().decode(), {name.title(): value for name, value in answer.getheaders()}
+    found = (
+        answer.status,
+        answer.read().decode(),
+        {name.title(): value for name, value in answer.getheaders()},
+    )
     connection.close()
     return found
 
