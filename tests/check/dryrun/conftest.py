@@ -1,4 +1,4 @@
-"""Dry runs whose torch is imported once."""
+"""Dry runs and scripts whose torch is imported once."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from tempfile import TemporaryFile
 from types import SimpleNamespace
 from typing import IO, Any
 
@@ -67,6 +68,26 @@ def zygote() -> Iterator[socket.socket]:
             )
         yield ours
     started.wait()
+
+
+@pytest.fixture(scope="session")
+def run_preloaded(zygote: socket.socket) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Runs a script and its arguments in a process that has torch."""
+
+    def run(*script: str) -> subprocess.CompletedProcess[str]:
+        end, client = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with end, TemporaryFile("w+") as output, TemporaryFile("w+") as errors:
+            request = json.dumps({"script": script, "numbers": [1, 2]}).encode()
+            given = [client.fileno(), output.fileno(), errors.fileno()]
+            socket.send_fds(zygote, [request], given)
+            client.close()
+            end.recv(100)
+            status = int(end.recv(100) or -signal.SIGKILL)
+            for file in (output, errors):
+                file.seek(0)
+            return subprocess.CompletedProcess(script, status, output.read(), errors.read())
+
+    return run
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
-"""Forks the launchers of dry runs from a process that has torch: ``python zygote.py SOCKET``.
+"""Forks processes from one that has torch: ``python zygote.py SOCKET``.
 
-Importing torch takes most of the processor time of a small dry run. Here it is imported once. In a
-forked launcher everything happens as in a fresh one, up to the import of torch itself: the import
+Importing torch takes most of the processor time of a small dry run. Here it is imported once. What is
+forked runs a script, or is the launcher of a dry run. In a forked launcher everything happens as in a fresh one, up to the import of torch itself: the import
 system finds it and the child's hooks adjust it, but its code is not executed again. Each request has
 a socket of its own, on which the number of the process and later its exit code are reported.
 """
@@ -85,7 +85,7 @@ def report_exits(waiting: dict[int, socket.socket]) -> None:
 
 
 def launch(request: dict[str, Any], given: list[int]) -> NoReturn:
-    """Becomes the launcher. Its descriptors get the numbers that they have for the caller."""
+    """Becomes a script or the launcher. Descriptors get the numbers that they have for the caller."""
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
@@ -95,6 +95,11 @@ def launch(request: dict[str, Any], given: list[int]) -> NoReturn:
         high = [os.dup(number) for number in high]
     for number, source in zip(request["numbers"], high, strict=True):
         os.dup2(source, number, inheritable=True)
+    if "script" in request:
+        sys.argv = request["script"]
+        sys.path[0] = os.path.dirname(sys.argv[0])
+        runpy.run_path(sys.argv[0], run_name="__main__")
+        sys.exit(0)
     os.environ.clear()
     os.execvpe = become
     runpy.run_path(os.path.join(request["launcher"], "__main__.py"), run_name="__main__")

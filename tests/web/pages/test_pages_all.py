@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shutil
+from collections.abc import Iterator
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -10,6 +12,8 @@ from pathlib import Path
 import httpx
 import pytest
 from fastapi.testclient import TestClient
+
+from tests.web.pages.conftest import opened
 
 PAGES = (
     "/", "/?days=365", "/?since=2020-01-01&until=2020-02-01", "/jobs", "/jobs?state=failed&sort=costliest",
@@ -64,6 +68,19 @@ class Page(HTMLParser):
 
     def _has_label(self, identity: str | None) -> bool:
         return any(one.get("for") == identity for one in self.all("label"))
+
+
+@pytest.fixture(scope="module")
+def client(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """Of one service for all tests of this module: none of them changes its store."""
+    folder = tmp_path_factory.mktemp("pages")
+    yield from opened(Path(shutil.copy(made, folder / "store.db")))
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
+    """Of one service to which no job was sent."""
+    yield from opened(tmp_path_factory.mktemp("pages") / "empty.db")
 
 
 @pytest.mark.parametrize("path", PAGES)

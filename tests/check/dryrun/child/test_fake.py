@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,11 +20,12 @@ from programs import FAIL, RUN  # noqa: E402
 sys.path.remove(str(HERE))
 
 
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
 @pytest.fixture(scope="module")
-def ended() -> dict[str, tuple[int, str]]:
-    process = subprocess.run(
-        [sys.executable, str(HERE / "runner.py")], capture_output=True, text=True, timeout=600
-    )
+def ended(run_preloaded: Run) -> dict[str, tuple[int, str]]:
+    process = run_preloaded(str(HERE / "runner.py"))
     assert process.returncode == 0, process.stderr[-2000:]
     rows = [json.loads(line) for line in process.stdout.splitlines()]
     return {row["name"]: (row["status"], row["text"]) for row in rows}
@@ -63,10 +65,9 @@ assert type(torch.nn.Linear(2, 2).weight) is torch.nn.Parameter
 """
 
 
-def test_torch_is_as_before_in_the_end() -> None:
-    process = subprocess.run(
-        [sys.executable, "-c", RESTORED], capture_output=True, text=True, timeout=300
-    )
+def test_torch_is_as_before_in_the_end(run_preloaded: Run, tmp_path: Path) -> None:
+    (tmp_path / "restored.py").write_text(RESTORED)
+    process = run_preloaded(str(tmp_path / "restored.py"))
     assert process.returncode == 0, process.stderr[-2000:]
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,8 @@ TRACER = Path(__file__).parents[4] / "bench" / "memory" / "trace.py"
 MIB = 1 << 20
 A100 = presets()["A100 80GB"]
 PROCESSES = 8
+Run = Callable[..., subprocess.CompletedProcess[str]]
+Trace = Callable[[str], Memory]
 HEAD = """\
 import torch, torch.distributed as dist
 from torch import nn
@@ -60,29 +61,38 @@ optimizer = torch.optim.AdamW(model.parameters())
 SHARDED = (BLOCKS + FSDP2.replace("for block", "model.cuda()\nfor block"), BLOCKS + FSDP1)
 
 
-def traced(folder: Path, script: str) -> Memory:
-    (folder / "train.py").write_text(HEAD + script + TRAIN, encoding="utf-8")
-    gpu = {"model": A100.model, "memory_bytes": A100.memory_bytes, "capability": A100.capability}
-    spec = {"gpu": gpu, "processes": PROCESSES, "trace": str(folder / "trace")}
-    command = [sys.executable, str(TRACER), json.dumps(spec), str(folder / "train.py")]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert ran.returncode == 0, ran.stderr[-2000:]
-    return estimate(read(folder / "trace"), A100, processes=PROCESSES)
+@pytest.fixture
+def traced(run_preloaded: Run, tmp_path: Path) -> Trace:
+    """Estimates the memory of a script."""
+
+    def trace(script: str) -> Memory:
+        (tmp_path / "train.py").write_text(HEAD + script + TRAIN, encoding="utf-8")
+        gpu = {
+            "model": A100.model,
+            "memory_bytes": A100.memory_bytes,
+            "capability": A100.capability,
+        }
+        spec = {"gpu": gpu, "processes": PROCESSES, "trace": str(tmp_path / "trace")}
+        ran = run_preloaded(str(TRACER), json.dumps(spec), str(tmp_path / "train.py"))
+        assert ran.returncode == 0, ran.stderr[-2000:]
+        return estimate(read(tmp_path / "trace"), A100, processes=PROCESSES)
+
+    return trace
 
 
 def mebibytes(sizes: Mapping[str, int]) -> Mapping[str, float]:
     return {kind: round(size / MIB) for kind, size in sizes.items() if size > MIB}
 
 
-def test_gradients_are_copied_to_the_buckets_of_ddp(tmp_path: Path) -> None:
-    memory = traced(tmp_path, PARALLEL.replace("VIEW", "False"))
+def test_gradients_are_copied_to_the_buckets_of_ddp(traced: Trace) -> None:
+    memory = traced(PARALLEL.replace("VIEW", "False"))
     # 16 weights of 4 MiB, their gradients, and the buckets of these.
     expected = {"parameter": 64, "gradient": 64, "communication": 64, "workspace": 16}
     assert mebibytes(memory.by_kind) == expected
 
 
-def test_gradients_may_be_views_of_buckets(tmp_path: Path) -> None:
-    memory = traced(tmp_path, PARALLEL.replace("VIEW", "True"))
+def test_gradients_may_be_views_of_buckets(traced: Trace) -> None:
+    memory = traced(PARALLEL.replace("VIEW", "True"))
     # One gradient at a time lies beside the buckets.
     expected = {"parameter": 64, "gradient": 64, "temporary": 4, "workspace": 16}
     assert mebibytes(memory.by_kind) == expected
@@ -90,9 +100,9 @@ def test_gradients_may_be_views_of_buckets(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("script", SHARDED, ids=("FSDP2", "FSDP1"))
 def test_a_process_has_its_shards_and_what_is_gathered_of_two_blocks(
-    script: str, tmp_path: Path
+    script: str, traced: Trace
 ) -> None:
-    memory = traced(tmp_path, script)
+    memory = traced(script)
     # An eighth of 192 MiB of weights, and Adam's two states for each; gradients of four of the six
     # blocks, sharded. Of a block, 32 MiB: its weights gathered, those of the next in the buffer of the
     # gathering, its gradients, and the buffer of those that are scattered.
@@ -162,8 +172,8 @@ optimizer = torch.optim.AdamW(model.parameters())
     ids=("mixed precision", "offloaded", "hybrid", "not resharded"),
 )
 def test_options_of_fsdp2(
-    options: str, moment: str, expected: Mapping[str, int], tmp_path: Path
+    options: str, moment: str, expected: Mapping[str, int], traced: Trace
 ) -> None:
-    memory = traced(tmp_path, BLOCKS + OPTIONS.format(options=options))
+    memory = traced(BLOCKS + OPTIONS.format(options=options))
     assert mebibytes(memory.by_kind) == {**expected, "workspace": 16}
     assert memory.moment == moment

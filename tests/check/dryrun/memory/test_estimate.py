@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -226,7 +226,9 @@ def test_any_trace_is_answered(events: list[Alloc | Free | Mark], kinds: dict[in
     ElementTree.fromstring(picture(memory))
 
 
-def test_a_program_is_traced_and_estimated(tmp_path: Path) -> None:
+def test_a_program_is_traced_and_estimated(
+    tmp_path: Path, run_preloaded: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
     pytest.importorskip("torch")
     script = tmp_path / "train.py"
     script.write_text(
@@ -243,8 +245,8 @@ def test_a_program_is_traced_and_estimated(tmp_path: Path) -> None:
     )
     gpu = {"model": T4.model, "memory_bytes": T4.memory_bytes, "capability": T4.capability}
     spec = {"gpu": gpu, "processes": 1, "trace": str(tmp_path / "trace")}
-    command = [sys.executable, str(BENCH / "trace.py"), json.dumps(spec), str(script)]
-    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    done = run_preloaded(str(BENCH / "trace.py"), json.dumps(spec), str(script))
+    assert done.returncode == 0, done.stderr
     memory = estimate(read(tmp_path / "trace"), T4)
     weights = 4 * 1024 * 1024 * 4
     assert memory.moment.startswith("in the optimizer's step")
