@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import chdir
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,22 +16,29 @@ from epochzero.run import run as run_job
 Captured = Callable[..., Path]
 
 
-@pytest.fixture
-def captured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Captured:
-    """Runs a program that is captured; answers the folder of its attempt."""
-
-    def run(
-        program: str, *words: str, before: Sequence[str] = (), code: int = 1, **variables: str
-    ) -> Path:
-        (tmp_path / "train.py").write_text(program)
-        monkeypatch.chdir(tmp_path)
+def capture_of(
+    top: Path,
+    program: str,
+    *words: str,
+    before: Sequence[str] = (),
+    code: int = 1,
+    **variables: str,
+) -> Path:
+    """Runs a program in a directory, captured; answers the folder of its attempt."""
+    (top / "train.py").write_text(program)
+    with chdir(top):
         ran = run_job(
             [sys.executable, *before, "train.py", *words],
-            tmp_path / "home",
+            top / "home",
             environment={**os.environ, **variables},
             capture=True,
         )
-        assert ran.ended.exit_code == code
-        return ran.folders[-1]
+    assert ran.ended.exit_code == code
+    return ran.folders[-1]
 
-    return run
+
+@pytest.fixture
+def captured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Captured:
+    """Runs a program that is captured; answers the folder of its attempt."""
+    monkeypatch.chdir(tmp_path)
+    return partial(capture_of, tmp_path)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -23,6 +24,7 @@ from epochzero.run.replay.child.files import (
 )
 from epochzero.run.replay.model import ReplayResult
 from epochzero.run.replay.reading import read_capture
+from tests.run.replay.conftest import capture_of
 
 pytest.importorskip("torch")
 
@@ -77,15 +79,31 @@ FAILED, DRAWN = failed_of("1-0"), drawn_of("1-0")
 LINE = '["os.urandom 16", "00ff"]\n'
 
 
+def copied(folder: Path, into: Path) -> Path:
+    """A copy of an attempt, that a test may damage."""
+    return Path(shutil.copytree(folder, into / "copied"))
+
+
+@pytest.fixture(scope="module")
+def before(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A captured job that fails before it trains."""
+    return capture_of(tmp_path_factory.mktemp("before"), BEFORE)
+
+
 def again(folder: Path, **how: object) -> ReplayResult:
     return replay(folder, environment=os.environ, **how)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("workers", ["0", "2"])
+@pytest.fixture(scope="module", params=["0", "2"])
+def bad_sample(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A captured job, whose loader has this many workers."""
+    return capture_of(tmp_path_factory.mktemp("bad"), BAD_SAMPLE, request.param)
+
+
 def test_a_bad_sample_comes_again_from_the_start_and_from_the_snapshot(
-    captured: Captured, workers: str
+    bad_sample: Path, tmp_path: Path
 ) -> None:
-    folder = captured(BAD_SAMPLE, workers)
+    folder = bad_sample
     # One in sixteen fails in its first batch, before there is a snapshot.
     later = read_capture(folder).position.steps
     for way in ("start", "snapshot") if later else ("start",):
@@ -94,9 +112,10 @@ def test_a_bad_sample_comes_again_from_the_start_and_from_the_snapshot(
         assert replayed.expected.text == "ValueError: bad sample 7"
         assert replayed.exactness == ("bits" if replayed.compared else "none")
     assert replayed.position == read_capture(folder).position
-    (folder / "capture" / "rank-0" / "tensors.safetensors").write_bytes(bytes(40))
+    damaged = copied(folder, tmp_path)
+    (damaged / "capture" / "rank-0" / "tensors.safetensors").write_bytes(bytes(40))
     with pytest.raises(InputError, match="cut off or changed"):
-        again(folder)
+        again(damaged)
 
 
 def test_a_loss_that_is_not_finite_comes_again_in_the_same_operator(
@@ -112,10 +131,12 @@ def test_a_loss_that_is_not_finite_comes_again_in_the_same_operator(
     assert any("time.time" in text for text in replayed.differences)
     assert {row.what for row in replayed.table} >= {"input", "weight", "random"}
     assert not (tmp_path / "written.txt").exists()
+    assert replayed.walked is None
 
 
-def test_a_step_can_be_looked_at(captured: Captured) -> None:
-    folder = captured(BAD_SAMPLE, "0")
+@pytest.mark.parametrize("bad_sample", ["0"], indirect=True)
+def test_a_step_can_be_looked_at(bad_sample: Path) -> None:
+    folder = bad_sample
     if not read_capture(folder).position.steps:
         pytest.skip("it failed in its first batch")
     replayed = again(folder, step=1, inspect=True)
@@ -233,17 +254,19 @@ def test_a_job_ends_with_what_it_would_without(captured: Captured, tmp_path: Pat
     ],
 )
 def test_a_damaged_capture_is_refused(
-    captured: Captured, damage: Callable[[Path], object], said: str
+    before: Path, tmp_path: Path, damage: Callable[[Path], object], said: str
 ) -> None:
-    folder = captured(BEFORE)
+    folder = copied(before, tmp_path)
     damage(folder / "capture" / "rank-0")
     with pytest.raises(InputError, match=re.escape(said)):
         again(folder)
 
 
-def test_what_a_worker_has_drawn_since_the_manifest_is_no_damage(captured: Captured) -> None:
+def test_what_a_worker_has_drawn_since_the_manifest_is_no_damage(
+    before: Path, tmp_path: Path
+) -> None:
     """A job that was killed has written its manifest before."""
-    folder = captured(BEFORE)
+    folder = copied(before, tmp_path)
     with (_of_workers(folder / "capture" / "rank-0") / DRAWN).open("a") as file:
         file.write(LINE)
     assert read_capture(folder).failure.type == "ZeroDivisionError"
