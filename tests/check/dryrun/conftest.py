@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import json
 import os
 import signal
@@ -59,6 +60,8 @@ class Forked:
 @pytest.fixture(scope="session")
 def zygote() -> Iterator[socket.socket]:
     """The process that has torch."""
+    # A dry run writes no bytecode; an installed package has it.
+    compileall.compile_dir(Path(process.__file__).with_name("child"), quiet=1)
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours:
         script = str(Path(__file__).with_name("zygote.py"))

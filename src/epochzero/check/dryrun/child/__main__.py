@@ -42,6 +42,8 @@ def _find_ourselves() -> None:
         folder = os.path.dirname(folder)
 
 
+# Bytecode of ours, or of a library, would be listed among the files that the job writes.
+sys.dont_write_bytecode = True
 _find_ourselves()
 
 from epochzero.check.dryrun.child import (  # noqa: E402
