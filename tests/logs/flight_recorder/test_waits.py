@@ -161,3 +161,16 @@ def test_the_diagnosis_names_rank_and_line_ahead_of_the_watchdogs(tmp_path: Path
     assert diagnosis.root.rank == 1
     assert diagnosis.user_frame is not None
     assert (diagnosis.user_frame.file, diagnosis.user_frame.line) == ("/home/u/train.py", 20)
+
+
+def test_of_two_ranks_the_one_that_left_the_usual_order_is_named(tmp_path: Path) -> None:
+    """Rank 0 skips the barrier of its third step."""
+    calls = []
+    for step in range(3):
+        calls.append(entry(2 * step + 1, line=10))
+        calls.append(entry(2 * step + 2, "nccl:barrier", line=12))
+    skipped = entry(6, state="started", line=10)
+    waiting = entry(6, "nccl:barrier", state="started", line=12)
+    write(tmp_path, {0: [*calls[:5], skipped], 1: [*calls[:5], waiting]})
+
+    assert (found(tmp_path).kind, found(tmp_path).blamed) == ("mismatch", (0,))

@@ -111,6 +111,12 @@ class _Group:
             if own or dump.rank in known:
                 self.calls[dump.rank] = own
         self.missing = tuple(sorted(known - self.calls.keys()))
+        self._before: dict[tuple[str, int, int], Call | None] = {}
+        self._habits: Counter[tuple[object, ...]] = Counter()
+        for dump in dumps:
+            for before, call in zip((None, *dump.calls), dump.calls, strict=False):
+                self._before[call.group, dump.rank, call.number] = before
+                self._habits[_step(before, call)] += call.finished
 
     def faults(self) -> Iterator[CollectiveFault]:
         """The first collective of this group that cannot complete, if any."""
@@ -131,10 +137,20 @@ class _Group:
         kinds = Counter(_kind(call, tensors=pending) for call in called.values())
         if len(kinds) < 2:
             return None
-        usual, _ = kinds.most_common(1)[0]
+        usual = max(kinds, key=lambda kind: (kinds[kind], self._habit(kind, called, pending)))
         agreeing = [rank for rank, call in called.items() if _kind(call, tensors=pending) == usual]
         others = sorted(set(called).difference(agreeing))
         return self._fault("mismatch", others, called[others[0]], agreeing, called)
+
+    def _habit(self, kind: tuple[object, ...], called: Mapping[int, Call], pending: bool) -> int:
+        """How often ranks went from the call before to such a call until then. Of two ranks that
+        disagree, the one that left the loop's usual order is to blame.
+        """
+        return sum(
+            self._habits[_step(self._before[call.group, rank, call.number], call)]
+            for rank, call in called.items()
+            if _kind(call, tensors=pending) == kind
+        )
 
     def _absent(
         self, number: int, called: Mapping[int, Call], pending: Sequence[int]
@@ -180,6 +196,11 @@ def _kind(call: Call, *, tensors: bool) -> tuple[object, ...]:
     if not tensors or call.operation in _UNEVEN:
         return (call.operation,)
     return call.operation, call.inputs, call.dtypes
+
+
+def _step(before: Call | None, call: Call) -> tuple[object, ...]:
+    """From one place in the program to the next."""
+    return (before and (before.operation, before.frames), call.operation, call.frames)
 
 
 def _pending(dump: Dump) -> Call | None:
