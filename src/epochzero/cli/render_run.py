@@ -108,7 +108,12 @@ def decided(decision: Decision, job: Job, ended: Ended) -> Iterator[str]:
         if decision.saved_gpu_hours >= 0.01
         else ""
     )
-    yield layout.wrapped("Retry", f"{what}{only}. {decision.reason}{avoid}{saved}")
+    risked = (
+        f" If it fails again, it costs {decision.risked_gpu_hours:.3g} GPU hours."
+        if decision.risked_gpu_hours >= 0.01
+        else ""
+    )
+    yield layout.wrapped("Retry", f"{what}{only}. {decision.reason}{avoid}{saved}{risked}")
 
 
 def hung(event: JobEvent) -> Iterator[str]:

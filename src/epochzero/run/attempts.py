@@ -6,6 +6,7 @@ attempt --(fails)--> diagnosis --> decision --(retry)--> wait --> attempt
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from epochzero.errors import InputError
 from epochzero.run.beside import Beside
 from epochzero.run.failure_report import After, Preparation
 from epochzero.run.hang import HangWatcher
+from epochzero.run.identity import home_of
 from epochzero.run.job import Failed, Job, Listener
 from epochzero.run.journal import Journal, read_journal
 from epochzero.run.model import (
@@ -41,7 +43,7 @@ from epochzero.run.watcher import Clock, Watcher
 if TYPE_CHECKING:
     from epochzero.diagnose import Diagnosis
     from epochzero.run.inject.outcome import Outcome
-    from epochzero.run.retry import PastAttempt
+    from epochzero.run.retry import PastAttempt, Precedents
     from epochzero.run.watch.model import WatchResult
 
 
@@ -86,7 +88,8 @@ class Attempts:
         beside.ended()
         decision = None
         if ended.exit_code == 0:
-            pass
+            if folder is not None:
+                _remembered(started, folder)
         elif folder is None or journal is None or ended.why in ("not_started", "another_rank", WHY):
             self._failed(Failed(started, ended, folder, fault=beside.fault(ended)))
         else:
@@ -136,6 +139,7 @@ class Attempts:
                 left.progress,
                 there_now=bool(there_now),
                 unseeded=bool(unseeded),
+                shared_storage=bool(after.shared_storage(diagnosis)),
             )
         self._failed(Failed(started, ended, after.folder, diagnosis, decision, there_now, unseeded))
         ranking = checked = None
@@ -186,6 +190,7 @@ class Attempts:
         *,
         there_now: bool,
         unseeded: bool,
+        shared_storage: bool,
     ) -> Decision:
         from epochzero.run.retry import PastAttempt, decide
 
@@ -198,6 +203,8 @@ class Attempts:
                 checkpoint=progress is not None and bool(progress.checkpoint),
                 there_now=there_now,
                 unseeded=unseeded,
+                shared_storage=shared_storage,
+                precedents=_remembered(after.started, after.folder, diagnosis),
                 seconds=after.ended.elapsed,
                 gpus=after.started.gpus,
                 host=after.started.host,
@@ -205,8 +212,32 @@ class Attempts:
         )
         if farther:
             self._farthest = progress
-        time, elapsed = after.clock.now()
-        return decide(self._job.policy(), self._history, time=time, elapsed=elapsed)
+        now, elapsed = after.clock.now()
+        return decide(self._job.policy(), self._history, time=now, elapsed=elapsed)
+
+
+def _remembered(started: Started, folder: Path, diagnosis: Diagnosis | None = None) -> Precedents:
+    """Adds an attempt to the history of its home: one that passed, if there is no diagnosis.
+
+    One rank stands for its job.
+
+    Returns:
+        What the history knows about its failure.
+    """
+    from epochzero.run.retry import EndedAttempt, Precedents, program_of, remember
+
+    if started.rank:
+        return Precedents()
+    attempt = EndedAttempt(
+        time=time.time(),
+        job=started.job,
+        program=program_of(started.command, Path(started.folder)),
+        host=(diagnosis and diagnosis.root and diagnosis.root.host) or started.host,
+        passed=diagnosis is None,
+        fingerprint=diagnosis.fingerprint if diagnosis else "",
+        dimension=diagnosis.dimension if diagnosis else "",
+    )
+    return remember(home_of(folder), attempt)
 
 
 @dataclass(slots=True)

@@ -102,6 +102,16 @@ class After:
             self.events.append(JobEvent(*self.clock.now(), "unseeded", found))
         return found
 
+    def shared_storage(self, diagnosis: Diagnosis) -> str:
+        """Whether the failure is about files on a network file system, in a sentence; empty if not.
+
+        Args:
+            diagnosis: of the failure.
+        """
+        from epochzero.run.retry import shared_storage
+
+        return self._answer("find mounts", lambda: shared_storage(diagnosis, self.started)) or ""
+
     def ranking(self, diagnosis: Diagnosis, cache: Cache | None = None) -> Ranking | None:
         """Where the bug is in the repository in which the job ran, if it ran in one.
 

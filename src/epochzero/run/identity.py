@@ -48,6 +48,11 @@ def attempt_folder(home: Path, job: str, attempt: int, rank: int | None = None) 
     return home / "runs" / job / (f"{attempt}" if rank is None else f"{attempt}-r{rank}")
 
 
+def home_of(folder: Path) -> Path:
+    """The home that an attempt's directory belongs to."""
+    return folder.parents[2]
+
+
 def rank_of(folder: Path) -> int | None:
     """The rank whose attempt is kept in a folder; None where it is that of the whole job."""
     _, _, rank = folder.name.partition("-r")

@@ -241,6 +241,7 @@ class Decision:
         policy: name of the policy that decided.
         avoid: nodes that should not be used again.
         saved_gpu_hours: what retries that were not made would have cost.
+        risked_gpu_hours: what the retry costs if it fails at the same place.
     """
 
     kind: ClassVar[str] = "decision"
@@ -252,6 +253,7 @@ class Decision:
     policy: str = ""
     avoid: tuple[str, ...] = ()
     saved_gpu_hours: float = 0.0
+    risked_gpu_hours: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,9 +108,9 @@ def test_a_disk_has_room_that_others_had_taken(tmp_path: Path) -> None:
     full = Sample(BEGAN, 1.0, 1, 0.0, 0, 0, written_bytes=1 << 12, disk_free_bytes=0)
     assert looked(tmp_path, line, NODE, full)
     filled_it_itself = replace(full, written_bytes=1 << 60)
-    was_not_full = replace(full, disk_free_bytes=1 << 60)
-    for samples in ((), (filled_it_itself,), (was_not_full,)):
-        assert looked(tmp_path, line, NODE, *samples) == ""
+    assert looked(tmp_path, line, NODE, filled_it_itself) == ""
+    full_for_seconds_only = replace(full, disk_free_bytes=1 << 60)
+    assert looked(tmp_path, line, NODE, full_for_seconds_only)
     assert looked(tmp_path, line + ": '/proc/x.pt'", NODE, full) == ""
 
 
@@ -169,3 +169,18 @@ def test_a_run_says_so_and_starts_again(
     late.unlink()
     run("--", sys.executable, "-c", code)
     assert kept.events["there_now"].text == f"{late} is there now."
+
+
+def test_a_directory_that_another_rank_made_in_between(tmp_path: Path) -> None:
+    """After `if not exists` a retry does not come to `mkdir` again; without it, it does."""
+    started = replace(NODE, folder=str(tmp_path), time=time.time() - 5)
+    for asks, says in (("if not os.path.exists(folder):", True), ("if True:", False)):
+        script = tmp_path / "train.py"
+        script.write_text(f"import os\nfolder = 'out'\n{asks}\n    os.mkdir(folder)\n")
+        log = tmp_path / "job.log"
+        log.write_text(
+            f'Traceback (most recent call last):\n  File "{script}", line 4, in <module>\n'
+            f"    os.mkdir(folder)\nFileExistsError: [Errno 17] File exists: '{tmp_path / 'out'}'\n"
+        )
+        (tmp_path / "out").mkdir(exist_ok=True)
+        assert bool(there_now(diagnose(log), started)) is says

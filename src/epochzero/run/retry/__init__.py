@@ -1,8 +1,22 @@
 """Whether a failed job is started again: policies as data, budgets, advice for schedulers."""
 
 from epochzero.run.retry.decide import PastAttempt, decide
+from epochzero.run.retry.history import EndedAttempt, Precedents, program_of, remember
 from epochzero.run.retry.policy import Policy, load_policy
+from epochzero.run.retry.shared_storage import shared_storage
 from epochzero.run.retry.there_now import there_now
 from epochzero.run.retry.unseeded import unseeded
 
-__all__ = ["PastAttempt", "Policy", "decide", "load_policy", "there_now", "unseeded"]
+__all__ = [
+    "EndedAttempt",
+    "PastAttempt",
+    "Policy",
+    "Precedents",
+    "decide",
+    "load_policy",
+    "program_of",
+    "remember",
+    "shared_storage",
+    "there_now",
+    "unseeded",
+]

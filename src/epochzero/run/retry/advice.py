@@ -38,6 +38,7 @@ def advice(decision: Decision, *, job: str, attempt: int, exit_code: int) -> Map
         "action": decision.action,
         "after_seconds": decision.after,
         "exclude_nodes": list(decision.avoid),
+        "risked_gpu_hours": round(decision.risked_gpu_hours, 3),
         "reason": decision.reason,
         "policy": decision.policy,
     }

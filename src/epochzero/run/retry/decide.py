@@ -9,12 +9,14 @@ from dataclasses import dataclass, fields
 from epochzero.diagnose import Diagnosis
 from epochzero.diagnose.fingerprint import is_weak
 from epochzero.run.model import Action, Decision
+from epochzero.run.retry.history import NO_PRECEDENTS, Precedents
 from epochzero.run.retry.policy import Policy, RetryRule, When
 
 BLIND_RETRIES = 3
 """What a platform does that does not look: the baseline for what a decision saves."""
 
 _JITTER = 0.2
+_MANY_RETRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,9 @@ class PastAttempt:
         checkpoint: whether it left a checkpoint.
         there_now: whether what it missed is there now (`there_now`).
         unseeded: whether numbers that nothing seeds were drawn where it failed (`unseeded`).
+        shared_storage: whether its files are on a network file system (`shared_storage`).
+        passed_before, never_passed, neighbours_failed, completed_before: what the history knows
+            about it (`Precedents`).
         seconds: how long it ran.
         gpus: how many GPUs it held.
         host: where it ran, or where its first failure was.
@@ -46,6 +51,11 @@ class PastAttempt:
     checkpoint: bool = False
     there_now: bool = False
     unseeded: bool = False
+    shared_storage: bool = False
+    passed_before: bool = False
+    never_passed: bool = False
+    neighbours_failed: bool = False
+    completed_before: bool = False
     seconds: float = 0.0
     gpus: int = 0
     host: str = ""
@@ -60,6 +70,8 @@ class PastAttempt:
         checkpoint: bool = False,
         there_now: bool = False,
         unseeded: bool = False,
+        shared_storage: bool = False,
+        precedents: Precedents = NO_PRECEDENTS,
         seconds: float = 0.0,
         gpus: int = 0,
         host: str = "",
@@ -78,6 +90,11 @@ class PastAttempt:
             checkpoint=checkpoint,
             there_now=there_now,
             unseeded=unseeded,
+            shared_storage=shared_storage,
+            passed_before=precedents.passed > 0,
+            never_passed=precedents.passed == 0 and precedents.repeated >= _MANY_RETRIES,
+            neighbours_failed=precedents.neighbours > 0,
+            completed_before=precedents.completed,
             seconds=seconds,
             gpus=gpus,
             host=(diagnosis.root and diagnosis.root.host) or host,
@@ -131,6 +148,7 @@ def decide(
         policy=policy.name,
         avoid=_avoid(attempts) if action == "retry_elsewhere" else (),
         saved_gpu_hours=max(0, BLIND_RETRIES - made) * last.gpu_hours if stops else 0.0,
+        risked_gpu_hours=0.0 if stops else last.gpu_hours,
     )
 
 
@@ -145,6 +163,8 @@ def _times(count: int) -> str:
 def _fits(when: When, attempts: Sequence[PastAttempt]) -> bool:
     last = attempts[-1]
     if last.confidence < when.confidence_at_least:
+        return False
+    if last.seconds > when.seconds_at_most:
         return False
     if _same_in_a_row(attempts) < when.same_in_a_row_at_least:
         return False

@@ -6,6 +6,7 @@ after what time, and why. ``docs/retry.md`` describes the fields.
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -30,6 +31,12 @@ class When:
         checkpoint: whether the attempt left a checkpoint.
         there_now: whether what the attempt missed is there now (`there_now`).
         unseeded: whether numbers that nothing seeds were drawn where it failed (`unseeded`).
+        shared_storage: whether its files are on a network file system (`shared_storage`).
+        passed_before: whether a retry of this failure has passed before (`Precedents`).
+        never_passed: whether three or more retries of it failed and none passed.
+        neighbours_failed: whether other jobs on the host failed at the same time.
+        completed_before: whether the same program has run to its end before.
+        seconds_at_most: how long the attempt ran.
         confidence_at_least: of the diagnosis, 0 to 1.
         same_in_a_row_at_least: attempts in a row that ended with this failure, this one included.
     """
@@ -44,6 +51,12 @@ class When:
     checkpoint: bool | None = None
     there_now: bool | None = None
     unseeded: bool | None = None
+    shared_storage: bool | None = None
+    passed_before: bool | None = None
+    never_passed: bool | None = None
+    neighbours_failed: bool | None = None
+    completed_before: bool | None = None
+    seconds_at_most: float = math.inf
     confidence_at_least: float = 0.0
     same_in_a_row_at_least: int = 1
 

@@ -18,6 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from itertools import islice
 from pathlib import Path, PurePath
 
 from epochzero.diagnose import Diagnosis
@@ -25,8 +26,10 @@ from epochzero.launchers import names_where
 from epochzero.run.model import Sample, Started
 
 _LOOK_UP_S = 2.0
-_FULL = 0.1
-"""A disk was full when less than this part of today's room was left at one time."""
+_MUCH_ROOM = 1 << 30
+"""Bytes that are free on a disk that is not about to be full again."""
+_LINES_BEFORE = 6
+_ASKS_FIRST = re.compile(r"\b(?:exists|isdir|is_dir|isfile|is_file)\(")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,7 @@ class _Attempt:
 
     started: Started
     samples: Sequence[Sample]
+    diagnosis: Diagnosis
 
 
 def there_now(diagnosis: Diagnosis, started: Started, samples: Sequence[Sample] = ()) -> str:
@@ -53,9 +57,9 @@ def there_now(diagnosis: Diagnosis, started: Started, samples: Sequence[Sample] 
     Args:
         diagnosis: of the attempt.
         started: its first record.
-        samples: what it used, in order; of a full disk nothing is said without them.
+        samples: what it used, in order.
     """
-    if diagnosis.root is None or not _is_here(diagnosis.root.host, started):
+    if diagnosis.root is None or not is_here(diagnosis.root.host, started):
         return ""
     for miss in _misses():
         if diagnosis.category in miss.category and (
@@ -64,7 +68,7 @@ def there_now(diagnosis: Diagnosis, started: Started, samples: Sequence[Sample] 
             named = found["named"] or ""
             # What a line names need be no path and no port at all.
             with suppress(OSError, ValueError, OverflowError):
-                if _LOOKS[miss.look](named, _Attempt(started, samples)):
+                if _LOOKS[miss.look](named, _Attempt(started, samples, diagnosis)):
                     return miss.says.format(named=named)
             return ""
     return ""
@@ -79,7 +83,7 @@ def _misses() -> tuple[_Miss, ...]:
     )
 
 
-def _is_here(host: str | None, started: Started) -> bool:
+def is_here(host: str | None, started: Started) -> bool:
     """Whether the job saw the files and the network that are seen here."""
     elsewhere = names_where("files") | {"ssh"}
     if any(PurePath(word).name in elsewhere for word in started.command):
@@ -116,6 +120,17 @@ def _path(named: str, attempt: _Attempt) -> Path | None:
     return path if path.stat().st_ctime > attempt.started.time else None
 
 
+def _made(named: str, attempt: _Attempt) -> bool:
+    """Another process made it during the attempt, after this one had seen that it did not exist."""
+    frame = attempt.diagnosis.user_frame
+    path = Path(attempt.started.folder, named)
+    if frame is None or frame.line is None or path.stat().st_ctime <= attempt.started.time:
+        return False
+    with Path(attempt.started.folder, frame.file).open(encoding="utf-8", errors="replace") as file:
+        before = list(islice(file, frame.line))[-_LINES_BEFORE:]
+    return any(_ASKS_FIRST.search(line) for line in before)
+
+
 def _free(named: str, _: _Attempt) -> bool:
     with socket.socket() as listener:
         listener.bind(("", int(named)))
@@ -123,20 +138,17 @@ def _free(named: str, _: _Attempt) -> bool:
 
 
 def _has_room(named: str, attempt: _Attempt) -> bool:
-    """Others had filled the disk: a job that fills it alone has no room for twice what it wrote."""
+    """Others had filled the disk: a job that fills it alone has no room for twice what it wrote.
+
+    A disk that was full for seconds only is in no sample.
+    """
     folder = attempt.started.folder
     place = Path(folder, named)
-    if (
-        named
-        and (place if place.exists() else place.parent).stat().st_dev != os.stat(folder).st_dev
-    ):
-        return False
-    room = os.statvfs(folder)
+    room = os.statvfs(place if place.exists() else place.parent)
     free = room.f_bavail * room.f_frsize
     written = max((sample.written_bytes for sample in attempt.samples), default=0)
-    least = min((sample.disk_free_bytes for sample in attempt.samples), default=free)
-    # What is written to memory, as a tmpfs is, is not counted.
-    return written > 0 and least < _FULL * free and free > 2 * written
+    inodes = room.f_favail > 0 or room.f_files == 0
+    return inodes and free > max(2 * written, _MUCH_ROOM)
 
 
 def _resolves(named: str, _: _Attempt) -> bool:
@@ -158,5 +170,6 @@ _LOOKS: Mapping[str, Callable[[str, _Attempt], bool]] = {
     "usable": _usable,
     "free": _free,
     "room": _has_room,
+    "made": _made,
     "resolves": _resolves,
 }

@@ -1,0 +1,174 @@
+"""What earlier attempts of all jobs under one home tell about a failure.
+
+One line is appended to ``attempts.jsonl`` for each attempt that ended. Jobs on all nodes that share the
+home share this history, and an attempt that a scheduler started again knows the attempts before it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from epochzero.diagnose.fingerprint import is_weak
+
+NAME = "attempts.jsonl"
+_LARGEST = 16 << 20
+"""Bytes; a larger file becomes ``attempts.jsonl.1`` and is no longer read."""
+_READ = 4 << 20
+"""Bytes from the end: about 15,000 attempts."""
+_LONG_AGO_S = 90 * 86_400.0
+_AT_THE_TIME_S = 900.0
+_LARGEST_SCRIPT = 1 << 20
+_OUTSIDE = frozenset(("execution_environment", "infrastructure"))
+"""Dimensions of failures whose cause can be outside of the job."""
+
+
+@dataclass(frozen=True, slots=True)
+class EndedAttempt:
+    """An attempt in the history.
+
+    Attributes:
+        time: when it ended, in seconds since the epoch.
+        job: its identity.
+        program: see `program_of`.
+        host: where it ran.
+        passed: it ended with exit code 0.
+        fingerprint: of its failure; empty if it passed or its failure has no identity.
+        dimension: of its failure.
+    """
+
+    time: float
+    job: str
+    program: str
+    host: str
+    passed: bool
+    fingerprint: str = ""
+    dimension: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Precedents:
+    """What the history knows about a failure.
+
+    Attributes:
+        passed: retries of this failure after which the job passed or failed in another way.
+        repeated: retries of it that failed in the same way.
+        neighbours: other jobs that failed on the same host within a quarter of an hour, by a cause
+            that can be outside of them.
+        completed: whether the same program has run to its end before.
+    """
+
+    passed: int = 0
+    repeated: int = 0
+    neighbours: int = 0
+    completed: bool = False
+
+
+NO_PRECEDENTS = Precedents()
+
+
+def program_of(command: Sequence[str], folder: Path) -> str:
+    """Identity of what a command runs: its words, and the content of the files among them."""
+    digest = hashlib.sha256()
+    for word in command:
+        digest.update(word.encode("utf-8", "surrogateescape") + b"\0")
+        with suppress(OSError, ValueError):
+            file = folder / word
+            if file.is_file() and file.stat().st_size <= _LARGEST_SCRIPT:
+                digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def remember(home: Path, attempt: EndedAttempt) -> Precedents:
+    """What the history knows about an attempt that ended, which then becomes part of it."""
+    known = NO_PRECEDENTS if attempt.passed else precedents(home, attempt)
+    _append(home, attempt)
+    return known
+
+
+def _append(home: Path, attempt: EndedAttempt) -> None:
+    """Adds an attempt. A home that cannot be written has no history: the job matters more."""
+    line = json.dumps(asdict(attempt), ensure_ascii=True) + "\n"
+    file = home / NAME
+    with suppress(OSError):
+        if file.exists() and file.stat().st_size > _LARGEST:
+            os.replace(file, file.with_name(f"{NAME}.1"))
+        # One write of a short line in append mode is not mixed with those of other processes.
+        descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.write(descriptor, line.encode())
+        finally:
+            os.close(descriptor)
+
+
+def precedents(home: Path, failed: EndedAttempt) -> Precedents:
+    """What the attempts of a home tell about this failure.
+
+    Args:
+        home: of the runs.
+        failed: the attempt, which is not in the history yet.
+    """
+    attempts = [a for a in _read(home) if failed.time - a.time < _LONG_AGO_S]
+    passed, repeated = _retries(failed.fingerprint, attempts)
+    return Precedents(
+        passed=passed,
+        repeated=repeated,
+        neighbours=len(
+            {
+                a.job
+                for a in attempts
+                if a.job != failed.job
+                and a.host == failed.host
+                and a.dimension in _OUTSIDE
+                and abs(failed.time - a.time) < _AT_THE_TIME_S
+            }
+        ),
+        completed=any(a.passed and a.program == failed.program for a in attempts),
+    )
+
+
+def _retries(fingerprint: str, attempts: Iterable[EndedAttempt]) -> tuple[int, int]:
+    """How many retries of a failure passed, and how many did not."""
+    if not fingerprint or is_weak(fingerprint):
+        return 0, 0
+    passed = repeated = 0
+    last: dict[str, str] = {}
+    for attempt in attempts:
+        if last.get(attempt.job) == fingerprint:
+            if attempt.fingerprint == fingerprint:
+                repeated += 1
+            elif attempt.passed or not is_weak(attempt.fingerprint):
+                passed += 1
+        last[attempt.job] = attempt.fingerprint
+    return passed, repeated
+
+
+def _read(home: Path) -> Sequence[EndedAttempt]:
+    """The attempts, oldest first; lines that are none are skipped."""
+    try:
+        with (home / NAME).open("rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _READ))
+            lines = file.read().splitlines()[size > _READ :]
+    except OSError:
+        return ()
+    attempts = []
+    for line in lines:
+        with suppress(ValueError, TypeError):
+            attempts.append(_attempt(json.loads(line)))
+    return attempts
+
+
+def _attempt(raw: object) -> EndedAttempt:
+    if not isinstance(raw, dict):
+        raise TypeError("not an object")
+    attempt = EndedAttempt(**raw)
+    texts = (attempt.job, attempt.program, attempt.host, attempt.fingerprint, attempt.dimension)
+    if not (all(isinstance(text, str) for text in texts) and isinstance(attempt.time, int | float)):
+        raise TypeError("a field of another type")
+    return attempt

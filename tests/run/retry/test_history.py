@@ -1,0 +1,155 @@
+"""A retry is decided by what became of earlier ones."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from epochzero.run.retry.history import (
+    NAME,
+    EndedAttempt,
+    Precedents,
+    precedents,
+    program_of,
+    remember,
+)
+from tests.run.conftest import Kept
+
+NOW = 1_800_000_000.0
+FAILED = "2:aaaaaaaaaaaaaaaa"
+
+
+def attempt(
+    job: str,
+    fingerprint: str = FAILED,
+    *,
+    ago: float = 3600.0,
+    host: str = "node1",
+    program: str = "p",
+    dimension: str = "execution_environment",
+) -> EndedAttempt:
+    """An attempt that failed, or passed if the fingerprint is empty."""
+    return EndedAttempt(NOW - ago, job, program, host, not fingerprint, fingerprint, dimension)
+
+
+def known(home: Path, *attempts: EndedAttempt) -> Precedents:
+    """What these attempts tell about one that fails now."""
+    for earlier in attempts:
+        remember(home, earlier)
+    return precedents(home, attempt("now", ago=0.0))
+
+
+def test_a_retry_that_passed_and_one_that_did_not_are_counted(tmp_path: Path) -> None:
+    found = known(tmp_path, attempt("a"), attempt("a", ""), attempt("b"), attempt("b"))
+
+    assert (found.passed, found.repeated) == (1, 1)
+
+
+def test_another_failure_after_it_means_that_it_was_passed(tmp_path: Path) -> None:
+    assert known(tmp_path, attempt("a"), attempt("a", "2:bbbbbbbbbbbbbbbb")).passed == 1
+
+
+def test_jobs_that_were_not_retried_tell_nothing_of_retries(tmp_path: Path) -> None:
+    found = known(tmp_path, attempt("a"), attempt("b", ""), attempt("c"))
+
+    assert (found.passed, found.repeated) == (0, 0)
+
+
+def test_a_weak_fingerprint_has_no_precedents(tmp_path: Path) -> None:
+    weak = "2w:aaaaaaaaaaaaaaaa"
+    for earlier in (attempt("a", weak), attempt("a", "")):
+        remember(tmp_path, earlier)
+
+    assert precedents(tmp_path, attempt("now", weak)).passed == 0
+
+
+@pytest.mark.parametrize(
+    ("other", "counts"),
+    [
+        (attempt("a", ago=60.0), True),
+        (attempt("a", ago=3600.0), False),
+        (attempt("a", ago=60.0, host="node2"), False),
+        (attempt("a", ago=60.0, dimension="general_code_error"), False),
+        (attempt("now", ago=60.0), False),
+    ],
+)
+def test_neighbours_failed_here_and_now_by_what_is_outside_of_them(
+    tmp_path: Path, other: EndedAttempt, counts: bool
+) -> None:
+    assert bool(known(tmp_path, other).neighbours) is counts
+
+
+def test_a_program_is_its_words_and_the_files_among_them(tmp_path: Path) -> None:
+    script = tmp_path / "train.py"
+    script.write_text("print(1)")
+    command = ("python", "train.py", "--lr", "0.1")
+    first = program_of(command, tmp_path)
+    assert program_of(command, tmp_path) == first
+    assert program_of((*command[:-1], "0.2"), tmp_path) != first
+    script.write_text("print(2)")
+    assert program_of(command, tmp_path) != first
+
+
+def test_the_same_program_that_completed_is_known(tmp_path: Path) -> None:
+    assert known(tmp_path, attempt("a", "", program="p")).completed
+    assert not known(tmp_path / "none").completed
+
+
+def test_lines_that_are_no_attempts_are_skipped(tmp_path: Path) -> None:
+    remember(tmp_path, attempt("a"))
+    with (tmp_path / NAME).open("a") as file:
+        file.write('{"time": 1}\n[]\nnot json\n' + json.dumps({"time": "x", "job": 1}) + "\n")
+    remember(tmp_path, attempt("a", ""))
+
+    assert precedents(tmp_path, attempt("now")).passed == 1
+
+
+def test_a_home_that_cannot_be_written_costs_nothing(tmp_path: Path) -> None:
+    assert remember(tmp_path / "missing" / "home", attempt("a")) == Precedents()
+
+
+JOB = """
+import pathlib
+there = pathlib.Path("there")
+if not there.exists():
+    there.write_text("")
+    raise ValueError("cannot parse the header of shard 7")
+"""
+
+
+POLICY = """
+title = "Retries what has passed before."
+[[rules]]
+title = "has passed"
+when = { passed_before = true, retry = ["fails_again"] }
+retries = 1
+reason = "It has passed before."
+[[rules]]
+title = "all else"
+retries = 0
+reason = "It has not passed before."
+"""
+
+
+def test_a_failure_that_once_passed_is_retried_in_the_next_job(
+    run: Callable[..., subprocess.CompletedProcess[bytes]], tmp_path: Path, kept: Kept
+) -> None:
+    """Of the first job it is not known yet, and it is retried whatever failed."""
+    (tmp_path / "train.py").write_text(JOB)
+    (tmp_path / "policy.toml").write_text(POLICY)
+    command = ("--policy", "policy.toml", "--", sys.executable, "train.py")
+    unknown = run(*command, cwd=tmp_path)
+    (tmp_path / "there").unlink()
+    run("--retries", "1", "--", sys.executable, "train.py", cwd=tmp_path)
+    (tmp_path / "there").unlink()
+
+    again = run("--retries", "auto", *command, cwd=tmp_path)
+
+    assert b"It has not passed before." in unknown.stderr
+    assert b"It has passed before." in again.stderr
+    assert kept.ended.exit_code == 0

@@ -1,0 +1,71 @@
+"""Which failures are about files of a network file system."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from epochzero.diagnose import Diagnosis, diagnose
+from epochzero.run.model import Started
+from epochzero.run.retry import shared_storage
+
+MOUNTS = """\
+22 1 259:2 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p2 rw
+31 22 0:28 / /shared rw,relatime shared:9 - nfs4 store:/export rw,vers=4.2
+32 31 8:1 / /shared/scratch rw,relatime shared:10 - xfs /dev/sdb1 rw
+33 22 0:29 / /mnt/with\\040space rw - lustre mds@tcp:/l rw
+34 22 0:30 / /bucket rw - fuse.gcsfuse bucket rw
+35 22 0:31 / /home/u/archive rw - fuse.archivemount a rw
+"""
+STARTED = Started("j", 1, "n", ("python", "train.py"), "/work", "node1", "u", 1, 1000.0)
+
+
+def diagnosed(folder: Path, line: str, file: str = "/work/train.py") -> Diagnosis:
+    log = folder / "job.log"
+    log.write_text(
+        f'Traceback (most recent call last):\n  File "{file}", line 1, in <module>\n    f()\n{line}\n'
+    )
+    return diagnose(log)
+
+
+@pytest.mark.parametrize(
+    ("path", "kind"),
+    [
+        ("/shared/data/train.bin", "nfs4"),
+        ("/shared/scratch/train.bin", ""),
+        ("/sharedness/train.bin", ""),
+        ("/bucket/data/train.bin", "fuse.gcsfuse"),
+        ("/home/u/archive/train.bin", ""),
+        ("/data/train.bin", ""),
+    ],
+)
+def test_the_mount_of_the_path_in_the_message_decides(tmp_path: Path, path: str, kind: str) -> None:
+    (tmp_path / "mounts").write_text(MOUNTS)
+    found = diagnosed(tmp_path, f"FileNotFoundError: [Errno 2] No such file or directory: '{path}'")
+
+    said = shared_storage(found, STARTED, tmp_path / "mounts")
+
+    assert said == (f"{path} is on a network file system ({kind})." if kind else "")
+
+
+def test_a_module_of_a_shared_environment_counts(tmp_path: Path) -> None:
+    (tmp_path / "mounts").write_text(MOUNTS)
+    module = "/shared/envs/dl/lib/python3.11/site-packages/transformers/__init__.py"
+    found = diagnosed(tmp_path, "ImportError: cannot import name 'x' from 'y'", module)
+
+    assert "nfs4" in shared_storage(found, STARTED, tmp_path / "mounts")
+
+
+def test_what_another_node_saw_is_not_judged_by_the_mounts_here(tmp_path: Path) -> None:
+    (tmp_path / "mounts").write_text(MOUNTS)
+    line = "FileNotFoundError: [Errno 2] No such file or directory: '/shared/x/y'"
+    through_srun = Started("j", 1, "n", ("srun", "python", "t.py"), "/", "node1", "u", 1, 1000.0)
+
+    assert not shared_storage(diagnosed(tmp_path, line), through_srun, tmp_path / "mounts")
+
+
+def test_nothing_is_said_without_a_list_of_mounts(tmp_path: Path) -> None:
+    line = "FileNotFoundError: [Errno 2] No such file or directory: '/shared/x/y'"
+
+    assert shared_storage(diagnosed(tmp_path, line), STARTED, tmp_path / "none") == ""
