@@ -12,7 +12,7 @@ from hypothesis import example, given, reject
 from hypothesis import strategies as st
 
 from epochzero import taxonomy
-from epochzero.cli.render import write
+from epochzero.cli.formats import formats
 from epochzero.diagnose import Diagnoser, Diagnosis, Facts
 from epochzero.errors import InputError
 from epochzero.logs import source
@@ -169,7 +169,7 @@ def test_where_blocks_end_changes_no_root(text: bytes, block_bytes: int) -> None
 @given(LOGS, st.sampled_from(["text", "json", "jsonl", "markdown", "github"]))
 def test_every_diagnosis_can_be_shown(text: bytes, form: str) -> None:
     with contextlib.redirect_stdout(io.StringIO()) as shown:
-        write([diagnosis({"train.log": text})], form, top=3, many=False)
+        formats()[form].diagnoses([diagnosis({"train.log": text})], top=3, many=False)
     assert shown.getvalue().endswith("\n")
 
 

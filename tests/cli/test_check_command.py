@@ -16,13 +16,12 @@ from epochzero.check import findings
 from epochzero.check.findings import Finding, SourceLocation, Unknown
 from epochzero.check.result import SCHEMA, CheckResult
 from epochzero.check.rules import builtin, others
-from epochzero.cli import render_findings
+from epochzero.cli.formats import formats, names_of
 
 if TYPE_CHECKING:
     from conftest import Command
 
 CHECK = Path(findings.__file__).parent
-FORMATS = ["text", "json", "sarif", "github", "markdown"]
 TARGET = """\
 format = 1
 name = "cluster"
@@ -346,7 +345,7 @@ def evil(severity: Any = "error", path: str = "a,b:c\n.py") -> Finding:
     )
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", names_of("findings"))
 def test_nothing_of_a_job_moves_the_cursor_or_becomes_markup(
     capsys: pytest.CaptureFixture[str], form: str
 ) -> None:
@@ -355,7 +354,7 @@ def test_nothing_of_a_job_moves_the_cursor_or_becomes_markup(
     found = CheckResult(
         (EVIL,), EVIL, (finding,), unknowns, ((finding, EVIL),), 1, ("key-missing",)
     )
-    render_findings.write(found, form, folder=Path(), verbose=False, seconds=0.1)
+    formats()[form].findings(found, folder=Path(), verbose=False, seconds=0.1)
     out = capsys.readouterr().out
     assert not {"\x1b", "\r", "\x07"} & set(out)
     if form == "github":
@@ -374,7 +373,7 @@ def test_nothing_of_a_job_moves_the_cursor_or_becomes_markup(
 def test_verbose_names_all_that_is_unknown(capsys: pytest.CaptureFixture[str]) -> None:
     unknowns = tuple(Unknown("it", f"reason {n}", SourceLocation("<command>")) for n in range(9))
     found = CheckResult(("python a.py",), "here", (), unknowns, (), 1, ())
-    render_findings.write(found, "text", folder=Path(), verbose=True, seconds=0.1)
+    formats()["text"].findings(found, folder=Path(), verbose=True, seconds=0.1)
     out = capsys.readouterr().out
     assert "reason 8" in out
     assert "9 unknown" in out
@@ -386,9 +385,9 @@ def test_places_that_are_no_files(capsys: pytest.CaptureFixture[str]) -> None:
         found = CheckResult(
             ("python a.py",), "here", (evil(path=path),), (), (), 1, ("key-missing",)
         )
-        render_findings.write(found, "github", folder=Path("deep"), verbose=False, seconds=0.1)
+        formats()["github"].findings(found, folder=Path("deep"), verbose=False, seconds=0.1)
         assert "file=" not in capsys.readouterr().out
-        render_findings.write(found, "sarif", folder=Path("deep"), verbose=False, seconds=0.1)
+        formats()["sarif"].findings(found, folder=Path("deep"), verbose=False, seconds=0.1)
         (result,) = json.loads(capsys.readouterr().out)["runs"][0]["results"]
         assert "locations" not in result
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from epochzero.cli import render_ranking
+from epochzero.cli.formats import formats, names_of
 from epochzero.locate.model import SCHEMA, Extrinsic, Item, Ranking, Reason
 
 if TYPE_CHECKING:
@@ -36,7 +36,6 @@ REPORT = """\
         raise ValueError("the shard was cut off in the middle of a sample")
     ValueError: the shard was cut off in the middle of a sample
 """
-FORMATS = ["text", "json", "markdown", "sarif"]
 
 
 @pytest.fixture
@@ -165,7 +164,7 @@ def test_past_reports(run: Command, project: Made, report: Path, tmp_path: Path)
     assert ran.err.startswith(f"epochzero: {past}: line 1: files")
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", names_of("ranking"))
 def test_nothing_in_common_is_an_answer(
     run: Command, project: Made, tmp_path: Path, cache_home: Path, form: str
 ) -> None:
@@ -188,7 +187,7 @@ def test_a_cause_elsewhere_is_told_of_when_it_is_likely(
 ) -> None:
     extrinsic = Extrinsic(probability, "library", "torch 1.4")
     found = Ranking("", "file", "combined", 2, (), "api", extrinsic)
-    render_ranking.write(found, form, explain=explain)
+    formats()[form].ranking(found, explain=explain)
     out = capsys.readouterr().out
     assert ("suspect: library torch 1.4" in out) == (explain or probability > 0.5)
 
@@ -258,12 +257,12 @@ HOSTILE = Ranking(
 )
 
 
-@pytest.mark.parametrize("form", FORMATS)
+@pytest.mark.parametrize("form", names_of("ranking"))
 @pytest.mark.parametrize("explain", [True, False])
 def test_hostile_text_stays_text(
     capsys: pytest.CaptureFixture[str], form: str, explain: bool
 ) -> None:
-    render_ranking.write(HOSTILE, form, explain=explain)
+    formats()[form].ranking(HOSTILE, explain=explain)
     out = capsys.readouterr().out
     assert "\x1b" not in out
     if form == "text":
@@ -323,7 +322,7 @@ def check_result(result: dict[str, Any], rules: list[str]) -> None:
 
 
 def test_sarif_messages_have_no_links_and_placeholders(capsys: pytest.CaptureFixture[str]) -> None:
-    render_ranking.write(HOSTILE, "sarif", explain=False)
+    formats()["sarif"].ranking(HOSTILE, explain=False)
     result = json.loads(capsys.readouterr().out)["runs"][0]["results"][0]
     check_result(result, ["locate/function"])
     text = result["message"]["text"]

@@ -14,15 +14,13 @@ import click
 
 from epochzero.check import CheckRequest, CheckResult, DataSet, Limits, SourceLocation, run_check
 from epochzero.check.rules import builtin
-from epochzero.cli import render_findings
+from epochzero.cli.formats import formats, names_of
 from epochzero.cli.output import OutputFile, format_option
+from epochzero.cli.render_findings import write_rules
 from epochzero.cli.storing import past_peaks
 
 if TYPE_CHECKING:
     from epochzero.cli.progress import DryRunProgress
-
-
-FORMATS = ("text", "json", "sarif", "github", "markdown")
 
 
 def _names(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
@@ -48,7 +46,7 @@ def _data(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
     metavar="TARGET",
     help="Target platform: a file or a preset.  [default: from pyproject.toml, else this machine]",
 )
-@format_option("Output format.", FORMATS)
+@format_option("Output format.", names_of("findings"))
 @click.option(
     "--select",
     multiple=True,
@@ -148,7 +146,7 @@ def command(
     nothing to check.
     """
     if list_rules:
-        render_findings.write_rules(builtin())
+        write_rules(builtin())
         return
     if not job:
         raise click.UsageError("missing command: epochzero check -- python train.py")
@@ -175,7 +173,7 @@ def command(
         )
         found = run_check(request)
     seconds = time.perf_counter() - began
-    render_findings.write(found, form, folder=folder, verbose=verbose, seconds=seconds)
+    formats()[form].findings(found, folder=folder, verbose=verbose, seconds=seconds)
     if drawn is not None:
         _draw(found, drawn)
     if any(finding.severity == "error" for finding in found.findings):

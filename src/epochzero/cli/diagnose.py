@@ -10,9 +10,10 @@ from pathlib import Path
 
 import click
 
-from epochzero.cli import render
 from epochzero.cli.diagnose_many import check_many, diagnose_many, many_options
+from epochzero.cli.formats import formats, names_of
 from epochzero.cli.output import format_option
+from epochzero.cli.render_diagnosis import progress
 from epochzero.diagnose import (
     Catalog,
     Diagnoser,
@@ -25,8 +26,6 @@ from epochzero.diagnose import (
 )
 from epochzero.errors import InputError
 from epochzero.logs.source import STDIN, find_logs
-
-FORMATS = ("text", "json", "jsonl", "markdown", "github", "sarif")
 
 
 class _Time(click.ParamType[float]):
@@ -49,7 +48,7 @@ class _Time(click.ParamType[float]):
 @click.command(name="diagnose")
 @click.argument("paths", nargs=-1, required=True, type=click.Path(allow_dash=True))
 @click.option("--each", is_flag=True, help="Treat each path as a separate job.")
-@format_option("Output format.", FORMATS)
+@format_option("Output format.", names_of("diagnoses"))
 @click.option(
     "--top",
     type=click.IntRange(1),
@@ -141,11 +140,12 @@ def command(
     if facts_file is not None:
         given = given | read_facts(facts_file)
     if not each:
-        found = _diagnosis(diagnoser, [Path(path) for path in paths], given)
-        render.write([found], form, top=top, many=False)
+        one = _diagnosis(diagnoser, [Path(path) for path in paths], given)
+        formats()[form].diagnoses([one], top=top, many=False)
         return
     failed: list[InputError] = []
-    render.write(_each(diagnoser, map(Path, paths), given, failed), form, top=top, many=True)
+    found = _each(diagnoser, map(Path, paths), given, failed)
+    formats()[form].diagnoses(found, top=top, many=True)
     if failed:
         sys.exit(2)
 
@@ -165,5 +165,5 @@ def _each(
 def _diagnosis(diagnoser: Diagnoser, paths: list[Path], given: Facts) -> Diagnosis:
     logs = find_logs(paths)
     files = [path for path in paths if path != STDIN]
-    with render.progress(logs):
+    with progress(logs):
         return diagnoser.diagnose(logs, given | find_facts(files))

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from epochzero.cli.formats.github import workflow_command
 from epochzero.cli.group import Group
 from epochzero.cli.output import OutputFile
-from epochzero.cli.render_findings import workflow_command
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
-import time
-from dataclasses import asdict
 from typing import Any
 
 import click
 
+from epochzero.cli.formats import formats, names_of
 from epochzero.cli.home import homes
 from epochzero.cli.output import format_option
-from epochzero.cli.render_job import listing
 from epochzero.cli.storing import Moment, filter_options, opened, store_option
 from epochzero.store.queries import JobFilter, find_jobs
 from epochzero.store.retention import prune, prune_folders
@@ -28,7 +25,7 @@ from epochzero.store.retention import prune, prune_folders
     show_default=True,
     help="Maximum number of jobs.",
 )
-@format_option("Output format.", ("text", "json", "jsonl"))
+@format_option("Output format.", names_of("jobs"))
 @store_option
 @click.pass_context
 def command(
@@ -49,14 +46,8 @@ def command(
         return
     with opened(store) as database:
         jobs = find_jobs(database, JobFilter(**wanted, limit=limit))
-    if form == "json":
-        click.echo(json.dumps([asdict(job) for job in jobs], indent=2))
-    elif form == "jsonl":
-        for job in jobs:
-            click.echo(json.dumps(asdict(job)))
-    elif jobs:
-        for line in listing(jobs, now=time.time()):
-            click.echo(line)
+    if jobs or form != "text":
+        formats()[form].jobs(jobs)
     else:
         anything = any(value is not None for value in wanted.values())
         click.echo(

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from epochzero.cli import render_ranking
 from epochzero.cli.cache import cache_folder
+from epochzero.cli.formats import formats, names_of
 from epochzero.cli.line import line
 from epochzero.cli.output import format_option
 from epochzero.code import Cache
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from epochzero.locate import Level
 
 
-FORMATS = ("text", "json", "markdown", "sarif")
 LARGEST_REPORT_BYTES = 64 << 20
 HEAD_BYTES = 1 << 14
 _ENCODINGS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
@@ -102,7 +101,7 @@ _ENCODINGS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
     help="With --coverage: failed tests, one per line, or pytest's lastfailed.",
 )
 @click.option("--explain", is_flag=True, help="Show all evidence, including recent fixes.")
-@format_option("Output format.", FORMATS)
+@format_option("Output format.", names_of("ranking"))
 @click.option(
     "--past",
     "past_file",
@@ -167,7 +166,7 @@ def command(
                 explain=explain,
             )
     _let_go(cache)
-    render_ranking.write(found, form, explain=explain)
+    formats()[form].ranking(found, explain=explain)
 
 
 # -- What is given -----------------------------------------------------------------------------

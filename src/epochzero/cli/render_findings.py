@@ -1,23 +1,21 @@
-"""Rendering of findings: text, JSON, Markdown, SARIF and GitHub workflow commands."""
+"""Findings as text for people."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from epochzero import taxonomy
 from epochzero.check.dryrun.memory.units import size_text
 from epochzero.check.findings import Finding, SourceLocation, Unknown
-from epochzero.check.result import SCHEMA, CheckResult
-from epochzero.check.rules import Rule, Unread, builtin, others
-from epochzero.check.settings import FILE as SETTINGS
-from epochzero.cli import layout, sarif
-from epochzero.cli.output import echo_json
+from epochzero.check.result import CheckResult
+from epochzero.check.rules import Rule
+from epochzero.cli import layout
+from epochzero.cli.finding_labels import kind_of, number_of, place_path, places_text
 
 if TYPE_CHECKING:
     from epochzero.check.dryrun.memory.estimate import Memory
@@ -30,30 +28,6 @@ SHOWN_HOLDERS = 3
 _COLOUR = {"error": "red", "warning": "yellow"}
 
 
-def write(found: CheckResult, form: str, *, folder: Path, verbose: bool, seconds: float) -> None:
-    """Print the findings of a check.
-
-    Args:
-        found: result of the check.
-        form: one of the formats of ``epochzero check --format``.
-        folder: job directory; paths are printed relative to the current directory.
-        verbose: whether to list everything that could not be checked.
-        seconds: duration of the check.
-    """
-    if form == "json":
-        echo_json(found.to_dict())
-    elif form == "sarif":
-        _write_sarif(found, folder)
-    elif form == "github":
-        for finding in found.findings:
-            click.echo(workflow_command(finding, folder))
-    elif form == "markdown":
-        click.echo(layout.plain("\n".join(_markdown(found, folder))))
-    else:
-        for line in _text(found, folder, verbose, seconds):
-            click.echo(line)
-
-
 def write_rules(rules: Sequence[Rule]) -> None:
     """Print the rules by category."""
     by_category = sorted(rules, key=lambda rule: list(taxonomy.categories()).index(rule.category))
@@ -63,43 +37,8 @@ def write_rules(rules: Sequence[Rule]) -> None:
             click.echo(f"  {rule.id:<28}{rule.title}")
 
 
-def _path(place: SourceLocation, folder: Path) -> str:
-    """The file of a location, relative to the current directory."""
-    if _is_file(place) and not os.path.isabs(place.path):
-        return os.path.normpath(folder / place.path).replace(os.sep, "/")
-    return place.path
-
-
-def _is_file(place: SourceLocation) -> bool:
-    return not place.path.startswith("<")
-
-
-def _number(found: CheckResult, severity: str) -> int:
-    return sum(finding.severity == severity for finding in found.findings)
-
-
-def _category(name: str) -> str:
-    term = taxonomy.categories().get(name)
-    return term.title if term else name
-
-
-def _phase(name: str) -> str:
-    term = taxonomy.phases().get(name)
-    return term.title if term else name
-
-
-def _kind(finding: Finding) -> str:
-    """Category and phase of a finding, if it predicts a failure."""
-    if finding.category == "not_a_failure":
-        return ""
-    phase = "" if finding.phase == "unknown" else f", in {_phase(finding.phase)}"
-    return f"{_category(finding.category)}{phase}"
-
-
-# -- Text --------------------------------------------------------------------------------------
-
-
-def _text(found: CheckResult, folder: Path, verbose: bool, seconds: float) -> Iterator[str]:
+def lines(found: CheckResult, folder: Path, verbose: bool, seconds: float) -> Iterator[str]:
+    """The findings of a check as people read them; see `epochzero.cli.formats.Format.findings`."""
     for path, group in _by_file(found.findings, folder):
         yield click.style(layout.one_line(path), bold=True)
         for finding in group:
@@ -115,16 +54,16 @@ def _by_file(findings: Iterable[Finding], folder: Path) -> Iterator[tuple[str, l
     """Findings by file; the file with the most severe finding first, and so within a file."""
     files: dict[str, list[Finding]] = {}
     for finding in findings:
-        files.setdefault(_path(finding.place, folder), []).append(finding)
+        files.setdefault(place_path(finding.place, folder), []).append(finding)
     yield from files.items()
 
 
 def _finding(finding: Finding, folder: Path) -> Iterator[str]:
     severity = click.style(finding.severity, fg=_COLOUR[finding.severity], bold=True)
     place = finding.place
-    where = f"{_path(place, folder)}:{place.line}" if place.line else _path(place, folder)
+    where = f"{place_path(place, folder)}:{place.line}" if place.line else place_path(place, folder)
     column = f":{place.column}" if place.line and place.column else ""
-    kind = _kind(finding)
+    kind = kind_of(finding)
     yield f"{layout.one_line(where)}{column}  {severity}  {finding.rule}{f'  {kind}' if kind else ''}"
     if place.code:
         code = layout.one_line(layout.shorten(place.code, 160))
@@ -133,14 +72,7 @@ def _finding(finding: Finding, folder: Path) -> Iterator[str]:
     yield layout.wrapped("Effect", layout.one_line(finding.consequence))
     yield layout.wrapped("Fix", layout.one_line(finding.fix))
     if finding.via:
-        yield layout.wrapped("Via", layout.one_line(_reached(finding.via, folder)))
-
-
-def _reached(via: Iterable[SourceLocation], folder: Path) -> str:
-    return ", ".join(
-        f"{_path(place, folder)}:{place.line}" if place.line else _path(place, folder)
-        for place in via
-    )
+        yield layout.wrapped("Via", layout.one_line(places_text(finding.via, folder)))
 
 
 def _unknowns(unknowns: Sequence[Unknown], folder: Path, verbose: bool) -> Iterator[str]:
@@ -150,7 +82,7 @@ def _unknowns(unknowns: Sequence[Unknown], folder: Path, verbose: bool) -> Itera
     shown = unknowns if verbose else unknowns[:SHOWN_UNKNOWNS]
     for one in shown:
         yield layout.wrapped(
-            "", layout.one_line(f"{_reached([one.place], folder)}  {one.what}: {one.reason}")
+            "", layout.one_line(f"{places_text([one.place], folder)}  {one.what}: {one.reason}")
         )
     if len(shown) < len(unknowns):
         yield layout.wrapped("", f"and {len(unknowns) - len(shown)} more (--verbose shows them)")
@@ -171,7 +103,7 @@ def _dry(run: DryRun, folder: Path, verbose: bool) -> Iterator[str]:
             under = f", under {part.condition}" if part.condition else ""
             yield layout.wrapped(
                 "Not reached",
-                layout.one_line(f"{part.name}: {_reached([part.place], folder)}{under}"),
+                layout.one_line(f"{part.name}: {places_text([part.place], folder)}{under}"),
             )
     if run.memory is not None:
         yield from _memory(run.memory, folder, verbose)
@@ -180,7 +112,7 @@ def _dry(run: DryRun, folder: Path, verbose: bool) -> Iterator[str]:
     for one in run.assumptions if verbose else ():
         count = f", {one.count} times" if one.count > 1 else ""
         yield layout.wrapped(
-            "Assumed", layout.one_line(f"{_reached([one.place], folder)}  {one.what}{count}")
+            "Assumed", layout.one_line(f"{places_text([one.place], folder)}  {one.what}{count}")
         )
     if run.assumptions and not verbose:
         yield layout.wrapped(
@@ -201,7 +133,7 @@ def _memory(memory: Memory, folder: Path, verbose: bool) -> Iterator[str]:
     kinds = ", ".join(f"{kind} {size_text(size)}" for kind, size in memory.by_kind.items() if size)
     yield layout.wrapped("At peak", layout.one_line(f"{memory.moment}: {kinds}"))
     for holder in memory.holders[: None if verbose else SHOWN_HOLDERS]:
-        place = _reached([SourceLocation(holder.site.path, holder.site.line)], folder)
+        place = places_text([SourceLocation(holder.site.path, holder.site.line)], folder)
         layer = f" {holder.site.layer}" if holder.site.layer else ""
         yield layout.wrapped(
             "Held by", layout.one_line(f"{place}{layer}: {holder.kind} {size_text(holder.size)}")
@@ -268,7 +200,7 @@ _ENDED = {
 
 
 def _summary(found: CheckResult, seconds: float) -> str:
-    errors, warnings = _number(found, "error"), _number(found, "warning")
+    errors, warnings = number_of(found, "error"), number_of(found, "warning")
     if not found.jobs:
         mark = click.style("NOT CHECKED", fg="yellow", bold=True)
     elif errors:
@@ -285,143 +217,3 @@ def _summary(found: CheckResult, seconds: float) -> str:
         f"{mark}  {', '.join(parts)}; {layout.counted(len(found.jobs), 'job')} on {layout.one_line(found.target)}, "
         f"{layout.counted(found.files, 'file')}, {layout.counted(len(found.rules), 'rule')}, {seconds:.1f} s"
     )
-
-
-# -- Markdown ----------------------------------------------------------------------------------
-
-
-def _markdown(found: CheckResult, folder: Path) -> Iterator[str]:
-    errors, warnings = _number(found, "error"), _number(found, "warning")
-    yield f"### {layout.counted(errors, 'error')}, {layout.counted(warnings, 'warning')} before the run"
-    yield ""
-    for finding in found.findings:
-        place = layout.code(layout.one_line(_reached([finding.place], folder)))
-        kind = f", {_kind(finding)}" if _kind(finding) else ""
-        yield f"- **{finding.severity}** {place} {layout.code(finding.rule)}{kind}"
-        if finding.place.code:
-            yield f"  {layout.code(layout.one_line(layout.shorten(finding.place.code, 160)))}"
-        for label, text in (
-            ("Problem", finding.message),
-            ("Effect", finding.consequence),
-            ("Fix", finding.fix),
-        ):
-            yield f"  - {label}: {layout.escaped(layout.one_line(text))}"
-        if finding.via:
-            yield f"  - Via: {layout.escaped(layout.one_line(_reached(finding.via, folder)))}"
-    if found.findings:
-        yield ""
-    for one in found.unknowns:
-        place = layout.code(layout.one_line(_reached([one.place], folder)))
-        yield f"- unknown {place} {layout.escaped(layout.one_line(f'{one.what}: {one.reason}'))}"
-    if found.unknowns:
-        yield ""
-    yield (
-        f"<sub>{layout.escaped(layout.one_line(found.target))} · {layout.counted(found.files, 'file')} · "
-        f"{layout.counted(len(found.rules), 'rule')}</sub>"
-    )
-
-
-# -- GitHub ------------------------------------------------------------------------------------
-
-
-def workflow_command(finding: Finding, folder: Path) -> str:
-    """An annotation (GitHub's documentation, "Workflow commands for GitHub Actions")."""
-    place = finding.place
-    values = {"title": f"{finding.rule} ({_kind(finding)})" if _kind(finding) else finding.rule}
-    if _is_file(place):
-        values |= {"file": _path(place, folder)}
-        values |= {"line": str(place.line)} if place.line else {}
-        values |= {"col": str(place.column)} if place.line and place.column else {}
-    shown = ",".join(f"{name}={_escaped(value, ':,')}" for name, value in values.items())
-    message = _escaped(f"{finding.message} {finding.consequence}\n{finding.fix}", "")
-    return layout.plain(f"::{finding.severity} {shown}::{message}")
-
-
-def _escaped(text: str, also: str) -> str:
-    """A value of a workflow command, with its special characters percent-encoded."""
-    text = text.encode("utf-8", "replace").decode()
-    for character in ("%", "\r", "\n", *also):
-        text = text.replace(character, f"%{ord(character):02X}")
-    return text
-
-
-# -- SARIF -------------------------------------------------------------------------------------
-
-
-def _write_sarif(found: CheckResult, folder: Path) -> None:
-    ids = sorted({*found.rules, *(finding.rule for finding in found.findings)})
-    index = {name: number for number, name in enumerate(ids)}
-    known: dict[str, Rule | Unread] = {rule.id: rule for rule in builtin()}
-    known |= others()
-    identities = sarif.Identities()
-    results = [_result(finding, index, folder, identities) for finding in found.findings]
-    for finding, reason in found.suppressed:
-        if finding.rule in index:
-            kind = "external" if reason.startswith(f"{SETTINGS}:") else "inSource"
-            hidden = {"kind": kind, "justification": sarif.message(reason)}
-            result = _result(finding, index, folder, identities)
-            results.append({**result, "suppressions": [hidden]})
-    notices = [_notice(one, folder) for one in found.unknowns]
-    sarif.write(
-        [_descriptor(known[name]) for name in ids],
-        results,
-        root=Path.cwd(),
-        invocations=[{"executionSuccessful": True, "toolExecutionNotifications": notices}],
-        properties={"schema": SCHEMA, "target": found.target, "files": found.files},
-    )
-
-
-def _descriptor(rule: Rule | Unread) -> dict[str, Any]:
-    texts = (rule.why, f"Fix: {rule.fix}", f"Source: {rule.source}")
-    return {
-        "id": rule.id,
-        "shortDescription": {"text": sarif.message(rule.title)},
-        "fullDescription": {"text": sarif.message(rule.why)},
-        "help": {
-            "text": sarif.message("\n".join(texts)),
-            "markdown": sarif.message("\n\n".join(texts)),
-        },
-        "properties": {"tags": [rule.category]},
-    }
-
-
-def _result(
-    finding: Finding, index: dict[str, int], folder: Path, identities: sarif.Identities
-) -> dict[str, Any]:
-    text = f"{finding.message} {finding.consequence} {finding.fix}"
-    path = _path(finding.place, folder)
-    result: dict[str, Any] = {
-        "ruleId": finding.rule,
-        "ruleIndex": index[finding.rule],
-        "level": finding.severity,
-        "message": {"text": sarif.message(layout.one_line(text))},
-        # The text of the line replaces its number, which changes with every line above it.
-        "partialFingerprints": identities.of(
-            (finding.rule, path, finding.place.code or finding.message)
-        ),
-        "properties": {"category": finding.category, "phase": finding.phase},
-    }
-    if location := _location(finding.place, folder):
-        result["locations"] = [location]
-    via = [
-        _location(place, folder, told="The job passes this line first.") for place in finding.via
-    ]
-    if related := [location for location in via if location]:
-        result["relatedLocations"] = [{"id": n, **at} for n, at in enumerate(related)]
-    return result
-
-
-def _notice(one: Unknown, folder: Path) -> dict[str, Any]:
-    notice: dict[str, Any] = {
-        "level": "note",
-        "message": {
-            "text": sarif.message(layout.one_line(f"Not checked: {one.what}: {one.reason}"))
-        },
-    }
-    if location := _location(one.place, folder):
-        notice["locations"] = [location]
-    return notice
-
-
-def _location(place: SourceLocation, folder: Path, told: str = "") -> dict[str, Any]:
-    return sarif.location(_path(place, folder), place.line, column=place.column, told=told)

@@ -58,13 +58,13 @@ def _not_started(program: str, code: int) -> str:
 
 def failed(told: Failed) -> Iterator[str]:
     """Why an attempt failed, and what it cost."""
-    from epochzero.cli import render
+    from epochzero.cli.render_diagnosis import lines
 
     if _is_interruption(told):
         return
     if told.diagnosis is not None:
         yield ""
-        yield from render.lines(told.diagnosis, top=2, advice=told.decision is None)
+        yield from lines(told.diagnosis, top=2, advice=told.decision is None)
     elif told.folder is not None and not told.ended.why:
         yield layout.wrapped("Diagnosis", "None: its output is not a readable log.")
     if told.there_now:

@@ -518,14 +518,14 @@ class _Screen(Listener):
 def _checked(job: Sequence[str], target: str | None, environment: Mapping[str, str]) -> bool:
     """Whether nothing says that the job would fail; what does is told."""
     from epochzero.check import check
-    from epochzero.cli import render_findings
+    from epochzero.cli.formats import formats
 
     began = time.perf_counter()
     found = check(job, target, environment=environment)
     errors = any(finding.severity == "error" for finding in found.findings)
     if errors:
         seconds = time.perf_counter() - began
-        render_findings.write(found, "text", folder=Path(), verbose=False, seconds=seconds)
+        formats()["text"].findings(found, folder=Path(), verbose=False, seconds=seconds)
         _say("the job was not started")
     return not errors
 

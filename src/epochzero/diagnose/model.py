@@ -160,6 +160,11 @@ class Diagnosis:
     cost: Cost | None = None
     notes: tuple[str, ...] = ()
 
+    @property
+    def is_failure(self) -> bool:
+        """Whether the job is known to have failed."""
+        return self.outcome in FAILURES
+
     def to_dict(self) -> Mapping[str, Any]:
         """The JSON form."""
         return {"schema": SCHEMA, **asdict(self)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,6 @@ from epochzero.errors import InputError
 from epochzero.store import schema
 from epochzero.store.database import Database
 from epochzero.store.queries import EVERY_JOB, JobFilter, filtered
-
-FORMATS = ("jsonl", "csv", "parquet")
 
 _OF_RANK = (
     schema.FailureRow,
@@ -55,7 +53,7 @@ def export(
         InputError: a file cannot be written, or Parquet is asked for and pyarrow is not installed.
         StoreError: the database does not answer.
     """
-    write = {"jsonl": _write_jsonl, "csv": _write_csv, "parquet": _write_parquet}[form]
+    write = _WRITERS[form]
     counts: dict[str, int] = {}
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -128,3 +126,12 @@ def _write_parquet(path: Path, columns: Sequence[str], rows: Iterator[Row]) -> i
 
 def _flat(value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
+
+
+_WRITERS: Mapping[str, Callable[[Path, Sequence[str], Iterator[Row]], int]] = {
+    "jsonl": _write_jsonl,
+    "csv": _write_csv,
+    "parquet": _write_parquet,
+}
+FORMATS = tuple(_WRITERS)
+"""The file formats that jobs can be exported to."""

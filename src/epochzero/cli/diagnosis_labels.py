@@ -1,0 +1,63 @@
+"""How diagnoses are named in every output format: category and title, ranks, consequences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from epochzero import taxonomy
+from epochzero.cli import layout
+
+if TYPE_CHECKING:
+    from epochzero.diagnose.model import Consequence, Diagnosis, Root
+
+
+def title_of(found: Diagnosis) -> str:
+    """Category and title, once where they are the same."""
+    category = taxonomy.categories()[found.category].title
+    return category if found.title in ("", category) else f"{category}: {found.title}"
+
+
+def term_title(vocabulary: str, name: str) -> str:
+    """The title of a word of the taxonomy."""
+    terms = getattr(taxonomy, vocabulary)()
+    title: str = terms[name].title
+    return title
+
+
+def origin(root: Root) -> list[str]:
+    """Rank, host and time of the first error, as far as they are known."""
+    parts = [f"rank {root.rank}"] if root.rank is not None else []
+    if root.host:
+        parts.append(f"host {root.host}")
+    if root.time is not None:
+        dated = root.time > 86_400
+        stamp = datetime.fromtimestamp(root.time, UTC)
+        parts.append(stamp.strftime("%Y-%m-%d %H:%M:%S" if dated else "%H:%M:%S"))
+    return parts
+
+
+def consequences(cascade: Sequence[Consequence], top: int) -> Iterator[str]:
+    """Consequences, those that say the same of several ranks in one line."""
+    groups: dict[str, list[Consequence]] = {}
+    for one in cascade:
+        groups.setdefault(one.title or one.text[:60], []).append(one)
+    shown = sorted(groups.values(), key=len, reverse=True)
+    for group in shown[:top]:
+        ranks = sorted({one.rank for one in group if one.rank is not None})
+        whose = f"rank{'s' if len(ranks) > 1 else ''} {_ranges(ranks)}: " if ranks else ""
+        yield f"{whose}{group[0].title or layout.shorten(group[0].text, 140)}"
+    if len(shown) > top:
+        yield f"and {len(shown) - top} more consequences (--top {len(shown)} shows them)"
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """1, 2, 3, 7 as "1-3, 7"."""
+    parts: list[list[int]] = []
+    for number in numbers:
+        if parts and number == parts[-1][-1] + 1:
+            parts[-1].append(number)
+        else:
+            parts.append([number])
+    return ", ".join(f"{p[0]}-{p[-1]}" if len(p) > 1 else str(p[0]) for p in parts)

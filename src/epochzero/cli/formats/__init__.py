@@ -1,0 +1,76 @@
+"""The output formats of reports: each module here that has a ``FORMAT`` is one.
+
+A format writes the kinds of reports for which it has a method of `Format`; every command offers the formats
+that write its kind. Imports that only one kind needs stand within its method: a command waits for no other.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from epochzero.check import CheckResult
+    from epochzero.diagnose import Diagnosis
+    from epochzero.locate import Ranking
+    from epochzero.store.queries import JobSummary
+
+Kind = Literal["findings", "diagnoses", "ranking", "jobs"]
+"""Of a report; a method of `Format`."""
+DEFAULT = "text"
+
+
+class Format:
+    """An output format; the methods that it overrides print a kind of report each."""
+
+    def findings(self, found: CheckResult, *, folder: Path, verbose: bool, seconds: float) -> None:
+        """Print the findings of a check.
+
+        Args:
+            found: result of the check.
+            folder: job directory; paths are printed relative to the current directory.
+            verbose: whether to list everything that could not be checked.
+            seconds: duration of the check.
+        """
+        raise NotImplementedError
+
+    def diagnoses(self, found: Iterable[Diagnosis], *, top: int, many: bool) -> None:
+        """Print diagnoses.
+
+        Args:
+            found: the diagnoses, one a job.
+            top: maximum number of fixes, and of consequences.
+            many: whether the user asked for several jobs, even if it is one.
+        """
+        raise NotImplementedError
+
+    def ranking(self, found: Ranking, *, explain: bool) -> None:
+        """Print a ranking.
+
+        Args:
+            found: the ranking.
+            explain: whether to give the reasons for each place.
+        """
+        raise NotImplementedError
+
+    def jobs(self, found: Sequence[JobSummary]) -> None:
+        """Print a list of jobs."""
+        raise NotImplementedError
+
+
+@cache
+def formats() -> Mapping[str, Format]:
+    """The formats by the names of their modules, the default first."""
+    names = sorted(module.name for module in pkgutil.iter_modules(__path__))
+    names.sort(key=lambda name: name != DEFAULT)
+    return {name: import_module(f"{__name__}.{name}").FORMAT for name in names}
+
+
+def names_of(kind: Kind) -> tuple[str, ...]:
+    """The formats that write a kind of report, the default first."""
+    own = getattr(Format, kind)
+    return tuple(name for name, one in formats().items() if getattr(type(one), kind) is not own)

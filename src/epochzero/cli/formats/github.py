@@ -1,0 +1,75 @@
+"""Workflow commands of GitHub Actions: annotations of lines.
+
+Source: GitHub's documentation, "Workflow commands for GitHub Actions".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from epochzero.cli import layout
+from epochzero.cli.diagnosis_labels import title_of
+from epochzero.cli.finding_labels import is_file, kind_of, place_path
+from epochzero.cli.formats import Format
+
+if TYPE_CHECKING:
+    from epochzero.check import CheckResult
+    from epochzero.check.findings import Finding
+    from epochzero.diagnose import Diagnosis
+
+
+class _GitHub(Format):
+    def findings(self, found: CheckResult, *, folder: Path, verbose: bool, seconds: float) -> None:
+        for finding in found.findings:
+            click.echo(workflow_command(finding, folder))
+
+    def diagnoses(self, found: Iterable[Diagnosis], *, top: int, many: bool) -> None:
+        for diagnosis in found:
+            click.echo(layout.plain(_diagnosis(diagnosis)))
+
+
+def workflow_command(finding: Finding, folder: Path) -> str:
+    """An annotation (GitHub's documentation, "Workflow commands for GitHub Actions")."""
+    place = finding.place
+    values = {"title": f"{finding.rule} ({kind_of(finding)})" if kind_of(finding) else finding.rule}
+    if is_file(place):
+        values |= {"file": place_path(place, folder)}
+        values |= {"line": str(place.line)} if place.line else {}
+        values |= {"col": str(place.column)} if place.line and place.column else {}
+    shown = ",".join(f"{name}={_escaped(value, ':,')}" for name, value in values.items())
+    message = _escaped(f"{finding.message} {finding.consequence}\n{finding.fix}", "")
+    return layout.plain(f"::{finding.severity} {shown}::{message}")
+
+
+def _escaped(text: str, also: str) -> str:
+    """A value of a workflow command, with its special characters percent-encoded."""
+    text = text.encode("utf-8", "replace").decode()
+    for character in ("%", "\r", "\n", *also):
+        text = text.replace(character, f"%{ord(character):02X}")
+    return text
+
+
+def _diagnosis(found: Diagnosis) -> str:
+    """A workflow command; its properties need more escaping than its message."""
+    if not found.is_failure:
+        return f"::notice title=EpochZero::{_command(' '.join([found.meaning, *found.notes]))}"
+    place = ""
+    if found.user_frame and found.user_frame.line:
+        file = _command(found.user_frame.file).replace(":", "%3A").replace(",", "%2C")
+        place = f"file={file},line={found.user_frame.line},"
+    title = _command(title_of(found)).replace(":", "%3A").replace(",", "%2C")
+    text = found.root.text.strip() if found.root else ""
+    parts = [text, found.meaning, *found.fixes[:1], *found.notes]
+    message = "\n".join(part for part in parts if part)
+    return f"::error {place}title={title}::{_command(message)}"
+
+
+def _command(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+FORMAT = _GitHub()

@@ -1,0 +1,295 @@
+"""Findings, rankings and diagnoses in SARIF, the Static Analysis Results Interchange Format.
+
+Source: version 2.1.0, OASIS standard, 2020. What editors and code scanning need beside what it requires
+is there too: fingerprints that stay when lines move, help of rules, messages of related places.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+from epochzero import __version__, taxonomy
+from epochzero.cli import layout
+from epochzero.cli.diagnosis_labels import title_of
+from epochzero.cli.finding_labels import place_path
+from epochzero.cli.formats import Format
+from epochzero.cli.output import echo_json
+
+if TYPE_CHECKING:
+    from epochzero.check import CheckResult
+    from epochzero.check.findings import Finding, SourceLocation, Unknown
+    from epochzero.check.rules import Rule, Unread
+    from epochzero.diagnose import Diagnosis
+    from epochzero.locate import Item, Ranking
+
+_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
+_ROOT = "%SRCROOT%"
+_FINGERPRINT = "epochzero/v1"
+_FINGERPRINT_LENGTH = 32
+
+
+class _Sarif(Format):
+    def findings(self, found: CheckResult, *, folder: Path, verbose: bool, seconds: float) -> None:
+        _write_findings(found, folder)
+
+    def diagnoses(self, found: Iterable[Diagnosis], *, top: int, many: bool) -> None:
+        _write_diagnoses([diagnosis for diagnosis in found if diagnosis.is_failure])
+
+    def ranking(self, found: Ranking, *, explain: bool) -> None:
+        _write_ranking(found)
+
+
+def _write_findings(found: CheckResult, folder: Path) -> None:
+    from epochzero.check.result import SCHEMA
+    from epochzero.check.rules import builtin, others
+    from epochzero.check.settings import FILE as SETTINGS
+
+    ids = sorted({*found.rules, *(finding.rule for finding in found.findings)})
+    index = {name: number for number, name in enumerate(ids)}
+    known: dict[str, Rule | Unread] = {rule.id: rule for rule in builtin()}
+    known |= others()
+    identities = _Identities()
+    results = [_finding(finding, index, folder, identities) for finding in found.findings]
+    for finding, reason in found.suppressed:
+        if finding.rule in index:
+            kind = "external" if reason.startswith(f"{SETTINGS}:") else "inSource"
+            hidden = {"kind": kind, "justification": _message(reason)}
+            result = _finding(finding, index, folder, identities)
+            results.append({**result, "suppressions": [hidden]})
+    notices = [_notice(one, folder) for one in found.unknowns]
+    _write(
+        [_rule(known[name]) for name in ids],
+        results,
+        root=Path.cwd(),
+        invocations=[{"executionSuccessful": True, "toolExecutionNotifications": notices}],
+        properties={"schema": SCHEMA, "target": found.target, "files": found.files},
+    )
+
+
+def _rule(rule: Rule | Unread) -> dict[str, Any]:
+    texts = (rule.why, f"Fix: {rule.fix}", f"Source: {rule.source}")
+    return {
+        "id": rule.id,
+        "shortDescription": {"text": _message(rule.title)},
+        "fullDescription": {"text": _message(rule.why)},
+        "help": {
+            "text": _message("\n".join(texts)),
+            "markdown": _message("\n\n".join(texts)),
+        },
+        "properties": {"tags": [rule.category]},
+    }
+
+
+def _finding(
+    finding: Finding, index: dict[str, int], folder: Path, identities: _Identities
+) -> dict[str, Any]:
+    text = f"{finding.message} {finding.consequence} {finding.fix}"
+    path = place_path(finding.place, folder)
+    result: dict[str, Any] = {
+        "ruleId": finding.rule,
+        "ruleIndex": index[finding.rule],
+        "level": finding.severity,
+        "message": {"text": _message(layout.one_line(text))},
+        # The text of the line replaces its number, which changes with every line above it.
+        "partialFingerprints": identities.of(
+            (finding.rule, path, finding.place.code or finding.message)
+        ),
+        "properties": {"category": finding.category, "phase": finding.phase},
+    }
+    if location := _place(finding.place, folder):
+        result["locations"] = [location]
+    via = [_place(place, folder, told="The job passes this line first.") for place in finding.via]
+    if related := [location for location in via if location]:
+        result["relatedLocations"] = [{"id": n, **at} for n, at in enumerate(related)]
+    return result
+
+
+def _notice(one: Unknown, folder: Path) -> dict[str, Any]:
+    notice: dict[str, Any] = {
+        "level": "note",
+        "message": {"text": _message(layout.one_line(f"Not checked: {one.what}: {one.reason}"))},
+    }
+    if location := _place(one.place, folder):
+        notice["locations"] = [location]
+    return notice
+
+
+def _place(place: SourceLocation, folder: Path, told: str = "") -> dict[str, Any]:
+    return _location(place_path(place, folder), place.line, column=place.column, told=told)
+
+
+def _write_diagnoses(failures: Sequence[Diagnosis]) -> None:
+    """Each failure at the innermost line of the user's own code, or else in the log."""
+    from epochzero.diagnose.model import SCHEMA
+
+    categories = sorted({found.category for found in failures})
+    _write(
+        [_category(name) for name in categories],
+        [_diagnosis(found, categories.index(found.category)) for found in failures],
+        root=Path.cwd(),
+        properties={"schema": SCHEMA},
+    )
+
+
+def _category(category: str) -> dict[str, Any]:
+    term = taxonomy.categories()[category]
+    return {
+        "id": category,
+        "shortDescription": {"text": _message(term.title)},
+        "fullDescription": {"text": _message(term.definition)},
+        "help": {"text": _message(f"{term.definition} Source: {term.source}")},
+    }
+
+
+def _diagnosis(found: Diagnosis, index: int) -> dict[str, Any]:
+    text = found.root.text.strip() if found.root else ""
+    told = " ".join(part for part in (text, found.meaning, *found.fixes[:1]) if part)
+    result: dict[str, Any] = {
+        "ruleId": found.category,
+        "ruleIndex": index,
+        "level": "error",
+        "message": {"text": _message(layout.one_line(told) or title_of(found))},
+        "partialFingerprints": {}
+        if found.fingerprint_weak
+        else {"epochzero/failure": found.fingerprint},
+        "properties": {"phase": found.phase, "retry": found.retry, "confidence": found.confidence},
+    }
+    log = _location(found.root.file, found.root.line or 0, told="The log") if found.root else {}
+    frame = found.user_frame
+    code = _location(frame.file, frame.line or 0) if frame else {}
+    if places := [place for place in (code, log) if place]:
+        result["locations"] = places[:1]
+    called = (
+        _location(one.file, one.line or 0, told=f"In {one.function}")
+        for one in reversed(found.stack)
+    )
+    if related := [place for place in (*places[1:], *called) if place]:
+        result["relatedLocations"] = [{"id": n, **at} for n, at in enumerate(related)]
+    return result
+
+
+def _write_ranking(found: Ranking) -> None:
+    from epochzero.locate.model import SCHEMA
+
+    title = f"A {found.level} that may hold the bug of a report"
+    rule = {
+        "id": f"locate/{found.level}",
+        "shortDescription": {"text": title},
+        "fullDescription": {"text": f"{title}, by what both have in common."},
+        "help": {"text": "The likeliest place comes first. Look at the reasons: it is a guess."},
+        "defaultConfiguration": {"level": "note"},
+    }
+    identities = _Identities()
+    _write(
+        [rule],
+        [_item(item, n, rule["id"], identities) for n, item in enumerate(found.items, 1)],
+        properties={
+            "schema": SCHEMA,
+            "commit": found.commit,
+            "method": found.method,
+            "searched": found.searched,
+        },
+    )
+
+
+def _item(item: Item, number: int, rule: object, identities: _Identities) -> dict[str, Any]:
+    location = _location(item.path, item.start, last=item.end)
+    if item.unit:
+        location["logicalLocations"] = [{"fullyQualifiedName": item.unit, "kind": "function"}]
+    told = "; ".join(layout.one_line(reason.text) for reason in item.reasons)
+    return {
+        "ruleId": rule,
+        "ruleIndex": 0,
+        "level": "note",
+        "message": {"text": _message(f"Likely place {number} of the bug: {told}")},
+        "locations": [location],
+        "partialFingerprints": identities.of((str(rule), item.path, item.unit, item.code)),
+        "rank": 100 / number,
+        "properties": {"score": item.score},
+    }
+
+
+def _write(
+    rules: Sequence[Mapping[str, Any]],
+    results: Sequence[Mapping[str, Any]],
+    *,
+    root: Path | None = None,
+    **of_the_run: Any,
+) -> None:
+    """Prints a log of one run.
+
+    Args:
+        rules: descriptors, to which the results refer by ``ruleIndex``.
+        results: each with at least ``ruleId``, ``message`` and ``level``.
+        root: the folder from which relative paths are seen; None where it is whatever is open.
+        of_the_run: its other properties.
+    """
+    driver = {"name": "EpochZero", "version": __version__, "rules": rules}
+    run = {
+        "tool": {"driver": driver},
+        "columnKind": "unicodeCodePoints",
+        "results": results,
+        **of_the_run,
+    }
+    if root is not None:
+        run["originalUriBaseIds"] = {_ROOT: {"uri": f"{root.absolute().as_uri()}/"}}
+    echo_json({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
+
+
+class _Identities:
+    """Fingerprints of the results of one run: of two that are alike each has its own."""
+
+    def __init__(self) -> None:
+        self._seen: Counter[bytes] = Counter()
+
+    def of(self, parts: Iterable[str]) -> dict[str, str]:
+        """What ``partialFingerprints`` says of a result that is known by these texts."""
+        told = json.dumps(list(parts)).encode()
+        number = self._seen[told]
+        self._seen[told] += 1
+        digest = hashlib.sha256(b"%d %s" % (number, told)).hexdigest()
+        return {_FINGERPRINT: digest[:_FINGERPRINT_LENGTH]}
+
+
+def _location(
+    path: str, first: int = 0, *, last: int = 0, column: int = 0, told: str = ""
+) -> dict[str, Any]:
+    """A place in a file; empty for ``<command>`` and the like, which are no files.
+
+    Args:
+        path: absolute, or as seen from the root.
+        first: line, from 1; 0 for the whole file.
+        last: its last line; 0 where it is one.
+        column: from 1; 0 where there is none.
+        told: what to say of it.
+    """
+    if path.startswith("<"):
+        return {}
+    artifact = {"uri": quote(os.fsencode(path)), "uriBaseId": _ROOT}
+    if os.path.isabs(path):
+        artifact = {"uri": f"file://{quote(os.fsencode(path))}"}
+    region = {"startLine": first, "endLine": last, "startColumn": column}
+    physical: dict[str, Any] = {"artifactLocation": artifact}
+    if first:
+        physical["region"] = {name: value for name, value in region.items() if value}
+    found: dict[str, Any] = {"physicalLocation": physical}
+    if told:
+        found["message"] = {"text": _message(told)}
+    return found
+
+
+def _message(text: str) -> str:
+    """Plain text for a message, in which brackets and braces have a meaning."""
+    for character in "\\[]":
+        text = text.replace(character, f"\\{character}")
+    return text.replace("{", "{{").replace("}", "}}")
+
+
+FORMAT = _Sarif()

@@ -1,0 +1,44 @@
+"""How rankings are named in every output format: places, types of bugs, causes outside of the code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from epochzero.cli import layout
+
+if TYPE_CHECKING:
+    from epochzero.locate.model import Extrinsic, Item
+
+HASH_LENGTH = 10
+MOST_REASONS = 3
+"""Maximum number of reasons for a place with ``--explain``; JSON has all."""
+EVEN = 0.5
+"""From this probability on, a cause outside of the code is mentioned even without ``--explain``."""
+BUG_TYPES = {
+    "model": "the model's structure",
+    "training": "training",
+    "tensor": "tensors and inputs",
+    "api": "use of an API",
+    "gpu": "GPU",
+    "ndl": "no fault of deep learning",
+}
+
+
+def is_worth_showing(extrinsic: Extrinsic, explain: bool) -> bool:
+    """Whether to mention a cause outside of the code; ``explain``: if the user asked for reasons."""
+    return extrinsic.probability >= EVEN or (explain and bool(extrinsic.suspect))
+
+
+def suspicion_text(extrinsic: Extrinsic) -> str:
+    """How likely the cause lies outside of the code, and where."""
+    suspect = " ".join([extrinsic.suspect.replace("_", " "), extrinsic.name]).strip()
+    chance = f"the cause may lie outside of this code ({extrinsic.probability:.0%})"
+    return f"{chance}; suspect: {suspect}" if suspect else chance
+
+
+def lines_of(item: Item) -> str:
+    """Path and lines; editors open what is written so."""
+    lines = f":{item.start}" if item.start else ""
+    if item.end > item.start:
+        lines += f"-{item.end}"
+    return f"{layout.one_line(item.path)}{lines}"

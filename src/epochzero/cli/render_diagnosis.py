@@ -1,0 +1,91 @@
+"""Diagnoses as text for people."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import click
+
+from epochzero import taxonomy
+from epochzero.cli import layout
+from epochzero.cli.diagnosis_labels import consequences, origin, term_title
+from epochzero.diagnose.model import Diagnosis
+from epochzero.logs.source import Log
+
+SHOW_PROGRESS_BYTES = 200 << 20
+
+
+@contextmanager
+def progress(logs: Sequence[Log]) -> Iterator[None]:
+    """Tells on a terminal that long work is under way."""
+    size = sum(log.path.stat().st_size for log in logs if log.path and log.path.is_file())
+    told = size > SHOW_PROGRESS_BYTES and sys.stderr.isatty()
+    if told:
+        click.echo(f"reading {size / 1e6:,.0f} MB in {len(logs)} logs ...", err=True, nl=False)
+    try:
+        yield
+    finally:
+        if told:
+            click.echo("\r\x1b[K", err=True, nl=False)
+
+
+def lines(found: Diagnosis, top: int, *, advice: bool = True) -> Iterator[str]:
+    """A diagnosis as people read it.
+
+    Args:
+        found: what is shown.
+        top: at most so many fixes, and consequences.
+        advice: whether to say if a retry helps.
+    """
+    yield _headline(found)
+    if found.meaning:
+        yield layout.wrapped("", found.meaning)
+    if found.root:
+        place = ":".join(str(part) for part in (found.root.file, found.root.line) if part)
+        where = ", ".join([place, *origin(found.root)])
+        yield layout.field("Root", where)
+        yield layout.wrapped("", layout.shorten(found.root.text.strip(), 600), fg="red")
+    if found.user_frame:
+        frame = found.user_frame
+        call = f" in {frame.function}" if frame.function else ""
+        yield layout.field("Your code", f"{frame.file}:{frame.line}{call}")
+        if frame.code:
+            yield layout.wrapped("", frame.code, fg="cyan")
+    if found.is_failure:
+        yield layout.field(
+            "Phase",
+            f"{term_title('phases', found.phase)}; "
+            f"cause: {term_title('root_causes', found.root_cause).lower()}",
+        )
+    for number, fix in enumerate(found.fixes[:top], 1):
+        yield layout.wrapped("Fix" if number == 1 else "", f"{number}. {fix}")
+    if advice and found.is_failure:
+        helps = term_title("retries", found.retry)
+        yield layout.wrapped("Retry", f"{helps}. {found.retry_reason}".rstrip(" .") + ".")
+    for number, line in enumerate(consequences(found.cascade, top)):
+        yield layout.wrapped("Then" if number == 0 else "", line)
+    if found.cost:
+        cost = found.cost
+        took = layout.duration(cost.seconds)
+        yield layout.field("Cost", f"{cost.gpus} GPUs x {took} = {cost.gpu_hours:.3g} GPU hours")
+    for number, note in enumerate(found.notes):
+        yield layout.wrapped("Note" if number == 0 else "", note)
+    if found.fingerprint:
+        by = "weak: unrelated failures can share it" if found.fingerprint_weak else found.signature
+        by = by or found.basis
+        yield layout.field("Identity", f"{found.fingerprint}  ({by})")
+
+
+def _headline(found: Diagnosis) -> str:
+    if found.outcome == "no_failure":
+        return click.style("NO FAILURE", fg="green", bold=True)
+    category = taxonomy.categories()[found.category]
+    if found.outcome == "unknown":
+        return click.style(f"UNKNOWN  {found.title}", fg="yellow", bold=True)
+    mark = "FAILED" if found.outcome == "failed" else "FAILED, EVIDENCE MISSING"
+    also = f", also {', '.join(found.also)}" if found.also else ""
+    head = click.style(f"{mark}  {category.title}", fg="red", bold=True)
+    told = f": {found.title}" if found.title and found.title != category.title else ""
+    return f"{head}{told}  (confidence {found.confidence:.0%}{also})"

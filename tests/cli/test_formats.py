@@ -1,0 +1,66 @@
+"""The output formats: every command offers those that write its report, and one file is all that one needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from epochzero.cli import formats as package
+from epochzero.cli.formats import Format, formats, names_of
+
+if TYPE_CHECKING:
+    from conftest import Command
+
+LOUD = """
+from epochzero.cli.formats import Format
+
+
+class _Loud(Format):
+    def ranking(self, found, *, explain):
+        print("LOUD", found.level)
+
+
+FORMAT = _Loud()
+"""
+
+
+def test_every_command_offers_the_formats_that_write_its_report() -> None:
+    assert names_of("findings") == ("text", "github", "json", "markdown", "sarif")
+    assert names_of("diagnoses") == ("text", "github", "json", "jsonl", "markdown", "sarif")
+    assert names_of("ranking") == ("text", "json", "markdown", "sarif")
+    assert names_of("jobs") == ("text", "json", "jsonl")
+
+
+def test_a_format_writes_nothing_by_itself() -> None:
+    for write in (
+        lambda: Format().findings(None, folder=Path(), verbose=False, seconds=0.0),  # type: ignore[arg-type]
+        lambda: Format().diagnoses((), top=1, many=False),
+        lambda: Format().ranking(None, explain=False),  # type: ignore[arg-type]
+        lambda: Format().jobs(()),
+    ):
+        with pytest.raises(NotImplementedError):
+            write()
+
+
+@pytest.fixture
+def loud(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A format that exists only in a file of its own."""
+    (tmp_path / "loud.py").write_text(LOUD)
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+    formats.cache_clear()
+    yield
+    monkeypatch.undo()
+    formats.cache_clear()
+
+
+@pytest.mark.usefixtures("loud")
+def test_one_file_is_all_that_a_format_needs() -> None:
+    assert names_of("ranking") == ("text", "json", "loud", "markdown", "sarif")
+    assert "loud" not in names_of("findings")
+
+
+def test_the_help_lists_the_formats(run: Command) -> None:
+    assert "[text|json|markdown|sarif]" in run("locate", "--help").out
