@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -47,9 +48,12 @@ def main() -> None:
         started = time.perf_counter()
         outcomes = [_outcome(tool, job) for job in jobs]
         numbers[name] = _numbers(outcomes) | {"seconds": round(time.perf_counter() - started, 1)}
+        if name == "epochzero":
+            only = Counter(one.only_rule for one in outcomes if not one.job.good and one.only_rule)
+            numbers["predicted_by_one_rule_only"] = dict(sorted(only.items()))
         if options.misses and name in ("epochzero", options.of):
             print_misses(outcomes)
-    _print(numbers)
+    _print({name: numbers[name] for name in tools})
     counts = {
         kind: sum(not job.good and job.name.startswith(kind) for job in jobs) for kind in KINDS
     } | {"good": sum(job.good for job in jobs)}

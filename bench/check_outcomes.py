@@ -37,10 +37,9 @@ class Outcome:
     @property
     def told(self) -> str:
         """``predicted``, ``other_category`` (at the place), ``other_place`` or ``missed``."""
-        there = [one for one in self.said if self._at_place(one)]
-        if any(not one.category or one.category in self.job.categories for one in there):
+        if self._right:
             return "predicted"
-        if there:
+        if any(self._at_place(one) for one in self.said):
             return "other_category"
         known = [one for one in self.said if one.error and one.category in self.job.categories]
         return "other_place" if known else "missed"
@@ -58,6 +57,18 @@ class Outcome:
     def false(self) -> list[Said]:
         """The errors, which in a good job are false."""
         return [one for one in self.said if one.error]
+
+    @property
+    def only_rule(self) -> str:
+        """The rule without which the failure would not be predicted; empty if another one does it too."""
+        rules = {one.text.partition(":")[0] for one in self._right}
+        return rules.pop() if len(rules) == 1 else ""
+
+    @property
+    def _right(self) -> list[Said]:
+        """What is said at the place, with a category of the failure where the tool knows any."""
+        there = [one for one in self.said if self._at_place(one)]
+        return [one for one in there if not one.category or one.category in self.job.categories]
 
     def _at_place(self, said: Said) -> bool:
         """Whether it is said at one of the places; of our own, errors only."""

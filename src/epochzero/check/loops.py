@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -47,18 +47,6 @@ def loops_around(program: Program, at: Situation) -> tuple[Loop, ...]:
         if module is not None:
             found += [Loop(module, node, at.via[:depth]) for node in _loops(module, place)]
     return tuple(found)
-
-
-def before_forward(program: Program, at: Situation) -> Situation:
-    """Where a model was called in whose ``forward`` an event happens; the event where there is none."""
-    places = (*at.via, at.place)
-    modules = _by_path(program)
-    for depth, place in enumerate(places[1:]):
-        module = modules.get(place.path)
-        function = _scope(code_of(module), place) if module is not None else None
-        if isinstance(function, ast.FunctionDef) and function.name == "forward":
-            return replace(at, place=places[depth], via=places[:depth])
-    return at
 
 
 @lru_cache(maxsize=1)  # All rules ask for the same program, one after the other.

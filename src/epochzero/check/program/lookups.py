@@ -236,7 +236,7 @@ class Lookups(Core):
             return self._item_of_container(owner, key, node)
         if (modules := results.modules_of(owner)) is not None:
             return self._item_of_container(modules, key, node)
-        if (part := results.item_of(owner, key)) is not None:
+        if (part := results.item_of(owner)) is not None:
             return part
         if said := python_errors.subscripted(owner):
             kind = "none" if python_errors.is_none(owner) else "type"

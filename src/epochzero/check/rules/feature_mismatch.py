@@ -65,54 +65,6 @@ RULE = Rule(
         import torch.nn.functional as F
 
 
-        class Block(nn.Module):
-            def __init__(self, given, made):
-                super().__init__()
-                self.conv = nn.Conv2d(given, made, 3, padding=1)
-                self.norm = nn.BatchNorm2d(made)
-
-            def forward(self, x):
-                return F.relu(self.norm(self.conv(x)))
-
-
-        class Net(nn.Module):
-            def __init__(self, widths):
-                super().__init__()
-                layers = []
-                before = 1
-                for width in widths:
-                    layers += [Block(before, width), nn.MaxPool2d(2)]
-                    before = width
-                self.body = nn.Sequential(*layers)
-                self.head = nn.Linear(512, 10)
-
-            def forward(self, x):
-                x = self.body(x)
-                return self.head(x.view(x.size(0), -1))  # <-
-
-
-        from torch.utils.data import DataLoader
-        from torchvision import datasets, transforms
-
-        data = datasets.MNIST('data', transform=transforms.ToTensor())
-        net = Net([16, 32]).to('cpu')
-        for x, y in DataLoader(data, batch_size=64):
-            print(F.cross_entropy(net(x.to('cpu')), y))
-        ----
-        import torch
-        from torch import nn
-        import torch.nn.functional as F
-
-
-        words, rnn = nn.Embedding(100, 16), nn.LSTM(16, 32, bidirectional=True, batch_first=True)
-        out, (h, c) = rnn(words(torch.randint(0, 100, (8, 20))))
-        print(nn.Linear(32, 2)(out[:, -1]))  # <-
-        ----
-        import torch
-        from torch import nn
-        import torch.nn.functional as F
-
-
         class Net(nn.Module):
             def __init__(self):
                 super().__init__()
@@ -132,25 +84,9 @@ RULE = Rule(
         import torch.nn.functional as F
 
 
-        loss = nn.BCEWithLogitsLoss()
-        print(loss(nn.Linear(4, 1)(torch.rand(32, 4)), torch.rand(32)))  # <-
-        ----
-        import torch
-        from torch import nn
-        import torch.nn.functional as F
-
-
         x = torch.rand(4, 3, 8)
         print(torch.cat([x, x[:, 0]], -1))
         print(x.view(4, -1, 5))  # <-
-        ----
-        import torch
-        from torch import nn
-        import torch.nn.functional as F
-
-
-        a, b = torch.rand(4, 8), torch.rand(4, 8)
-        print(a @ b)  # <-
     """),
     leaves=examples("""
         import torch

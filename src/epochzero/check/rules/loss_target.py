@@ -142,14 +142,6 @@ RULE = Rule(
 
         layer = nn.Linear(4, 3)
         x, y = torch.rand(8, 4), torch.randint(3, (8,))
-        print(F.cross_entropy(layer(x), y.float()))  # <-
-        ----
-        import torch
-        from torch import nn
-        import torch.nn.functional as F
-
-        layer = nn.Linear(4, 3)
-        x, y = torch.rand(8, 4), torch.randint(3, (8,))
         print(F.cross_entropy(layer(x).argmax(dim=1), y))  # <-
         ----
         import torch
@@ -159,19 +151,6 @@ RULE = Rule(
         layer = nn.Linear(4, 3)
         x, y = torch.rand(8, 4), torch.randint(3, (8,))
         print(nn.CrossEntropyLoss()(y, layer(x)))  # <-
-        ----
-        import torch
-        from torch import nn
-        import torch.nn.functional as F
-
-        layer = nn.Linear(4, 3)
-        x, y = torch.rand(8, 4), torch.randint(3, (8,))
-        from torch.utils.data import DataLoader, TensorDataset
-
-        data = TensorDataset(x, y.float())
-        loss = nn.CrossEntropyLoss()
-        for x, y in DataLoader(data, batch_size=4):
-            print(loss(layer(x), y))  # <-
         ----
         import torch
         from torch import nn

@@ -24,7 +24,7 @@ from epochzero.check.program.values import Anything, Constant
 _CHANGING = frozenset(["append", "extend", "insert", "add_module", "register_module", "pop"])
 _RESHAPING = frozenset(["resize_", "resize_as_", "set_", "squeeze_", "swapaxes_", "t_", "transpose_",
                         "unsqueeze_"])  # fmt: skip
-_OPERATORS = frozenset([ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.MatMult])
+_OPERATORS = frozenset([ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow])
 _NOTHING = Anything("computed from what is not known")
 
 
@@ -83,9 +83,7 @@ class Tensors(Core):
             return _computed(op, as_dim(left), as_dim(right))
         if type(op) not in _OPERATORS:
             return None
-        found = self.sized(
-            _NOTHING, lambda: combined(left, right, isinstance(op, ast.MatMult)), node
-        )
+        found = self.sized(_NOTHING, lambda: combined(left, right), node)
         return None if found is _NOTHING else found
 
     def of_chain(self, owner: V, given: Arguments, node: ast.expr) -> V | None:

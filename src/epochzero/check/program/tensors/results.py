@@ -6,15 +6,12 @@ from epochzero.check.program.core import Arguments
 from epochzero.check.program.heap import Box, LibraryResult, Member, V, held
 from epochzero.check.program.tensors.functions import (
     FUNCTIONS,
+    SOURCES,
     TensorFunction,
     added,
-    indexed,
-    multiplied,
 )
 from epochzero.check.program.tensors.layers import LAYERS
-from epochzero.check.program.tensors.losses import LOSSES
 from epochzero.check.program.tensors.parameters import Given
-from epochzero.check.program.tensors.sources import SOURCES
 from epochzero.check.program.tensors.values import (
     NotKnown,
     Tensor,
@@ -40,11 +37,7 @@ def of_function(name: str, given: Arguments) -> V | None:
     if name in _HOLDERS:
         return _modules(name, given)
     found = SOURCES.get(name) or (FUNCTIONS.get(last) if module in _FUNCTIONAL else None)
-    if found is not None:
-        return _result(found, given.positional, given.keywords)
-    if module == "torch.nn.functional" and last in LOSSES:
-        _compared(last, given)
-    return None
+    return _result(found, given.positional, given.keywords) if found is not None else None
 
 
 def _result(function: TensorFunction, positional: list[V], keywords: dict[str, V]) -> V | None:
@@ -106,9 +99,6 @@ def _called(layer: LibraryResult | None, given: Arguments) -> V | None:
     module, _, last = layer.name.rpartition(".")
     if module != "torch.nn":
         return None
-    if last in LOSSES:
-        _compared(last, given)
-        return None
     if (found := LAYERS.get(last)) is None:
         return None
     x = held(given.positional[0])
@@ -119,17 +109,8 @@ def _called(layer: LibraryResult | None, given: Arguments) -> V | None:
         return None
 
 
-def _compared(name: str, given: Arguments) -> None:
-    both = Given(("input", "target"), given.positional, given.keywords)
-    try:
-        scores, wanted = both.tensor("input"), both.tensor("target")
-    except NotKnown:
-        return
-    LOSSES[name](scores.shape, wanted.shape)
-
-
 def attribute_of(owner: V, name: str) -> V | None:
-    """The shape of a tensor, its number of axes, or the tensor turned; None for other attributes."""
+    """The shape of a tensor, or its data; None for other attributes."""
     if not isinstance(owner, (LibraryResult, Member, Tensor)) or not isinstance(
         x := held(owner), Tensor
     ):
@@ -140,27 +121,18 @@ def attribute_of(owner: V, name: str) -> V | None:
         return None
     if name == "shape":
         return Box.of("tuple", map(as_value, x.shape))
-    if name == "ndim":
-        return Constant(len(x.shape))
-    return Tensor(shape=x.shape[::-1]) if name == "T" else None
+    return None
 
 
-def item_of(owner: V, key: V) -> V | None:
-    """What ``x[key]`` gives; None when its shape is not known."""
-    if not isinstance(owner, (LibraryResult, Member, Tensor)) or not isinstance(
-        x := held(owner), Tensor
-    ):
-        return None
-    if x.is_last:
-        return Anything("a part of a tensor")
-    keys = list(key.content.values) if isinstance(key, Box) and key.kind == "tuple" else [key]
-    try:
-        return Tensor(shape=indexed(x.shape, keys))
-    except NotKnown:
-        return Anything("a part of a tensor")
+def item_of(owner: V) -> V | None:
+    """What ``x[key]`` gives of a tensor: one of unknown shape; None for what is no tensor."""
+    is_tensor = isinstance(owner, (LibraryResult, Member, Tensor)) and isinstance(
+        held(owner), Tensor
+    )
+    return Anything("a part of a tensor") if is_tensor else None
 
 
-def combined(left: V, right: V, is_product: bool) -> V | None:
+def combined(left: V, right: V) -> V | None:
     """What an operator gives; None when it is none on tensors of known shape.
 
     Raises:
@@ -169,7 +141,7 @@ def combined(left: V, right: V, is_product: bool) -> V | None:
     one, other = held(left), held(right)
     if isinstance(one, Tensor) and isinstance(other, Tensor):
         try:
-            return multiplied(one, other) if is_product else added(one, other)
+            return added(one, other)
         except NotKnown:
             return None
     for tensor, number in ((one, right), (other, left)):
