@@ -277,7 +277,7 @@ def load_folder(folder: Path, *, examples: bool = True) -> Iterator[Signature]:
         CatalogError: the folder or one of its files cannot be used.
     """
     if not folder.is_dir():
-        raise CatalogError(f"no folder of signatures at {folder}")
+        raise CatalogError(f"{folder}: no such directory of signatures")
     for path in sorted(folder.rglob("*.toml")):
         yield load_file(path, folder, examples=examples)
 
@@ -352,14 +352,14 @@ def _check_form(raw: dict[str, Any]) -> None:
             raise CatalogError(f"field {key!r} is missing or empty")
     for key in _TEXTS:
         if not isinstance(raw.get(key, ""), str):
-            raise CatalogError(f"field {key!r} must be a text")
+            raise CatalogError(f"field {key!r} must be a string")
     for key in _LISTS:
         value = raw.get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise CatalogError(f"field {key!r} must be a list of texts")
+            raise CatalogError(f"field {key!r} must be a list of strings")
     for key in ("priority", "status"):
         if not isinstance(raw.get(key, 0), int):
-            raise CatalogError(f"field {key!r} must be a whole number")
+            raise CatalogError(f"field {key!r} must be an integer")
 
 
 def _check_words(raw: dict[str, Any]) -> None:
@@ -378,7 +378,7 @@ def _check_words(raw: dict[str, Any]) -> None:
         if word not in taxonomy.categories():
             raise CatalogError(f"also {word!r} is not in the taxonomy")
     if raw.get("role", "cause") == "cause" and not raw.get("category"):
-        raise CatalogError("a cause needs a category")
+        raise CatalogError("cause requires category")
 
 
 def _example(raw: object) -> SignatureExample:
@@ -387,7 +387,7 @@ def _example(raw: object) -> SignatureExample:
             captured = rest.get("fields", {})
             if isinstance(captured, dict):
                 return SignatureExample(log, captured)
-    raise CatalogError("an example is a table with 'log' (a text) and, optionally, 'fields'")
+    raise CatalogError("an example must be a table with 'log' (a string) and, optionally, 'fields'")
 
 
 def _check_patterns(signature: Signature) -> None:
@@ -400,8 +400,8 @@ def _check_patterns(signature: Signature) -> None:
     for fix in signature.fixes:
         if missing := _placeholders(fix) - groups - GIVEN:
             raise CatalogError(
-                f"a fix names {{{min(missing)}}}, which the pattern does not capture"
+                f"a fix names {{{min(missing)}}}, but the pattern does not capture it"
             )
     for anchor in signature.anchors:
         if len(anchor.strip()) < 3:
-            raise CatalogError(f"anchor {anchor!r} is too short to look for")
+            raise CatalogError(f"anchor {anchor!r} is too short to search for")

@@ -128,7 +128,7 @@ class Diagnoser:
 
     def _read(self, log: Log, scan: Scan) -> LogRead:
         if looks_binary(scan.head):
-            raise InputError(f"{log.name}: not a text log; it looks like a binary file")
+            raise InputError(f"{log.name}: not a text log; it appears to be a binary file")
         return LogRead(
             name=log.name,
             events=tuple(events_of(log, scan, self._scanner.anchors)),
@@ -137,7 +137,7 @@ class Diagnoser:
             restarts=log.restarts,
             damage=tuple(f"{log.name}: {sentence}" for sentence in scan.damage),
             tail=scan.tail,
-            notes=(f"{log.name}: {scan.nuls:,} NUL bytes were skipped",) if scan.nuls else (),
+            notes=(f"{log.name}: {scan.nuls:,} NUL bytes skipped",) if scan.nuls else (),
         )
 
     def conclude(self, reads: Sequence[LogRead], facts: Facts = NO_FACTS) -> Diagnosis:

@@ -20,42 +20,48 @@ def death(root: Judged | None, timeline: Timeline, facts: Facts, *, state_known:
         return End(
             "died",
             "uncaught_exception",
-            f"Nothing caught {root.event.type}: its traceback starts at the top of the program, and "
-            "no later steps of its process follow.",
+            f"{root.event.type} was not caught: its traceback starts at the top of the program, and its process "
+            "logs no later steps.",
         )
     if root is not None and root.role == "cause" and ends_process(root):
-        return End("died", "crash_or_kill", f"This line reports the end: {_quoted(root)}.")
+        return End("died", "crash_or_kill", f"This line reports the termination: {_quoted(root)}.")
     if state_known:
-        return End("died", "scheduler_state", f"The scheduler's state of the job is {facts.state}.")
+        return End("died", "scheduler_state", f"The scheduler reports the state {facts.state}.")
     if reported := next(filter(reports_death, timeline.judged), None):
         return End(
-            "died", "reported_death", f"A launcher or shell reports it: {_quoted(reported)}."
+            "died",
+            "reported_death",
+            f"A launcher or shell reports the failure: {_quoted(reported)}.",
         )
     if facts.exit_status:
-        return End("died", "exit_status", f"The exit status of the job is {facts.exit_status}.")
+        return End("died", "exit_status", f"The job exited with status {facts.exit_status}.")
     if root is not None and root.event.cut_off:
-        return End("died", "cut_off_traceback", "The log ends within a traceback.")
-    return End("died", "no_later_steps", "No later steps of the process follow its failure.")
+        return End("died", "cut_off_traceback", "The log ends in the middle of a traceback.")
+    return End("died", "no_later_steps", "The process logs no later steps after its failure.")
 
 
 def survival(timeline: Timeline, facts: Facts) -> End:
     """What shows that a job did not die: the strongest evidence there is."""
     if facts.ended_well:
-        return End("survived", "exit_status", "The job ended with exit code 0.")
+        return End("survived", "exit_status", "The job exited with code 0.")
     recovered = [judged for judged in timeline.judged if judged.role == "recovered"]
     if recovered:
         last = max(recovered, key=lambda judged: (judged.event.steps, judged.order))
         if last.event.steps or last.event.went_on or last.event.progress:
             return End(
-                "survived", "later_steps", f"Its process made progress after {_quoted(last)}."
+                "survived", "later_steps", f"The process made progress after {_quoted(last)}."
             )
-        return End("survived", "completion", f"The log reports a good end after {_quoted(last)}.")
+        return End(
+            "survived",
+            "completion",
+            f"The log reports successful completion after {_quoted(last)}.",
+        )
     if aside := [judged for judged in timeline.judged if judged.role == "set_aside"]:
         return End(
             "survived",
             "set_aside",
-            "It was logged as a warning, skipped, retried, quoted, or raised after the work was done, "
-            f"and nothing reports a death: {_quoted(aside[-1])}.",
+            "This line was logged as a warning, skipped, retried, quoted, or raised after the work was done, and "
+            f"no line reports a termination: {_quoted(aside[-1])}.",
         )
     return End("survived", "no_error", "Nothing in the log reports a failure.")
 

@@ -127,7 +127,7 @@ def read_facts(path: Path) -> Facts:
         raise InputError(f"{path}: {error}") from error
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        raise InputError(f"{path}: invalid JSON in {place}") from error
+        raise InputError(f"{path}: invalid JSON at {place}") from error
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise InputError(f"{path}: not the output of sacct or kubectl") from error
     raise InputError(f"{path}: neither facts.json nor output of sacct or kubectl")
@@ -154,13 +154,13 @@ def _own_fields() -> Mapping[str, tuple[Callable[[Any], Any], str]]:
     """How each field of ``facts.json`` is read, and what it must be."""
     time = "a time such as 2024-05-01T12:00:00, or seconds since 1970"
     return {
-        "exit_code": (_whole, "a whole number"),
+        "exit_code": (_whole, "an integer"),
         "signal": (_signal, "the number or name of a signal, such as SIGKILL"),
-        "state": (_word, "a text such as TIMEOUT"),
+        "state": (_word, "a string such as TIMEOUT"),
         "start": (_time, time),
         "end": (_time, time),
-        "gpus": (_whole, "a whole number"),
-        "message": (_word, "a text"),
+        "gpus": (_whole, "an integer"),
+        "message": (_word, "a string"),
     }
 
 
@@ -256,7 +256,7 @@ def _whole(value: object) -> int | None:
 def _word(value: object) -> str | None:
     if value is None or isinstance(value, str):
         return value or None
-    raise TypeError(f"{value!r} is no state")
+    raise TypeError(f"{value!r} is not a state")
 
 
 def _signal(value: object) -> int | None:

@@ -95,7 +95,7 @@ def verdict(timeline: Timeline, job: JobContext) -> Diagnosis:
     """
     root = timeline.root
     if job.facts.ended_well and not _tells_of_deaths(timeline):
-        return _no_failure(timeline, job, "The job ended with exit code 0.")
+        return _no_failure(timeline, job, "The job exited with code 0.")
     told = root is not None and root.role in ("wrapper", "cascade") and root.match
     reports_death = told and told.status
     says_why = root is not None and (root.role == "cause" or root.category)
@@ -106,7 +106,7 @@ def verdict(timeline: Timeline, job: JobContext) -> Diagnosis:
         return _missing(root, timeline, job, status)
     if job.empty or job.incomplete:
         return _unknown(job)
-    return _no_failure(timeline, job, "Nothing in the log says that the job failed.")
+    return _no_failure(timeline, job, "Nothing in the log indicates that the job failed.")
 
 
 def _tells_of_deaths(timeline: Timeline) -> bool:
@@ -136,7 +136,7 @@ def _unknown(job: JobContext) -> Diagnosis:
         outcome="unknown",
         category="not_a_failure",
         dimension=_dimension("not_a_failure"),
-        title="Nothing is known of the end",
+        title="How the job ended is unknown",
         meaning=_INCOMPLETE if job.incomplete else _EMPTY,
         fixes=(_GIVE_FACTS,),
         cost=_cost(job.facts),
@@ -195,23 +195,28 @@ def _weak_identity(root: Judged | None, job: JobContext, status: int | None, pha
 
 def _where_to_look(end: _Exit, default: _Default, *, known: bool) -> tuple[str, ...]:
     """What to do when it is known what ended a job, or how to find out."""
-    settle = end.settle or ("the complete standard error of every rank", "the scheduler's record")
+    settle = end.settle or (
+        "the complete standard error of every rank",
+        "the scheduler's record of the job",
+    )
     if known:
-        return (*default.fixes[-1:], *(f"To learn more: {what}." for what in settle))
+        return (*default.fixes[-1:], *(f"More evidence: {what}." for what in settle))
     known_end = default.fixes[-1:] if end.category else ()
-    return (*(f"To settle it: {what}." for what in settle), *known_end)
+    return (*(f"Evidence needed: {what}." for what in settle), *known_end)
 
 
 _RETRY_REASONS = {
-    "unknown": "The log does not tell whether it would fail again.",
-    "may_succeed": "What ended it lies outside of the job.",
+    "unknown": "The log does not show whether the job would fail again.",
+    "may_succeed": "The job was terminated by something outside the job.",
 }
-_EMPTY = "The log is empty: the job ended before it wrote anything, or its output went elsewhere."
-_INCOMPLETE = "What could be read of the log says nothing of a failure, but its rest is missing."
-_GIVE_FACTS = "Give the exit code (--exit-code) or the scheduler's state (--state) of the job."
-_CUT_OFF = "The log ends, or was cut, before the last line of a traceback, which would have named the error."
+_EMPTY = "The log is empty: the job ended before it wrote any output, or the output was redirected."
+_INCOMPLETE = "The readable part of the log contains no failure, but the rest is missing."
+_GIVE_FACTS = "Pass the job's exit code (--exit-code) or its scheduler state (--state)."
+_CUT_OFF = (
+    "The log ends or is truncated before the last line of a traceback, which names the error."
+)
 _BELOW = ("the lines below this traceback, in the complete standard error of its rank",)
-_NOTHING_SAID = "The job failed and its logs do not say why."
+_NOTHING_SAID = "The job failed, and its logs do not show why."
 
 
 def _failed(root: Judged, timeline: Timeline, job: JobContext) -> Diagnosis:
@@ -342,16 +347,16 @@ def _status(root: Judged | None, facts: Facts) -> int | None:
 
 def _exit_title(status: int | None, cut_off: bool) -> str:
     if status is None:
-        return "Traceback cut off" if cut_off else "Failed without a reason in the log"
+        return "Truncated traceback" if cut_off else "Failed without a logged reason"
     if status > 128 and str(status) in _exits():
-        return f"Ended by {signal_name(status - 128)} without a message"
+        return f"Killed by {signal_name(status - 128)} without a message"
     return f"Exit code {status} without a message"
 
 
 def _retry(root: Judged, default: _Default) -> tuple[str, str]:
     signature = root.match.signature if root.match else None
     if root.role == "cascade":
-        return "unknown", "The cause lies in another process, and these logs do not hold it."
+        return "unknown", "The cause is in another process, whose output is not in these logs."
     if signature and signature.retry:
         return signature.retry, signature.retry_reason or default.retry_reason
     return default.retry, default.retry_reason
