@@ -102,12 +102,12 @@ def test_a_table_has_inputs_labels_and_groups(tmp_path: Path) -> None:
     ("text", "target", "told"),
     [
         ("a,b\n1,2\n", None, "Name it by --target; there are a, b"),
-        ("a,b\n1,2\n", "c", "no column is called 'c'"),
+        ("a,b\n1,2\n", "c", "there is no column 'c'"),
         ("a,b\n1,2\nx,2\n", "b", "column 'a' holds 'x', which is no number"),
         ("a,b\n1,2\n,2\n", "b", "NaN or infinity, the first of them example 2, column 'a'"),
         ("a,b\n1,2\n1,2,3\n", "b", "record 2: "),
         ("b\n1\n2\n", "b", "has no column but that of the labels"),
-        ("a,b\n", "b", "no column is called"),
+        ("a,b\n", "b", "there is no column"),
     ],
 )
 def test_a_table_that_cannot_be_used_is_told_of(

@@ -48,7 +48,7 @@ def test_networks_are_trained_on_data_and_measured_on_others(run: Command, tmp_p
 @pytest.mark.parametrize(
     ("asked", "told"),
     [
-        ([], "give either DATA or --shape"),
+        ([], "pass either DATA or --shape"),
         (["--shape", "8x8"], "is not channels, height and width"),
         (["--shape", "1x8x8", "--test", "t.npz"], "requires DATA"),
         (["table.csv"], "networks are generated for images"),

@@ -133,7 +133,7 @@ def test_a_check_reads_and_runs_nothing(tools: Tools, project: Path) -> None:
     ("name", "arguments", "told"),
     [
         ("diagnose", {}, "either"),
-        ("check", {"command": "python 'train.py"}, "cannot be read"),
+        ("check", {"command": "python 'train.py"}, "cannot be parsed"),
         ("locate", {"repository": "."}, "report"),
         ("locate", {"repository": ".", "report": "a bug"}, "not a git repository"),
         ("explain", {"word": "nothing_at_all"}, "nothing_at_all"),

@@ -82,7 +82,7 @@ def test_data_that_are_not_here_are_unknown(job: Path) -> None:
 
 def test_a_profile_that_cannot_be_used_is_refused(job: Path) -> None:
     (job / "train.profile.json").write_text("{}")
-    with pytest.raises(InputError, match="is no profile"):
+    with pytest.raises(InputError, match="is not a profile"):
         checked(job)
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from conftest import Command
 
 STRANGE = {
-    "never trains": ("print('hello')", 0, "no part of a training job"),
+    "never trains": ("print('hello')", 0, "no phase of a training job"),
     "loops": ("import time\nwhile True:\n    time.sleep(0.01)", 0, "the dry run reached its time limit"),
     "waits": ("import time\ntime.sleep(1000)", 0, "time limit of 4 s"),
     "forks": ("import os\nwhile True:\n    os.fork()", 0, "more than 256 processes"),

@@ -81,7 +81,7 @@ def test_a_wrong_command_is_told_with_what_may_be_meant(
 ) -> None:
     ran = run(*words)
     assert ran.code == 2
-    assert f"no command is called '{words[-1]}'; {hint}" in ran.err
+    assert f"no command '{words[-1]}'; {hint}" in ran.err
 
 
 def test_version(run: Command) -> None:
@@ -256,7 +256,7 @@ def test_standard_input(run: Command) -> None:
 def test_a_missing_file(run: Command) -> None:
     ran = run("diagnose", "/no/such/train.log")
     assert (ran.code, ran.out) == (2, "")
-    assert ran.err == "epochzero: /no/such/train.log: no such file or folder\n"
+    assert ran.err == "epochzero: /no/such/train.log: no such file or directory\n"
 
 
 def test_an_empty_folder(run: Command, tmp_path: Path) -> None:
@@ -288,7 +288,7 @@ def test_a_bad_facts_file_costs_no_diagnosis(run: Command, failed: Path, form: s
     ran = run("diagnose", failed, "-f", form)
     assert (ran.code, ran.err) == (0, "")
     words = " ".join(ran.out.replace("\\", "").split())
-    assert 'exit_code is "one", expected a whole number' in words
+    assert 'exit_code is "one", expected an integer' in words
     assert "it was ignored" in words
 
 
@@ -309,7 +309,7 @@ def test_of_each_a_bad_one_does_not_hide_the_others(
     paths.insert(order, Path("/no/such.log"))
     ran = run("diagnose", "--each", *paths, "-f", form)
     assert ran.code == 2
-    assert "/no/such.log: no such file or folder" in ran.err
+    assert "/no/such.log: no such file or directory" in ran.err
     assert ran.out.count("cannot be multiplied") >= 2
     if form == "json":
         assert len(json.loads(ran.out)) == 2
@@ -478,7 +478,7 @@ def test_explain_a_word(run: Command, word: str) -> None:
             "Inject:    epochzero model mutate train.py --leaf redundant_softmax_layer -o mutants/",
         ]),
         ("missing_argument_scoping", [
-            "Found by:  nothing is made for it",
+            "Found by:  not detected by any tool",
             "Inject:    not possible: only graphs of TensorFlow 1 have it",
         ]),
     ],

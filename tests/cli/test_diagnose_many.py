@@ -43,13 +43,13 @@ def test_many_logs_become_a_table(run: Command, logs: Path, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--workers", "2"], "--workers goes with --out"),
-        (["--engine", "ray"], "--engine goes with --out"),
-        (["--out", "o", "--each"], "--each is of one job"),
-        (["--out", "o", "--exit-code", "1"], "--exit-code is of one job"),
+        (["--workers", "2"], "--workers requires --out"),
+        (["--engine", "ray"], "--engine requires --out"),
+        (["--out", "o", "--each"], "--each applies to one job"),
+        (["--out", "o", "--exit-code", "1"], "--exit-code applies to one job"),
         (["--out", "o", "-f", "markdown"], "text or json"),
-        (["--out", "o", "other.log"], "give one SOURCE"),
-        (["--out", "o", "--address", "auto"], "give --engine ray"),
+        (["--out", "o", "other.log"], "exactly one SOURCE"),
+        (["--out", "o", "--address", "auto"], "requires --engine ray"),
         (["--out", "o", "--workers", "0"], "0 is not in the range"),
     ],
 )

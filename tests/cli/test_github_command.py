@@ -233,7 +233,7 @@ def test_an_issue_is_told_where_its_bug_may_be(
     event.write_text(json.dumps(issue_event("Zzyzx qwertz", "xyzzy")))
     assert run("github", "issue", "--repo", made.folder).code == 0
     (body,) = forge.bodies(9)
-    assert "no place in this code" in body
+    assert "no code matches this report" in body
 
 
 # -- The workflow and the documentation --------------------------------------------------------

@@ -171,7 +171,7 @@ def test_show_speaks_json_and_prints_the_log(run: Command, kept: Runs) -> None:
 
 
 def test_show_of_what_is_not_there(run: Command, kept: Runs) -> None:
-    assert "several jobs begin with 'aa'" in run("show", "aa").err
+    assert "several job IDs start with 'aa'" in run("show", "aa").err
     assert run("show", "zz").code == 2
 
 
@@ -200,7 +200,7 @@ def test_export_as_csv_can_be_read_again(run: Command, kept: Runs, tmp_path: Pat
 
 
 def test_export_as_parquet(run: Command, kept: Runs, tmp_path: Path) -> None:
-    parquet = pytest.importorskip("pyarrow.parquet", reason="Parquet needs pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet", reason="Parquet requires pyarrow")
     run("export", tmp_path / "out", "--format", "parquet")
     table = parquet.read_table(tmp_path / "out" / "samples.parquet")
     assert table.num_rows == 30
@@ -215,9 +215,9 @@ def test_export_to_where_nothing_can_be_written(run: Command, kept: Runs, tmp_pa
 
 def test_prune_says_what_it_would_do_and_does_it(run: Command, kept: Runs) -> None:
     would = run("jobs", "prune", "--older", "0m", "--dry-run").out
-    assert would.startswith("Would throw away logs and samples of 2 jobs")
+    assert would.startswith("Would delete logs and samples of 2 jobs")
     assert run("show", "aa1", "--log").code == 0
-    assert run("jobs", "prune", "--older", "0m", "--keep-failed").out.startswith("Threw away")
+    assert run("jobs", "prune", "--older", "0m", "--keep-failed").out.startswith("Deleted")
     assert run("show", "aa1", "--log").out == "hello\nworld\n"
     assert run("show", "aa2", "--log").code == 2
     assert not (kept.folder / "aa2" / "1").exists()
@@ -225,7 +225,7 @@ def test_prune_says_what_it_would_do_and_does_it(run: Command, kept: Runs) -> No
 
 
 def test_jobs_that_were_pruned_whole_do_not_come_again(run: Command, kept: Runs) -> None:
-    assert run("jobs", "prune", "--older", "0m", "--whole").out.startswith("Threw away 2 jobs")
+    assert run("jobs", "prune", "--older", "0m", "--whole").out.startswith("Deleted 2 jobs")
     assert [job["id"] for job in json.loads(run("jobs", "--format", "json").out)] == ["bb3"]
 
 

@@ -116,7 +116,7 @@ def test_labelling_in_a_terminal(terminal: Terminal, source: Path) -> None:
     terminal.press("/mid\r")
     assert "␛[2J␛]0;evil␇ mid" in terminal.until("evil")
     terminal.press("?")
-    assert "Failures that only deep learning programs have" in terminal.until("any key goes on")
+    assert "Failures that only deep learning programs have" in terminal.until("press any key")
     terminal.press(" ")
     terminal.until("The log shows no failure")
     terminal.press(" ")
@@ -136,7 +136,7 @@ def test_labelling_in_a_terminal(terminal: Terminal, source: Path) -> None:
     terminal.resize(80, 24)
     terminal.until("1 of 2 labelled")
     terminal.press("z")
-    terminal.until("z is no key here")
+    terminal.until("z has no function here")
     terminal.press("q")
     terminal.until("1 of 2 records")
     # The terminal gets its own screen and its cursor back.
@@ -196,12 +196,12 @@ def test_agreement_disagreements_and_export(run: Command, source: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        ([], "say who labels"),
-        (["--as", "a", "--agreement"], "one at a time"),
+        ([], "missing annotator"),
+        (["--as", "a", "--agreement"], "exclude each other"),
         (["--agreement"], "nobody has labelled"),
         (["--as", "a", "--scheme", "none.toml"], "cannot be read"),
         (["--as", "../a"], "a name of an annotator"),
-        (["--as", "a"], "needs a terminal"),
+        (["--as", "a"], "requires a terminal"),
     ],
 )
 def test_what_cannot_be_done_is_said(

@@ -147,7 +147,7 @@ def test_revisions_and_the_work_tree(run: Command, project: Made, report: Path) 
     project.write("src/loader.py", LOADER)
     there = run("locate", report, "--repo", project.folder, "--work-tree")
     assert "1  src/loader.py" in there.out
-    assert "of the work tree" in there.out
+    assert "of the working tree" in there.out
     assert gone[:10] not in there.out
 
 
@@ -384,7 +384,7 @@ def test_what_cannot_be_used(
     repo = ("--repo", project.folder)
     for arguments, said in (
         ((report, "--repo", tmp_path), "not a git repository"),
-        ((report, "--repo", tmp_path / "nowhere"), "no such folder"),
+        ((report, "--repo", tmp_path / "nowhere"), "no such directory"),
         ((report, *repo, "--rev", "nope"), "unknown revision 'nope'"),
         ((report, *repo, "--rev", "--output=x"), "is not a revision"),
         ((report, *repo, "--level", "class"), "'class' is not one of"),

@@ -89,10 +89,10 @@ def test_a_file_that_cannot_be_written_is_refused_before_the_work(
     monkeypatch.setattr(import_module("epochzero.cli.check"), "run_check", work)
     absent = tmp_path / "no" / "x.toml"
     ran = run("target", "capture", "-o", absent)
-    assert (ran.code, f"there is no folder {absent.parent}" in ran.err) == (2, True)
+    assert (ran.code, f"directory {absent.parent} does not exist" in ran.err) == (2, True)
     picture = ["check", "--memory-picture"]
     ran = run(*picture, tmp_path / "no" / "x.svg", "--", "python", "train.py")
-    assert (ran.code, "there is no folder" in ran.err) == (2, True)
+    assert (ran.code, "does not exist" in ran.err) == (2, True)
     ran = run(*picture, tmp_path / "x.png", "--", "python", "train.py")
     assert (ran.code, "x.svg" in ran.err) == (2, True)
 

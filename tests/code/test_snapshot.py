@@ -57,9 +57,9 @@ def test_a_repository_opens_from_anywhere_in_it(made: Made, tmp_path: Path) -> N
 def test_what_is_no_repository_is_said(tmp_path: Path, made: Made) -> None:
     with pytest.raises(InputError, match="not a git repository"):
         Repository(tmp_path)
-    with pytest.raises(InputError, match="no such folder"):
+    with pytest.raises(InputError, match="no such directory"):
         Repository(tmp_path / "nowhere")
-    with pytest.raises(InputError, match="no such folder"):
+    with pytest.raises(InputError, match="no such directory"):
         Repository(made.write("a.py"))
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / ".git").write_text("gitdir: /nowhere\n")
@@ -300,14 +300,14 @@ def test_a_configured_work_tree_elsewhere_is_none(made: Made, tmp_path: Path) ->
     made.git("config", "core.worktree", str(tmp_path / "elsewhere"))
     repository = Repository(made.folder)
     assert paths(repository.snapshot()) == ["a.py"]
-    with pytest.raises(InputError, match="no work tree"):
+    with pytest.raises(InputError, match="no working tree"):
         repository.working_tree()
 
 
 def test_a_bare_repository_has_no_work_tree(made: Made, tmp_path: Path) -> None:
     made.commit()
     made.git("clone", "-q", "--bare", str(made.folder), str(tmp_path / "bare"))
-    with pytest.raises(InputError, match="no work tree"):
+    with pytest.raises(InputError, match="no working tree"):
         Repository(tmp_path / "bare").working_tree()
 
 

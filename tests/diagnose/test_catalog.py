@@ -104,7 +104,7 @@ def test_a_file_that_is_no_toml(tmp_path: Path, raw: bytes) -> None:
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(CatalogError, match="no folder of signatures"):
+    with pytest.raises(CatalogError, match="no such directory of signatures"):
         list(load_folder(tmp_path / "none"))
 
 

@@ -130,7 +130,7 @@ Root Cause (first observed failure):
 @pytest.mark.parametrize("prefix", ["", "[rank3]: "])
 def test_a_bare_header_at_the_end_is_a_death(diagnose: Diagnose, prefix: str, end: str) -> None:
     found = diagnose(f"{START}{prefix}Traceback (most recent call last):{end}")
-    assert (found.outcome, found.title) == ("evidence_missing", "Traceback cut off")
+    assert (found.outcome, found.title) == ("evidence_missing", "Truncated traceback")
 
 
 @pytest.mark.parametrize(

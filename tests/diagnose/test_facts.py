@@ -243,10 +243,10 @@ def test_facts_are_found_beside_the_logs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('{"exit_code": "one"}', 'exit_code is "one", expected a whole number'),
+        ('{"exit_code": "one"}', 'exit_code is "one", expected an integer'),
         ('{"signal": "SIGFOO"}', 'signal is "SIGFOO", expected the number or name of a signal'),
         ('{"start": "noon"}', 'start is "noon", expected a time'),
-        ('{"exit_code": 1,', "invalid JSON in line 1, column 17"),
+        ('{"exit_code": 1,', "invalid JSON at line 1, column 17"),
         ("[1]", "expected a JSON object with some of exit_code, signal"),
         ("[" * 100_000, "not the output of sacct or kubectl"),
         ("", "neither facts.json nor output of sacct or kubectl"),

@@ -223,7 +223,7 @@ def test_of_a_log_that_was_cut_off_the_end_is_not_known(
     found = Diagnoser().diagnose(find_logs([path]), facts)
     assert found.outcome == outcome
     (note,) = found.notes
-    assert "train.log.gz: the compressed data end too early" in note
+    assert "train.log.gz: the compressed data are truncated" in note
 
 
 def test_a_hole_changes_no_line_number(diagnose: Diagnose) -> None:
@@ -232,7 +232,7 @@ def test_a_hole_changes_no_line_number(diagnose: Diagnose) -> None:
     found = diagnose(log)
     assert found.root is not None
     assert (found.category, found.root.line) == ("key_not_found", 4)
-    assert found.notes == ("train.log: 5,000 NUL bytes were skipped",)
+    assert found.notes == ("train.log: 5,000 NUL bytes skipped",)
 
 
 def test_a_traceback_that_was_cut_off_is_a_failure_whose_evidence_is_missing(
@@ -245,7 +245,7 @@ def test_a_traceback_that_was_cut_off_is_a_failure_whose_evidence_is_missing(
     ]
     found = diagnose("\n".join(["starting", *lines]))
     assert (found.outcome, found.category) == ("evidence_missing", "internal_error")
-    assert found.title == "Traceback cut off"
+    assert found.title == "Truncated traceback"
     assert found.user_frame is not None
     assert (found.user_frame.line, found.user_frame.function) == (31, "main")
     assert diagnose("\n".join([*lines, "KeyError: 'lr'"])).category == "key_not_found"

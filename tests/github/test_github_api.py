@@ -44,7 +44,7 @@ def test_without_advice_the_pauses_grow(
     pauses: list[float] = []
     monkeypatch.setattr(time, "sleep", pauses.append)
     forge.troubles.extend([(503, {}, False)] * 9)
-    with pytest.raises(RefusedError, match="answers 503 to GET") as refused:
+    with pytest.raises(RefusedError, match="returned 503 for GET") as refused:
         github.changed_files(7)
     assert refused.value.status == 503
     assert pauses == [1.0, 2.0, 4.0]
@@ -53,7 +53,7 @@ def test_without_advice_the_pauses_grow(
 def test_a_limit_that_ends_too_late_is_told(forge: Forge, github: GitHub) -> None:
     later = {"X-RateLimit-Remaining": "0", "X-RateLimit-Reset": str(int(time.time()) + 3000)}
     forge.troubles.append((403, later, False))
-    with pytest.raises(InputError, match="run it again later") as told:
+    with pytest.raises(InputError, match="try again later") as told:
         github.changed_files(7)
     assert not isinstance(told.value, RefusedError)
     assert len(forge.asked) == 1
@@ -63,7 +63,7 @@ def test_what_is_refused_is_not_asked_again(forge: Forge) -> None:
     forge.files[7] = []
     with (
         GitHub(REPOSITORY, "wrong", forge.url) as github,
-        pytest.raises(RefusedError, match="401 to GET /pulls/7/files: Bad credentials"),
+        pytest.raises(RefusedError, match="401 for GET /pulls/7/files: Bad credentials"),
     ):
         github.changed_files(7)
     assert len(forge.asked) == 1
@@ -80,6 +80,6 @@ def test_a_server_that_is_not_there_is_told_of(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(api, "_PAUSES_S", (0.0, 0.0))
     with (
         GitHub(REPOSITORY, "", "http://127.0.0.1:9") as github,
-        pytest.raises(InputError, match="does not answer"),
+        pytest.raises(InputError, match="does not respond"),
     ):
         github.changed_files(7)

@@ -48,16 +48,16 @@ def test_a_finding_is_linked_at_the_commit() -> None:
     body = review_comment(
         found(finding("dir/my train.py", via=(SourceLocation("run.py", 3),))), LINKS
     )
-    assert body.startswith("### EpochZero: 1 error, 0 warnings before the run")
+    assert body.startswith("### EpochZero: 1 error, 0 warnings predicted")
     base = f"https://github.com/{REPOSITORY}/blob/{COMMIT}"
     assert f"[`dir/my train.py:12`]({base}/dir/my%20train.py#L12)" in body
     assert f"  - Via: [`run.py:3`]({base}/run.py#L3)" in body
-    assert "Read, not run: `python train.py` on cluster, at 3f1c9a04be" in body
+    assert "Static analysis of `python train.py` on cluster, at 3f1c9a04be" in body
 
 
 def test_what_the_pull_request_does_not_change_is_told_apart() -> None:
     body = review_comment(found(finding(), finding("other.py")), LINKS)
-    own, others = body.split("**In files that this pull request does not change**")
+    own, others = body.split("**Findings in files that this pull request does not change**")
     assert ("train.py:12" in own, "other.py:12" in others) == (True, True)
 
 
@@ -95,9 +95,9 @@ def test_places_of_a_bug_are_linked() -> None:
     body = ranking_comment(ranking, LINKS)
     assert f"/blob/{COMMIT}/src/load%20er.py#L3-L9)" in body
     assert "`Reader.read`\n   - ends here" in body
-    assert "outside of this code (70%); suspect: library x" in body
+    assert "outside this code (70%); suspect: library x" in body
     none = Ranking(COMMIT, "file", "learned", 2, ())
-    assert "no place in this code" in ranking_comment(none, LINKS)
+    assert "no code matches this report" in ranking_comment(none, LINKS)
 
 
 @given(HOSTILE, HOSTILE, HOSTILE)

@@ -37,12 +37,12 @@ def test_an_issue_with_and_without_a_text() -> None:
 @pytest.mark.parametrize(
     ("event", "told"),
     [
-        ("", "no JSON"),
-        ("[]", "no JSON object"),
+        ("", "not valid JSON"),
+        ("[]", "not a JSON object"),
         (json.dumps(issue_event("a", "b")), "has no pull_request"),
         (json.dumps(pull_request_event(repository={"full_name": "../../user"})), "owner/name"),
-        (json.dumps(pull_request_event(pull_request={"head": {"sha": "main"}})), "no commit"),
-        (json.dumps(pull_request_event(0)), "no number"),
+        (json.dumps(pull_request_event(pull_request={"head": {"sha": "main"}})), "is not a commit"),
+        (json.dumps(pull_request_event(0)), "is not a number"),
     ],
 )
 def test_what_is_no_pull_request_is_told(event: str, told: str) -> None:

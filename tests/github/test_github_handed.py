@@ -63,22 +63,22 @@ def with_finding(**values: Any) -> str:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("", "no JSON"),
-        ("[" * 100_000, "no JSON"),
-        ("[]", "no JSON object"),
-        (changed(schema="epochzero.review/0"), "not of the form"),
-        (changed(target="x" * (1 << 20)), "no JSON object"),
+        ("", "not valid JSON"),
+        ("[" * 100_000, "not valid JSON"),
+        ("[]", "not a JSON object"),
+        (changed(schema="epochzero.review/0"), "does not have the schema"),
+        (changed(target="x" * (1 << 20)), "not a JSON object"),
         (changed(number="7"), "number"),
         (changed(number=True), "number"),
         (changed(number=0), "number"),
         (changed(jobs=["python x.py"] * 101), "list of at most"),
-        (changed(jobs=[None]), "no text"),
+        (changed(jobs=[None]), "not a string"),
         (with_finding(rule="a](https://example.org)"), "rule"),
         (with_finding(severity="**error**"), "severity"),
         (with_finding(category="none"), "category"),
         (with_finding(phase=[]), "phase"),
-        (with_finding(place={"path": "../../../other/x", "line": 1, "column": 1, "code": ""}), "not in"),
-        (with_finding(place={"path": "/etc/passwd", "line": 1, "column": 1, "code": ""}), "not in"),
+        (with_finding(place={"path": "../../../other/x", "line": 1, "column": 1, "code": ""}), "does not exist in"),
+        (with_finding(place={"path": "/etc/passwd", "line": 1, "column": 1, "code": ""}), "does not exist in"),
         (with_finding(place={"path": "x", "line": -1, "column": 1, "code": ""}), "line"),
     ],
 )  # fmt: skip
@@ -130,8 +130,8 @@ def test_the_end_of_a_run() -> None:
     ("event", "told"),
     [
         (pull_request_event(), "has no workflow_run"),
-        (run_event(event="push"), "no pull request started"),
-        (run_event(head_sha="main"), "no commit"),
+        (run_event(event="push"), "not started by a pull request"),
+        (run_event(head_sha="main"), "is not a commit"),
     ],
 )
 def test_what_is_no_end_of_a_run_is_told(event: dict[str, Any], told: str) -> None:

@@ -90,7 +90,7 @@ def test_where_mlflow_was_not_used_no_store_is_made(tmp_path: Path) -> None:
     environment = {n: v for n, v in os.environ.items() if not n.startswith("MLFLOW")}
     event = _leave("mlflow", _started(tmp_path), environment)
     assert event.what == "note_failed"
-    assert event.text.endswith("the job made no run that can be found")
+    assert event.text.endswith("no MLflow run of the job was found")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -126,7 +126,7 @@ def test_a_tool_that_fails_is_told_in_an_event(
 
 def test_a_folder_that_is_gone_is_told_in_an_event(tmp_path: Path) -> None:
     event = _leave("tensorboard", _started(tmp_path / "gone"), dict(os.environ))
-    assert (event.what, "cannot be run" in event.text) == ("note_failed", True)
+    assert (event.what, "cannot be executed" in event.text) == ("note_failed", True)
 
 
 def test_the_tags_that_a_user_gives_mlflow_are_kept() -> None:

@@ -180,7 +180,7 @@ def test_the_work_tree(project: Made) -> None:
 def test_a_bare_repository(project: Made, tmp_path: Path) -> None:
     project.git("clone", "-q", "--bare", str(project.folder), str(tmp_path / "bare.git"))
     assert locate(REPORT, tmp_path / "bare.git").items[0].path == FILE
-    with pytest.raises(InputError, match="work tree"):
+    with pytest.raises(InputError, match="working tree"):
         locate(REPORT, tmp_path / "bare.git", None)
 
 
@@ -269,7 +269,7 @@ def test_past_reports_count(project: Made) -> None:
     (item,) = locate(report, project.folder, method="buglocator", past=past).items
     assert item.path == "src/model.py"
     assert [(one.kind, one.text) for one in item.reasons] == [
-        ("report", "a report like it was fixed here: Blue screen of doom")
+        ("report", "a similar report was fixed here: Blue screen of doom")
     ]
 
 
@@ -311,5 +311,5 @@ def test_nothing_to_search(made: Made) -> None:
     made.commit()
     with pytest.raises(InputError, match="no source files to search at HEAD"):
         locate(REPORT, made.folder)
-    with pytest.raises(InputError, match="no source files to search at the work tree"):
+    with pytest.raises(InputError, match="no source files to search at the working tree"):
         locate(REPORT, made.folder, None)

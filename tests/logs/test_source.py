@@ -242,7 +242,7 @@ def test_an_overlong_line_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_path_that_is_not_there() -> None:
-    with pytest.raises(InputError, match="no such file or folder"):
+    with pytest.raises(InputError, match="no such file or directory"):
         find_logs([Path("/no/such/train.log")])
 
 

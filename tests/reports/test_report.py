@@ -137,7 +137,7 @@ def test_a_folder_that_cannot_be_made_is_told_of(report: Report, tmp_path: Path)
 def test_rows_beyond_the_most_are_in_the_files_only() -> None:
     table = Table("t", "T", (Column("A"),), tuple((str(n),) for n in range(30)), 30, most=20)
     assert len(table.shown_rows) == 20
-    assert list(table.all_notes()) == ["10 more rows are in t.csv."]
+    assert list(table.all_notes()) == ["t.csv contains 10 more rows."]
     assert to_csv(table).count("\n") == 31
 
 

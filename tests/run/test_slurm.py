@@ -202,12 +202,12 @@ def test_an_epilog_knows_the_end_before_sacct_does(sacct: Answer) -> None:
 def test_an_epilog_without_sacct_tells_what_it_knows(tmp_path: Path) -> None:
     (job,) = slurm_jobs("4242", {"PATH": str(tmp_path), **EPILOG})
     assert (job.number, job.name, job.facts.exit_code) == ("4242", "resnet", 2)
-    with pytest.raises(InputError, match="sacct is not on the path"):
+    with pytest.raises(InputError, match="sacct is not on PATH"):
         slurm_jobs("7", {"PATH": str(tmp_path), **EPILOG})
 
 
 def test_an_unknown_job_and_a_sacct_that_fails_are_told(sacct: Answer, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="Slurm knows no job 7"):
+    with pytest.raises(InputError, match="Slurm has no record of job 7"):
         slurm_jobs("7", sacct())
     environment = sacct()
     (tmp_path / "bin" / "sacct").write_text("#!/bin/sh\necho no database >&2; exit 1\n")

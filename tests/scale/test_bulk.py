@@ -167,7 +167,7 @@ def test_parquet_with_and_without_ids(inline: Inline, tmp_path: Path) -> None:
     rows = rows_of(tmp_path / "out")
     assert rows["j1"]["category"] == "key_not_found"
     assert rows["y.parquet/1"]["category"] == "gpu_out_of_memory"
-    assert rows["x.parquet/2"]["error"] == "its column log holds no text"
+    assert rows["x.parquet/2"]["error"] == "its column `log` does not contain text"
     assert rows["x.parquet/2"]["outcome"] == "not_diagnosed"
 
 
@@ -175,9 +175,9 @@ def test_parquet_with_and_without_ids(inline: Inline, tmp_path: Path) -> None:
     ("files", "says"),
     [
         ({}, "no such file"),
-        ({"x.bin": b"1"}, "no logs in it"),
-        ({"x.tar.gz": b"no archive"}, "cannot be unpacked"),
-        ({"x.parquet": b"no table"}, "is no Parquet file"),
+        ({"x.bin": b"1"}, "contains no logs"),
+        ({"x.tar.gz": b"no archive"}, "cannot be extracted"),
+        ({"x.parquet": b"no table"}, "is not a readable Parquet file"),
     ],
 )
 def test_a_source_that_cannot_be_used_is_told_before_anything_is_written(
@@ -191,7 +191,7 @@ def test_a_source_that_cannot_be_used_is_told_before_anything_is_written(
 
 def test_a_table_without_logs_is_told(inline: Inline, tmp_path: Path) -> None:
     table(tmp_path / "x.parquet", text=["x"])
-    with pytest.raises(InputError, match="no column log"):
+    with pytest.raises(InputError, match="no column `log`"):
         diagnose_all(str(tmp_path / "x.parquet"), str(tmp_path / "out"))
 
 
@@ -210,7 +210,7 @@ def test_a_result_of_something_else_is_kept(inline: Inline, tmp_path: Path) -> N
 
 def test_a_result_is_not_written_into_its_source(inline: Inline, tmp_path: Path) -> None:
     write(tmp_path, {"a.log": KEY})
-    with pytest.raises(InputError, match="lies in SOURCE"):
+    with pytest.raises(InputError, match="is inside SOURCE"):
         diagnose_all(str(tmp_path), str(tmp_path / "out"))
 
 
@@ -355,7 +355,7 @@ def test_a_study_reads_the_result(inline: Inline, tmp_path: Path) -> None:
     assert corpus.left_out == {"could not be diagnosed": 1}
     assert corpus.sums("category", "gpu_hours")[rows_of(tmp_path / "out")["two"]["category"]] == 8.0
     (tmp_path / "out" / "manifest.json").unlink()
-    with pytest.raises(InputError, match="its run has not ended"):
+    with pytest.raises(InputError, match="its run is incomplete"):
         read_diagnoses(str(tmp_path / "out"))
 
 

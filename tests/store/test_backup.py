@@ -63,7 +63,7 @@ def test_what_cannot_be_restored_changes_nothing(
     with pytest.raises(InputError):
         restore(other, file)
     assert find_jobs(other) == before
-    with pytest.raises(InputError, match="is there already"):
+    with pytest.raises(InputError, match="already exists"):
         back_up(database, file)
 
 

@@ -113,7 +113,7 @@ def test_a_database_that_hangs_is_left_behind(
     finally:
         for process in stopped:
             process.resume()
-    assert "did not answer" in recorder.trouble
+    assert "did not respond" in recorder.trouble
 
 
 def test_a_store_that_stays_locked_is_not_waited_for(

@@ -103,12 +103,15 @@ def test_what_was_begun_comes_again_unless_it_is_settled(database: Database) -> 
     assert due(database, now) == []
     (again,) = due(database, now + 31)
     assert (again.identity, again.tried) == (one.identity, 1)
-    settle(database, again, "webhook not told", "example.org: red.a: no", again=now + 90)
+    settle(database, again, "webhook not notified", "example.org: red.a: no", again=now + 90)
     assert due(database, now + 89) == []
     (last,) = due(database, now + 91)
-    settle(database, last, "webhook told", "example.org: red.a")
+    settle(database, last, "webhook notified", "example.org: red.a")
     assert due(database, now + 1e6) == []
-    assert [act.action for act in acts(database, "red")] == ["webhook told", "webhook not told"]
+    assert [act.action for act in acts(database, "red")] == [
+        "webhook notified",
+        "webhook not notified",
+    ]
 
 
 def test_each_team_has_its_turn(database: Database) -> None:
@@ -138,8 +141,8 @@ def test_of_very_many_failures_at_once_the_team_is_told_how_many_it_is_not_told(
     add_endings(database, [ending(f"j{n}", fingerprint=f"1:{n}") for n in range(203)])
     (act,) = acts(database, "red")
     assert (act.action, act.object) == (
-        "webhook not told",
-        "of 3 failures: too many others wait",
+        "webhook not notified",
+        "3 failures dropped: too many notifications are waiting",
     )
     assert len(owed(database)) == 200
 
@@ -160,5 +163,5 @@ def test_of_two_who_write_the_same_new_failure_at_once_one_is_told(database: Dat
 
 
 def test_a_rule_of_hours_says_how_many(database: Database) -> None:
-    with pytest.raises(InputError, match="how many hours"):
+    with pytest.raises(InputError, match="number of hours"):
         add_rule(database, "red", "https://example.org/", "gpu_hours")

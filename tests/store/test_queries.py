@@ -52,11 +52,11 @@ def test_a_job_is_found_by_what_a_person_types(filled: Database) -> None:
     assert find_job(filled, "bb") == "bb3"
     assert find_job(filled, "aa1") == "aa1"
     assert find_job(filled, "eval_50%") == "aa2"
-    with pytest.raises(InputError, match="several jobs begin with 'aa': aa1, aa2"):
+    with pytest.raises(InputError, match="several job IDs start with 'aa': aa1, aa2"):
         find_job(filled, "aa")
-    with pytest.raises(InputError, match="no job 'zz' is known"):
+    with pytest.raises(InputError, match="no job 'zz'"):
         find_job(filled, "zz")
-    with pytest.raises(InputError, match="no job 'zz' is known"):
+    with pytest.raises(InputError, match="no job 'zz'"):
         job_details(filled, "zz")
 
 

@@ -238,7 +238,7 @@ def test_a_journal_that_says_nothing_is_told_and_swept_over(database: Database, 
     headless = Journal(runs.folder / "job3" / "1")
     headless.write(Ended(START, 1.0, 0))
     headless.close()
-    with pytest.raises(InputError, match="does not say which job"):
+    with pytest.raises(InputError, match="does not name its job"):
         take_in(database, headless.path)
 
 

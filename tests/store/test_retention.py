@@ -73,7 +73,7 @@ def test_one_job_goes_whole_and_what_others_share_stays(filled: Database, runs: 
 
 
 def test_a_job_that_runs_or_is_not_there_is_not_deleted(filled: Database, runs: Runs) -> None:
-    with pytest.raises(RunningError, match="end it first"):
+    with pytest.raises(RunningError, match="still running"):
         delete_job(filled, "running")
     with pytest.raises(InputError, match="no such job"):
         delete_job(filled, "nothing")

@@ -60,7 +60,7 @@ def test_a_job_that_runs_is_not_deleted(served: Served, tmp_path: Path) -> None:
     send(served, who, journal)
     answer = served.client.delete("/api/v1/jobs/job1", headers=who)
     assert answer.status_code == 409
-    assert "end it first" in answer.json()["detail"]
+    assert "still running" in answer.json()["detail"]
     more = Journal(journal.parent)
     more.write(Ended(1_760_000_900.0, 900.0, 1))
     more.close()

@@ -77,7 +77,7 @@ def test_one_who_guesses_does_not_keep_others_behind_the_proxy_from_signing_in(
 
 def _refusals(client: TestClient, who: dict[str, str]) -> list[str]:
     acts = client.get("/api/v1/audit", headers=who).json()
-    return [one["address"] for one in acts if one["action"] == "sign in refused"]
+    return [one["address"] for one in acts if one["action"] == "sign-in rejected"]
 
 
 def test_refused_sign_ins_are_shown_to_admins_and_do_not_flood_the_log(served: Served) -> None:

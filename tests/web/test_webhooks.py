@@ -130,7 +130,7 @@ def test_a_new_failure_is_told_once_and_the_team_reads_so(
         "epochzero.notice/1",
         "key_not_found",
     )
-    assert (action, what) == ("webhook told", f"127.0.0.1: {told['job']}")
+    assert (action, what) == ("webhook notified", f"127.0.0.1: {told['job']}")
 
 
 def test_a_chat_is_told_in_its_own_form(
@@ -139,7 +139,7 @@ def test_a_chat_is_told_in_its_own_form(
     monkeypatch.setenv("http_proxy", receiver.url)  # What stands for Slack here.
     who = hook(telling, "http://hooks.slack.com/services/T0/B0/x")
     telling.client.post(f"{SENT}&name=resnet", content=LOG, headers=who).raise_for_status()
-    assert outcomes(telling, who, 1)[0][0] == "webhook told"
+    assert outcomes(telling, who, 1)[0][0] == "webhook notified"
     ((path, told),) = receiver.told
     assert path == "http://hooks.slack.com/services/T0/B0/x"
     assert told["text"].startswith("```\nresnet failed")
@@ -152,7 +152,7 @@ def test_a_failure_is_told_that_cost_more_than_a_rule_says(
     for job, gpus in (("cheap", 4), ("dear", 8)):
         path = f"{SENT}&job={job}&gpus={gpus}&started=0&ended=7200"
         telling.client.post(path, content=LOG, headers=who).raise_for_status()
-    assert outcomes(telling, who, 1) == [("webhook told", "127.0.0.1: red.dear")]
+    assert outcomes(telling, who, 1) == [("webhook notified", "127.0.0.1: red.dear")]
     assert [told["gpu_hours"] for _, told in receiver.told] == [16.0]
 
 
@@ -161,10 +161,10 @@ def test_a_receiver_that_fails_is_told_again_later(telling: Served, receiver: Re
     who = hook(telling, f"{receiver.url}/hook")
     telling.client.post(f"{SENT}&job=a", content=LOG, headers=who).raise_for_status()
     first, second, third = outcomes(telling, who, 3)
-    assert first[0] == second[0] == "webhook not told"
-    assert first[1].endswith("it answers 404; tried again in 0.1 s")
-    assert second[1].endswith("it answers 302; tried again in 0.2 s")
-    assert third == ("webhook told", "127.0.0.1: red.a")
+    assert first[0] == second[0] == "webhook not notified"
+    assert first[1].endswith("it returned 404; next attempt in 0.1 s")
+    assert second[1].endswith("it returned 302; next attempt in 0.2 s")
+    assert third == ("webhook notified", "127.0.0.1: red.a")
     assert {path for path, _ in receiver.told} == {"/hook"}
 
 
@@ -173,7 +173,7 @@ def test_a_receiver_that_never_takes_it_is_given_up(telling: Served, receiver: R
     who = hook(telling, f"{receiver.url}/secret")
     telling.client.post(f"{SENT}&job=a", content=LOG, headers=who).raise_for_status()
     told = outcomes(telling, who, 3)
-    assert [action for action, _ in told] == ["webhook not told"] * 2 + ["webhook given up"]
+    assert [action for action, _ in told] == ["webhook not notified"] * 2 + ["webhook abandoned"]
     assert "secret" not in str(told)
 
 
@@ -187,7 +187,7 @@ def test_a_receiver_that_hangs_holds_up_no_other_team(telling: Served, receiver:
         path = f"{SENT}&gpus=8&started=0&ended=7200"
         telling.client.post(f"{path}&job=a{number}", content=log, headers=red).raise_for_status()
     telling.client.post(f"{SENT}&job=b", content=LOG, headers=blue).raise_for_status()
-    assert outcomes(telling, blue, 1) == [("webhook told", "127.0.0.1: blue.b")]
+    assert outcomes(telling, blue, 1) == [("webhook notified", "127.0.0.1: blue.b")]
     assert outcomes(telling, red, 0) == []
     hanging.leave.set()
     hanging.shutdown()
@@ -238,7 +238,7 @@ def test_what_is_to_be_tried_again_is_told_after_a_restart(
         outcomes(second, who, 2)
     with restarted.service() as third:
         told = outcomes(third, who, 3)
-    assert [action for action, _ in told] == ["webhook not told"] * 2 + ["webhook told"]
+    assert [action for action, _ in told] == ["webhook not notified"] * 2 + ["webhook notified"]
     assert len(receiver.told) == 3
     assert len(set(receiver.identities)) == 1
 
@@ -258,11 +258,11 @@ def test_what_a_killed_service_had_begun_is_told_again_but_not_for_ever(
     with restarted.service() as second:
         told = outcomes(second, who, 1)
     if tries == 1:
-        assert told == [("webhook told", "127.0.0.1: red.a")]
+        assert told == [("webhook notified", "127.0.0.1: red.a")]
         assert receiver.identities == [one.identity]
     else:
-        given_up = "127.0.0.1: red.a: the service ended while it was told"
-        assert told == [("webhook given up", given_up)]
+        given_up = "127.0.0.1: red.a: the service stopped during the delivery"
+        assert told == [("webhook abandoned", given_up)]
         assert receiver.told == []
 
 

@@ -57,7 +57,7 @@ class Answers:
             if items is not None:
                 self._kept.move_to_end(name)
         if items is None or not start.isascii() or not start.isdigit() or int(start) >= len(items):
-            raise InputError(f"no more of {handle!r} is kept; ask the first question again")
+            raise InputError(f"{handle!r} has expired; call the original tool again")
         return self._from(name, items, int(start))
 
     @staticmethod

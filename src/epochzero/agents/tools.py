@@ -1,7 +1,7 @@
-"""What a coding agent may ask.
+"""Tools that a coding agent can call.
 
-A log or a repository can tell an agent what to ask for, so each question reads files only within the roots,
-wherever its arguments lead.
+The text of a log or repository may instruct an agent, so each tool reads only files within the allowed
+directories, whatever its arguments are.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _P = ParamSpec("_P")
 def _within_roots(
     question: Callable[Concatenate[Tools, _P], Answer],
 ) -> Callable[Concatenate[Tools, _P], Answer]:
-    """Lets a question read files in the roots only."""
+    """Restricts a tool's file access to the allowed directories."""
 
     @functools.wraps(question)
     def asked(self: Tools, /, *args: _P.args, **kwargs: _P.kwargs) -> Answer:
@@ -49,14 +49,14 @@ def _within_roots(
 
 
 class Tools:
-    """The questions, each a method whose docstring is what the agent's model reads.
+    """The tools. Each public method is one tool; its docstring is the tool's description.
 
     Args:
-        roots: directories; only files in them are read.
+        roots: allowed directories; files outside them are not read.
         store: opens the store of jobs.
 
     Attributes:
-        access: to the files of the roots.
+        access: file access restricted to the allowed directories.
     """
 
     def __init__(self, roots: Sequence[Path], store: OpenStore) -> None:
@@ -66,18 +66,18 @@ class Tools:
 
     @_within_roots
     def diagnose(self, path: str = "", text: str = "") -> dict[str, Any]:
-        """Why a deep-learning job failed: the first cause in its logs, not the errors that followed from it.
+        """Find the root cause of a failed deep-learning job in its logs, separated from its consequences.
 
-        Give the path of a log file or of a folder with one log per rank, or the text of a log. Start
-        here when a training job has failed. Answers with the category, the root line and where it is,
-        the user's own frame, whether another try helps (retry), and fixes; `evidence` and `cascade`
-        are lists that may have more. Look at the lines around the root with `log_lines`.
+        Pass the path of a log file, of a directory with one log per rank, or the text of a log. Start
+        here when a training job has failed. Returns the category, the root line and its location, the
+        user's own stack frame, whether a retry may succeed (`retry`), and fixes; `evidence` and `cascade`
+        are lists that may have more pages. Read the lines around the root with `log_lines`.
         """
         from epochzero.diagnose import Diagnoser, find_facts
         from epochzero.logs.source import Log, find_logs
 
         if bool(path) == bool(text):
-            raise InputError("give either the path of a log or its text")
+            raise InputError("pass either path or text")
         if text:
             found = Diagnoser().diagnose([Log("text", text=text.encode())])
         else:
@@ -92,10 +92,11 @@ class Tools:
     def log_lines(
         self, path: str, around: int = 0, find: str = "", count: int = 40
     ) -> dict[str, Any]:
-        """Numbered lines of a log, secrets hidden; compressed logs too.
+        """Return numbered lines of a log, redacted; compressed logs are supported.
 
-        `around`: the lines around this line number, as of a diagnosis's root. `find`: the lines that
-        hold this text, whatever its case. Neither: the last lines. `count`: how many at most.
+        `around`: return the lines around this line number, such as the line of a diagnosis's root.
+        `find`: return the lines that contain this text, ignoring case. Without either: the last lines.
+        `count`: maximum number of lines.
         """
         place = self._inside(path)
         if not place.is_file():
@@ -116,13 +117,13 @@ class Tools:
 
     @_within_roots
     def check(self, command: str, folder: str = ".", target: str = "") -> dict[str, Any]:
-        """What will go wrong when a training job runs, read from its code without running it.
+        """Predict failures of a training job from its code, without running it.
 
-        Give the command line as it would be submitted (`python train.py --lr 0.1`, `torchrun ...`,
-        `sbatch job.sh`) and the folder where that would be done. `target`: a file that describes the
-        platform (`epochzero target capture`), or GPUs by name (`A100`, `8xH100`); by default this
-        machine. Each finding has a place, a severity (only an error surely fails), and a fix. Call
-        this before a job is submitted, and after its code was changed.
+        Pass the command line as it would be submitted (`python train.py --lr 0.1`, `torchrun ...`,
+        `sbatch job.sh`) and the directory it would be submitted from. `target`: a file that describes the
+        platform (`epochzero target capture`), or GPUs by name (`A100`, `8xH100`); the default is this
+        machine. Each finding has a location, a severity (only errors are certain to fail) and a fix. Call
+        this before a job is submitted and after its code changes.
         """
         from epochzero.check import check
 
@@ -133,7 +134,7 @@ class Tools:
         try:
             words = shlex.split(command)
         except ValueError as error:
-            raise InputError(f"the command line cannot be read: {error}") from error
+            raise InputError(f"the command line cannot be parsed: {error}") from error
         checked = check(words, wanted, folder=place)
         answer = dict(checked.to_dict())
         answer["findings"] = self._answers.page(
@@ -154,17 +155,17 @@ class Tools:
         level: Literal["file", "function"] = "file",
         count: int = 10,
     ) -> dict[str, Any]:
-        """Where in a git repository the bug of a report, or of a failed job's log, most likely is.
+        """Rank the places in a git repository that most likely contain the bug of a report or failed job.
 
-        Give a bug report (first line its title), or the path of a log, or both. Answers with files or
-        functions, the likeliest first, with the reasons, and with how likely it is that the bug is not
-        in this code at all (`extrinsic`: a library, the hardware, the system, the data).
+        Pass a bug report (its first line is the title), the path of a log, or both. Returns files or
+        functions, most likely first, with reasons, and the probability that the bug is outside this code
+        (`extrinsic`: a library, the hardware, the system, the data).
         """
         from epochzero.diagnose import diagnose
         from epochzero.locate import locate, read_report, with_diagnosis
 
         if not report and not log:
-            raise InputError("give a report, the path of a log, or both")
+            raise InputError("pass report, log, or both")
         subject: Any = read_report(report) if report else None
         if log:
             subject = with_diagnosis(subject, diagnose(self._inside(log)))
@@ -181,8 +182,8 @@ class Tools:
         return self._answer(answer)
 
     def explain(self, word: str) -> dict[str, Any]:
-        """What a word of the answers means: a category, root cause, phase, retry word, fault or symptom
-        of a training, the name of a signature, or the id of a rule.
+        """Explain a term: a category, root cause, phase, retry value, training fault or symptom,
+        the name of a signature, or the ID of a rule.
         """
         from epochzero.check.rules import builtin as rules
         from epochzero.check.rules import others
@@ -195,15 +196,15 @@ class Tools:
         try:
             return self._answer(_words_of(taxonomy.find(word)))
         except KeyError:
-            raise InputError(f"no word of the answers is {word!r}") from None
+            raise InputError(f"{word!r} is not a term of EpochZero's answers") from None
 
     def jobs(
         self, state: str = "", category: str = "", fingerprint: str = "", name: str = ""
     ) -> dict[str, Any]:
-        """The jobs that ran under `epochzero run`, the newest first.
+        """List the jobs that ran under `epochzero run`, newest first.
 
-        `state`: running, succeeded, failed, cancelled or lost. `fingerprint`: of a failure, or its
-        beginning: who else had it. `name`: may hold * and ?.
+        `state`: running, succeeded, failed, cancelled or lost. `fingerprint`: a failure's fingerprint or
+        a prefix of it, to find all jobs with the same failure. `name`: may contain the wildcards * and ?.
         """
         from epochzero.store.queries import JobFilter, find_jobs
 
@@ -218,10 +219,10 @@ class Tools:
             return self._answers.page("jobs", [_item(one) for one in find_jobs(database, wanted)])
 
     def job(self, job: str) -> dict[str, Any]:
-        """Everything that is known of one job: its identity, the beginning of it, its name, or `last`.
+        """Return all records of one job, given its ID, a prefix of the ID, its name, or `last`.
 
-        Answers with its attempts and ranks, the diagnosis, findings, where the bug may be, what was
-        decided about retries, and its events.
+        Contains its attempts and ranks, the diagnosis, findings, likely places of the bug, retry
+        decisions, and events.
         """
         from epochzero.store.queries import find_job, job_details
 
@@ -240,16 +241,22 @@ class Tools:
         return self._answer(answer | {"ranks": self._answers.page("ranks", ranks)})
 
     def more(self, handle: str) -> dict[str, Any]:
-        """The next page of a list in an earlier answer, by the `more` that stood beside it."""
+        """Return the next page of a list in an earlier answer, given the handle in its `more` field."""
         return self._answers.more(handle)
 
     def refusal(self, path: str) -> InputError:
-        """The error for a path that leads outside of the roots."""
+        """The error for a path outside the allowed directories."""
         allowed = ", ".join(map(str, self.access.roots or ()))
-        return InputError(f"{path}: not within {allowed}; `epochzero mcp --root` allows more")
+        return InputError(
+            f"{path}: outside the allowed directories ({allowed}); `epochzero mcp --root` allows more"
+        )
 
     def _inside(self, path: str) -> Path:
-        """A path with its links followed; a relative one counts from the first root."""
+        """Resolves a path, following links; a relative path is relative to the first allowed directory.
+
+        Raises:
+            InputError: the path does not exist or is outside the allowed directories.
+        """
         try:
             return self.access.resolve((self.access.roots or ())[0] / path)
         except OutsideError:

@@ -39,7 +39,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 def many_options(command: _Command) -> _Command:
     """``--out`` and what belongs to it."""
     out = click.option("-o", "--out", metavar="RESULT",
-                       help="Diagnose many jobs, into this folder or s3://...")  # fmt: skip
+                       help="Diagnose many jobs, and write to this directory or s3://...")  # fmt: skip
     return out(engine_options("With --out")(command))
 
 
@@ -52,23 +52,22 @@ def check_many(context: click.Context, paths: Sequence[str], out: str | None) ->
     given = [name for name in context.params if _is_given(context, name)]
     if out is None:
         if lone := [name for name in given if name in _OF_MANY]:
-            raise click.UsageError(
-                f"--{lone[0]} goes with --out, the folder for the diagnoses", context
-            )
+            raise click.UsageError(f"--{lone[0]} requires --out", context)
         return
     if wrong := [name for name in given if name in _OF_ONE_JOB]:
         option = next(one for one in context.command.params if one.name == wrong[0])
         raise click.UsageError(
-            f"{option.opts[0]} is of one job; it does not go with --out", context
+            f"{option.opts[0]} applies to one job and cannot be used with --out", context
         )
     if len(paths) != 1 or paths[0] == str(STDIN):
         raise click.UsageError(
-            "with --out, give one SOURCE: a folder, an archive, a Parquet file or s3://...", context
+            "--out requires exactly one SOURCE: a directory, an archive, a Parquet file or s3://...",
+            context,
         )
     if context.params["form"] not in FORMATS:
-        raise click.UsageError("with --out, the summary is printed as text or json", context)
+        raise click.UsageError("with --out, the summary format must be text or json", context)
     if context.params["address"] and context.params["engine"] != "ray":
-        raise click.UsageError("--address is of a Ray cluster; give --engine ray", context)
+        raise click.UsageError("--address requires --engine ray", context)
 
 
 def _is_given(context: click.Context, name: str) -> bool:

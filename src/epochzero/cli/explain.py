@@ -88,10 +88,8 @@ def _term(word: str) -> None:
             ],
             n=1,
         )
-        hint = f"; did you mean {near[0]}?" if near else "; `epochzero explain` lists all words"
-        raise InputError(
-            f"no category, cause, phase, fault or rule is called {word!r}{hint}"
-        ) from None
+        hint = f"; did you mean {near[0]}?" if near else "; `epochzero explain` lists all terms"
+        raise InputError(f"no category, cause, phase, fault or rule {word!r}{hint}") from None
     click.secho(f"{term.title} ({term.name})", bold=True)
     click.echo(term.definition)
     if term.dimension:
@@ -119,7 +117,7 @@ def _leaf(leaf: taxonomy.Leaf) -> None:
         f"Counted:   in code and questions {leaf.artifacts}, in interviews {leaf.interviews}"
     )
     click.echo(f"Survey:    {node.survey}\xa0% of developers had met a fault of its kind")
-    for finder in finders or ["nothing is made for it"]:
+    for finder in finders or ["not detected by any tool"]:
         click.echo(f"Found by:  {finder}")
     inject = f"epochzero model mutate train.py --leaf {leaf.name} -o mutants/"
     click.echo(
@@ -144,7 +142,7 @@ def _signature(name: str) -> None:
     from epochzero.diagnose.catalog import BUILTIN, builtin, load_file
 
     if name not in {signature.name for signature in builtin()}:
-        raise InputError(f"no signature is called {name!r}; `epochzero signatures list` shows all")
+        raise InputError(f"no signature {name!r}; `epochzero signatures list` shows all")
     signature = load_file(BUILTIN / f"{name}.toml", BUILTIN)
     click.secho(f"{signature.title} ({signature.name})", bold=True)
     click.echo(signature.meaning)

@@ -22,5 +22,5 @@ class Group(click.Group):
 
             near = get_close_matches(name, names, n=1)
             hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
-            raise click.UsageError(f"no command is called {name!r}; {hint}", ctx)
+            raise click.UsageError(f"no command {name!r}; {hint}", ctx)
         return super().resolve_command(ctx, args)

@@ -95,7 +95,9 @@ def _prune(
         pruned = prune(
             database, before=older, keep_failed=keep_failed, whole=whole, pretend=dry_run
         )
-    would = "Would throw" if dry_run else "Threw"
+    would = "Would delete" if dry_run else "Deleted"
     jobs = f"{pruned.jobs} job{'' if pruned.jobs == 1 else 's'}"
     what = jobs if whole else f"logs and samples of {jobs}"
-    click.echo(f"{would} away {what}: {pruned.log_bytes / 1e6:,.1f} MB, {folders} folders of runs.")
+    click.echo(
+        f"{would} {what}: {pruned.log_bytes / 1000000.0:,.1f} MB, {folders} run directories."
+    )

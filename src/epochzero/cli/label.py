@@ -70,14 +70,16 @@ def command(
 
     asked = [agreement, disagreements, output is not None]
     if sum((*asked, adjudicate)) > 1 or ((annotator or browser) and any(asked)):
-        raise click.UsageError("one at a time: --as NAME, --agreement, --disagreements, --export")
+        raise click.UsageError(
+            "--as NAME, --agreement, --disagreements and --export exclude each other"
+        )
     if not any(asked) and not annotator:
-        raise click.UsageError("say who labels: --as NAME")
+        raise click.UsageError("missing annotator: pass --as NAME")
     with line() as shown:
         shown.tell(f"{file} is read")
         found = read_items(file)
     for why, count in found.left_out.items():
-        click.echo(f"epochzero: left out: {counted(count, 'record')}: {why}", err=True)
+        click.echo(f"epochzero: skipped {counted(count, 'record')}: {why}", err=True)
     folder = LabelFolder(file)
     chosen = folder.scheme(scheme)
     if annotator:
@@ -102,7 +104,7 @@ def _label(
     if adjudicate:
         found = differing(scheme, items, folder.annotators())
         if not found:
-            click.echo("The annotators agree on all that two of them labelled.")
+            click.echo("The annotators agree on all records that were labelled twice.")
             return
         items = [one.item for one in found]
         given = {one.item.id: one.unanimous for one in found}
@@ -133,7 +135,7 @@ def _browse(session: Session, annotator: str) -> None:
 
     server = LabelServer(session, annotator)
     click.echo(field("Open", server.address))
-    click.echo(field("", "It works on this machine only. Press Ctrl-C to stop; nothing is lost."))
+    click.echo(field("", "Local access only. Press Ctrl-C to stop; answers are saved."))
     with suppress(KeyboardInterrupt):
         server.run()
     click.echo()
@@ -166,7 +168,7 @@ def _agreement(
     click.echo(wrapped("Annotators", f"{told}, of {counted(len(items), 'record')}"))
     _warn_of_versions(folder, scheme)
     if not found:
-        click.echo("No record was labelled by two of them.")
+        click.echo("No record was labelled by two annotators.")
     for one in found:
         _write_question(one)
 
@@ -174,11 +176,11 @@ def _agreement(
 def _warn_of_versions(folder: LabelFolder, scheme: Scheme) -> None:
     for name, labels in folder.annotators().items():
         if labels.versions - {scheme.version}:
-            click.echo(f"epochzero: {name} labelled by other definitions too", err=True)
+            click.echo(f"epochzero: {name} also labelled with other definitions", err=True)
 
 
 def _write_question(one: QuestionAgreement) -> None:
-    share = f"{one.agreed:,} of {one.records:,} alike ({100 * one.agreed / one.records:.1f}\xa0%)"
+    share = f"{one.agreed:,} of {one.records:,} equal ({100 * one.agreed / one.records:.1f}\xa0%)"
     click.echo()
     click.echo(wrapped(shorten(one.question, 11), share))
     for pair in one.pairs:
@@ -189,14 +191,14 @@ def _write_question(one: QuestionAgreement) -> None:
         value = "not defined" if one.fleiss is None else f"{one.fleiss:.2f}"
         click.echo(f"  all: Fleiss' kappa {value}, of {one.fleiss_records:,}")
     for label in one.labels:
-        click.echo(f"    {label.name:<24} {100 * label.share:5.1f} % alike, given {label.given:,} times")  # fmt: skip
+        click.echo(f"    {label.name:<24} {100 * label.share:5.1f} % equal, used {label.given:,} times")  # fmt: skip
     for first, second, count in one.confused[:_MOST_CONFUSED]:
         click.echo(f"    {first} or {second}: {counted(count, 'time')}")
 
 
 def _kappa(one: Estimate) -> str:
     if one.value is None:
-        return "Cohen's kappa not defined: all is one label"
+        return "Cohen's kappa undefined: all labels are the same"
     low, high = one.interval or (one.value, one.value)
     return f"Cohen's kappa {one.value:.2f} (95 %: {low:.2f} to {high:.2f})"
 
@@ -233,7 +235,7 @@ def _disagreements(folder: LabelFolder, scheme: Scheme, items: Sequence[Item], f
                    for one in found]  # fmt: skip
         click.echo(json.dumps(records, indent=2, ensure_ascii=False))
         return
-    click.echo(f"{counted(len(found), 'record')} on which they do not agree")
+    click.echo(f"{counted(len(found), 'record')} with disagreement")
     for one in found:
         _write_disagreement(one)
 
@@ -263,4 +265,4 @@ def _export(folder: LabelFolder, scheme: Scheme, items: Sequence[Item], output: 
     for word, number in Counter(one["label_from"] for one in records).items():
         click.echo(f"  {number:>8,}  {word}")
     if unresolved := sum(bool(one["unresolved"]) for one in records):
-        click.echo(f"  {unresolved:>8,}  with a question that is not resolved: --adjudicate")
+        click.echo(f"  {unresolved:>8,}  with an unresolved question (use --adjudicate)")

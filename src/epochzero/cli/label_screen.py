@@ -50,7 +50,7 @@ def run_screen(session: Session, annotator: str) -> None:
         InputError: standard input or output is no terminal.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise InputError("labelling needs a terminal; or label in the browser with --browser")
+        raise InputError("labelling requires a terminal; use --browser to label in the browser")
     with _terminal() as read_key, suppress(KeyboardInterrupt):
         _Screen(session, annotator, read_key).run()
 
@@ -156,7 +156,7 @@ class _Screen:
         elif key in view.choices:
             self._session.answer(view.choices[key].name)
         elif key == "u":
-            self._message = "" if self._session.undo() else "There is nothing to undo."
+            self._message = "" if self._session.undo() else "Nothing to undo."
         elif key == "s":
             self._session.skip()
         elif key == "n" and view.item:
@@ -168,7 +168,7 @@ class _Screen:
         elif key == "?":
             self._define(view)
         elif key.strip() and key not in ("enter", "erase", "escape", "resized"):
-            self._message = f"{key} is no key here."
+            self._message = f"{key} has no function here."
 
     def _search(self, text: str) -> None:
         """To the next line with the text, from the top again after the last one."""
@@ -180,7 +180,7 @@ class _Screen:
             if text and text.casefold() in self._lines[at].casefold():
                 self._top = self._match = at
                 return
-        self._message = f"{text} does not stand in it." if text else ""
+        self._message = f"{text} not found." if text else ""
 
     # Drawing
 
@@ -190,7 +190,7 @@ class _Screen:
         self._rows = rows - len(below) - 2
         if columns < LEAST_COLUMNS or self._rows < LEAST_TEXT_ROWS:
             least = f"{LEAST_COLUMNS} x {len(below) + 2 + LEAST_TEXT_ROWS}"
-            self._draw([f"The terminal is too small: {columns} x {rows}.", f"It takes {least}; q quits."], columns)  # fmt: skip
+            self._draw([f"The terminal is too small: {columns} x {rows}.", f"{least} required; q quits."], columns)  # fmt: skip
             return
         self._layout(view, columns)
         at_end = 0 < self._last <= self._top
@@ -209,14 +209,14 @@ class _Screen:
     def _head(self, view: View, columns: int) -> str:
         skipped = f", {view.skipped:,} skipped" if view.skipped else ""
         progress = f"{view.labelled:,} of {view.total:,} labelled{skipped}  {self._annotator} "
-        name = f" {view.item.id}  {view.item.title}" if view.item else " All are labelled."
+        name = f" {view.item.id}  {view.item.title}" if view.item else " All records are labelled."
         return _style(_fit(name, columns - _width(progress) - 2) + "  " + progress, "7")
 
     def _question(self, view: View, columns: int) -> list[str]:
         keys = "  ".join(f"{key} {word}" for key, word in COMMANDS.items())
         foot = self._soft(self._message or keys)
         if view.question is None:
-            return ["Every record is labelled. u takes the last answer back, q quits.", foot]
+            return ["Every record is labelled. u undoes the last answer, q quits.", foot]
         answered = " · ".join(view.answers.values())
         note = f"  (note: {view.note})" if view.note else ""
         lines = [self._soft(_fit(f"{answered}{note}", columns))] if answered or note else []
@@ -255,7 +255,9 @@ class _Screen:
                                    initial_indent="   ", subsequent_indent="   ")  # fmt: skip
         lines += ["", *textwrap.wrap(f"Source: {self._session.scheme.source}", columns - 1)]
         for start in range(0, len(lines), rows - 1):
-            self._draw([*lines[start : start + rows - 1], self._soft("any key goes on")], columns)
+            self._draw(
+                [*lines[start : start + rows - 1], self._soft("press any key to continue")], columns
+            )
             while self._read_key() == "resized":
                 pass
 

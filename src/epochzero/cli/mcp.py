@@ -50,20 +50,24 @@ def command(
     epochzero mcp --http 127.0.0.1:8765
     """
     if find_spec("mcp") is None:
-        raise InputError("the agents' server needs more packages: pip install 'epochzero[mcp]'")
+        raise InputError(
+            "the MCP server requires additional packages: pip install 'epochzero[mcp]'"
+        )
     from epochzero.agents.server import build, http_app
     from epochzero.agents.tools import Tools
 
     server = build(Tools(roots or (Path.cwd(),), lambda: opened(store)))
     if address is None:
         if sys.stdin.isatty():
-            click.echo("epochzero: waiting for an agent on standard input; Ctrl-C ends", err=True)
+            click.echo(
+                "epochzero: waiting for an agent on standard input; press Ctrl-C to stop", err=True
+            )
         server.run("stdio")
         return
     host, port = _address(address)
     token = token_file.read_text("utf-8").strip() if token_file else ""
     if host not in _LOOPBACK and not token:
-        raise InputError(f"{host} can be reached from other machines: give --token-file")
+        raise InputError(f"{host} is reachable from other machines: --token-file is required")
     import uvicorn
 
     shown = f"[{host}]" if ":" in host else host

@@ -60,15 +60,17 @@ class OutputFile(click.Path):
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
         if self.suffix and path.suffix != self.suffix:
             self.fail(
-                f"{path}: is written as {self.suffix[1:].upper()}; name it {path.with_suffix(self.suffix)}",
+                f"{path}: the output is {self.suffix[1:].upper()}; name it {path.with_suffix(self.suffix)}",
                 param,
                 ctx,
             )
         if not path.parent.is_dir():
-            self.fail(f"{path}: cannot be written: there is no folder {path.parent}", param, ctx)
+            self.fail(
+                f"{path}: cannot be written: directory {path.parent} does not exist", param, ctx
+            )
         if not path.exists() and not os.access(path.parent, os.W_OK):
             self.fail(
-                f"{path}: cannot be written: the folder {path.parent} is not writable", param, ctx
+                f"{path}: cannot be written: directory {path.parent} is not writable", param, ctx
             )
         return path
 
@@ -94,7 +96,7 @@ class OutputFolder(click.Path):
         there = next(one for one in (path.absolute(), *path.absolute().parents) if one.exists())
         if not there.is_dir() or not os.access(there, os.W_OK):
             self.fail(
-                f"{path}: cannot be written: {there} is not a folder that can be written to",
+                f"{path}: cannot be written: {there} is not a writable directory",
                 param,
                 ctx,
             )

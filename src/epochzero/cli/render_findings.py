@@ -97,7 +97,7 @@ def _dry(run: DryRun, folder: Path, verbose: bool) -> Iterator[str]:
         f"{run.seconds:.0f} s"
     )
     reached = [part.name for part in run.parts if part.reached]
-    yield layout.wrapped("Reached", ", ".join(reached) or "no part of a training job")
+    yield layout.wrapped("Reached", ", ".join(reached) or "no phase of a training job")
     for part in run.parts:
         if not part.reached:
             under = f", under {part.condition}" if part.condition else ""
@@ -217,3 +217,146 @@ def _summary(found: CheckResult, seconds: float) -> str:
         f"{mark}  {', '.join(parts)}; {layout.counted(len(found.jobs), 'job')} on {layout.one_line(found.target)}, "
         f"{layout.counted(found.files, 'file')}, {layout.counted(len(found.rules), 'rule')}, {seconds:.1f} s"
     )
+<<<<<<< HEAD
+=======
+
+
+# -- Markdown ----------------------------------------------------------------------------------
+
+
+def _markdown(found: CheckResult, folder: Path) -> Iterator[str]:
+    errors, warnings = _number(found, "error"), _number(found, "warning")
+    yield f"### {layout.counted(errors, 'error')}, {layout.counted(warnings, 'warning')} predicted"
+    yield ""
+    for finding in found.findings:
+        place = layout.code(layout.one_line(_reached([finding.place], folder)))
+        kind = f", {_kind(finding)}" if _kind(finding) else ""
+        yield f"- **{finding.severity}** {place} {layout.code(finding.rule)}{kind}"
+        if finding.place.code:
+            yield f"  {layout.code(layout.one_line(layout.shorten(finding.place.code, 160)))}"
+        for label, text in (
+            ("Problem", finding.message),
+            ("Effect", finding.consequence),
+            ("Fix", finding.fix),
+        ):
+            yield f"  - {label}: {layout.escaped(layout.one_line(text))}"
+        if finding.via:
+            yield f"  - Via: {layout.escaped(layout.one_line(_reached(finding.via, folder)))}"
+    if found.findings:
+        yield ""
+    for one in found.unknowns:
+        place = layout.code(layout.one_line(_reached([one.place], folder)))
+        yield f"- unknown {place} {layout.escaped(layout.one_line(f'{one.what}: {one.reason}'))}"
+    if found.unknowns:
+        yield ""
+    yield (
+        f"<sub>{layout.escaped(layout.one_line(found.target))} · {layout.counted(found.files, 'file')} · "
+        f"{layout.counted(len(found.rules), 'rule')}</sub>"
+    )
+
+
+# -- GitHub ------------------------------------------------------------------------------------
+
+
+def workflow_command(finding: Finding, folder: Path) -> str:
+    """An annotation (GitHub's documentation, "Workflow commands for GitHub Actions")."""
+    place = finding.place
+    values = {"title": f"{finding.rule} ({_kind(finding)})" if _kind(finding) else finding.rule}
+    if _is_file(place):
+        values |= {"file": _path(place, folder)}
+        values |= {"line": str(place.line)} if place.line else {}
+        values |= {"col": str(place.column)} if place.line and place.column else {}
+    shown = ",".join(f"{name}={_escaped(value, ':,')}" for name, value in values.items())
+    message = _escaped(f"{finding.message} {finding.consequence}\n{finding.fix}", "")
+    return layout.plain(f"::{finding.severity} {shown}::{message}")
+
+
+def _escaped(text: str, also: str) -> str:
+    """A value of a workflow command, with its special characters percent-encoded."""
+    text = text.encode("utf-8", "replace").decode()
+    for character in ("%", "\r", "\n", *also):
+        text = text.replace(character, f"%{ord(character):02X}")
+    return text
+
+
+# -- SARIF -------------------------------------------------------------------------------------
+
+
+def _write_sarif(found: CheckResult, folder: Path) -> None:
+    ids = sorted({*found.rules, *(finding.rule for finding in found.findings)})
+    index = {name: number for number, name in enumerate(ids)}
+    known: dict[str, Rule | Unread] = {rule.id: rule for rule in builtin()}
+    known |= others()
+    identities = sarif.Identities()
+    results = [_result(finding, index, folder, identities) for finding in found.findings]
+    for finding, reason in found.suppressed:
+        if finding.rule in index:
+            kind = "external" if reason.startswith(f"{SETTINGS}:") else "inSource"
+            hidden = {"kind": kind, "justification": sarif.message(reason)}
+            result = _result(finding, index, folder, identities)
+            results.append({**result, "suppressions": [hidden]})
+    notices = [_notice(one, folder) for one in found.unknowns]
+    sarif.write(
+        [_descriptor(known[name]) for name in ids],
+        results,
+        root=Path.cwd(),
+        invocations=[{"executionSuccessful": True, "toolExecutionNotifications": notices}],
+        properties={"schema": SCHEMA, "target": found.target, "files": found.files},
+    )
+
+
+def _descriptor(rule: Rule | Unread) -> dict[str, Any]:
+    texts = (rule.why, f"Fix: {rule.fix}", f"Source: {rule.source}")
+    return {
+        "id": rule.id,
+        "shortDescription": {"text": sarif.message(rule.title)},
+        "fullDescription": {"text": sarif.message(rule.why)},
+        "help": {
+            "text": sarif.message("\n".join(texts)),
+            "markdown": sarif.message("\n\n".join(texts)),
+        },
+        "properties": {"tags": [rule.category]},
+    }
+
+
+def _result(
+    finding: Finding, index: dict[str, int], folder: Path, identities: sarif.Identities
+) -> dict[str, Any]:
+    text = f"{finding.message} {finding.consequence} {finding.fix}"
+    path = _path(finding.place, folder)
+    result: dict[str, Any] = {
+        "ruleId": finding.rule,
+        "ruleIndex": index[finding.rule],
+        "level": finding.severity,
+        "message": {"text": sarif.message(layout.one_line(text))},
+        # The text of the line replaces its number, which changes with every line above it.
+        "partialFingerprints": identities.of(
+            (finding.rule, path, finding.place.code or finding.message)
+        ),
+        "properties": {"category": finding.category, "phase": finding.phase},
+    }
+    if location := _location(finding.place, folder):
+        result["locations"] = [location]
+    via = [
+        _location(place, folder, told="The job executes this line first.") for place in finding.via
+    ]
+    if related := [location for location in via if location]:
+        result["relatedLocations"] = [{"id": n, **at} for n, at in enumerate(related)]
+    return result
+
+
+def _notice(one: Unknown, folder: Path) -> dict[str, Any]:
+    notice: dict[str, Any] = {
+        "level": "note",
+        "message": {
+            "text": sarif.message(layout.one_line(f"Not checked: {one.what}: {one.reason}"))
+        },
+    }
+    if location := _location(one.place, folder):
+        notice["locations"] = [location]
+    return notice
+
+
+def _location(place: SourceLocation, folder: Path, told: str = "") -> dict[str, Any]:
+    return sarif.location(_path(place, folder), place.line, column=place.column, told=told)
+>>>>>>> 1e9bca4a (Errors, pages, findings of watched trainings and answers of the tools in plain technical English)

@@ -10,9 +10,9 @@ from epochzero.run.inject.outcome import Outcome
 _WORDS = {
     "survived": "survived",
     "no_effect": "no effect",
-    "starts_again": "ended, to be started again",
+    "starts_again": "terminated, for a restart",
     "lost": "not survived",
-    "not_reached": "did not come",
+    "not_reached": "did not occur",
     "not_possible": "could not be injected",
 }
 

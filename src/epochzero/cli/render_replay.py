@@ -44,7 +44,7 @@ def _verdict(replayed: ReplayResult, step: int | None) -> str:
         return click.style("REPRODUCED" if step is None else f"STEP {step}", bold=True, fg="green")
     said = "NOT REPRODUCED" if step is None else f"STEP {step} NOT REACHED"
     came = replayed.came
-    why = f": another failure came, {came.text}" if came else ": it did not fail"
+    why = f": a different failure occurred, {came.text}" if came else ": it did not fail"
     return click.style(said, bold=True, fg="red") + layout.plain(why)
 
 
@@ -54,7 +54,7 @@ def _failure(label: str, failure: ReplayFailure) -> Iterator[str]:
         within = f" in {failure.function}" if failure.function else ""
         yield layout.wrapped("", f"{_short(failure.path)}:{failure.line}{within}")
     if failure.operators:
-        yield layout.wrapped("", f"values that are not finite, or lead there, in {', '.join(failure.operators[:4])}")  # fmt: skip
+        yield layout.wrapped("", f"non-finite values in, or on the way to, {', '.join(failure.operators[:4])}")  # fmt: skip
     for name, value in (failure.arguments or {}).items():
         if isinstance(value, (bool, int, float, str)):
             yield layout.wrapped("", f"{name} = {layout.shorten(repr(value), 100)}")
@@ -71,12 +71,12 @@ def _how_far(replayed: ReplayResult) -> str:
 def _exactness(replayed: ReplayResult) -> str:
     count = layout.counted(replayed.compared, "loss").replace("losss", "losses")
     if replayed.exactness == "none":
-        return "there is no loss of then and now to compare"
+        return "no losses to compare"
     if replayed.exactness == "bits":
-        return f"{count} compared, all equal bit for bit"
+        return f"{count} compared, all bitwise equal"
     return (
-        f"{count} compared; they differ from backward pass {replayed.first_difference:,} on, by up to "
-        f"{replayed.largest_difference:.2g} of their size (up to {CLOSE:g} counts as close)"
+        f"{count} compared; they differ from backward pass {replayed.first_difference:,} on, by a relative "
+        f"difference of up to {replayed.largest_difference:.2g} (up to {CLOSE:g} counts as close)"
     )
 
 

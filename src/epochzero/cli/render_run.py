@@ -141,7 +141,7 @@ def explained(ranking: Ranking | None, checked: CheckResult | None) -> Iterator[
 
 
 _COLORS = {"simulated": "green", "hinted": "yellow", "impossible": "red"}
-_HEADS = {"simulated": "Simulated", "hinted": "Only hinted", "impossible": "Not here"}
+_HEADS = {"simulated": "Simulated", "hinted": "Approximate", "impossible": "Unsupported"}
 
 
 def simulated(platform: str, aspects: Sequence[Aspect]) -> Iterator[str]:

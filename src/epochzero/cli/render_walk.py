@@ -13,9 +13,9 @@ from epochzero.run.replay.program import Reproducer
 from epochzero.run.replay.walk_result import Operator, Range, Walked
 
 _DATA = {
-    "inline": "its numbers, which are of your data, stand in it",
-    "made": "its numbers are made, with the range of yours; none of your data is in it",
-    "file": "its numbers, which are of your data, lie beside it in",
+    "inline": "it contains values of your data",
+    "made": "its values are generated in the range of yours; none of your data is in it",
+    "file": "its values, which are of your data, are in",
 }
 _LARGEST = {"float16": "65504", "bfloat16": "3.4e38", "float32": "3.4e38"}
 
@@ -24,11 +24,12 @@ def walked_lines(walked: Walked | None) -> Iterator[str]:
     """The operator that the failure comes from, its inputs, and the operators around it."""
     yield ""
     if walked is None:
-        yield layout.wrapped("Operator", "not walked through: the program ended before the step in which it failed then")  # fmt: skip
+        yield layout.wrapped("Operator", "not traced: the program exited before the failing step")  # fmt: skip
         return
     culprit = walked.culprit
     if culprit is None:
-        yield layout.wrapped("Operator", f"none of {walked.operators:,} raised, gave what is not finite or differs from float64: the failure is in the program's own code")  # fmt: skip
+        yield layout.wrapped("Operator", (f"none of {walked.operators:,} operators raised an exception, returned non-finite values or differs "
+"from float64: the failure is in the program's own code"))  # fmt: skip
         return
     way = f" of the gradient of {culprit.of}" if culprit.of else ""
     yield layout.wrapped("Operator", f"{culprit.name}{way} {_what(walked, culprit)}", fg="red")
@@ -48,16 +49,16 @@ def _what(walked: Walked, culprit: Operator) -> str:
     if walked.why == "raised":
         return f"raised {walked.error}"
     if walked.why == "differs":
-        return f"differs from float64 by {culprit.error or 0:.2g} of its largest number"
+        return f"differs from float64 by {culprit.error or 0:.2g} of its largest value"
     outputs = culprit.outputs
     nan, inf = sum(one.nan for one in outputs), sum(one.inf for one in outputs)
     bad = " and ".join(text for count, text in ((nan, f"{nan:,} NaN"), (inf, f"{inf:,} infinite")) if count)  # fmt: skip
     given = any(one.nan or one.inf for one in culprit.inputs)
-    said = f"gives {bad} of {sum(math.prod(one.shape) for one in outputs):,} numbers{', of inputs that are not finite themselves' if given else ', of finite inputs'}"
+    said = f"gives {bad} of {sum(math.prod(one.shape) for one in outputs):,} values{' from non-finite inputs' if given else ' from finite inputs'}"
     if culprit.finite_in_float64:
         kind = outputs[0].dtype
-        most = f", which ends at {_LARGEST[kind]}" if kind in _LARGEST else ""
-        said += f"; in float64 it is finite: too large for {kind}{most}"
+        most = f", whose maximum is {_LARGEST[kind]}" if kind in _LARGEST else ""
+        said += f"; the result is finite in float64 but too large for {kind}{most}"
     return said
 
 
@@ -83,7 +84,7 @@ def _table(walked: Walked) -> Iterator[str]:
     """The operators before the culprit, it, and those on the way to where the failure was seen."""
     assert walked.culprit is not None
     after = walked.chain[1:]
-    heads = ("", "number", "operator", "module", "gives", "line")
+    heads = ("", "number", "operator", "module", "output", "line")
     rows: list[tuple[str, ...]] = [heads]
     for mark, operators in (("", walked.before), (">", (walked.culprit,)), ("", after)):
         rows += [(mark, *_cells(one)) for one in operators]
@@ -111,7 +112,7 @@ def program_lines(program: Reproducer) -> Iterator[str]:
     """Where the program is, what is in it, and that it was run."""
     told = _DATA[program.data] + (f" {program.file}" if program.file else "")
     yield layout.wrapped(
-        "Program", f"{program.path}: {told}. It was run, and ended with {program.said}"
+        "Program", f"{program.path}: {told}. It was run and failed with {program.said}"
     )
 
 

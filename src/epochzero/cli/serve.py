@@ -181,7 +181,7 @@ def token(
         note(database, team or "", "command line", "token revoked", str(revoke))
     elif team and name:
         made = add_token(database, team, name, ROLES[ROLES.index(role)], days=days)
-        note(database, team, "command line", "token made", f"{name} ({role})")
+        note(database, team, "command line", "token created", f"{name} ({role})")
         click.echo(made)
     else:
         for one in tokens(database, team):

@@ -271,11 +271,11 @@ class Changes(Sequence[Change]):
         try:
             whole = zstandard.decompress(data)
         except zstandard.ZstdError as error:
-            raise ValueError(f"a damaged history: {error}") from error
+            raise ValueError(f"damaged history: {error}") from error
         start = whole.find(b"\n") + 1
         head = json.loads(whole[:start] or whole)
         if head[:1] != [FORMAT_VERSION]:
-            raise ValueError("a history of another version")
+            raise ValueError("unsupported version of the history")
         _, said, n, length, sizes = head
         arrays: list[NDArray[Any]] = []
         at = _aligned(start)

@@ -119,9 +119,9 @@ class Git:
             )
         except FileNotFoundError as error:
             if not self.folder.is_dir():
-                raise InputError(f"{self.folder}: no such folder") from error
+                raise InputError(f"{self.folder}: no such directory") from error
             raise InputError(
-                "git is not installed or not on the PATH; it is needed to read repositories"
+                "git is not installed or not on PATH; it is required to read repositories"
             ) from error
         except (OSError, ValueError) as error:
             raise InputError(f"{self.folder}: git cannot be started: {error}") from error
@@ -165,7 +165,7 @@ class Git:
     def failure(self, command: str, said: str) -> InputError:
         """The error for a command that failed, with advice where an object is missing."""
         found = _REASON.search(said)
-        reason = found[1] if found else said or "it ended without a message"
+        reason = found[1] if found else said or "it exited without a message"
         message = f"{self.folder}: git {command} failed: {reason}"
         if _MISSING.search(said):
             return MissingObjectError(f"{message}; {MISSING_ADVICE}")
@@ -177,8 +177,9 @@ class MissingObjectError(InputError):
 
 
 MISSING_ADVICE = (
-    "the clone lacks this object: it is shallow, partial or damaged; complete it with "
-    "`git fetch --unshallow` or, when it was cloned with --filter, `git fetch --refetch --no-filter`"
+    "this object is missing from the clone, which is shallow, partial or damaged; complete the clone "
+    "with `git fetch --unshallow` or, if it was cloned with --filter, with `git fetch --refetch "
+    "--no-filter`"
 )
 _MISSING = re.compile(
     r"could not fetch|missing (?:blob|tree|commit|object)|unable to read (?:tree|sha1|[0-9a-f]{40})"

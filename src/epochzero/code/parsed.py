@@ -252,11 +252,11 @@ class Parsed:
             ValueError: the bytes are of another version or damaged.
         """
         if len(data) < _HEAD.size:
-            raise ValueError("too short for a parsed file")
+            raise ValueError("truncated cache entry")
         version, length, checksum = _HEAD.unpack_from(data)
         found = zlib.crc32(memoryview(data)[_HEAD.size :], _seed(version, length))
         if version != PARSER_VERSION or found != checksum:
-            raise ValueError("a parsed file of another version, or damaged")
+            raise ValueError("cache entry of another version, or damaged")
         start = _HEAD.size + length
         head = json.loads(data[_HEAD.size : start])
         language, lines, raises, kinds, names, qualified, imports, called, sizes = head

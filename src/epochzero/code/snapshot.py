@@ -123,7 +123,7 @@ class Repository:
         self.path = Path(path)
         folder = self.path.parent if _is_git_file(self.path) else self.path
         if not folder.is_dir():
-            raise InputError(f"{self.path}: no such folder")
+            raise InputError(f"{self.path}: no such directory")
         outside = Git(folder)
         found, said = outside.attempt("rev-parse", "--absolute-git-dir")
         if found is None:
@@ -158,7 +158,7 @@ class Repository:
         name = found.decode().strip()
         kind, content = self._objects.one(name)
         if kind != "commit":
-            raise InputError(f"{self.path}: {rev}: names no commit")
+            raise InputError(f"{self.path}: {rev}: does not name a commit")
         return self._commits.setdefault(name, _commit(name, content))
 
     def _unknown(self, rev: str) -> InputError:
@@ -168,9 +168,9 @@ class Repository:
             if found is None:
                 return InputError(f"{self.path}: the repository has no commits yet")
         hint = (
-            "; the clone is shallow: `git fetch --unshallow` brings older commits"
+            "; the clone is shallow: run `git fetch --unshallow` to get older commits"
             if self.shallow
-            else "; name a branch, a tag or a commit that this clone has"
+            else "; pass a branch, a tag or a commit of this clone"
         )
         return InputError(f"{self.path}: unknown revision {rev!r}{hint}")
 
@@ -194,7 +194,7 @@ class Repository:
             InputError: there is no work tree or no commit, or a file cannot be read.
         """
         if self._top is None:
-            raise InputError(f"{self.path}: has no work tree; name a revision")
+            raise InputError(f"{self.path}: has no working tree; pass a revision")
         commit = self.resolve("HEAD")
         git = Git(self._top, self.git.folder, self._top)
         listing = git.run(
@@ -234,7 +234,7 @@ def _refuse_outside(git: Git, git_dir: Path, top: Path | None) -> None:
                 waiting += (store / line for line in _alternates(store))
     except OSError as error:
         where = error.filename or git_dir
-        raise InputError(f"{where}: git would read what is {error.strerror}") from error
+        raise InputError(f"{where}: git would read a file that is {error.strerror}") from error
 
 
 def _alternates(store: Path) -> list[str]:

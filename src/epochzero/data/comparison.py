@@ -184,7 +184,7 @@ def _column(pair: _Pair) -> Compared:
         )
         return
     if found.others and not known.others:
-        message = f"values that are not of kind {kind}: {found.others:,}"
+        message = f"values of another kind than {kind}: {found.others:,}"
         yield pair.finding("type", message, "error", found.others), _other(pair, kind)
     if (known.shape, known.dtype) != (found.shape, found.dtype):
         item, before = (f"{each.dtype} {list(each.shape or ())}" for each in (found, known))

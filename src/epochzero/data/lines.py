@@ -78,7 +78,7 @@ def lines(file: Path, faults: Faults) -> Iterator[str]:
     if not number:
         faults.add("empty_file", file)
     elif not line.endswith(("\n", "\r")):
-        faults.add("unfinished_line", file, number, "the last line has no end")
+        faults.add("unfinished_line", file, number, "the last line has no line break")
 
 
 class _LongLineError(Exception):

@@ -25,15 +25,15 @@ Kind = Literal["number", "boolean", "category", "text", "date", "list", "empty"]
 # What can be wrong with a file or record, by the name under which a profile counts it.
 FAULTS: Mapping[str, str] = {
     "unreadable": "cannot be read",
-    "broken": "is broken or cut off",
-    "empty_file": "has no bytes",
-    "too_large": "would unpack to more than is safe",
-    "unparsable": "is not what its format asks for",
-    "fields": "has another number of fields than the header",
+    "broken": "is damaged or truncated",
+    "empty_file": "is empty",
+    "too_large": "would decompress to more than the limit",
+    "unparsable": "does not conform to its format",
+    "fields": "has a different number of fields than the header",
     "long_line": "has a line that is too long",
     "not_utf8": "has bytes that are not UTF-8",
     "nul": "has NUL characters",
-    "duplicate_column": "has a column's name twice",
+    "duplicate_column": "has a duplicate column name",
     "unfinished_line": "ends in the middle of a line",
 }
 
@@ -181,9 +181,9 @@ def read_profile(path: str | Path) -> Profile:
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: is no profile: {error}") from error
+        raise InputError(f"{path}: is not a profile: {error}") from error
     if not isinstance(written, dict) or written.get("schema") != SCHEMA:
-        raise InputError(f"{path}: is no profile: its schema is not {SCHEMA}")
+        raise InputError(f"{path}: is not a profile: its schema is not {SCHEMA}")
     try:
         tables = tuple(_table(each) for each in written["tables"])
         return Profile(tables, bool(written["complete"]), tuple(written["notes"]))
@@ -202,7 +202,7 @@ def _table(written: Mapping[str, Any]) -> Table:
 def _column(written: Mapping[str, Any]) -> Column:
     given = dict(written)
     if given["kind"] not in get_args(Kind):
-        raise ValueError(f"no kind of column is called {given['kind']!r}")
+        raise ValueError(f"unknown kind of column: {given['kind']!r}")
     for name in ("numbers", "lengths", "tokens"):
         given[name] = _numbers(given[name])
     given["categories"] = _pairs(given["categories"])

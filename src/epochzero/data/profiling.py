@@ -49,7 +49,7 @@ def profile(
     labels = LABELS if label is None else (label,)
     tables = tuple(learn(source, root, labels, tell) for source in sources)
     if label is not None and not any(table.label for table in tables):
-        raise InputError(f"{path}: no column is called {label!r}")
+        raise InputError(f"{path}: there is no column {label!r}")
     notes = left_out(sources)
     return Profile(tables, complete=not notes, notes=notes)
 

@@ -72,11 +72,13 @@ def sample(
     root, target = Path(path), Path(folder)
     sources = find_sources(root)
     if count < 1:
-        raise InputError(f"{count} records cannot be drawn")
+        raise InputError(f"{count} is not a valid number of records")
     if target.resolve().is_relative_to(root.resolve()):
-        raise InputError(f"{folder}: lies in the data set, which is never written to")
+        raise InputError(
+            f"{folder}: is inside the data set, which is never modified; choose another directory"
+        )
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise InputError(f"{folder}: there is something already; name a new folder")
+        raise InputError(f"{folder}: already exists and is not empty; choose a new directory")
     labels = LABELS if label is None else (label,)
     drawn = []
     for number, source in enumerate(sources):

@@ -55,16 +55,18 @@ def find_sources(
     """
     root = Path(path)
     if not root.exists():
-        raise InputError(f"{path}: no such file or folder")
+        raise InputError(f"{path}: no such file or directory")
     if root.is_file() and format_of(root) is None:
-        raise InputError(f"{path}: {root.suffix or 'a file without suffix'} is none of {_known()}")
+        raise InputError(
+            f"{path}: {root.suffix or 'a file without suffix'} is not supported; supported are {_known()}"
+        )
     files = [root] if root.is_file() else list(_walk(root))
     groups: dict[tuple[str, str], list[Path]] = {}
     for file in files:
         if form := format_of(file):
             groups.setdefault((_table_of(file, root, form), form.name), []).append(file)
     if not groups and not may_be_empty:
-        raise InputError(f"{path}: no data in it; looked for {_known()}")
+        raise InputError(f"{path}: contains no data files; supported are {_known()}")
     return tuple(
         _drawn(name, formats()[form], found, most_files)
         for (name, form), found in sorted(groups.items())

@@ -36,14 +36,14 @@ CORNERS: Mapping[str, str] = {
     "empty": "no records",
     "single-record": "one record",
     "odd-batch": f"{ODD} records: the last batch has one record for every batch size that is a power of two",
-    "longest": "every text, list, image and sound is as long as the longest",
-    "shortest": "every text, list, image and sound is as short as the shortest",
+    "longest": "every text, list, image and audio clip has the maximum length",
+    "shortest": "every text, list, image and audio clip has the minimum length",
     "extreme": "numbers alternate between the largest and the smallest",
-    "missing-values": "every value that may be missing is missing",
+    "missing-values": "every optional value is missing",
     "missing-class": "without the rarest class",
     "single-class": "only the most frequent class",
-    "bad-encoding": "the first file has bytes that are not UTF-8",
-    "truncated": "the first file is cut off in the middle",
+    "bad-encoding": "the first file contains bytes that are not UTF-8",
+    "truncated": "the first file is truncated",
 }
 
 
@@ -75,15 +75,15 @@ def synthesize(
     names = tuple(CORNERS if corners is None else corners)
     for name in names:
         if name not in CORNERS:
-            raise InputError(f"no corner case is called {name!r}; there are {', '.join(CORNERS)}")
+            raise InputError(f"unknown corner case {name!r}; choose from {', '.join(CORNERS)}")
     for table in known.tables:
         if table.format not in formats():
-            raise InputError(f"{table.name}: data of the format {table.format!r} cannot be written")
+            raise InputError(f"{table.name}: writing the format {table.format!r} is not supported")
     target = Path(folder)
     if count < 1:
-        raise InputError(f"{count} records cannot be made")
+        raise InputError(f"{count} is not a valid number of records")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
-        raise InputError(f"{folder}: there is something already; name a new folder")
+        raise InputError(f"{folder}: already exists and is not empty; choose a new directory")
     cases = (REGULAR, *(name for name in names if _applies(name, known)))
     try:
         for case in cases:
@@ -137,7 +137,7 @@ def _path(folder: Path, table: Table) -> Path:
     """
     path = folder / table.name.replace("*", "0")
     if not path.resolve().is_relative_to(folder.resolve()):
-        raise InputError(f"a table called {table.name!r} would be written outside of {folder}")
+        raise InputError(f"the table name {table.name!r} leads outside {folder}")
     return path
 
 

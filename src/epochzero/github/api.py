@@ -127,7 +127,7 @@ class GitHub:
         pull = self._ask("GET", path)
         head = pull.get("head") if isinstance(pull, dict) else None
         if not isinstance(head, dict):
-            raise InputError(f"{self._host} answers {path} with what is no pull request")
+            raise InputError(f"{self._host} returned an invalid pull request for {path}")
         repository = head.get("repo")
         name = repository.get("full_name") if isinstance(repository, dict) else ""
         return Head(str(name), str(head.get("sha")), pull.get("state") == "open")
@@ -170,7 +170,7 @@ class GitHub:
         for page in range(1, _MOST_PAGES + 1):
             found = self._ask("GET", path, params={"per_page": _PER_PAGE, "page": page})
             if not isinstance(found, list):
-                raise InputError(f"{self._host} answers {path} with what is no list")
+                raise InputError(f"{self._host} returned an invalid list for {path}")
             yield from (one for one in found if isinstance(one, dict))
             if len(found) < _PER_PAGE:
                 return
@@ -184,11 +184,11 @@ class GitHub:
             if pause is None or pause > _LONGEST_PAUSE_S:
                 break
             time.sleep(pause)
-        told = f"{self._host} answers {answer.status_code} to {method} {path}: {_message(answer)}"
+        told = f"{self._host} returned {answer.status_code} for {method} {path}: {_message(answer)}"
         if method == "POST" and answer.status_code >= 500:
             raise UnsureError(told)
         if _is_limited(answer):
-            raise InputError(f"{told}; run it again later")
+            raise InputError(f"{told}; try again later")
         raise RefusedError(told, answer.status_code)
 
     def _answer(self, method: str, path: str, **values: Any) -> httpx.Response:
@@ -199,13 +199,13 @@ class GitHub:
                 time.sleep(pause)
             return self._http.request(method, path, **values)
         except httpx.HTTPError as error:
-            raise UnsureError(f"{self._host} does not answer: {error}") from error
+            raise UnsureError(f"{self._host} does not respond: {error}") from error
 
     def _json(self, answer: httpx.Response) -> Any:
         try:
             return answer.json() if answer.content else None
         except ValueError as error:
-            raise UnsureError(f"{self._host} answers with what is no JSON: {error}") from error
+            raise UnsureError(f"{self._host} returned invalid JSON: {error}") from error
 
     @property
     def _host(self) -> str:
@@ -223,7 +223,7 @@ def _comment(value: Any) -> Comment:
             url=str(value.get("html_url") or ""),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise UnsureError(f"GitHub's answer is no comment: {error!r}") from error
+        raise UnsureError(f"GitHub returned an invalid comment: {error!r}") from error
 
 
 def _is_limited(answer: httpx.Response) -> bool:

@@ -27,7 +27,7 @@ _LONGEST_TEXT = 500
 _HASH_LENGTH = 10
 _EVEN = 0.5
 """From this probability on a cause outside of the code is told of."""
-_OTHERS = "In files that this pull request does not change"
+_OTHERS = "Findings in files that this pull request does not change"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ def _review(found: Review, links: Links, most: int) -> Iterator[str]:
         yield ""
     if found.jobs:
         yield (
-            f"<sub>Read, not run: {_jobs(found.jobs)} on {_text(found.target)}, at "
+            f"<sub>Static analysis of {_jobs(found.jobs)} on {_text(found.target)}, at "
             f"{links.commit[:_HASH_LENGTH]}</sub>"
         )
     elif not found.not_checked:
@@ -102,7 +102,7 @@ def _review(found: Review, links: Links, most: int) -> Iterator[str]:
 def _headline(found: Review) -> str:
     if found.findings:
         warnings = len(found.findings) - found.errors
-        return f"{counted(found.errors, 'error')}, {counted(warnings, 'warning')} before the run"
+        return f"{counted(found.errors, 'error')}, {counted(warnings, 'warning')} predicted"
     if found.not_checked:
         return f"{counted(len(found.not_checked), 'job')} could not be checked"
     return "all clear" if found.jobs else "nothing was checked"
@@ -147,11 +147,11 @@ def ranking_comment(found: Ranking, links: Links) -> str:
 
 def _ranking(found: Ranking, links: Links, most: int) -> Iterator[str]:
     if not found.items:
-        yield "### EpochZero: no place in this code has anything in common with this report"
+        yield "### EpochZero: no code matches this report"
         yield ""
-        yield "A traceback, a message, or the name of a file or function would help."
+        yield "Add a traceback, an error message, or the name of a file or function."
         return
-    yield "### EpochZero: where this bug may be"
+    yield "### EpochZero: likely locations of this bug"
     yield ""
     for number, item in enumerate(found.items[:most], 1):
         yield from _item(number, item, links)
@@ -160,10 +160,10 @@ def _ranking(found: Ranking, links: Links, most: int) -> Iterator[str]:
         suspect = " ".join([found.extrinsic.suspect.replace("_", " "), found.extrinsic.name])
         told = f"; suspect: {_text(suspect)}" if suspect.strip() else ""
         chance = f"{found.extrinsic.probability:.0%}"
-        yield f"The cause may lie outside of this code ({chance}){told}.\n"
+        yield f"The cause may be outside this code ({chance}){told}.\n"
     yield (
-        f"<sub>A guess from the words of the report and of {counted(found.searched, 'file')} at "
-        f"{links.commit[:_HASH_LENGTH]}; the first place is often not the right one</sub>"
+        f"<sub>An estimate from the text of the report and of {counted(found.searched, 'file')} at "
+        f"{links.commit[:_HASH_LENGTH]}; the first location is often wrong</sub>"
     )
 
 

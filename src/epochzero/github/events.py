@@ -97,7 +97,7 @@ def read_run(text: str) -> RunEvent:
     event = _event(text)
     run = _object(event, "workflow_run")
     if run.get("event") != "pull_request":
-        raise InputError("no pull request started this run")
+        raise InputError("this workflow run was not started by a pull request")
     head = run.get("head_repository")
     name = head.get("full_name") if isinstance(head, dict) else ""
     return RunEvent(
@@ -109,7 +109,7 @@ def read_run(text: str) -> RunEvent:
 
 def _commit(value: Any, name: str) -> str:
     if not isinstance(value, str) or not _COMMIT.fullmatch(value):
-        raise InputError(f"the event's {name} is no commit")
+        raise InputError(f"the event's {name} is not a commit")
     return value
 
 
@@ -117,16 +117,16 @@ def _event(text: str) -> Mapping[str, Any]:
     try:
         event = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"the event is no JSON: {error}") from error
+        raise InputError(f"the event is not valid JSON: {error}") from error
     if not isinstance(event, dict):
-        raise InputError("the event is no JSON object")
+        raise InputError("the event is not a JSON object")
     return event
 
 
 def _object(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     found = value.get(name)
     if not isinstance(found, dict):
-        raise InputError(f"the event has no {name}; is it another one?")
+        raise InputError(f"the event has no {name}; is it the right event type?")
     return found
 
 
@@ -141,5 +141,5 @@ def _repository(event: Mapping[str, Any]) -> str:
 def _number(value: Mapping[str, Any], name: str) -> int:
     number = value.get("number")
     if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-        raise InputError(f"the event's {name}.number is no number")
+        raise InputError(f"the event's {name}.number is not a number")
     return number

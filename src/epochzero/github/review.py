@@ -24,7 +24,7 @@ _TESTS = re.compile(r"(?:^|/)(?:tests?/|test_[^/]*$|[^/]*_test\.py$|conftest\.py
 _LARGEST_BYTES = 1 << 20
 _NOT_SAID_BY_A_SCRIPT = ("argument-missing", "script-not-executable")
 """Rules about how a script is started, which a changed script alone does not say."""
-_NO_TARGET = Target("a platform that is not described")
+_NO_TARGET = Target("an unspecified platform")
 """The machine of a workflow is not the one that runs the job."""
 
 
@@ -128,9 +128,9 @@ def _words(job: str) -> list[str]:
     try:
         words = shlex.split(job)
     except ValueError as error:
-        raise InputError(f"`{job}` is no command line: {error}") from error
+        raise InputError(f"`{job}` cannot be parsed as a command line: {error}") from error
     if not words:
-        raise InputError("an empty command line is no job")
+        raise InputError("a job is an empty command line")
     return words
 
 
@@ -139,7 +139,7 @@ def _jobs_of(folder: Path) -> list[str]:
     where = f"{FILE}: [tool.epochzero.github]"
     section = read_section(folder, "github")
     if unknown := section.keys() - {"jobs"}:
-        raise InputError(f"{where} {sorted(unknown)[0]} is not known; it may have jobs")
+        raise InputError(f"{where} unknown key {sorted(unknown)[0]}; the only key is jobs")
     jobs = section.get("jobs", [])
     if not isinstance(jobs, list) or not all(isinstance(job, str) for job in jobs):
         raise InputError(f"{where} jobs must be a list of command lines")

@@ -90,10 +90,10 @@ def read_handed(text: str) -> Handed:
     try:
         value = json.loads(text) if len(text) <= LARGEST_BYTES else None
     except (ValueError, RecursionError) as error:
-        raise InputError(f"the review is no JSON: {error}") from error
+        raise InputError(f"the review is not valid JSON: {error}") from error
     fields = _object(value, "it")
     if fields.get("schema") != SCHEMA:
-        raise InputError(f"the review is not of the form {SCHEMA}, or larger than 1 MB")
+        raise InputError(f"the review does not have the schema {SCHEMA}, or is larger than 1 MB")
     return Handed(
         number=_number(fields, "number", least=1),
         jobs=_list(fields, "jobs", lambda one: _text({"job": one}, "job")),
@@ -107,7 +107,7 @@ def _finding(value: Any) -> Finding:
     fields = _object(value, "a finding")
     rule = _text(fields, "rule")
     if not _RULE.fullmatch(rule):
-        raise InputError("the review names a rule that is none")
+        raise InputError("the review names an unknown rule")
     return Finding(
         rule=rule,
         severity=_word(fields, "severity", _SEVERITIES),
@@ -126,7 +126,7 @@ def _place(value: Any) -> SourceLocation:
     path = _text(fields, "path")
     # A link to it must not lead out of the repository.
     if PurePosixPath(path).is_absolute() or {".", ".."} & {*path.split("/")}:
-        raise InputError("the review names a file that is not in the repository")
+        raise InputError("the review names a file that does not exist in the repository")
     line, column = (_number(fields, name, least=0) for name in ("line", "column"))
     return SourceLocation(path, line, column, _text(fields, "code"))
 
@@ -138,7 +138,7 @@ def _not_checked(value: Any) -> NotChecked:
 
 def _object(value: Any, what: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise InputError(f"the review cannot be used: {what} is no JSON object")
+        raise InputError(f"the review is invalid: {what} is not a JSON object")
     return value
 
 
@@ -147,26 +147,26 @@ def _list(
 ) -> tuple[_Value, ...]:
     value = fields.get(name)
     if not isinstance(value, list) or len(value) > _MOST:
-        raise InputError(f"the review's {name} is no list of at most {_MOST}")
+        raise InputError(f"the review's {name} is not a list of at most {_MOST} items")
     return tuple(map(read, value))
 
 
 def _text(fields: Mapping[str, Any], name: str) -> str:
     value = fields.get(name)
     if not isinstance(value, str):
-        raise InputError(f"the review's {name} is no text")
+        raise InputError(f"the review's {name} is not a string")
     return value[:_LONGEST].encode("utf-8", "replace").decode()
 
 
 def _word(fields: Mapping[str, Any], name: str, known: Iterable[str]) -> Any:
     value = fields.get(name)
     if not isinstance(value, str) or value not in known:
-        raise InputError(f"the review's {name} is not known")
+        raise InputError(f"the review's {name} is unknown")
     return value
 
 
 def _number(fields: Mapping[str, Any], name: str, *, least: int) -> int:
     value = fields.get(name)
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value < 1 << 31:
-        raise InputError(f"the review's {name} is no number that it may be")
+        raise InputError(f"the review's {name} is not a valid number")
     return value

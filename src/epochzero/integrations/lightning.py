@@ -164,7 +164,7 @@ class LightningFitMemory(Callback):
             InputError: the trainer or the module does something that cannot be repeated in parts.
         """
         if reason := _against_parts(trainer, pl_module):
-            raise InputError(f"LightningFitMemory: {reason}; train without it")
+            raise InputError(f"LightningFitMemory: {reason}; train without this callback")
         self._trainer, self._module = trainer, pl_module
         self._own, self._zero = pl_module.training_step, pl_module.optimizer_zero_grad
         self._takes_index = len(inspect.signature(self._own).parameters) > 1
@@ -202,8 +202,8 @@ class LightningFitMemory(Callback):
         if isinstance(output, Mapping):
             if len(output) > 1:
                 raise InputError(
-                    "LightningFitMemory: training_step returns more than the loss, which parts of a "
-                    "batch cannot; train without it"
+                    "LightningFitMemory: training_step returns more than the loss, which cannot be combined from parts "
+                    "of a batch; train without this callback"
                 )
             output = output["loss"]
         loss: Tensor = output / self._trainer.accumulate_grad_batches
@@ -221,14 +221,14 @@ def _nothing(*_: Any, **__: Any) -> None:
 def _against_parts(trainer: Any, module: Any) -> str:
     """Why the step of a module cannot be repeated in parts; empty where it can."""
     if not module.automatic_optimization:
-        return "the module optimizes by hand; use epochzero.memory.fit in its training_step"
+        return "the module uses manual optimization; use epochzero.memory.fit in its training_step"
     if trainer.world_size > 1:
-        return "Lightning exchanges gradients within a step"
+        return "this Lightning strategy exchanges gradients within a step"
     if len(trainer.optimizers) != 1:
         return f"the module has {len(trainer.optimizers)} optimizers"
     for name in ("backward", "optimizer_zero_grad"):
         if getattr(type(module), name) is not getattr(LightningModule, name):
-            return f"the module has a {name} of its own"
+            return f"the module overrides {name}"
     if "dataloader_iter" in inspect.signature(module.training_step).parameters:
         return "training_step takes an iterator, not a batch"
     return ""

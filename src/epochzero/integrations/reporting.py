@@ -44,7 +44,7 @@ def never_raises(hook: Callable[_Parameters, object]) -> Callable[_Parameters, N
             hook(*args, **kwargs)
         except Exception:
             level = logging.DEBUG if failed else logging.WARNING
-            _log.log(level, "%s failed; training goes on", hook.__qualname__, exc_info=True)
+            _log.log(level, "%s failed; training continues", hook.__qualname__, exc_info=True)
             failed = True
 
     return guarded

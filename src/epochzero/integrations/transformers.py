@@ -105,7 +105,7 @@ class TransformersFitMemory(TrainerCallback):
         """
         super().__init__()
         if reason := _against_parts(trainer):
-            raise InputError(f"TransformersFitMemory: {reason}; train without it")
+            raise InputError(f"TransformersFitMemory: {reason}; train without this callback")
         self.step: Surviving | None = None
         self._trainer = trainer
         self._options = options
@@ -150,7 +150,7 @@ class TransformersFitMemory(TrainerCallback):
 def _against_parts(trainer: Any) -> str:
     """Why the step of a trainer cannot be repeated in parts; empty where it can."""
     if type(trainer).training_step is not Trainer.training_step:
-        return f"{type(trainer).__name__} has a training_step of its own"
+        return f"{type(trainer).__name__} overrides training_step"
     if trainer.args.n_gpu > 1:
         return "the trainer uses several GPUs from one process; start it with torchrun"
     if trainer.is_deepspeed_enabled or trainer.is_fsdp_enabled:
@@ -158,5 +158,5 @@ def _against_parts(trainer: Any) -> str:
     if "lomo" in str(trainer.args.optim).lower():
         return "LOMO updates weights within backward"
     if getattr(trainer.args, "parallelism_config", None) is not None:
-        return "a batch that is sharded over ranks is not split"
+        return "a batch that is sharded over ranks cannot be split"
     return ""

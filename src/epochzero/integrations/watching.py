@@ -205,7 +205,7 @@ class Watch:
         try:
             self._watched = self._method(self.history)
         except Exception:
-            _log.warning("the training cannot be judged; it goes on", exc_info=True)
+            _log.warning("the training cannot be evaluated; it continues", exc_info=True)
             self._spent = float("inf")
             return
         for finding in self._watched.findings:

@@ -193,8 +193,8 @@ class Locator:
         known = [item for item in items if item.path in tree.corpus.number]
         if not known:
             raise InputError(
-                "no source file that a failing run covered is in the repository; paths in the "
-                "coverage report must start at its top, so run coverage there"
+                "no source file covered by a failing run is in the repository; paths in the coverage report must be "
+                "relative to its root, so run coverage there"
             )
         return Ranking(tree.searched_commit, level, method, len(tree.corpus), tuple(known[:top]))
 
@@ -217,8 +217,8 @@ class Locator:
         if not len(corpus):
             languages = ", ".join(sorted(CODE_LANGUAGES - {"tsx"}))
             raise InputError(
-                f"{self._repository.path}: no source files to search at {name}; "
-                f"looked for {languages} outside of tests among {len(snapshot.files)} files"
+                f"{self._repository.path}: no source files to search at {name}; searched {len(snapshot.files)} files "
+                f"for {languages} outside tests"
             )
         return Tree(snapshot, corpus, snapshot.commit.id if clean else "")
 
@@ -303,9 +303,9 @@ def _notes(history: History | None) -> tuple[str, ...]:
         return ()
     notes = []
     if history.cut:
-        notes.append(f"only the newest {MOST_CHANGES:,} changes of the history were used")
+        notes.append(f"only the newest {MOST_CHANGES:,} commits of the history were used")
     if history.shallow:
-        notes.append("the clone is shallow: older changes are not known (git fetch --unshallow)")
+        notes.append("the clone is shallow: older commits are missing (run git fetch --unshallow)")
     return tuple(notes)
 
 

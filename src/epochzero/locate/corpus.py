@@ -133,7 +133,7 @@ class Corpus:
             InputError: a file cannot be read, or the corpus was made without a snapshot.
         """
         if self.snapshot is None:
-            raise InputError("only parsed files are at hand here, not their text")
+            raise InputError("this corpus contains only parsed files, not their text")
         wanted = [file for file in self.snapshot.files if file.path in self.number]
         for file, content in self.snapshot.read(wanted):
             yield self.number[file.path], content

@@ -144,7 +144,7 @@ class Explainer:
         common = [int(np.isin(codes, here).sum()) for _, codes in lines]
         if common and max(common) >= FEWEST_PHRASES:
             best, _ = lines[int(np.argmax(common))]
-            yield Reason("message", f"its texts hold words of: {_short(best)}")
+            yield Reason("message", f"its string literals share words with: {_short(best)}")
 
     @cached_property
     def _phrases(self) -> tuple[_Lines, NDArray[np.uint32], NDArray[np.bool_]]:
@@ -216,7 +216,7 @@ class Explainer:
         titles = [past.report.title for past in self._corpus.past if path in past.fixed]
         best = max(titles, key=self._in_common, default="")
         if self._in_common(best):
-            yield Reason("report", f"a report like it was fixed here: {_short(best)}")
+            yield Reason("report", f"a similar report was fixed here: {_short(best)}")
 
     def _fixes(self, document: int, unit: Unit | None) -> Iterator[Reason]:
         """Fixes of the year before."""

@@ -45,7 +45,7 @@ def _object(line: str, where: str) -> dict[str, Any]:
     try:
         raw = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{where}: is not JSON: {error}") from error
+        raise InputError(f"{where}: invalid JSON: {error}") from error
     if not isinstance(raw, dict):
-        raise InputError(f"{where}: is not a JSON object")
+        raise InputError(f"{where}: not a JSON object")
     return raw

@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 STDIN = Path("-")
 ERROR_FILE = "error.json"
 """What torchelastic calls the file in which a rank records the exception that ended it."""
-CUT_OFF = "the compressed data end too early; only what precedes the end was read"
+CUT_OFF = "the compressed data are truncated; only the part before the end was read"
 DAMAGED = (
-    "the compressed data are damaged; the undamaged parts were read, and line numbers behind the "
-    "damage may be too low"
+    "the compressed data are damaged; the undamaged parts were read, and line numbers after the damage "
+    "may be too low"
 )
 OnDamage = Callable[[str], None]
 BLOCK_BYTES = 1 << 20
@@ -417,8 +417,8 @@ def find_logs(paths: Iterable[Path]) -> tuple[Log, ...]:
             dumps.extend(recorded)
             if not found and not recorded:
                 raise InputError(
-                    f"{path}: no log files in this folder; expected names such as *.log, *.out, "
-                    f"*.err, *.txt, stdout, stderr, or these with .gz or .zst"
+                    f"{path}: no log files in this directory; expected names such as *.log, *.out, *.err, *.txt, stdout, "
+                    "stderr, or these with .gz or .zst"
                 )
             logs.extend(found)
         elif _is_dump(path):
@@ -426,7 +426,7 @@ def find_logs(paths: Iterable[Path]) -> tuple[Log, ...]:
         elif path.exists():
             logs.append(_file_log(path, path.as_posix()))
         else:
-            raise InputError(f"{path}: no such file or folder")
+            raise InputError(f"{path}: no such file or directory")
     return (*logs, *dump_logs(dumps))
 
 

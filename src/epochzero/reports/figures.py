@@ -62,7 +62,7 @@ def require_matplotlib() -> None:
     try:
         import_module("matplotlib")
     except ImportError as error:
-        raise InputError("Figures need matplotlib: pip install 'epochzero[study]'") from error
+        raise InputError("Figures require matplotlib: pip install 'epochzero[study]'") from error
 
 
 def bars(

@@ -208,7 +208,7 @@ def _resampled(
         drawn = draw.multinomial(cells.size, counts / cells.size, RESAMPLES)
         return [one.reshape(shape) for one in drawn]
     if len(groups) != cells.size:
-        raise ValueError("a group for each case is needed")
+        raise ValueError("one group per case is required")
     _, of_case = np.unique(np.asarray(groups), return_inverse=True)
     count = int(of_case.max()) + 1
     found = []

@@ -98,10 +98,10 @@ class Table:
         yield from self.notes
         few = any(self.is_few(row, column) for row in self.shown_rows for column in self.columns)
         if few:
-            yield f"{FEW_MARK} rests on fewer than {self.few} {self.unit}."
+            yield f"{FEW_MARK} based on fewer than {self.few} {self.unit}."
         left = len(self.rows) - len(self.shown_rows)
         if left:
-            yield f"{left:,} more rows are in {self.name}.csv."
+            yield f"{self.name}.csv contains {left:,} more rows."
 
 
 def shown(cell: Cell, column: Column) -> str:
@@ -166,7 +166,7 @@ def write_parquet(table: Table, path: Path) -> None:
     try:
         arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError as error:
-        raise InputError("Parquet needs pyarrow: pip install 'epochzero[study]'") from error
+        raise InputError("Parquet requires pyarrow: pip install 'epochzero[study]'") from error
     types = {str: arrow.string(), int: arrow.int64(), float: arrow.float64()}
     arrays, names = [], []
     for title, values in _flat_columns(table):

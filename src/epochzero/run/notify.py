@@ -139,6 +139,6 @@ class Webhook:
         )
         sending.start()
         sending.join(_DEADLINE_S)
-        problem = answers[0] if answers else "does not answer"
+        problem = answers[0] if answers else "does not respond"
         if problem:
             raise InputError(f"{self.host} was not notified: {problem}")

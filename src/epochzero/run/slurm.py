@@ -110,7 +110,7 @@ def slurm_jobs(number: str, environment: Mapping[str, str]) -> list[SlurmJob]:
         steps.setdefault(row.get("JobIDRaw", "").partition(".")[0], []).append(row)
     jobs = [_job(of_job, of_epilog) for raw, of_job in steps.items() if raw]
     if not jobs:
-        raise InputError(f"Slurm knows no job {number}")
+        raise InputError(f"Slurm has no record of job {number}")
     return jobs
 
 
@@ -173,9 +173,9 @@ def _sacct(words: Sequence[str], environment: Mapping[str, str]) -> str:
             errors="replace",
         )
     except FileNotFoundError as error:
-        raise InputError("sacct is not on the path; is this a machine of the cluster?") from error
+        raise InputError("sacct is not on PATH; is this a machine of the cluster?") from error
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise InputError(f"sacct cannot be run: {error}") from error
+        raise InputError(f"sacct cannot be executed: {error}") from error
     if done.returncode:
         told = (done.stderr.strip().splitlines() or ["no message"])[0]
         raise InputError(f"sacct failed with exit code {done.returncode}: {told}")
@@ -208,7 +208,7 @@ def _job(rows: Sequence[Row], of_epilog: Row) -> SlurmJob:
     try:
         facts = facts_of_sacct([row, *rows[1:]])
     except ValueError as error:
-        raise InputError(f"sacct's answer cannot be understood: {error}") from error
+        raise InputError(f"sacct's output cannot be parsed: {error}") from error
     name = row.get("JobName") or "batch"
     folder = row.get("WorkDir", "")
     usual = str(Path(folder, f"slurm-{row.get('JobID') or number}.out"))

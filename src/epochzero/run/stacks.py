@@ -29,8 +29,8 @@ _MOST = 1 << 20
 _LONGEST_CODE = 60
 _NOT_INSTALLED = "py-spy is not installed: pip install 'epochzero[stacks]'"
 _NOT_PERMITTED = (
-    "py-spy is not permitted to read the processes: a container needs the capability SYS_PTRACE,"
-    " a host kernel.yama.ptrace_scope=0"
+    "py-spy is not permitted to read the processes: containers require the capability SYS_PTRACE, hosts "
+    "kernel.yama.ptrace_scope=0"
 )
 # Where the standard library and data loaders wait for another thread or process. They wake up at
 # intervals to look, which is no progress.

@@ -85,13 +85,13 @@ class Destination:
                 raise _RefusedError(self.url, error.code, _detail(error)) from error
         except (OSError, http.client.HTTPException, ValueError) as error:
             reason = error.reason if isinstance(error, urllib.error.URLError) else error
-            raise InputError(f"{self.url} does not answer: {reason}") from error
+            raise InputError(f"{self.url} does not respond: {reason}") from error
 
 
 class _RefusedError(InputError):
     def __init__(self, url: str, status: int, detail: Any) -> None:
         told = detail.get("message", detail) if isinstance(detail, dict) else detail
-        super().__init__(f"{url} answers {status}: {told}")
+        super().__init__(f"{url} returned {status}: {told}")
         self.status = status
         size = detail.get("size") if isinstance(detail, dict) else None
         self.size = size if isinstance(size, int) else None
@@ -215,7 +215,7 @@ class Sending:
             self._thread.start()
         self._thread.join(_FINISH_S)
         if self._thread.is_alive():
-            self.trouble = self.trouble or f"{self._to.url} did not answer for {_FINISH_S:.0f} s"
+            self.trouble = self.trouble or f"{self._to.url} did not respond for {_FINISH_S:.0f} s"
         return self._all
 
     def _send_often(self) -> None:

@@ -150,7 +150,7 @@ class Watching:
             return
         self._thread.join(patience)
         if self._thread.is_alive():
-            self._tell("watcher_slow", f"{self._name} was not waited for any longer")
+            self._tell("watcher_slow", f"{self._name} did not stop in time and was abandoned")
 
     def _watch(self, pid: int, folder: Path) -> None:
         # Whatever a watcher raises, the job goes on.

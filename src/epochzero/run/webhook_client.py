@@ -100,7 +100,7 @@ def _allowed_addresses(host: str, port: int, *, private: bool) -> list[str]:
     for address in addresses:
         meant = _meant(ipaddress.ip_address(address.partition("%")[0]))
         if any(one in _METADATA for one in meant):
-            raise _RefusedError("its address is that of a cloud's metadata service")
+            raise _RefusedError("its address belongs to a cloud metadata service")
         if not private and not all(one.is_global and not one.is_multicast for one in meant):
             raise _RefusedError("its address is in a private network")
     return addresses
@@ -140,7 +140,7 @@ def _connection(
             return socket.create_connection((one, port), timeout, source_address)
         except OSError as error:
             trouble = error
-    raise trouble or OSError("its name has no address")
+    raise trouble or OSError("its host name cannot be resolved")
 
 
 class _Connecting:
@@ -197,7 +197,7 @@ def post(url: str, data: bytes, *, private: bool = True, identity: str = "") -> 
                 return ""
         except urllib.error.HTTPError as error:
             error.close()
-            problem = f"it answers {error.code}"
+            problem = f"it returned {error.code}"
             if error.code < 500 and error.code != 429:
                 return problem
         except (OSError, http.client.HTTPException) as error:

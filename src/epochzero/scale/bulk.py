@@ -23,7 +23,7 @@ from epochzero.scale.sources import Part, jobs_of, parts_of
 from epochzero.scale.storage import Storage
 
 ATTEMPTS = 2
-LOST = "its diagnosis ended the worker twice, such as by taking more memory than there is"
+LOST = "its diagnosis terminated the worker twice, for example by running out of memory"
 
 Tell = Callable[[int], None]
 
@@ -92,7 +92,9 @@ def diagnose_all(
     try:
         logs, place = Storage.at(source), Storage.at(out)
         if f"{place.root}/".startswith(f"{logs.root}/"):
-            raise InputError(f"{place.name}: lies in SOURCE, and would be read as part of it")
+            raise InputError(
+                f"{place.name}: is inside SOURCE and would be read as part of it; choose another directory"
+            )
         run = Run(logs.address, place.address, tuple(signatures), redact)
         result = Result(run)
         plan = parts_of(jobs_of(logs), run.key)

@@ -129,7 +129,7 @@ class LocalEngine:
                 continue
             self._busy[handle] = process
             return handle
-        raise InputError("processes to work in end as soon as they start; is memory left?")
+        raise InputError("worker processes exit as soon as they start; is memory exhausted?")
 
     def ended(self, handles: Collection[Future[Any]]) -> Collection[Future[Any]]:
         """Those that have ended; waits until one has."""
@@ -220,7 +220,7 @@ class RayEngine:
         except (ConnectionError, ValueError, RuntimeError) as error:
             reason = str(error).splitlines()[0]
             raise InputError(
-                f"Ray at {address or 'this machine'} does not answer: {reason}"
+                f"Ray at {address or 'this machine'} does not respond: {reason}"
             ) from error
         self.workers = workers or int(self._ray.cluster_resources().get("CPU", 1))
         # Ray would begin a call again by itself, whatever ended its worker, and say nothing.
@@ -266,7 +266,7 @@ def _ray() -> ModuleType:
     try:
         return import_module("ray")
     except ImportError as error:
-        raise InputError("The engine ray needs Ray: pip install 'epochzero[ray]'") from error
+        raise InputError("The engine ray requires Ray: pip install 'epochzero[ray]'") from error
 
 
 def _call(function: Callable[..., Any], *arguments: Any) -> Any:

@@ -77,12 +77,12 @@ def read_rows(address: str) -> Iterator[Row]:
     storage = Storage.at(address)
     if MANIFEST not in {one.name for one in storage.listed()}:
         raise InputError(
-            f"{storage.name}: has no {MANIFEST}: its run has not ended; give its command once more"
+            f"{storage.name}: has no {MANIFEST}: its run is incomplete; repeat the command to resume it"
         )
     try:
         parts = [str(name) for name in json.loads(storage.read(MANIFEST))["parts"]]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise InputError(f"{storage.name}/{MANIFEST}: cannot be understood") from error
+        raise InputError(f"{storage.name}/{MANIFEST}: is damaged") from error
     for part in parts:
         yield from storage.table([part]).to_pylist()
 
@@ -124,7 +124,7 @@ class Result:
             self._check_same_run()
         elif there:
             raise InputError(
-                f"{self._storage.name}: is not empty, and holds no diagnoses; give a new folder"
+                f"{self._storage.name}: is not empty and contains no diagnoses; choose a new directory"
             )
         else:
             described = json.dumps(self.run.described(), indent=1)
@@ -138,11 +138,13 @@ class Result:
             before = None
         now = self.run.described()
         if not isinstance(before, dict):
-            raise InputError(f"{self._storage.name}/{RUN}: cannot be understood; give a new folder")
+            raise InputError(
+                f"{self._storage.name}/{RUN}: is damaged; choose a new directory; choose a new directory"
+            )
         if differs := [name for name in now if before.get(name) != now[name]]:
             told = ", ".join(f"{name} {before.get(name)!r}, now {now[name]!r}" for name in differs)
             raise InputError(
-                f"{self._storage.name}: holds the results of another run ({told}); give a new folder"
+                f"{self._storage.name}: contains the results of another run ({told}); choose a new directory"
             )
 
     def write(self, part: str, rows: Iterable[Row]) -> None:

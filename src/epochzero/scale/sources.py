@@ -134,15 +134,15 @@ def jobs_of(source: Storage) -> Iterator[SourceJob]:
     """
     kind = source.kind()
     if not kind:
-        raise InputError(f"{source.name}: no such file, folder or bucket")
+        raise InputError(f"{source.name}: no such file, directory or bucket")
     found = False
     for job in _of_file(source) if kind == "file" else _of_folder(source):
         found = True
         yield job
     if not found:
         raise InputError(
-            f"{source.name}: no logs in it; expected folders of logs, logs named such as *.log or "
-            "*.out, archives (.tar, .tar.gz, .zip), or Parquet files with a column log"
+            f"{source.name}: contains no logs; expected directories of logs, logs named such as *.log or *.out, "
+            "archives (.tar, .tar.gz, .zip), or Parquet files with a column `log`"
         )
 
 
@@ -207,21 +207,21 @@ def _of_table(source: Storage, stored: Stored, name: str, front: str) -> Iterato
             columns = [one for one in ("id", "log") if one in table.schema_arrow.names]
             if "log" not in columns:
                 raise InputError(
-                    f"{source.path(name)}: has no column log with the text of each log"
+                    f"{source.path(name)}: has no column `log` with the text of each log"
                 )
             for batch in table.iter_batches(_ROWS_AT_ONCE, columns=columns):
                 for record in batch.to_pylist():
                     row += 1
                     yield _row(record, f"{front or stored.name + '/'}{row}", stored)
         except (OSError, arrow().ArrowException) as error:
-            raise InputError(f"{source.path(name)}: is no Parquet file that can be read") from error
+            raise InputError(f"{source.path(name)}: is not a readable Parquet file") from error
 
 
 def _row(record: dict[str, Any], place: str, stored: Stored) -> SourceJob:
     log, given = record["log"], record.get("id")
     name = place if given is None else str(given)
     if not isinstance(log, str | bytes):
-        return SourceJob(name, (), problem="its column log holds no text")
+        return SourceJob(name, (), problem="its column `log` does not contain text")
     data = log.encode("utf-8", "replace") if isinstance(log, str) else log
     return SourceJob(name, (File("log", place, len(data), stored.stamp, data),))
 
@@ -271,11 +271,11 @@ def _unpackable(place: str) -> Iterator[None]:
     try:
         yield
     except _DAMAGE as error:
-        raise InputError(f"{place}: cannot be unpacked: {_reason(error)}") from error
+        raise InputError(f"{place}: cannot be extracted: {_reason(error)}") from error
 
 
 def _reason(error: BaseException) -> str:
-    return str(error) or "it ends too early"
+    return str(error) or "it is truncated"
 
 
 def _readable(archive: tarfile.TarFile | zipfile.ZipFile) -> tuple[list[_Member], str]:
@@ -328,7 +328,7 @@ def _of_members(
     if not wanted:
         return
     if sum(one.size for _, one in wanted) > LARGEST_MEMBER:
-        problem = f"larger than {LARGEST_MEMBER >> 30} GiB in an archive: unpack it"
+        problem = f"larger than {LARGEST_MEMBER >> 30} GiB in an archive: extract the archive first"
         yield SourceJob(front + top, (), not alone, problem)
         return
     try:
@@ -337,7 +337,7 @@ def _of_members(
             for name, one in wanted
         ]
     except _DAMAGE as error:
-        problem = f"the archive is damaged within it: {_reason(error)}"
+        problem = f"the archive is damaged in this file: {_reason(error)}"
         yield SourceJob(front + top, (), not alone, problem)
         return
     yield SourceJob(front + top, tuple(files)) if alone else _folder_job(front + top, files)

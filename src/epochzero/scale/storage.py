@@ -26,7 +26,7 @@ def arrow(module: str = "pyarrow") -> ModuleType:
         return import_module(module)
     except ImportError as error:
         raise InputError(
-            "Diagnosing into Parquet needs pyarrow: pip install 'epochzero[data]'"
+            "Writing diagnoses to Parquet requires pyarrow: pip install 'epochzero[data]'"
         ) from error
 
 

@@ -1,1 +1,1 @@
-"""What was learned of jobs, kept: one schema, two databases."""
+"""Database of jobs, diagnoses and findings: one schema for SQLite and PostgreSQL."""

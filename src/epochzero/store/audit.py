@@ -1,4 +1,4 @@
-"""Who did what in a service."""
+"""Audit log of a server: who did what, and when."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from sqlalchemy.orm import Session
 from epochzero.store.database import Database
 from epochzero.store.schema import AuditEntry
 
-REFUSED = "sign in refused"
-"""An unknown token shows no team, so the admins of all teams see that somebody tries."""
+REFUSED = "sign-in rejected"
+"""An unknown token belongs to no team, so the admins of all teams see the attempt."""
 
 _LONGEST = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Act:
-    """What somebody did.
+    """One entry of the audit log.
 
     Attributes:
         time: in seconds since the epoch.
-        team, who: whose token, and its name; empty where nobody had signed in.
-        object: to what it was done.
-        address: network address of who asked; empty for the command line.
+        team, who: team and name of the token; empty if nobody was signed in.
+        object: the object of the action.
+        address: network address of the client; empty for the command line.
     """
 
     time: float
@@ -40,7 +40,7 @@ class Act:
 def note(
     database: Database, team: str, who: str, action: str, what: str = "", *, address: str = ""
 ) -> None:
-    """Keeps that somebody did something.
+    """Writes an entry to the audit log.
 
     Raises:
         StoreError: the store cannot be written.
@@ -52,7 +52,7 @@ def note(
 def note_in(
     session: Session, team: str, who: str, action: str, what: str = "", *, address: str = ""
 ) -> None:
-    """The same, together with what else a session writes."""
+    """Adds an entry to the audit log in the caller's session."""
     session.add(
         AuditEntry(
             time=time.time(),
@@ -66,9 +66,9 @@ def note_in(
 
 
 def acts(database: Database, team: str | None = None, *, limit: int = 100) -> Sequence[Act]:
-    """What was done in a team, or in all, the newest first.
+    """The entries of a team, or of all teams, newest first.
 
-    Sign-ins that were refused belong to no team and are shown to each.
+    Rejected sign-ins belong to no team and are included for every team.
     """
     query = select(AuditEntry).order_by(AuditEntry.time.desc(), AuditEntry.id.desc()).limit(limit)
     if team is not None:

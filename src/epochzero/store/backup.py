@@ -1,7 +1,7 @@
-"""A whole store in one file, and back: the same file for both databases.
+"""Backup of a complete store in one file, and restore; the format is the same for both databases.
 
-The file is JSON lines, compressed by zstd: a head, then each row with the name of its table. It is one moment of the
-store, taken while others write.
+The file contains JSON lines, compressed with zstd: a header, then each row with the name of its table. It is a
+consistent snapshot of the store, taken while others write.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ _AT_ONCE = 2000
 
 
 def back_up(database: Database, file: Path) -> int:
-    """Writes all tables; the file is there whole or not at all.
+    """Writes all tables to a file, atomically.
 
     Returns:
-        How many rows it has.
+        Number of rows.
 
     Raises:
-        InputError: the file cannot be written, or is there already.
-        StoreError: the database does not answer.
+        InputError: the file cannot be written or already exists.
+        StoreError: the database does not respond.
     """
     making = file.with_name(file.name + ".part")
     if file.exists():
-        raise InputError(f"{file}: is there already")
+        raise InputError(f"{file}: already exists")
     try:
         with (
             open(making, "xb", opener=_private) as raw,
@@ -54,18 +54,18 @@ def back_up(database: Database, file: Path) -> int:
 
 
 def _private(path: str, flags: int) -> int:
-    # A backup holds the same logs and commands as the store, whose file only its owner may read.
+    # A backup contains the same logs and commands as the store, whose file only its owner may read.
     return os.open(path, flags, 0o600)
 
 
 def restore(database: Database, file: Path) -> int:
-    """Fills an empty store; all rows or none.
+    """Fills an empty store from a backup, atomically.
 
     Returns:
-        How many rows it has.
+        Number of rows.
 
     Raises:
-        InputError: the file is no backup, is not whole, or is of another version; or the store is not empty.
+        InputError: the file is not a backup, is truncated or has another version; or the store is not empty.
         StoreError: the store cannot be written.
     """
     try:
@@ -78,7 +78,7 @@ def restore(database: Database, file: Path) -> int:
     except OSError as error:
         raise InputError(f"{file}: cannot be read: {error.strerror}") from error
     except (zstandard.ZstdError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{file}: is no whole backup: {error}") from error
+        raise InputError(f"{file}: is not a complete backup: {error}") from error
 
 
 def _write(database: Database, out: IO[bytes]) -> int:
@@ -101,13 +101,17 @@ def _write(database: Database, out: IO[bytes]) -> int:
 def _read(session: Session, lines: Iterator[Any], name: str) -> int:
     head = next(lines, None)
     if not isinstance(head, dict) or head.get("schema") != SCHEMA:
-        raise InputError(f"{name}: is no backup of a store")
+        raise InputError(f"{name}: is not a backup of a store")
     if head["revision"] != REVISION:
-        raise InputError(f"{name}: has tables {head['revision']}, this version knows {REVISION}")
+        raise InputError(
+            f"{name}: has schema {head['revision']}, but this version of EpochZero uses {REVISION}"
+        )
     tables = {table.name: table for table in Base.metadata.sorted_tables}
     for table in tables.values():
         if session.execute(select(table).limit(1)).first() is not None:
-            raise InputError(f"the store is not empty: {table.name} has rows")
+            raise InputError(
+                f"the store is not empty: the table {table.name} has rows; restore into an empty store"
+            )
     count = 0
     waiting: list[list[Any]] = []
     at = ""
@@ -115,7 +119,9 @@ def _read(session: Session, lines: Iterator[Any], name: str) -> int:
         if isinstance(line, dict):
             _insert(session, tables.get(at), waiting)
             if line["rows"] != count:
-                raise InputError(f"{name}: {line['rows']:,} rows were written, {count:,} are there")
+                raise InputError(
+                    f"{name}: {line['rows']:,} rows were written, but {count:,} are present"
+                )
             _count_on(session, tables.values())
             return count
         if line[0] != at or len(waiting) >= _AT_ONCE:
@@ -123,7 +129,7 @@ def _read(session: Session, lines: Iterator[Any], name: str) -> int:
             at, waiting = line[0], []
         waiting.append(line[1])
         count += 1
-    raise InputError(f"{name}: is cut off after {count:,} rows")
+    raise InputError(f"{name}: is truncated after {count:,} rows")
 
 
 def _insert(session: Session, table: Table | None, rows: list[list[Any]]) -> None:
@@ -142,7 +148,7 @@ def _insert(session: Session, table: Table | None, rows: list[list[Any]]) -> Non
 
 
 def _count_on(session: Session, tables: Iterable[Table]) -> None:
-    """PostgreSQL counts rows by itself, and was told the numbers here."""
+    """PostgreSQL generates IDs from sequences, which must continue after the restored rows."""
     if session.get_bind().dialect.name != "postgresql":
         return
     for table in tables:

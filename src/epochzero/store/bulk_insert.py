@@ -1,4 +1,4 @@
-"""Many rows in one statement; also where several writers may come with the same ones."""
+"""Inserts many rows in one statement, also with concurrent writers of the same rows."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from sqlalchemy.orm import Session
 from epochzero.store.schema import Base
 
 Rows = Sequence[Mapping[str, Any]]
-"""Values by the names of columns, the same names in each row."""
+"""Rows as mappings from column names to values; all rows have the same columns."""
 
 
 def insert_rows(session: Session, table: type[Base], rows: Rows) -> None:
-    """Inserts rows that nobody else has."""
+    """Inserts rows that cannot conflict with existing ones."""
     if rows:
         session.execute(insert(_table(table)), rows)
 
 
 def insert_once(session: Session, table: type[Base], **values: Any) -> None:
-    """Inserts a row unless there is one with its key; that one is left as it is."""
+    """Inserts a row unless its key exists; an existing row is not changed."""
     insert_each_once(session, table, [values])
 
 
 def insert_each_once(session: Session, table: type[Base], rows: Rows) -> None:
-    """The same for many rows."""
+    """Inserts the rows whose keys do not exist."""
     if rows:
         session.execute(_insert(session, table).on_conflict_do_nothing(), rows)
 
 
 def insert_or_update(session: Session, table: type[Base], key: Sequence[str], rows: Rows) -> None:
-    """Inserts rows; one whose key is there already gives that row its other values."""
+    """Inserts rows; existing rows with the same key are updated."""
     if rows:
         new = _insert(session, table)
         changed = {name: new.excluded[name] for name in rows[0] if name not in key}
@@ -46,5 +46,5 @@ def _insert(session: Session, table: type[Base]) -> postgresql.Insert | sqlite.I
 
 
 def _table(table: type[Base]) -> Table:
-    """The table itself: the classes of rows have much to say, and nothing to add, about new ones."""
+    """The table of a mapped class; inserting through the class itself is much slower."""
     return cast("Table", table.__table__)

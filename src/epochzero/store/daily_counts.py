@@ -1,8 +1,8 @@
-"""Sums of days that are over: a question about a year does not look at each of its jobs.
+"""Precomputed sums per day, so that queries over a year do not read every job.
 
-The jobs of a day are summed up once the day is over, and the failures of 32 days once more, once these are
-all over. A trigger of the database notes a day of which a job comes late, changes or goes (migration 0004).
-What is not summed up, as today, is asked of the jobs themselves: an answer is right at any time.
+The jobs of a day are summed once the day is over, and the failures of blocks of 32 days once all of these
+are over. A database trigger marks days whose jobs arrive late, change or are deleted (migration 0004).
+Days without valid sums, such as today, are computed from the jobs, so results are always correct.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ from epochzero.store.schema import Base, Counted, DayCount, FailureCount, JobRow
 
 DAY_S = 86_400
 BLOCK = 32
-"""Days that are summed up together; the triggers know it too."""
+"""Number of days that are summed together; the triggers use the same number."""
 END = 1e11
-"""The year 5138: a clock that says more is wrong, and its jobs are of no day; the triggers know it too."""
+"""The year 5138: later times come from a wrong clock and are counted on no day; the triggers use the same limit."""
 _MOST_SPANS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """From a moment up to another, in seconds since the epoch."""
+    """Start (inclusive) and end (exclusive), in seconds since the epoch."""
 
     since: float
     until: float
@@ -50,10 +50,10 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class _Span:
-    """A part of a period that is read in one way.
+    """A part of a period that is read from one kind of sums.
 
     Attributes:
-        days: how many a sum is of; 0 where the jobs themselves are read.
+        days: number of days per sum; 0 if the jobs themselves are read.
     """
 
     days: int
@@ -62,20 +62,20 @@ class _Span:
 
     @property
     def numbers(self) -> tuple[int, int]:
-        """The numbers of its first day and of the one after its last."""
+        """The number of its first day and of the day after its last."""
         return int(self.since // DAY_S), int(self.until // DAY_S)
 
 
 def uncounted(database: Database, team: str, *, now: float) -> list[int]:
-    """The first days of the blocks that have something to be summed up, the newest first.
+    """The first days of the blocks with missing sums, newest first.
 
     Args:
         database: the store.
-        team: whose jobs.
-        now: seconds since the epoch; the day of it is not over.
+        team: the team whose jobs are counted.
+        now: seconds since the epoch; the current day is excluded.
 
     Raises:
-        StoreError: the database does not answer.
+        StoreError: the database does not respond.
     """
     today = int(now // DAY_S)
     with database.read() as session:
@@ -97,19 +97,20 @@ def uncounted(database: Database, team: str, *, now: float) -> list[int]:
 
 
 def sum_up(database: Database, team: str, block: int, *, now: float) -> None:
-    """Sums up the days of a block that are over, where that is not done or not right any more.
+    """Computes missing or outdated sums of the past days of a block.
 
     Args:
         database: the store.
-        team: whose jobs.
-        block: its first day, of `uncounted`.
+        team: the team whose jobs are counted.
+        block: its first day, from `uncounted`.
         now: as for `uncounted`.
 
     Raises:
         StoreError: the store cannot be written.
     """
     with database.write() as session:
-        if database.is_postgresql:  # Waits for those who write jobs of these days (migration 0004).
+        # Waits for transactions that write jobs of these days (migration 0004).
+        if database.is_postgresql:
             lock = func.pg_advisory_xact_lock(func.hashtext(team), cast(block // BLOCK, Integer))
             session.execute(select(lock))
         today = int(now // DAY_S)
@@ -118,7 +119,7 @@ def sum_up(database: Database, team: str, block: int, *, now: float) -> None:
             day for size, day in _wanted(block, today) if (size, day) not in fresh and size == 1
         ]
         if missing:
-            # Days between two of them are summed up again: one question is cheaper than many.
+            # Days in between are summed again: one query is cheaper than many.
             _sum_up_days(session, team, missing[0], missing[-1] + 1)
         if block + BLOCK <= today and (missing or (BLOCK, block) not in fresh):
             _sum_up_block(session, team, block)
@@ -127,7 +128,7 @@ def sum_up(database: Database, team: str, block: int, *, now: float) -> None:
 
 
 def jobs_of(session: Session, team: str, period: Period) -> Subquery:
-    """Rows as of `DayCount`, without the team, that together are the jobs of a period."""
+    """Rows in the form of `DayCount`, without the team, that together cover the jobs of a period."""
     parts = (
         _counted_jobs(team, span) if span.days else _live_jobs(session, team, span)
         for span in _spans(session, team, period, (1,))
@@ -136,7 +137,7 @@ def jobs_of(session: Session, team: str, period: Period) -> Subquery:
 
 
 def failures_of(session: Session, team: str, period: Period) -> Subquery:
-    """Rows as of `FailureCount`, without the team and the days, that together are the failures of a period."""
+    """Rows in the form of `FailureCount`, without team and days, that together cover the failures of a period."""
     parts = (
         _counted_failures(team, span) if span.days else _live_failures(session, team, span)
         for span in _spans(session, team, period, (BLOCK, 1))
@@ -160,7 +161,7 @@ def _live_jobs(session: Session, team: str, span: _Span) -> Select[*tuple[Any, .
 
 def _counted_failures(team: str, span: _Span) -> Select[*tuple[Any, ...]]:
     columns = list(FailureCount.__table__.columns)[2:]
-    # Each by its number: so a fingerprint, which comes next in the index, is found in it too.
+    # One condition per day, so that the index also finds the fingerprint, its next column.
     firsts = range(*span.numbers, span.days)
     return select(*columns).where(
         FailureCount.team == team, FailureCount.days == span.days, FailureCount.day.in_(firsts)
@@ -175,7 +176,7 @@ def _live_failures(session: Session, team: str, span: _Span) -> Select[*tuple[An
 
 
 def _spans(session: Session, team: str, period: Period, sizes: Sequence[int]) -> Sequence[_Span]:
-    """The parts of a period, in order: sums of the sizes that are allowed, the greatest first, and jobs."""
+    """The parts of a period in order: the largest possible sums, then single jobs."""
     live = _Span(0, period.since, period.until)
     fresh = _fresh(session, team, period.since / DAY_S, period.until / DAY_S)
     days = [day for size, day in fresh if size == 1]
@@ -191,7 +192,7 @@ def _spans(session: Session, team: str, period: Period, sizes: Sequence[int]) ->
             spans[-1] = _Span(part.days, spans[-1].since, part.until)
         elif part.since < part.until:
             spans.append(part)
-    # A database takes only so many parts in one question.
+    # Databases limit the number of parts of a compound query.
     return spans if len(spans) <= _MOST_SPANS else (live,)
 
 
@@ -209,7 +210,7 @@ def _parts(
 
 
 def _fresh(session: Session, team: str, begin: float, end: float) -> frozenset[tuple[int, int]]:
-    """What of some days is summed up and still right: days, and the first of them."""
+    """The valid sums among some days: number of days and first day of each."""
     low, high = math.floor(begin), math.ceil(min(end, END / DAY_S))
     counted = select(Counted.days, Counted.day).where(
         Counted.team == team, Counted.day >= low, Counted.day < high
@@ -223,7 +224,7 @@ def _fresh(session: Session, team: str, begin: float, end: float) -> frozenset[t
 
 
 def _wanted(block: int, today: int) -> Iterator[tuple[int, int]]:
-    """What of a block can be summed up: its days that are over, then the whole."""
+    """The sums of a block that can be computed: its past days, then the whole block."""
     for day in range(block, min(block + BLOCK, today)):
         yield 1, day
     if block + BLOCK <= today:
@@ -231,7 +232,7 @@ def _wanted(block: int, today: int) -> Iterator[tuple[int, int]]:
 
 
 def _sum_up_days(session: Session, team: str, first: int, end: int) -> None:
-    """Writes the sums of each of some days from their jobs."""
+    """Computes the sums of single days from their jobs."""
     span = _Span(0, float(first * DAY_S), float(end * DAY_S))
     row = _live_jobs(session, team, span).subquery().c
     key = (row.day, row.state, row.category, row.target)
@@ -246,7 +247,7 @@ def _sum_up_days(session: Session, team: str, first: int, end: int) -> None:
 
 
 def _sum_up_block(session: Session, team: str, block: int) -> None:
-    """Writes the sums of a block from those of its days."""
+    """Computes the sum of a block from the sums of its days."""
     span = _Span(1, float(block * DAY_S), float((block + BLOCK) * DAY_S))
     row = _counted_failures(team, span).subquery().c
     _replace_failures(session, team, range(block, block + BLOCK, BLOCK), row)
@@ -255,7 +256,7 @@ def _sum_up_block(session: Session, team: str, block: int) -> None:
 def _replace_failures(
     session: Session, team: str, firsts: range, row: ReadOnlyColumnCollection[str, Any]
 ) -> None:
-    """Writes sums of as many days as lie between two of the firsts, and that they are right."""
+    """Replaces the sums of the given days and marks them as valid."""
     days = firsts.step
     size = literal_column(str(days), Integer)
     key = (row.day // size * size, row.fingerprint, row.category)
@@ -284,7 +285,7 @@ def _within(team: str, span: _Span) -> Sequence[ColumnElement[bool]]:
 
 
 def _day(session: Session) -> ColumnElement[int]:
-    """The number of the day; a cast rounds in PostgreSQL, and SQLite may have no ``floor``."""
+    """The number of the day; a cast rounds in PostgreSQL, and SQLite may lack ``floor``."""
     days = JobRow.started / DAY_S
     is_postgresql = session.get_bind().dialect.name == "postgresql"
     return cast(func.floor(days) if is_postgresql else days, Integer)

@@ -1,4 +1,4 @@
-"""Opens a store: SQLite by default, PostgreSQL for teams; brings its tables up to date.
+"""Opens a store, SQLite by default and PostgreSQL for teams, and migrates its tables.
 
 >>> database = open_database("sqlite:////tmp/epochzero.db")  # doctest: +SKIP
 >>> with database.read() as session: ...                     # doctest: +SKIP
@@ -34,31 +34,31 @@ from epochzero.store.schema import REVISION
 _BUSY_S = 30
 _CONNECT_S = 5
 _UNANSWERED_MS = 15_000
-"""A host that is gone answers nothing, and says nothing either."""
-# Any number that no other program of the database takes for its own lock.
+"""A host that is down neither responds nor reports an error."""
+# An arbitrary number that no other program uses for its advisory lock in this database.
 _MIGRATION_LOCK = 0x45706F63685A
 _WRITES = "epochzero_writes"
 _migrating = threading.Lock()
-"""Alembic has one context for all threads of a process, whichever database each of them opens."""
+"""Alembic has one global context per process, shared by all threads and databases."""
 
 
 class StoreError(InputError):
-    """The store cannot be opened, read or written; what was not taken in stays in the journals."""
+    """The store cannot be opened, read or written; data that were not imported remain in the journals."""
 
 
 class StoreAwayError(StoreError):
-    """The database does not even begin to write: it is away, or others have locked it."""
+    """No transaction can be started: the database is unreachable or locked."""
 
 
 class StoreFullError(StoreError):
-    """The disk of the store has no room, or its quota is used up."""
+    """The store's disk is full or its quota is exceeded."""
 
 
 class Database:
     """An open store.
 
     Args:
-        engine: of SQLAlchemy.
+        engine: SQLAlchemy engine.
         name: the address without a password, for messages.
     """
 
@@ -72,21 +72,21 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[Session]:
-        """A session that only reads.
+        """A read-only session.
 
         Raises:
-            StoreError: the database does not answer.
+            StoreError: the database does not respond.
         """
         with self._errors(), self._engine.connect() as connection, Session(connection) as session:
             yield session
 
     @contextmanager
     def write(self) -> Iterator[Session]:
-        """A session whose changes are all kept at its end, or none.
+        """A session whose changes are committed at its end, or rolled back on an error.
 
         Raises:
-            StoreAwayError: the database does not answer, or is locked for too long.
-            StoreError: it cannot be written, or refuses a row.
+            StoreAwayError: the database does not respond, or is locked for too long.
+            StoreError: the store cannot be written, or rejects a row.
         """
         with self._errors(), ExitStack() as stack:
             with self._errors(StoreAwayError):
@@ -94,11 +94,11 @@ class Database:
                 connection = connection.execution_options(**{_WRITES: True})
                 session = stack.enter_context(Session(connection))
                 stack.enter_context(session.begin())
-                session.connection()  # Begins now, not at the first statement.
+                session.connection()  # Starts the transaction now instead of at the first statement.
             yield session
 
     def close(self) -> None:
-        """Gives up all connections."""
+        """Closes all connections."""
         self._engine.dispose()
 
     @contextmanager
@@ -106,7 +106,9 @@ class Database:
         try:
             yield
         except DataError as error:
-            raise InputError(f"the database cannot keep this: {_first_line(error.orig)}") from error
+            raise InputError(
+                f"the database cannot store this: {_first_line(error.orig)}"
+            ) from error
         except DBAPIError as error:
             if _is_full(error.orig):
                 kind = StoreFullError
@@ -118,17 +120,17 @@ class Database:
 def open_database(
     address: str | Path, *, busy: float = _BUSY_S, stays_open: bool = False
 ) -> Database:
-    """Opens a store and brings its tables up to date.
+    """Opens a store and migrates its tables to the current version.
 
     Args:
         address: ``postgresql://user@host/name``, ``sqlite:///path``, or the path of an SQLite file.
-        busy: seconds that an SQLite file may be locked by others.
-        stays_open: whether an SQLite file does between sessions, for a process that has many of them and
-            does not fork. Whoever closes it last writes its whole log into it.
+        busy: seconds to wait for the lock of an SQLite file.
+        stays_open: whether an SQLite file remains open between sessions, for processes with many sessions
+            that do not fork. The last process that closes it writes the whole write-ahead log into it.
 
     Raises:
-        StoreError: no such database, no driver for it, no permission, or one that a newer version
-            of EpochZero has written.
+        StoreError: the database or its driver does not exist, permission is denied, or a newer version
+            of EpochZero has written it.
     """
     database = _opened(_url(address), busy, stays_open)
     try:
@@ -141,7 +143,7 @@ def open_database(
 
 
 def open_to_read(address: str | Path) -> Database | None:
-    """Opens a store if there is one with tables of this version, and makes none; else None.
+    """Opens an existing store with tables of this version; returns None if none exists.
 
     Raises:
         StoreError: as `open_database`.
@@ -169,23 +171,26 @@ def _url(address: str | Path) -> URL:
     try:
         url = make_url(words)
     except (ArgumentError, ValueError) as error:
-        raise StoreError(f"{words.partition('@')[2] or words}: is no address: {error}") from error
+        raise StoreError(
+            f"{words.partition('@')[2] or words}: is not a database address: {error}"
+        ) from error
     if url.drivername in ("postgres", "postgresql"):
         return url.set(drivername="postgresql+psycopg")
     if url.get_backend_name() not in ("sqlite", "postgresql"):
-        raise StoreError(f"{url.drivername}: a store is an SQLite file or postgresql://...")
+        raise StoreError(
+            f"{url.drivername}: unsupported; a store is an SQLite file or postgresql://..."
+        )
     return url
 
 
 def _opened(url: URL, busy: float = _BUSY_S, stays_open: bool = False) -> Database:
-    """The database, whatever tables it has."""
+    """Opens the database without checking its tables."""
     name = url.render_as_string(hide_password=True)
     try:
         return Database(_engine(url, busy, stays_open), name)
     except (ModuleNotFoundError, NoSuchModuleError) as error:
         raise StoreError(
-            f"{name}: no driver for this database ({error}). "
-            "PostgreSQL needs: pip install 'epochzero[postgres]'"
+            f"{name}: no driver for this database ({error}). PostgreSQL requires: pip install 'epochzero[postgres]'"
         ) from error
 
 
@@ -194,7 +199,7 @@ def _engine(url: URL, busy: float, stays_open: bool) -> Engine:
         patience = {"connect_timeout": _CONNECT_S, "tcp_user_timeout": _UNANSWERED_MS}
         return create_engine(url, pool_pre_ping=True, connect_args=patience)
     _make_private(url.database)
-    # Each session has a file handle of its own: nothing is shared between threads or forks.
+    # Each session has its own file handle: nothing is shared between threads or forks.
     pool: dict[str, Any] = {"poolclass": NullPool}
     if stays_open:
         pool = {"poolclass": QueuePool, "max_overflow": -1}
@@ -205,10 +210,10 @@ def _engine(url: URL, busy: float, stays_open: bool) -> Engine:
 
 
 def _make_private(file: str | None) -> None:
-    """Lets only the owner of an SQLite file read it: logs and commands are in it.
+    """Restricts an SQLite file to its owner, because it contains logs and commands.
 
-    SQLite gives its journal and write-ahead log the mode of the file. Those that are there already, of an earlier
-    version, are changed too. A file of another user stays as it is.
+    SQLite gives its journal and write-ahead log the mode of the file. Existing ones of an earlier
+    version are changed too. Files of other users are left unchanged.
     """
     if not file or file == ":memory:" or file.startswith("file:"):
         return
@@ -221,7 +226,7 @@ def _make_private(file: str | None) -> None:
 
 
 def _prepare_sqlite(connection: sqlite3.Connection, _: Any) -> None:
-    """Write-ahead log: readers and a writer do not wait for each other, and a kill loses nothing."""
+    """Enables the write-ahead log: readers and a writer do not block each other, and a kill loses no data."""
     connection.isolation_level = None
     cursor = connection.cursor()
     cursor.execute("PRAGMA journal_mode = WAL")
@@ -231,7 +236,7 @@ def _prepare_sqlite(connection: sqlite3.Connection, _: Any) -> None:
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    """A writer takes its lock first: two that read and then write would stop each other."""
+    """Takes the write lock at the start: two transactions that read and then write would deadlock."""
     writes = connection.get_execution_options().get(_WRITES)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
@@ -247,8 +252,8 @@ def _bring_up_to_date(connection: Connection, name: str) -> None:
         revision = _revision(connection)
         if revision is not None and revision > REVISION:
             raise StoreError(
-                f"{name}: was written by a newer version of EpochZero (tables {revision}, "
-                f"this version knows {REVISION}). Update EpochZero."
+                f"{name}: was written by a newer version of EpochZero (schema {revision}, this version uses "
+                f"{REVISION}). Update EpochZero."
             )
         if revision != REVISION:
             _migrate(connection)
@@ -273,7 +278,7 @@ def _migrate(connection: Connection) -> None:
 
 
 def _is_full(error: BaseException | None) -> bool:
-    """Whether a database says that it has no room. SQLite calls a used up quota an error of writing.
+    """Whether an error means that no space is left. SQLite reports an exceeded quota as an I/O error.
 
     Sources: SQLite, "Result and Error Codes"; PostgreSQL, Appendix A, "PostgreSQL Error Codes".
     """

@@ -1,7 +1,7 @@
-"""What differs between two environments in which jobs ran, worst first.
+"""Differences between the environments of two jobs, most important first.
 
 An environment is the snapshot of a rank (`epochzero.run.model.Snapshot`): of a job, or of the newest job
-that was meant for a target.
+on a target or host.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _MOST_VALUE = 300
 
 @dataclass(frozen=True, slots=True)
 class TargetCount:
-    """How the jobs of a target went in a period; the name is empty for the machine of the jobs."""
+    """Number of jobs and failures of a target in a period; the name is empty for jobs without a target."""
 
     target: str
     jobs: int
@@ -36,11 +36,11 @@ class TargetCount:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """In what a job ran.
+    """The environment of a job.
 
     Attributes:
-        name: as it is shown.
-        job: identity of the job whose snapshot it is.
+        name: display name.
+        job: ID of the job whose snapshot it is.
     """
 
     name: str
@@ -50,11 +50,11 @@ class Environment:
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentDifference:
-    """One thing that is not the same; an empty side has none.
+    """One property that differs; an empty side lacks it.
 
     Attributes:
         kind: python, gpus, cuda, driver, package, variable, system or commit.
-        is_major: whether jobs often fail for it: another major or minor version, or one side has none.
+        is_major: whether it often causes failures: another major or minor version, or missing on one side.
     """
 
     kind: str
@@ -65,10 +65,10 @@ class EnvironmentDifference:
 
 
 def target_counts(database: Database, team: str, period: Period) -> list[TargetCount]:
-    """The targets that jobs of a period were meant for, those with the most jobs first.
+    """The targets of the jobs of a period, those with the most jobs first.
 
     Raises:
-        StoreError: the database does not answer.
+        StoreError: the database does not respond.
     """
     with database.read() as session:
         jobs = jobs_of(session, team, period).c
@@ -89,16 +89,16 @@ def target_counts(database: Database, team: str, period: Period) -> list[TargetC
 
 
 def environment(database: Database, team: str, word: str) -> Environment:
-    """The environment that a word names: ``job:ID``, ``target:NAME`` or ``host:NAME``.
+    """The environment named by ``job:ID``, ``target:NAME`` or ``host:NAME``.
 
     Raises:
-        InputError: there is none, or the word is none of these.
-        StoreError: the database does not answer.
+        InputError: no such environment, or another form.
+        StoreError: the database does not respond.
     """
     kind, _, name = word.partition(":")
     columns = {"job": JobRow.id, "target": JobRow.target, "host": JobRow.host}
     if kind not in columns:
-        raise InputError(f"{word!r}: write job:ID, target:NAME or host:NAME")
+        raise InputError(f"{word!r}: not an environment; write job:ID, target:NAME or host:NAME")
     query = (
         select(JobRow.id, JobRow.name, Rank.snapshot)
         .join(AttemptRow, AttemptRow.job_id == JobRow.id)
@@ -110,13 +110,13 @@ def environment(database: Database, team: str, word: str) -> Environment:
     with database.read() as session:
         row = session.execute(query).one_or_none()
     if row is None:
-        raise InputError(f"no job is known of {word!r}")
+        raise InputError(f"no job is recorded for {word!r}")
     shown = {"job": row.name, "target": name or "no target", "host": name}[kind]
     return Environment(shown, row.id, row.snapshot)
 
 
 def differing(left: Environment, right: Environment) -> Sequence[EnvironmentDifference]:
-    """What differs between two environments: what jobs often fail for first."""
+    """The differences between two environments, frequent causes of failures first."""
     one, other = left.snapshot, right.snapshot
     found = [
         *_singles(one, other),
@@ -150,5 +150,5 @@ def _mapped(
 
 
 def _is_major(first: str, second: str) -> bool:
-    """Whether one is there and the other not, or their first two numbers differ."""
+    """Whether one side is missing, or the first two version numbers differ."""
     return first.split(".")[:2] != second.split(".")[:2]

@@ -1,7 +1,7 @@
-"""The store as plain tables: JSON lines, CSV or Parquet, one file a table.
+"""Exports the store as tables: JSON Lines, CSV or Parquet, one file per table.
 
-Columns are those of `epochzero.store.schema`, and ``job_id`` and ``attempt`` in front of what is a
-rank's. ``docs/store.md`` describes them.
+The columns are those of `epochzero.store.schema`; tables of ranks start with ``job_id`` and ``attempt``.
+``docs/store.md`` describes them.
 """
 
 from __future__ import annotations
@@ -38,20 +38,20 @@ Row = Mapping[str, Any]
 def export(
     database: Database, folder: Path, form: str, wanted: JobFilter = EVERY_JOB
 ) -> dict[str, int]:
-    """Writes the jobs that a filter lets through, with all that belongs to them.
+    """Writes the jobs that match a filter, with all their records.
 
     Args:
         database: the store.
-        folder: where the files are written; made if it is not there.
-        form: of `FORMATS`.
-        wanted: which jobs.
+        folder: output directory; created if it does not exist.
+        form: one of `FORMATS`.
+        wanted: the filter.
 
     Returns:
-        How many rows each table has.
+        Number of rows per table.
 
     Raises:
-        InputError: a file cannot be written, or Parquet is asked for and pyarrow is not installed.
-        StoreError: the database does not answer.
+        InputError: a file cannot be written, or the format is Parquet and pyarrow is not installed.
+        StoreError: the database does not respond.
     """
     write = _WRITERS[form]
     counts: dict[str, int] = {}
@@ -116,8 +116,8 @@ def _write_parquet(path: Path, columns: Sequence[str], rows: Iterator[Row]) -> i
     try:
         arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
     except ImportError as error:
-        raise InputError("Parquet needs pyarrow: pip install 'epochzero[data]'") from error
-    # All rows at once: the types of columns that are mostly empty are seen in the whole only.
+        raise InputError("Parquet requires pyarrow: pip install 'epochzero[data]'") from error
+    # All rows at once: the types of sparse columns can only be determined from all rows.
     table = [{name: _flat(value) for name, value in row.items()} for row in rows]
     arrays = {name: [row[name] for row in table] for name in columns}
     parquet.write_table(arrow.table(arrays), path)

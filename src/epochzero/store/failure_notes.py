@@ -1,4 +1,4 @@
-"""What people say of a team's failures, by fingerprint."""
+"""Notes, resolutions and merges of a team's failures, by fingerprint."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a team says of a fingerprint.
+    """What a team has recorded about a fingerprint.
 
     Attributes:
-        resolution, resolved_by, resolved: how it is resolved, by whom and when; empty and None where it is not.
-        merged_into: the fingerprint that it is shown with; empty for none.
-        also: those that are shown with it.
-        notes: in the order of time.
+        resolution, resolved_by, resolved: how, by whom and when it was resolved; empty and None if it is open.
+        merged_into: the fingerprint that it is merged into; empty for none.
+        also: fingerprints that are merged into it.
+        notes: in chronological order.
     """
 
     fingerprint: str
@@ -44,10 +44,10 @@ class Known:
 
 
 def known(database: Database, team: str, fingerprint: str) -> Known:
-    """What a team says of a fingerprint; nothing of one that it said nothing of.
+    """The records of a team about a fingerprint; empty if none exist.
 
     Raises:
-        StoreError: the database does not answer.
+        StoreError: the database does not respond.
     """
     notes = (
         select(KnownFailureNote)
@@ -68,20 +68,20 @@ def known(database: Database, team: str, fingerprint: str) -> Known:
 
 
 def merged_with(database: Database, team: str, fingerprint: str) -> tuple[str, ...]:
-    """A fingerprint, then those that are shown with it.
+    """A fingerprint, followed by those that are merged into it.
 
     Raises:
-        StoreError: the database does not answer.
+        StoreError: the database does not respond.
     """
     with database.read() as session:
         return fingerprint, *session.scalars(_merged_into(team, fingerprint))
 
 
 def add_note(database: Database, team: str, fingerprint: str, author: str, text: str) -> None:
-    """Keeps what somebody says of a fingerprint.
+    """Adds a note to a fingerprint.
 
     Raises:
-        InputError: the team has no failure with it.
+        InputError: the team has no failure with this fingerprint.
         StoreError: the store cannot be written.
     """
     with database.write() as session:
@@ -94,10 +94,10 @@ def add_note(database: Database, team: str, fingerprint: str, author: str, text:
 
 
 def resolve(database: Database, team: str, fingerprint: str, who: str, resolution: str) -> None:
-    """Says how failures with a fingerprint are resolved; an empty text, that they are not.
+    """Marks a fingerprint as resolved; an empty text reopens it.
 
     Raises:
-        InputError: the team has no failure with it.
+        InputError: the team has no failure with this fingerprint.
         StoreError: the store cannot be written.
     """
     with database.write() as session:
@@ -108,19 +108,19 @@ def resolve(database: Database, team: str, fingerprint: str, who: str, resolutio
 
 
 def merge(database: Database, team: str, fingerprint: str, into: str) -> None:
-    """Shows a fingerprint with another from now on; an empty one splits it off again.
+    """Merges a fingerprint into another; an empty target splits it.
 
     Raises:
-        InputError: the team has no failure with one of them, or they are merged the other way.
+        InputError: the team has no failure with one of them, or they are merged in the other direction.
         StoreError: the store cannot be written.
     """
     with database.write() as session:
         if into:
             target = _row(session, team, into)
             if into == fingerprint or target.merged_into:
-                raise InputError(f"{into} is shown with {target.merged_into or 'itself'} already")
+                raise InputError(f"{into} is already merged into {target.merged_into or 'itself'}")
             if session.scalars(_merged_into(team, fingerprint)).first() is not None:
-                raise InputError(f"others are shown with {fingerprint}: split them off first")
+                raise InputError(f"other failures are merged into {fingerprint}; split them first")
         _row(session, team, fingerprint).merged_into = into
 
 

@@ -1,4 +1,4 @@
-"""The failures of a team with one fingerprint: whom they met, how often, and what is known of them."""
+"""All failures of a team with one fingerprint: affected jobs, frequency, notes."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _MOST_SHOWN = 20
 
 @dataclass(frozen=True, slots=True)
 class FailureDetails:
-    """The failures of a team with one fingerprint, and with those that are merged into it.
+    """The failures of a team with one fingerprint, including those merged into it.
 
     Attributes:
-        fingerprints: itself, then what is merged into it.
-        merged_into: the fingerprint that it is shown with; empty for none.
-        jobs, gpu_hours: of all time.
-        first, last: when the first and the last job started.
-        users, hosts: whom and where it met, those of the last jobs only where there are many.
+        fingerprints: the fingerprint, then those merged into it.
+        merged_into: the fingerprint that it is merged into; empty for none.
+        jobs, gpu_hours: totals over all time.
+        first, last: start of the first and of the last job.
+        users, hosts: affected users and hosts; only those of the most recent jobs if there are many.
         diagnosis: of the last job.
-        returned: jobs that failed so after it was said to be resolved.
+        returned: number of jobs with this failure after it was resolved.
     """
 
     fingerprint: str
@@ -57,11 +57,11 @@ class FailureDetails:
 
 
 def failure_details(database: Database, team: str, fingerprint: str) -> FailureDetails:
-    """Everything about a fingerprint.
+    """All data about a fingerprint.
 
     Raises:
-        InputError: no job of the team failed so.
-        StoreError: the database does not answer.
+        InputError: no job of the team failed with this fingerprint.
+        StoreError: the database does not respond.
     """
     said = known(database, team, fingerprint)
     every = (fingerprint, *said.also)
@@ -104,7 +104,7 @@ def failure_details(database: Database, team: str, fingerprint: str) -> FailureD
 
 
 def resolutions(database: Database, team: str) -> dict[str, float]:
-    """When failures were said to be resolved, by fingerprint; those that are not are left out."""
+    """The times at which failures were resolved, by fingerprint; open failures are omitted."""
     query = select(KnownFailure.fingerprint, KnownFailure.resolved).where(
         KnownFailure.team == team, KnownFailure.resolved.is_not(None)
     )
@@ -113,7 +113,7 @@ def resolutions(database: Database, team: str) -> dict[str, float]:
 
 
 def _who(session: Session, ours: Any, column: Any) -> tuple[tuple[str, int], ...]:
-    """The most frequent of the last thousand jobs, with their numbers."""
+    """The most frequent values among the last thousand jobs, with their counts."""
     last = select(column.label("who")).where(*ours).order_by(JobRow.started.desc()).limit(1000)
     who = last.subquery().c.who
     query = select(who, func.count()).group_by(who).order_by(func.count().desc(), who)

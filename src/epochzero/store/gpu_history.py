@@ -1,4 +1,4 @@
-"""What the jobs in a store took of their GPUs, for the check of a job before it runs again."""
+"""GPU memory usage of past jobs, for the check of a job before it runs again."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from epochzero.store import schema
 from epochzero.store.database import Database
 
 MOST = 100
-"""Failures that are looked at, the newest."""
+"""Maximum number of failures that are read, newest first."""
 
 
 def past_peaks(database: Database) -> list[PastPeak]:
-    """The runs that were out of the memory of their GPU, where torch's message told how much they had.
+    """The runs that exceeded their GPU's memory and whose torch message contains the usage.
 
     Raises:
-        StoreError: the database does not answer.
+        StoreError: the database does not respond.
     """
     jobs, attempts, ranks, failures = (
         schema.JobRow,
@@ -51,7 +51,7 @@ def _peak(
     snapshot: dict[str, Any],
     diagnosis: dict[str, Any],
 ) -> PastPeak | None:
-    """One run; None where it is another program now, or its GPU or message tells too little."""
+    """One run; None if the program has changed since, or the GPU or message is incomplete."""
     models = set(snapshot.get("gpus") or ())
     message = (diagnosis.get("exception") or {}).get("message", "")
     if len(models) != 1 or not message:

@@ -1,4 +1,4 @@
-"""Takes the journal of a running attempt into the store, beside the job and never in its way."""
+"""Imports the journal of a running attempt into the store without delaying the job."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _AFTER_S = 3.0
 _EVERY_S = 2.0
 _LONGEST_PAUSE_S = 60.0
 _BUSY_S = 5.0
-"""A store that others have locked is not waited for any longer: the journal has all."""
+"""Time to wait for a locked store; the journal contains all records in any case."""
 _FINISH_S = 60.0
-"""What a database needs for the longest logs; one that hangs is left behind."""
+"""Time that a database needs for the longest logs; a database that hangs is abandoned."""
 
 
 class Recording:
     """A watcher (`epochzero.run.watcher.Watcher`) that adds no records.
 
-    What the store does not take now stays in the journal: `finish` or any later sweep takes it in.
+    Records that the store does not accept now remain in the journal: `finish` or a later sweep imports them.
 
     Args:
         address: of the store.
-        journal: of the attempt.
+        journal: journal of the attempt.
     """
 
     def __init__(self, address: str, journal: Path) -> None:
@@ -47,32 +47,32 @@ class Recording:
         self.trouble = ""
 
     def started(self, pid: int, folder: Path, clock: Clock) -> Iterable[Record]:
-        """Nothing is done yet."""
+        """Does nothing."""
         return ()
 
     def output(self, name: str, data: bytes) -> Iterable[Record]:
-        """Output is not its business."""
+        """Ignores output."""
         return ()
 
     def tick(self) -> Iterable[Record]:
-        """Takes in what is new, from time to time."""
+        """Imports new records from time to time."""
         if time.monotonic() >= self._next:
             self._pause = _EVERY_S if self._took_in() else min(2 * self._pause, _LONGEST_PAUSE_S)
             self._next = time.monotonic() + self._pause
         return ()
 
     def ended(self) -> Iterable[Record]:
-        """The rest comes with `finish`, when all is written."""
+        """Does nothing; `finish` imports the rest when all records are written."""
         return ()
 
     def finish(self) -> bool:
-        """Takes in the rest; whether the store has all. `trouble` says why it does not."""
-        # What hangs in a database must not hold the process.
+        """Imports the rest; returns whether the store is complete. `trouble` contains the reason if not."""
+        # A hanging database must not keep the process alive.
         finishing = threading.Thread(target=self._finish, daemon=True)
         finishing.start()
         finishing.join(_FINISH_S)
         if finishing.is_alive():
-            self.trouble = f"the database did not answer for {_FINISH_S:.0f} s"
+            self.trouble = f"the database did not respond for {_FINISH_S:.0f} s"
         return self._finished
 
     def _finish(self) -> None:

@@ -1,7 +1,7 @@
-"""Logs in the store: cut at line ends, compressed, and equal parts kept once.
+"""Logs in the store: split at line ends, compressed, with equal parts stored once.
 
-A part ends after a line whose checksum has a certain form, not at a fixed size: where a log differs
-from another by some lines, the parts before and after these are still equal (content-defined
+A part ends after a line whose checksum has a certain form, not at a fixed size: if two logs differ
+in some lines, the parts before and after these lines are still equal (content-defined
 chunking; Muthitacharoen et al., "A Low-bandwidth Network File System", SOSP 2001, Section 3.1).
 """
 
@@ -24,21 +24,21 @@ from epochzero.store.schema import Chunk, Output, OutputChunk
 
 _LEAST = 64 << 10
 _MOST = 1 << 20
-# One line in so many ends a part: about 100 kB of usual lines beyond the least.
+# One in this many lines ends a part: about 100 kB of typical lines beyond the minimum.
 _ONE_LINE_IN = 1024
 _LEVEL = 6
 _PARTS_AT_ONCE = 250
 _BYTES_AT_ONCE = 2 << 20
-"""So many parts, or bytes of them, are in memory at a time."""
+"""Maximum size of the parts in memory at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Some lines of a log.
+    """Consecutive lines of a log.
 
     Attributes:
-        first: number of the first of them; 1 is the first of the log.
-        is_end: whether the log ends after them.
+        first: number of the first line, counted from 1.
+        is_end: whether the log ends after these lines.
     """
 
     first: int
@@ -47,14 +47,14 @@ class Lines:
 
 
 def lines_of(parts: Iterable[bytes], first: int, count: int) -> Lines:
-    """So many lines of a log from one on; fewer where it ends. No more of it is read than needed.
+    """A number of consecutive lines of a log, fewer at its end. No more of the log is read than needed.
 
     Args:
-        parts: the bytes of the log, cut anywhere.
+        parts: the bytes of the log, split anywhere.
         first: number of the first line, from 1.
-        count: how many lines.
+        count: number of lines.
     """
-    # One line more than asked for tells that the log goes on.
+    # Reading one more line than requested shows whether the log continues.
     found = b"".join(cut_lines(parts, first, count + 1)).split(b"\n")
     if not found[-1]:
         found.pop()
@@ -62,7 +62,7 @@ def lines_of(parts: Iterable[bytes], first: int, count: int) -> Lines:
 
 
 def cut_lines(parts: Iterable[bytes], first: int, count: int | None) -> Iterator[bytes]:
-    """The same as bytes, in parts; None for all lines from the first on."""
+    """The same lines as bytes, in parts; a count of None means all lines from the first on."""
     before, left = first - 1, count
     for part in parts:
         begin = 0
@@ -82,7 +82,7 @@ def cut_lines(parts: Iterable[bytes], first: int, count: int | None) -> Iterator
 
 
 def _after(part: bytes, begin: int, lines: int) -> int:
-    """The place after so many line ends, which must be there."""
+    """The offset after a number of line ends, which must exist."""
     for _ in range(lines):
         begin = part.index(b"\n", begin) + 1
     return begin
@@ -93,15 +93,15 @@ def _texts(lines: list[bytes]) -> tuple[str, ...]:
 
 
 Parts = Callable[[Output], Iterable[bytes] | None]
-"""The bytes of a log, cut at line ends; None where they are gone."""
+"""The bytes of a log, split at line ends; None if they no longer exist."""
 
 
 def parts_in(folder: Path, text: Callable[[bytes], bytes]) -> Parts:
-    """The logs that lie in a folder, as far as they are its own.
+    """The logs in a directory that belong to the attempt.
 
     Args:
         folder: of the attempt.
-        text: what is kept of a part of a log.
+        text: transforms a part of a log before it is stored.
     """
 
     def parts(output: Output) -> Iterable[bytes] | None:
@@ -114,7 +114,7 @@ def parts_in(folder: Path, text: Callable[[bytes], bytes]) -> Parts:
 
 
 def parts_of(log: IO[bytes], text: Callable[[bytes], bytes]) -> Parts:
-    """A log that is open, from its beginning."""
+    """An open log, from its start."""
 
     def parts(_: Output) -> Iterable[bytes]:
         log.seek(0)
@@ -124,15 +124,15 @@ def parts_of(log: IO[bytes], text: Callable[[bytes], bytes]) -> Parts:
 
 
 _Piece = tuple[dict[str, Any], bytes]
-"""A part of a log: its place there, and its bytes."""
+"""A part of a log: its offset and its bytes."""
 
 
 def store_outputs(session: Session, parts: Mapping[int, Parts]) -> None:
-    """Takes in the logs of ranks that have ended; one whose bytes are gone stays without.
+    """Stores the logs of exited ranks; a log whose file no longer exists is skipped.
 
     Args:
-        session: that writes.
-        parts: where the logs of each rank are, by its number.
+        session: a writing session.
+        parts: the logs of each rank, by rank number.
     """
     if not parts:
         return
@@ -145,7 +145,7 @@ def store_outputs(session: Session, parts: Mapping[int, Parts]) -> None:
         known = set(session.scalars(select(Chunk.digest).where(Chunk.digest.in_(chunks))))
         new = [
             {"digest": digest, "size": len(chunk), "data": compressor.compress(chunk)}
-            # In order: two writers that wait for each other's rows would wait for ever.
+            # In a fixed order: two writers that wait for each other's rows would deadlock.
             for digest, chunk in sorted(chunks.items())
             if digest not in known
         ]
@@ -154,7 +154,7 @@ def store_outputs(session: Session, parts: Mapping[int, Parts]) -> None:
 
 
 def _together(pieces: Iterable[_Piece]) -> Iterator[list[_Piece]]:
-    """The parts in groups, each of which is written at once."""
+    """Groups of parts, each of which is written in one statement."""
     some: list[_Piece] = []
     size = 0
     for piece in pieces:
@@ -168,7 +168,7 @@ def _together(pieces: Iterable[_Piece]) -> Iterator[list[_Piece]]:
 
 
 def _pieces(outputs: Iterable[Output], parts: Mapping[int, Parts]) -> Iterator[_Piece]:
-    """The parts of logs, each with its place in its log."""
+    """The parts of logs, each with its position in its log."""
     for output in outputs:
         found = parts[output.rank_id](output)
         if found is None:
@@ -186,13 +186,13 @@ def _digest(chunk: bytes) -> str:
 
 
 def has_log(session: Session, rank: int, log: Parts, size: int) -> bool:
-    """Whether the log of a rank is a certain one; of a log that was pruned only the size is known.
+    """Whether the stored log of a rank equals a given log; for a pruned log, only the size is compared.
 
     Args:
-        session: that reads.
-        rank: number of its row.
-        log: the one in question.
-        size: its bytes as it was written.
+        session: a reading session.
+        rank: row number of the rank.
+        log: the log to compare.
+        size: its size as written, in bytes.
     """
     for output in session.scalars(select(Output).where(Output.rank_id == rank)):
         if output.stored is None:
@@ -210,7 +210,7 @@ def has_log(session: Session, rank: int, log: Parts, size: int) -> bool:
 
 
 def forget_outputs(session: Session, ranks: Select[int] | Sequence[int]) -> None:
-    """Takes the logs of ranks out of the store; their parts stay, since others may have them too."""
+    """Removes the logs of ranks from the store; their parts remain, because other logs may share them."""
     outputs = select(Output.id).where(Output.rank_id.in_(ranks))
     session.execute(delete(OutputChunk).where(OutputChunk.output_id.in_(outputs)))
     session.execute(update(Output).where(Output.rank_id.in_(ranks)).values(stored=None))
@@ -231,18 +231,18 @@ def read_output(session: Session, output: Output) -> Iterator[bytes]:
 
 
 def _is_ours(part: Path, folder: Path) -> bool:
-    """Whether a file is there and in the folder: a journal is no proof that its files are its own."""
+    """Whether a file exists inside the directory: a journal may name files that do not belong to it."""
     return part.resolve().is_relative_to(folder.resolve()) and part.is_file()
 
 
 def chunks_of(path: Path) -> Iterator[bytes]:
-    """The parts of a file, cut at line ends."""
+    """The parts of a file, split at line ends."""
     with open(path, "rb") as file:
         yield from _chunks(file)
 
 
 def _chunks(file: IO[bytes]) -> Iterator[bytes]:
-    """Parts that end at line ends; a line longer than a part is cut."""
+    """Parts that end at line ends; a line longer than a part is split."""
     part = io.BytesIO()
     while line := file.readline(_MOST - part.tell()):
         part.write(line)

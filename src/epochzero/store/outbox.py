@@ -1,4 +1,4 @@
-"""Who is to be told of failures: kept with these in one transaction, so that neither a restart nor a kill loses any.
+"""Pending webhook notifications, written in the same transaction as the failures, so that neither a restart nor a kill loses any.
 
 The transactional outbox of Richardson, "Microservices Patterns", Manning 2018, Chapter 3.
 """
@@ -19,20 +19,20 @@ from epochzero.store.database import Database
 from epochzero.store.schema import AttemptRow, Delivery, FailureRow, JobRow, Rank, WebhookRule
 
 _MOST_WAITING = 200
-"""Of one team."""
+"""Per team."""
 _NO_DAY = -1
-"""The triggers of migration 0004 lock a team and a number of days, of which none is below zero."""
+"""The triggers of migration 0004 lock a team and a day number, which is never negative."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owed:
-    """That an address is to be told of an attempt that failed.
+    """A pending notification of a failed attempt.
 
     Attributes:
-        identity: what its receiver tells it by from others, when it comes twice.
-        url: the address.
-        tried: how often it was begun to tell it.
-        due: when that is to be done, in seconds since the epoch.
+        identity: lets its receiver detect duplicates.
+        url: address of the webhook.
+        tried: number of delivery attempts.
+        due: time of the next attempt, in seconds since the epoch.
     """
 
     job: str
@@ -46,17 +46,17 @@ class Owed:
 
     @property
     def row(self) -> Sequence[ColumnElement[bool]]:
-        """What finds it in the table."""
+        """Condition that selects its row."""
         of_job = Delivery.job_id == self.job, Delivery.attempt == self.attempt
         return *of_job, Delivery.rule_id == self.rule
 
 
 def owe(session: Session, written: Mapping[str, str]) -> None:
-    """Notes who is to be told of attempts that have failed, each rule once of an attempt.
+    """Adds notifications for failed attempts, one per rule and attempt.
 
     Args:
-        session: that has written them.
-        written: the teams of ranks, by the identities of their journals.
+        session: the session that has written the attempts.
+        written: the teams of ranks, by the IDs of their journals.
     """
     teams = session.scalars(
         select(WebhookRule.team).where(WebhookRule.team.in_(set(written.values()))).distinct()
@@ -68,7 +68,7 @@ def owe(session: Session, written: Mapping[str, str]) -> None:
 
 
 def _wait_for_others(session: Session, team: str) -> None:
-    """Two writers that do not see each other's jobs would both call the same failure new."""
+    """Serializes writers: two transactions that do not see each other's jobs would both call the same failure new."""
     if session.get_bind().dialect.name == "postgresql":
         session.execute(select(func.pg_advisory_xact_lock(func.hashtext(team), _NO_DAY)))
 
@@ -95,14 +95,14 @@ def _owe_team(session: Session, team: str, ranks: Collection[str]) -> None:
     ]
     insert_each_once(session, Delivery, rows)
     if len(rows) > room:
-        told = f"of {len(rows) - max(room, 0)} failures: too many others wait"
-        note_in(session, team, "service", "webhook not told", told)
+        told = f"{len(rows) - max(room, 0)} failures dropped: too many notifications are waiting"
+        note_in(session, team, "service", "webhook not notified", told)
 
 
 def _failed(team: str, ranks: Collection[str]) -> Select[str, int, int, str]:
-    """The last attempts, of those that the ranks are of, that have failed, each with the rules that it is due by."""
+    """The failed last attempts of the given ranks, each with the rules that apply."""
     other, later, of_same = aliased(JobRow), aliased(AttemptRow), aliased(Rank)
-    # Of many jobs that come in at once it is new in the one that ended first.
+    # If several jobs with a new failure arrive at once, it is new in the job that ended first.
     together = select(AttemptRow.job_id).join(Rank).where(Rank.journal.in_(ranks))
     known = exists().where(
         other.team == team,
@@ -131,15 +131,15 @@ def _failed(team: str, ranks: Collection[str]) -> Select[str, int, int, str]:
 
 
 def due(database: Database, now: float, *, without: Collection[str] = ()) -> Sequence[Owed]:
-    """What is to be told now, of each team the first.
+    """The notifications that are due, the first of each team.
 
     Args:
         database: the store.
         now: in seconds since the epoch.
-        without: teams that are passed over.
+        without: teams to skip.
 
     Raises:
-        StoreError: the database does not answer.
+        StoreError: the database does not respond.
     """
     place = func.row_number().over(
         partition_by=Delivery.team, order_by=(Delivery.due, Delivery.job_id)
@@ -162,12 +162,12 @@ def due(database: Database, now: float, *, without: Collection[str] = ()) -> Seq
 
 
 def begin(database: Database, owed: Owed, until: float) -> bool:
-    """Counts one more try; whether nobody else has begun it.
+    """Counts one delivery attempt; returns whether no other process has started it.
 
     Args:
         database: the store.
-        owed: of `due`.
-        until: when it is due again, should whoever tells it be killed meanwhile.
+        owed: from `due`.
+        until: time of the next attempt if this process is killed.
 
     Raises:
         StoreError: the store cannot be written.
@@ -185,13 +185,13 @@ def begin(database: Database, owed: Owed, until: float) -> bool:
 def settle(
     database: Database, owed: Owed, action: str, what: str, *, again: float | None = None
 ) -> None:
-    """Keeps what became of a try, in the audit log of the team too.
+    """Stores the result of a delivery attempt, also in the team's audit log.
 
     Args:
         database: the store.
-        owed: what was tried.
+        owed: the notification.
         action, what: for the audit log.
-        again: when it is tried again; None for never.
+        again: time of the next attempt; None for never.
 
     Raises:
         StoreError: the store cannot be written.

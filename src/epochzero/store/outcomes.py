@@ -1,4 +1,4 @@
-"""Jobs and attempts as their ranks say they are: state, times, cost, and the failure that counts."""
+"""Derives jobs and attempts from their ranks: state, times, cost, and the relevant failure."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _NO_FAILURE = ("", "", "")
 
 
 def sum_up(session: Session, changed: Collection[int]) -> None:
-    """Brings the rows of attempts, and of the jobs that they are of, up to what their ranks say.
+    """Updates the rows of attempts and their jobs from their ranks.
 
     Args:
-        session: that writes.
-        changed: the numbers of the attempts whose ranks have changed.
+        session: a writing session.
+        changed: IDs of the attempts whose ranks have changed.
     """
     if not changed:
         return
@@ -50,20 +50,20 @@ def sum_up(session: Session, changed: Collection[int]) -> None:
 
 
 def _locked_jobs(session: Session, changed: Collection[int]) -> Sequence[JobRow]:
-    """The jobs of attempts. Whoever has them sees what others who had them before have written."""
+    """Locks the jobs of attempts, so that their earlier changes are visible."""
     of_attempts = select(AttemptRow.job_id).where(AttemptRow.id.in_(changed))
     return session.scalars(
         select(JobRow)
         .where(JobRow.id.in_(of_attempts))
         .order_by(JobRow.id)
-        # The weaker lock lets others begin more attempts meanwhile.
+        # The weaker lock lets others start more attempts in the meantime.
         .with_for_update(key_share=True)
         .execution_options(populate_existing=True)
     ).all()
 
 
 def _ranks(session: Session, attempts: Collection[int]) -> dict[int, list[Any]]:
-    """What counts of the ranks of each attempt."""
+    """The relevant values of the ranks of each attempt."""
     found: dict[int, list[Any]] = defaultdict(list)
     columns = (Rank.state, Rank.started, Rank.ended, Rank.heartbeat, Rank.exit_code)
     wanted = select(Rank.attempt_id, *columns).where(Rank.attempt_id.in_(attempts))
@@ -84,9 +84,9 @@ def _sum_up_attempt(attempt: AttemptRow, ranks: Sequence[Any], gpus: int) -> Non
 
 
 def _state_of_all(states: list[str]) -> str:
-    """A rank that failed decides, then one that still runs.
+    """A failed rank determines the state, otherwise a running rank.
 
-    A rank is ended where another one has failed, also where no more is known of that.
+    A rank counts as exited if another rank has failed, even without further records of it.
     """
     order = ("failed", "cancelled", "lost", "running", "ended", "succeeded")
     first = min(states, key=order.index)
@@ -102,10 +102,10 @@ def _sum_up_job(job: JobRow, attempts: Sequence[AttemptRow]) -> None:
 
 
 def _failures(session: Session, attempts: Collection[int]) -> dict[int, tuple[str, str, str]]:
-    """Category, fingerprint and title of the failure that came first on any rank of an attempt.
+    """Category, fingerprint and title of the failure that occurred first on any rank of an attempt.
 
-    Of one that was ended for a fault of its training it is that fault, and it has no fingerprint.
-    A weak fingerprint stays with the failure alone: jobs are grouped by theirs.
+    For an attempt terminated because of a training fault, it is that fault, without a fingerprint.
+    A weak fingerprint is not used, because jobs are grouped by fingerprint.
     """
     found: dict[int, tuple[str, str, str]] = {}
     for attempt, category, fingerprint, title in session.execute(
@@ -127,7 +127,7 @@ def _failures(session: Session, attempts: Collection[int]) -> dict[int, tuple[st
 
 
 def _caught(session: Session, attempts: Collection[int]) -> frozenset[tuple[int, str]]:
-    """The attempts with each category of which a check of the job, as it was, tells a failure."""
+    """The attempts with each category for which a check of the unchanged job reports a failure."""
     wanted = (
         select(Rank.attempt_id, FindingRow.category)
         .join(FindingRow, FindingRow.rank_id == Rank.id)

@@ -1,6 +1,6 @@
-"""What a team's jobs cost over time, and why they failed: numbers of many jobs, made in the database.
+"""Aggregates over a team's jobs: cost over time and causes of failures, computed in the database.
 
-A period is of the times at which jobs started. What is over is read from sums (`epochzero.store.daily_counts`).
+A period refers to the start times of jobs. Past days are read from sums (`epochzero.store.daily_counts`).
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from epochzero.store.schema import JobRow, KnownFailure
 
 _ALL = 1 << 62
 FAILED = ("failed", "lost")
-"""States in which what a job used is lost."""
+"""States in which the used GPU time is lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """The jobs that started on one day, or on some, are in one state, and failed for one reason.
+    """The jobs that started on one or several days, with the same state and failure category.
 
     Attributes:
-        day: number of the day in UTC since the epoch; of several the first.
+        day: number of the (first) day in UTC since the epoch.
         wasted_gpu_hours: of retries that failed again (`epochzero.store.schema.Job`).
-        caught, caught_gpu_hours: of jobs whose failure a check would have told before the start.
+        caught, caught_gpu_hours: of jobs whose failure a check would have predicted.
     """
 
     day: int
@@ -61,12 +61,12 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class FingerprintCount:
-    """How often a failure was seen in a period, with those that are merged into it.
+    """Frequency of a failure in a period, including those merged into it.
 
     Attributes:
-        first, last: when the first and the last of these jobs started.
+        first, last: start of the first and of the last of these jobs.
         title: of the last job with the fingerprint itself.
-        new: whether no job before the period failed so.
+        new: whether no job before the period failed this way.
     """
 
     fingerprint: str
@@ -81,11 +81,11 @@ class FingerprintCount:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """A team's jobs in numbers, of a stretch of time.
+    """Totals of a team's jobs in a period.
 
     Attributes:
-        states, categories: jobs by each; of categories those that failed.
-        gpu_hours: of all jobs; lost: of those that failed.
+        states, categories: number of jobs by state; number of failed jobs by category.
+        gpu_hours: of all jobs; lost: of failed jobs.
     """
 
     jobs: int
@@ -96,16 +96,16 @@ class Overview:
 
 
 def counts(database: Database, team: str, period: Period, *, days: int = 1) -> list[Count]:
-    """All jobs of a period, summed up by day, state and category.
+    """The jobs of a period, aggregated by day, state and category.
 
     Args:
         database: the store.
-        team: whose jobs.
+        team: the team of the jobs.
         period: in which they started.
-        days: how many are summed up as one, from the first of the period on.
+        days: number of days that are aggregated, from the first day of the period.
 
     Raises:
-        StoreError: the database does not answer.
+        StoreError: the database does not respond.
     """
     with database.read() as session:
         jobs = jobs_of(session, team, period).c
@@ -131,7 +131,7 @@ def counts(database: Database, team: str, period: Period, *, days: int = 1) -> l
 
 
 def _first_of(day: ColumnElement[int], period: Period, days: int) -> ColumnElement[int]:
-    """The first of the days that one is summed up with."""
+    """The first of the days that a day is aggregated with."""
     if days == 1:
         return day
     first, size = (literal_column(str(one), Integer) for one in (int(period.since // DAY_S), days))
@@ -139,15 +139,15 @@ def _first_of(day: ColumnElement[int], period: Period, days: int) -> ColumnEleme
 
 
 def overview(database: Database, team: str, *, since: float = 0.0) -> Overview:
-    """A team's numbers.
+    """The totals of a team.
 
     Args:
         database: the store.
-        team: whose.
-        since: of jobs that began later, in seconds since the epoch.
+        team: the team of the jobs.
+        since: only jobs that started later, in seconds since the epoch.
 
     Raises:
-        StoreError: the database does not answer.
+        StoreError: the database does not respond.
     """
     found = counts(database, team, Period(since, END))
     failed = [one for one in found if one.state in FAILED]
@@ -171,22 +171,22 @@ def fingerprints(
     sort: Literal["jobs", "gpu_hours"] = "jobs",
     limit: int = 50,
 ) -> list[FingerprintCount]:
-    """The failures of a period, the most frequent or the costliest first.
+    """The failures of a period, the most frequent or the most expensive first.
 
-    Those that are merged are one failure (`epochzero.store.failure_notes.merge`).
+    Merged failures count as one (`epochzero.store.failure_notes.merge`).
 
     Args:
         database: the store.
-        team: whose jobs.
+        team: the team of the jobs.
         period: in which they started.
         category: only failures of this category.
-        only_new: only those that no job before the period had.
-        but_not_in: only those that no job of this other period had.
-        sort: by which number.
-        limit: at most so many.
+        only_new: only failures that did not occur before the period.
+        but_not_in: only failures that did not occur in this other period.
+        sort: the sort column.
+        limit: maximum number of failures.
 
     Raises:
-        StoreError: the database does not answer.
+        StoreError: the database does not respond.
     """
     with database.read() as session:
         seen = failures_of(session, team, period)
@@ -203,16 +203,16 @@ def fingerprints(
 def leading(
     database: Database, team: str, period: Period, *, each: int
 ) -> tuple[list[FingerprintCount], list[FingerprintCount]]:
-    """The most frequent failures of a period, and the most frequent new ones: asked for at once.
+    """The most frequent failures of a period, and the most frequent new ones, in one query.
 
     Args:
         database: the store.
-        team: whose jobs.
+        team: the team of the jobs.
         period: in which they started.
-        each: at most so many of both.
+        each: maximum number of both.
 
     Raises:
-        StoreError: the database does not answer.
+        StoreError: the database does not respond.
     """
     with database.read() as session:
         seen = failures_of(session, team, period)
@@ -227,9 +227,9 @@ def leading(
 
 
 def _ranked(seen: Subquery, team: str, category: str | None, sort: str) -> CTE:
-    """The fingerprints of a period as they are shown, in an order: what costs a search each is asked of the first.
+    """The displayed fingerprints of a period in order; expensive conditions are evaluated only for the first ones.
 
-    A database reads a part that has an end of its own in its order, and only as far as it must.
+    A database evaluates a subquery with its own LIMIT in order, and only as far as necessary.
     """
     sums = {name: func.sum(seen.c[name]).label(name) for name in dict.fromkeys((sort, "jobs"))}
     each = select(seen.c.fingerprint, *sums.values()).group_by(seen.c.fingerprint)
@@ -248,7 +248,7 @@ def _told(
     names: Sequence[str],
     category: str | None,
 ) -> list[FingerprintCount]:
-    """The numbers of some failures, in the order of their names."""
+    """The totals of the given failures, ordered by fingerprint."""
     merged = select(KnownFailure.fingerprint).where(
         KnownFailure.team == team, KnownFailure.merged_into.in_(names)
     )
@@ -280,7 +280,7 @@ def _told(
 def _shown(
     team: str, fingerprint: ColumnElement[str]
 ) -> tuple[ColumnElement[str], tuple[Any, ColumnElement[bool]]]:
-    """As what a fingerprint is shown, and what is joined for that."""
+    """The displayed fingerprint of each failure, and the join that it requires."""
     said = aliased(KnownFailure)
     is_merged = and_(said.team == team, said.fingerprint == fingerprint, said.merged_into != "")
     return func.coalesce(said.merged_into, fingerprint), (said, is_merged)
@@ -299,10 +299,9 @@ def _title(team: str, fingerprint: ColumnElement[str]) -> ColumnElement[str]:
 
 
 def _is_new(team: str, period: Period, fingerprint: ColumnElement[str]) -> ColumnElement[bool]:
-    """Whether no job failed so before a period, nor with what is merged.
+    """Whether no job failed this way before a period, including merged failures.
 
-    The first job of a fingerprint is one look into an index; a database that were asked whether there is an
-    earlier one might read them all.
+    The first job of a fingerprint is one index lookup; a condition for any earlier job might read all of them.
     """
     merged = aliased(KnownFailure)
     first_merged = (
@@ -317,7 +316,7 @@ def _is_new(team: str, period: Period, fingerprint: ColumnElement[str]) -> Colum
 
 
 def _is_met(team: str, period: Period, fingerprint: ColumnElement[str]) -> ColumnElement[bool]:
-    """Whether a job of a period failed so, or with what is merged."""
+    """Whether a job of a period failed this way, including merged failures."""
     merged = aliased(KnownFailure)
 
     def met(one: SQLColumnExpression[str]) -> Exists:
@@ -341,7 +340,7 @@ def _first(team: str, fingerprint: SQLColumnExpression[str]) -> ColumnElement[fl
 
 
 def _whole(column: ColumnElement[Any]) -> ColumnElement[int]:
-    """A sum; PostgreSQL's of whole numbers is a decimal one."""
+    """An integer sum; PostgreSQL returns a decimal."""
     return cast(func.sum(column), BigInteger)
 
 

@@ -1,6 +1,6 @@
-"""Questions to the store: which jobs, and everything about one.
+"""Queries of the store: lists of jobs, and all data about one job.
 
-Answers are immutable values; their JSON form is described in ``docs/store.md``.
+Results are immutable values; ``docs/store.md`` describes their JSON form.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ SCHEMA = "epochzero.job/1"
 
 @dataclass(frozen=True, slots=True)
 class JobFilter:
-    """Which jobs; None asks nothing.
+    """Conditions for jobs; None matches all.
 
     Attributes:
-        state, category, user, host: exactly.
-        fingerprint: or its beginning.
-        target: exactly; empty for this machine.
-        name: may hold ``*`` and ``?``.
-        same_name: exactly, whatever it holds.
-        same_failure: one of these fingerprints, exactly (`epochzero.store.failure_notes.merged_with`).
-        search: a part of the name, or the beginning of the identity or the fingerprint.
-        team: exactly; empty for this machine's.
-        since, until: when the job started, in seconds since the epoch.
-        limit: at most so many, the newest first.
+        state, category, user, host: exact values.
+        fingerprint: the fingerprint or a prefix of it.
+        target: exact; empty for this machine.
+        name: may contain the wildcards ``*`` and ``?``.
+        same_name: exact name, without wildcards.
+        same_failure: one of these exact fingerprints (`epochzero.store.failure_notes.merged_with`).
+        search: a part of the name, or a prefix of the ID or the fingerprint.
+        team: exact; empty for local jobs.
+        since, until: limits of the start time, in seconds since the epoch.
+        limit: maximum number of jobs, newest first.
     """
 
     state: str | None = None
@@ -65,11 +65,11 @@ EVERY_JOB = JobFilter()
 
 @dataclass(frozen=True, slots=True)
 class JobSummary:
-    """A job in a listing; see `epochzero.store.schema.Job`.
+    """A job in a list; see `epochzero.store.schema.Job`.
 
     Attributes:
-        simulated: whether it met its target on another machine (``run --simulate``).
-        hung: what a running job that hangs waits for; empty if it does not hang.
+        simulated: whether its target was simulated (``run --simulate``).
+        hung: what a hanging job waits for; empty if it does not hang.
     """
 
     id: str
@@ -93,11 +93,11 @@ class JobSummary:
 
 @dataclass(frozen=True, slots=True)
 class JobPage:
-    """Some jobs of a long listing.
+    """One page of a list of jobs.
 
     Attributes:
-        after: where the next page begins; empty on the last. A page of a search may be short, or have
-            none, and yet not be the last: it ends where `MOST_SEARCHED` jobs were looked at.
+        after: start of the next page; empty on the last page. A page of a search may be short or
+            empty without being the last: it ends after `MOST_SEARCHED` jobs.
     """
 
     jobs: tuple[JobSummary, ...]
@@ -106,14 +106,14 @@ class JobPage:
 
 SORTS = {"newest": (schema.JobRow.started, True), "oldest": (schema.JobRow.started, False),
          "costliest": (schema.JobRow.gpu_hours, True)}  # fmt: skip
-"""Orders of a listing: the column, and whether the highest comes first."""
+"""Sort orders of a list: the column, and whether it is descending."""
 MOST_SEARCHED = 50_000
-"""Jobs that one page of a search looks at."""
+"""Maximum number of jobs that one page of a search reads."""
 
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """A log of a rank: bytes written, dropped while it ran, and kept in the store."""
+    """A log of a rank: bytes written, dropped during the run, and stored."""
 
     name: str
     size: int
@@ -123,14 +123,14 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class RankDetails:
-    """What is known of one rank of an attempt.
+    """All data about one rank of an attempt.
 
     Attributes:
-        id: of its row.
-        rank: None when the supervisor watched the whole job.
-        progress: its last, in the JSON form of `epochzero.run.model.Progress` without ``kind``.
+        id: ID of its row.
+        rank: None if the supervisor watched the whole job.
+        progress: its last progress, in the JSON form of `epochzero.run.model.Progress` without ``kind``.
         diagnosis, findings, ranking: in their JSON forms.
-        events, decisions, notes: in the order of time.
+        events, decisions, notes: in chronological order.
     """
 
     id: int
@@ -155,7 +155,7 @@ class RankDetails:
 
 @dataclass(frozen=True, slots=True)
 class AttemptDetails:
-    """One start of a job."""
+    """One attempt of a job."""
 
     number: int
     state: str
@@ -168,7 +168,7 @@ class AttemptDetails:
 
 @dataclass(frozen=True, slots=True)
 class JobDetails:
-    """Everything about a job but its samples and the bytes of its logs."""
+    """All data about a job except its samples and the content of its logs."""
 
     summary: JobSummary
     command: tuple[str, ...]
@@ -184,7 +184,7 @@ class JobDetails:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a rank used in one stretch of its time: means, and the peak of memory."""
+    """Resource usage of a rank in one interval: means, and the peak of memory."""
 
     elapsed: float
     cpu_percent: float
@@ -194,10 +194,10 @@ class Usage:
 
 
 def find_jobs(database: Database, wanted: JobFilter = EVERY_JOB) -> list[JobSummary]:
-    """The jobs that a filter lets through, the newest first.
+    """The jobs that match a filter, newest first.
 
     Raises:
-        StoreError: the database does not answer.
+        StoreError: the database does not respond.
     """
     with database.read() as session:
         jobs = session.scalars(filtered(wanted)).all()
@@ -207,20 +207,20 @@ def find_jobs(database: Database, wanted: JobFilter = EVERY_JOB) -> list[JobSumm
 def job_page(
     database: Database, wanted: JobFilter, *, sort: str = "newest", after: str = ""
 ) -> JobPage:
-    """A page of the jobs that a filter lets through; the pages together show each job once.
+    """A page of the jobs that match a filter; all pages together contain each job once.
 
     Args:
         database: the store.
-        wanted: which jobs; its ``limit`` is the length of a page.
-        sort: of `SORTS`.
-        after: what the page before said; empty for the first.
+        wanted: the filter; its ``limit`` is the length of a page.
+        sort: one of `SORTS`.
+        after: `JobPage.after` of the previous page; empty for the first.
 
     Raises:
-        InputError: no such order, or no page begins there.
-        StoreError: the database does not answer.
+        InputError: the sort order or the start of the page does not exist.
+        StoreError: the database does not respond.
     """
     if sort not in SORTS:
-        raise InputError(f"{sort!r} is no order of jobs: there are {', '.join(SORTS)}")
+        raise InputError(f"{sort!r} is not a sort order; choose one of {', '.join(SORTS)}")
     limit = wanted.limit or 50
     column, falls = SORTS[sort]
     key = (column, schema.JobRow.id)
@@ -232,7 +232,7 @@ def job_page(
         end = _end_of_search(session, wanted, sort, after)
         if end is not None:
             query = query.where(~_beyond(key, end, falls))
-        # Found in an index alone, then read: a row is much larger than its words that are searched.
+        # Searched in an index first, because rows are much larger than the searched columns.
         found = session.execute(query.with_only_columns(*key)).all()
         rows = session.scalars(
             select(schema.JobRow)
@@ -247,9 +247,9 @@ def job_page(
 def _end_of_search(
     session: Session, wanted: JobFilter, sort: str, after: str
 ) -> tuple[float, str] | None:
-    """The last job that a page of a search looks at; None where it looks at all.
+    """The last job that a page of a search reads; None if it reads all.
 
-    No index has the middle of a name: a word that no job has would be looked for in all of them.
+    No index contains substrings of names: a search without matches would read all jobs.
     """
     if wanted.search is None and wanted.name is None and wanted.fingerprint is None:
         return None
@@ -265,7 +265,7 @@ def _end_of_search(
 
 
 def _beyond(key: tuple[Any, Any], position: tuple[float, str], falls: bool) -> ColumnElement[bool]:
-    """Whether a job comes after a place in an order."""
+    """Condition for jobs after a position in an order."""
     row = tuple_(*key)
     return row < tuple_(*position) if falls else row > tuple_(*position)
 
@@ -275,15 +275,15 @@ def _position(after: str) -> tuple[float, str]:
     try:
         return float(value), identity
     except ValueError as error:
-        raise InputError(f"{after!r}: no page of jobs begins there") from error
+        raise InputError(f"{after!r}: no page of jobs starts at this job") from error
 
 
 def find_job(database: Database, word: str) -> str:
-    """The identity of the job that a person means: it, its beginning, its name, or ``last``.
+    """The ID of a job, given its ID, a prefix of the ID, its name, or ``last``.
 
     Raises:
-        InputError: no job is called so, or several are.
-        StoreError: the database does not answer.
+        InputError: no job or several jobs match.
+        StoreError: the database does not respond.
     """
     jobs = schema.JobRow
     newest = select(jobs.id).order_by(jobs.started.desc(), jobs.id.desc())
@@ -295,28 +295,28 @@ def find_job(database: Database, word: str) -> str:
             found = session.scalars(newest.where(begins).limit(6)).all()
             found = found or session.scalars(newest.where(jobs.name == word).limit(1)).all()
     if not found:
-        raise InputError(f"no job {word!r} is known: epochzero jobs lists those that are")
+        raise InputError(f"no job {word!r}; `epochzero jobs` lists all jobs")
     if len(found) > 1 and word not in found:
-        raise InputError(f"several jobs begin with {word!r}: {', '.join(sorted(found))}")
+        raise InputError(f"several job IDs start with {word!r}: {', '.join(sorted(found))}")
     return word if word in found else found[0]
 
 
 def job_details(database: Database, identity: str, *, team: str | None = None) -> JobDetails:
-    """Everything about a job.
+    """All data about a job.
 
     Args:
         database: the store.
-        identity: of the job.
-        team: whose it must be; None for any.
+        identity: ID of the job.
+        team: required team of the job; None for any.
 
     Raises:
-        InputError: there is no such job, or it is another team's.
-        StoreError: the database does not answer.
+        InputError: no such job, or it belongs to another team.
+        StoreError: the database does not respond.
     """
     with database.read() as session:
         job = session.get(schema.JobRow, identity)
         if job is None or team not in (None, job.team):
-            raise InputError(f"no job {identity!r} is known")
+            raise InputError(f"no job {identity!r}")
         attempts = session.scalars(
             select(schema.AttemptRow)
             .where(schema.AttemptRow.job_id == identity)
@@ -333,10 +333,10 @@ def job_details(database: Database, identity: str, *, team: str | None = None) -
 
 
 def usage(database: Database, rank_id: int, *, points: int = 60) -> list[Usage]:
-    """What a rank used over its time, in at most so many stretches of equal length.
+    """The resource usage of a rank over time, in a maximum number of equal intervals.
 
     Raises:
-        StoreError: the database does not answer.
+        StoreError: the database does not respond.
     """
     samples = schema.Sample
     with database.read() as session:
@@ -362,10 +362,10 @@ def usage(database: Database, rank_id: int, *, points: int = 60) -> list[Usage]:
 
 
 def folders(database: Database, identity: str) -> list[Path]:
-    """Where the ranks of a job's last attempt are kept, or were.
+    """The run directories of a job's last attempt, which may have been deleted.
 
     Raises:
-        StoreError: the database does not answer.
+        StoreError: the database does not respond.
     """
     with database.read() as session:
         return [journal_of(rank).parent for rank in _ranks(session, identity, None)]
@@ -380,19 +380,19 @@ def read_log(
     rank_id: int | None = None,
     text: Callable[[bytes], bytes] = lambda text: text,
 ) -> Iterator[bytes]:
-    """The bytes of a job's log, in parts: from the store; of one that runs from its folder.
+    """The bytes of a job's log, in parts: from the store, or for a running job from its directory.
 
     Args:
         database: the store.
-        identity: of the job.
-        attempt: its number; None for the last.
+        identity: ID of the job.
+        attempt: number of the attempt; None for the last.
         name: of the log, such as ``output``.
-        rank_id: of the row of the rank that wrote it; None for the first that wrote one.
-        text: what is shown of a part of a log that still is as it was written.
+        rank_id: row of the rank that wrote it; None for the first that has one.
+        text: transforms a part of a log that is not redacted yet.
 
     Raises:
-        InputError: the job has no such log, or it is not kept (any more).
-        StoreError: the database does not answer.
+        InputError: the job has no such log, or it is not stored or was pruned.
+        StoreError: the database does not respond.
     """
     with database.read() as session:
         there: list[str] = []
@@ -413,8 +413,7 @@ def read_log(
             there += (*(output.name for output in outputs), *written)
         if name in there:
             raise InputError(
-                f"job {identity}: the log {name!r} is not in the store: it was pruned, "
-                "or its files are gone"
+                f"job {identity}: the log {name!r} is not in the store: it was pruned or its files were deleted"
             )
         names = ", ".join(dict.fromkeys(there))
         raise InputError(
@@ -423,7 +422,7 @@ def read_log(
 
 
 def _ranks(session: Session, identity: str, attempt: int | None) -> Sequence[schema.Rank]:
-    """The ranks of an attempt; None for the last."""
+    """The ranks of an attempt; None for the last attempt."""
     attempts = schema.AttemptRow
     numbers = select(func.max(attempts.number)).where(attempts.job_id == identity)
     wanted = numbers.scalar_subquery() if attempt is None else attempt
@@ -436,14 +435,14 @@ def _ranks(session: Session, identity: str, attempt: int | None) -> Sequence[sch
 
 
 def _read_parts(parts: Iterable[Path]) -> Iterator[bytes]:
-    """The bytes of a log that may still be written; a part that was dropped meanwhile is left out."""
+    """The bytes of a log that may still be written; dropped parts are omitted."""
     for part in parts:
         with suppress(FileNotFoundError):
             yield from chunks_of(part)
 
 
 def filtered(wanted: JobFilter) -> Select[Any]:
-    """The query for the jobs that a filter lets through, the newest first."""
+    """The query for the jobs that match a filter, newest first."""
     jobs = schema.JobRow
     query = select(jobs).order_by(jobs.started.desc(), jobs.id.desc())
     for name in ("team", "state", "category", "user", "host", "target"):
@@ -475,12 +474,12 @@ def filtered(wanted: JobFilter) -> Select[Any]:
 
 
 def of_team(team: str, jobs: type[schema.JobRow] = schema.JobRow) -> ColumnElement[bool]:
-    """Whether a job is a team's."""
+    """Condition that a job belongs to a team."""
     return jobs.team == team
 
 
 def _simulated(session: Session, jobs: Sequence[str]) -> frozenset[str]:
-    """Those of the jobs that ran on a simulated platform."""
+    """The jobs that ran on a simulated platform."""
     attempts, ranks, events = schema.AttemptRow, schema.Rank, schema.EventRow
     return frozenset(
         session.scalars(
@@ -493,7 +492,7 @@ def _simulated(session: Session, jobs: Sequence[str]) -> frozenset[str]:
 
 
 def _hangs(session: Session, jobs: Sequence[str]) -> Mapping[str, str]:
-    """Those of the running jobs that hang, and what a rank of each waits for."""
+    """The running jobs that hang, and what a rank of each waits for."""
     attempts, ranks, events = schema.AttemptRow, schema.Rank, schema.EventRow
     rows = session.execute(
         select(attempts.job_id, ranks.id, events.what, events.text)
@@ -596,7 +595,7 @@ _Sequenced = (
 def _dicts(
     session: Session, table: _Sequenced, rank: schema.Rank, *, last: bool = False
 ) -> tuple[dict[str, Any], ...]:
-    """The rows of a rank in a table, without what ties them to it."""
+    """The rows of a rank in a table, without their foreign keys."""
     order = table.sequence.desc() if last else table.sequence
     query = select(table).where(table.rank_id == rank.id).order_by(order)
     names = [c.name for c in table.__table__.columns if c.name not in ("rank_id", "sequence")]

@@ -1,7 +1,7 @@
-"""Takes journals into the store: every record exactly once, whoever is killed in between.
+"""Imports journals into the store: every record exactly once, even if a process is killed.
 
-How many bytes of a journal have been taken in is kept with the rows that they became, in one
-transaction. A journal may be taken in again at any time, by any process; only what is new counts.
+The number of imported bytes of a journal is stored in the same transaction as its rows. A journal may be
+imported repeatedly, by any process; only new records count.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from epochzero.store.sample_writer import New, known_ranks, write, write_rows
 from epochzero.store.schema import AttemptRow, JobRow, Rank
 
 LOST_AFTER_S = 60.0
-"""A supervisor writes every second. One of this machine that is gone and silent so long is lost."""
+"""A supervisor writes every second. A local supervisor that is missing and silent for this long is lost."""
 _LOST_ELSEWHERE_AFTER_S = 3600.0
 _RECORDS_AT_ONCE = 5000
 _ASKED_AT_ONCE = 1000
@@ -45,15 +45,15 @@ _COMPARED_AT_ONCE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where journals come from, and what is done with what others wrote.
+    """The source of journals, and transformations of untrusted content.
 
     Attributes:
-        team: whose jobs they are of; empty for this machine's.
-        record: what is kept of a record; None for nothing.
-        text: what is kept of a part of a log.
-        place: whose paths tell the journals apart; empty for this host. A service that is moved
-            to another host, as a container is, must know its journals again.
-        tells: whether who has a rule for it is told of a failure.
+        team: team of the jobs; empty for local jobs.
+        record: transforms a record; None drops it.
+        text: transforms a part of a log.
+        place: namespace of the journals' paths; empty for this host. A service that moves
+            to another host, such as a container, must recognize its journals.
+        tells: whether webhooks are notified of failures.
     """
 
     team: str = ""
@@ -67,18 +67,18 @@ THIS_MACHINE = Origin()
 
 
 class ConflictError(InputError):
-    """An attempt of a job exists already, with another log."""
+    """The attempt exists already with a different log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """A whole attempt that left no journal.
+    """A complete attempt without a journal.
 
     Attributes:
-        identity: what the store shall know it by, as a journal.
-        records: of it, the first a `Started`; an `Output` that names ``log``.
-        log: what it wrote, open.
-        origin: where it comes from.
+        identity: identifies it in the store, like a journal's path.
+        records: its records, the first of which is `Started`; one `Output` names ``log``.
+        log: its open log.
+        origin: its source.
     """
 
     identity: str
@@ -88,24 +88,24 @@ class Ending:
 
     @property
     def size(self) -> int:
-        """Bytes of the log."""
+        """Size of the log in bytes."""
         return self.log.seek(0, os.SEEK_END)
 
 
 def take_in(database: Database, journal: Path, origin: Origin = THIS_MACHINE) -> int:
-    """Takes in what a journal has that the store does not; the logs too, when the attempt ended.
+    """Imports the new records of a journal, and the logs if the attempt has ended.
 
     Args:
         database: the store.
         journal: its path.
-        origin: where it comes from.
+        origin: its source.
 
     Returns:
-        How many records were new.
+        Number of new records.
 
     Raises:
-        StoreError: the store cannot be written. Nothing is lost: call again.
-        InputError: the journal cannot be read, or does not say which job it is of.
+        StoreError: the store cannot be written. No data are lost; call again.
+        InputError: the journal cannot be read, or does not name its job.
     """
     count = 0
     while new := _take_in_some(database, {journal: origin}):
@@ -116,14 +116,14 @@ def take_in(database: Database, journal: Path, origin: Origin = THIS_MACHINE) ->
 def take_in_all(
     database: Database, journals: Mapping[Path, Origin]
 ) -> Mapping[Path, int | Exception]:
-    """The same for many journals, as many as possible in one transaction.
+    """Imports many journals, as many as possible per transaction.
 
     Returns:
-        Of each how many records were new, or why it was not taken in: one that cannot be read, or
-        that the store refuses, does not hold up the others.
+        For each journal the number of new records, or the reason why it was not imported. Journals that
+        cannot be read or that the store rejects do not delay the others.
 
     Raises:
-        StoreAwayError: the database does not answer. Nothing is lost: call again.
+        StoreAwayError: the database does not respond. No data are lost; call again.
     """
     found: dict[Path, int | Exception] = {}
     for group in _groups(journals):
@@ -132,7 +132,7 @@ def take_in_all(
 
 
 def _groups(journals: Mapping[Path, Origin]) -> Iterator[Mapping[Path, Origin]]:
-    """The journals in groups, with so few bytes of logs that others need not wait long for one."""
+    """Groups of journals with limited log sizes, so that others do not wait long for the lock."""
     group: dict[Path, Origin] = {}
     size = 0
     for journal, origin in journals.items():
@@ -167,7 +167,7 @@ def _take_in_together(
 
 
 def _take_in_some(database: Database, journals: Mapping[Path, Origin]) -> dict[Path, int]:
-    """Takes in some of what is new of journals, in one transaction; how many records, where any."""
+    """Imports new records of some journals in one transaction; returns their number."""
     by_identity = {identity_of(journal, origin): journal for journal, origin in journals.items()}
     read: dict[str, list[tuple[int, Record]]] = {}
     with database.write() as session:
@@ -195,10 +195,10 @@ def _grown(
 
 
 def sweep(database: Database, runs: Path) -> int:
-    """Takes in all journals below a folder of runs, and marks the attempts that were lost.
+    """Imports all journals below a runs directory, and marks lost attempts.
 
     Returns:
-        How many records were new. A journal that cannot be read is passed over.
+        Number of new records. Journals that cannot be read are skipped.
 
     Raises:
         StoreError: the store cannot be written.
@@ -216,7 +216,7 @@ def sweep(database: Database, runs: Path) -> int:
 
 
 def _behind(database: Database, journals: Iterable[Path]) -> Iterator[Path]:
-    """The journals that the store does not have all of."""
+    """The journals that are not completely imported."""
     waiting = iter(journals)
     while some := {identity_of(journal): journal for journal in islice(waiting, _ASKED_AT_ONCE)}:
         with database.read() as session:
@@ -229,21 +229,21 @@ def _behind(database: Database, journals: Iterable[Path]) -> Iterator[Path]:
 
 
 def add_endings(database: Database, endings: Iterable[Ending]) -> frozenset[str]:
-    """Adds attempts that are over, all or none; one that the store knows already stays as it is.
+    """Adds completed attempts, all or none; attempts that already exist are not changed.
 
     Returns:
-        The identities of those that were new.
+        The IDs of the new ones.
 
     Raises:
         StoreError: the store cannot be written.
-        ConflictError: the store, or another of the endings, has the same attempt with another log.
-        InputError: an ending does not say which job it is of.
+        ConflictError: the store, or another of the endings, contains the same attempt with a different log.
+        InputError: an ending does not name its job.
     """
     wanted: dict[str, Ending] = {}
     for ending in endings:
         if not _same_log(wanted.setdefault(ending.identity, ending), ending):
             raise _conflict(ending)
-    # In one order: two writers that wait for each other's rows would wait for ever.
+    # In a fixed order: two writers that wait for each other's rows would deadlock.
     waiting = iter(sorted(wanted))
     added: set[str] = set()
     with database.write() as session:
@@ -257,10 +257,10 @@ def add_endings(database: Database, endings: Iterable[Ending]) -> frozenset[str]
 
 
 def _check_logs(session: Session, endings: Sequence[Ending]) -> None:
-    """Compares what is sent again with what the store has: a silent drop would lose another run's log.
+    """Compares repeated logs with the stored ones: ignoring a difference would lose another run's log.
 
     Raises:
-        ConflictError: the store has another log.
+        ConflictError: the stored log differs.
     """
     ranks = known_ranks(session, [ending.identity for ending in endings]) if endings else {}
     for ending in endings:
@@ -285,13 +285,13 @@ def _same_log(one: Ending, other: Ending) -> bool:
 def _conflict(ending: Ending) -> ConflictError:
     started = _ended(ending).started
     return ConflictError(
-        f"job {started.job}, attempt {started.attempt}: another log of it was received before; nothing of this "
-        "request was stored. Send another run under another job, or as the next attempt"
+        f"job {started.job}, attempt {started.attempt}: a different log of this attempt was received before; "
+        "nothing of this request was stored. Send another run under another job ID or as the next attempt"
     )
 
 
 def _owe(session: Session, written: Mapping[str, Origin]) -> None:
-    """Last of all, since other writers may be waited for."""
+    """Called last, because it may wait for other writers."""
     telling = {identity: origin.team for identity, origin in written.items() if origin.tells}
     if telling:
         owe(session, telling)
@@ -306,11 +306,11 @@ def _ended(ending: Ending) -> New:
 def mark_lost(
     database: Database, origin: Origin = THIS_MACHINE, *, now: float | None = None
 ) -> None:
-    """Ends, in the store, the ranks whose supervisor died without a word.
+    """Marks ranks as lost whose supervisor exited without a final record.
 
     Args:
         database: the store.
-        origin: whose.
+        origin: source of the journals.
         now: seconds since the epoch.
     """
     now = time.time() if now is None else now
@@ -341,7 +341,7 @@ def mark_lost(
 
 
 def _left_in(folder: Path, rank: Rank) -> Iterator[Output]:
-    """The logs of a rank whose supervisor could not say any more what they hold."""
+    """The logs of a rank whose supervisor did not record them."""
     for name, parts in logs_in(folder).items():
         with suppress(OSError):
             paths = tuple(part.name for part in parts)
@@ -356,7 +356,7 @@ def _is_lost(rank: Rank, now: float) -> bool:
         return False
     try:
         os.kill(rank.pid, 0)
-    except (ProcessLookupError, OverflowError):  # A journal may name any number.
+    except (ProcessLookupError, OverflowError):  # A journal may contain any number.
         return True
     except PermissionError:
         return False
@@ -364,7 +364,7 @@ def _is_lost(rank: Rank, now: float) -> bool:
 
 
 def _last_heard(rank: Rank) -> float:
-    """When something came from a rank: by the clock here where its journal is here, else by its own."""
+    """Time of the last sign of life of a rank: by the local clock for local journals, else by its own clock."""
     try:
         return journal_of(rank).stat().st_mtime
     except OSError:
@@ -372,12 +372,12 @@ def _last_heard(rank: Rank) -> float:
 
 
 def identity_of(journal: Path, origin: Origin = THIS_MACHINE) -> str:
-    """What the store knows a journal by: paths alone are not unique in a team's."""
+    """ID of a journal in the store; paths alone are not unique within a team."""
     return f"{origin.place or socket.gethostname()}:{journal.resolve()}"
 
 
 def job_of(database: Database, identity: str) -> str | None:
-    """The job of a journal that was taken in."""
+    """The job of an imported journal."""
     with database.read() as session:
         return session.scalar(
             select(AttemptRow.job_id)
@@ -387,5 +387,5 @@ def job_of(database: Database, identity: str) -> str | None:
 
 
 def journal_of(rank: Rank) -> Path:
-    """Where the journal of a rank lies on its host, with its logs beside it."""
+    """Path of a rank's journal on its host; its logs are next to it."""
     return Path(rank.journal.partition(":")[2])

@@ -1,4 +1,4 @@
-"""What is thrown away: logs and samples of old jobs first, the jobs themselves on request."""
+"""Deletes old data: first logs and samples, and on request the jobs themselves."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from epochzero.store.states import FINAL
 
 
 class RunningError(InputError):
-    """A job that runs cannot be thrown away: what it writes next would bring it back."""
+    """A running job cannot be deleted: its next records would restore it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pruned:
-    """What was thrown away: jobs touched, bytes of compressed logs."""
+    """What was deleted: number of jobs, and bytes of compressed logs."""
 
     jobs: int
     log_bytes: int
@@ -40,15 +40,15 @@ def prune(
     whole: bool = False,
     pretend: bool = False,
 ) -> Pruned:
-    """Throws away the logs and samples of jobs that ended long ago.
+    """Deletes the logs and samples of old jobs.
 
     Args:
         database: the store.
-        before: jobs that ended before, in seconds since the epoch.
-        keep_failed: leaves jobs that did not succeed as they are.
-        whole: throws away the jobs themselves too, with all that is known of them. Their folders
-            must be gone before (`prune_folders`): what is there is taken in again.
-        pretend: only says what it would throw away.
+        before: only jobs that ended before this time, in seconds since the epoch.
+        keep_failed: skips jobs that did not succeed.
+        whole: deletes the jobs themselves too, with all their records. Their directories
+            must be deleted first (`prune_folders`), or their journals are imported again.
+        pretend: only returns what would be deleted.
 
     Raises:
         StoreError: the store cannot be written.
@@ -73,20 +73,20 @@ def prune(
 def prune_folders(
     database: Database, runs: Path, *, before: float, origin: Origin = THIS_MACHINE
 ) -> int:
-    """Removes the folders of attempts that the store has whole.
+    """Deletes the directories of attempts that are completely stored.
 
     Args:
         database: the store.
-        runs: folder of the runs.
-        before: attempts that ended, and whose journals were last written by the clock here, before;
-            in seconds since the epoch. A job's own clock may be wrong.
-        origin: where they come from.
+        runs: the runs directory.
+        before: only attempts that ended before this time and whose journals were last modified before it by the
+            local clock, in seconds since the epoch. A job's own clock may be wrong.
+        origin: source of the journals.
 
     Returns:
-        How many were removed.
+        Number of deleted directories.
 
     Raises:
-        StoreError: the database does not answer.
+        StoreError: the database does not respond.
     """
     count = 0
     with database.read() as session:
@@ -102,7 +102,7 @@ def prune_folders(
 
 
 def _whole(journal: Path, origin: Origin, size: int) -> Select[int]:
-    """The rank of a journal of which the store has all, if it has ended."""
+    """The rank of a completely imported journal, if it has ended."""
     return select(Rank.id).where(
         Rank.journal == identity_of(journal, origin),
         Rank.state.in_(FINAL),
@@ -111,12 +111,12 @@ def _whole(journal: Path, origin: Origin, size: int) -> Select[int]:
 
 
 def stored(database: Database, journals: Iterable[Path], origin: Origin) -> Sequence[Path]:
-    """Those of some journals whose attempts have ended and are in the store whole, with their logs.
+    """The given journals whose attempts have ended and are completely stored, including logs.
 
-    One that was lost is not among them: its sender may come back and continue.
+    Lost attempts are excluded: their sender may return and continue.
 
     Raises:
-        StoreError: the database does not answer.
+        StoreError: the database does not respond.
     """
     left_out = select(Output.id).where(Output.rank_id == Rank.id, Output.stored.is_(None))
     found = []
@@ -130,18 +130,18 @@ def stored(database: Database, journals: Iterable[Path], origin: Origin) -> Sequ
 
 
 def delete_job(database: Database, identity: str, origin: Origin = THIS_MACHINE) -> None:
-    """Throws away a job: its folders on this machine, its logs, and all that is known of it.
+    """Deletes a job: its local directories, its logs, and all its records.
 
-    Parts of its logs that other jobs have too stay theirs.
+    Parts of its logs that other jobs share remain.
 
     Args:
         database: the store.
-        identity: of the job.
-        origin: where it comes from.
+        identity: ID of the job.
+        origin: source of its journals.
 
     Raises:
-        RunningError: it has not ended.
-        InputError: there is no such job, or a folder of it cannot be removed.
+        RunningError: the job has not ended.
+        InputError: no such job, or one of its directories cannot be removed.
         StoreError: the store cannot be written.
     """
     ranks = select(Rank.id).join(AttemptRow).where(AttemptRow.job_id == identity)
@@ -149,9 +149,9 @@ def delete_job(database: Database, identity: str, origin: Origin = THIS_MACHINE)
         state = session.scalar(select(JobRow.state).where(JobRow.id == identity))
         journals = session.scalars(select(Rank.journal).where(Rank.id.in_(ranks))).all()
     if state is None:
-        raise InputError(f"{identity}: there is no such job")
+        raise InputError(f"{identity}: no such job")
     if state not in FINAL:
-        raise RunningError(f"{identity}: the job still runs: end it first")
+        raise RunningError(f"{identity}: the job is still running; stop it first")
     _remove_folders(journals, origin)
     with database.write() as session:
         outputs = select(Output.id).where(Output.rank_id.in_(ranks))
@@ -164,7 +164,7 @@ def delete_job(database: Database, identity: str, origin: Origin = THIS_MACHINE)
 
 
 def _remove_folders(journals: Sequence[str], origin: Origin) -> None:
-    """First of all: a journal that is still there would be taken in again."""
+    """Called first: an existing journal would be imported again."""
     for identity in journals:
         place, _, path = identity.partition(":")
         journal = Path(path)
@@ -173,4 +173,4 @@ def _remove_folders(journals: Sequence[str], origin: Origin) -> None:
         job = journal.parent.parent
         shutil.rmtree(job, ignore_errors=True)
         if job.exists():
-            raise InputError(f"{job}: cannot be removed; nothing else of the job was thrown away")
+            raise InputError(f"{job}: cannot be removed; nothing else of the job was deleted")

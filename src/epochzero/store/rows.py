@@ -1,4 +1,4 @@
-"""Records as rows: what each record of a journal becomes in the tables."""
+"""Converts records of a journal to rows of the tables."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from epochzero.store.schema import (
 Row = tuple[type[Base], dict[str, Any]]
 """A table, and the values of its columns."""
 _LONGEST = 300
-"""Characters of a text that is searched for: an index of PostgreSQL takes 2.7 kB a row."""
+"""Maximum length of a searchable text: an index row of PostgreSQL is limited to 2.7 kB."""
 
 
 @singledispatch
 def rows_of(record: model.Record, rank_id: int, sequence: int) -> Iterator[Row]:
-    """The rows that a record adds; one that only changes the rank's own row adds none.
+    """The rows that a record adds; a record that only changes the rank's own row adds none.
 
     Args:
         record: of a journal.
-        rank_id: whose it is.
-        sequence: the byte of the journal after it, which no other record of the journal has.
+        rank_id: the rank.
+        sequence: offset of the journal after the record, unique within the journal.
     """
     yield from ()
 
@@ -93,7 +93,7 @@ def _(record: model.Concluded, rank_id: int, sequence: int) -> Iterator[Row]:
 
 
 def job_row(job: str, team: str, started: model.Started) -> dict[str, Any]:
-    """A job that begins; how it is comes from its ranks later."""
+    """The row of a new job; its state is derived from its ranks later."""
     return {
         "id": job,
         "team": team,
@@ -117,7 +117,7 @@ def job_row(job: str, team: str, started: model.Started) -> dict[str, Any]:
 
 
 def attempt_row(job: str, started: model.Started) -> dict[str, Any]:
-    """An attempt that begins."""
+    """The row of a new attempt."""
     return {
         "job_id": job,
         "number": started.attempt,
@@ -128,7 +128,7 @@ def attempt_row(job: str, started: model.Started) -> dict[str, Any]:
 
 
 def rank_row(attempt_id: int, identity: str, started: model.Started) -> dict[str, Any]:
-    """A rank that begins, of whose journal nothing has been taken in."""
+    """The row of a new rank without imported records."""
     return {
         "attempt_id": attempt_id,
         "rank": started.rank,

@@ -1,6 +1,6 @@
-"""Writes what is new of any number of ranks, in a few statements for all of them.
+"""Writes the new records of any number of ranks in a few statements.
 
-The one way into the tables of jobs: for a journal that grows, and for many attempts that are over.
+All writes to the tables of jobs pass through this module: growing journals and completed attempts.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from epochzero.store.teams import job_key
 
 @dataclass(frozen=True, slots=True)
 class New:
-    """What the store does not have yet of a rank.
+    """New records of one rank.
 
     Attributes:
         identity: of its journal.
-        team: whose.
-        records: each with its sequence, the byte of the journal after it.
-        start, end: the bytes of the journal that they were read from.
-        parts: where its logs are.
+        team: of the job.
+        records: each with its sequence, the offset of the journal after it.
+        start, end: offsets of the journal that they were read from.
+        parts: the rank's logs.
     """
 
     identity: str
@@ -45,19 +45,19 @@ class New:
 
     @property
     def started(self) -> Started:
-        """What the rank began with.
+        """The first record of the rank.
 
         Raises:
-            InputError: it is not there.
+            InputError: it is missing.
         """
         for _, record in self.records:
             if isinstance(record, Started):
                 return record
-        raise InputError(f"{self.identity}: the journal does not say which job it is of")
+        raise InputError(f"{self.identity}: the journal does not name its job")
 
     @property
     def shows_life(self) -> bool:
-        """Whether the job itself is heard: silence is no end, a network that was away comes back."""
+        """Whether the job itself is alive: silence does not mean that it ended, because networks recover."""
         return not all(isinstance(record, Note) for _, record in self.records)
 
     @property
@@ -67,26 +67,25 @@ class New:
 
 
 def known_ranks(session: Session, identities: Collection[str]) -> dict[str, Rank]:
-    """The ranks that the store has, by their identities; nobody else changes them meanwhile."""
+    """The existing ranks by ID, locked against concurrent changes."""
     query = select(Rank).where(Rank.journal.in_(identities)).order_by(Rank.journal)
     return {rank.journal: rank for rank in session.scalars(query.with_for_update())}
 
 
 def write(session: Session, pieces: Sequence[New], known: Mapping[str, Rank]) -> set[str]:
-    """Adds what is new of ranks to their rows and those below, and to their attempts and jobs.
+    """Writes new records of ranks, and updates their attempts and jobs.
 
     Args:
-        session: that writes.
-        pieces: in the order of their identities, one of each: two writers that waited for each
-            other's rows would wait for ever.
-        known: those that the store has.
+        session: a writing session.
+        pieces: ordered by ID, one per rank: two writers that wait for each other's rows would deadlock.
+        known: the existing ranks.
 
     Returns:
-        The identities of those that it was added of; the others somebody else has added to
-        at this moment.
+        The IDs of the ranks that were written; other processes have written to the rest
+        at the same time.
 
     Raises:
-        InputError: one that the store does not have does not say which job it is of.
+        InputError: a new rank does not name its job.
     """
     begun = _begin(session, [one for one in pieces if one.identity not in known])
     ranks = {**known, **begun}
@@ -96,7 +95,8 @@ def write(session: Session, pieces: Sequence[New], known: Mapping[str, Rank]) ->
     for rank in found_again:
         rank.state, rank.ended = "running", None
     if found_again:
-        forget_outputs(session, [rank.id for rank in found_again])  # They have grown meanwhile.
+        # They may have grown in the meantime.
+        forget_outputs(session, [rank.id for rank in found_again])
     for rank, one in added:
         _apply(rank, one)
     rows = (
@@ -113,7 +113,7 @@ def write(session: Session, pieces: Sequence[New], known: Mapping[str, Rank]) ->
 
 
 def write_rows(session: Session, rows: Iterable[Row]) -> None:
-    """Adds rows below ranks, each table's at once. Of a log what is told last counts."""
+    """Adds rows of ranks, one statement per table. For logs, the last record counts."""
     tables: dict[type[Base], list[dict[str, Any]]] = defaultdict(list)
     for table, values in rows:
         tables[table].append(values)
@@ -123,7 +123,7 @@ def write_rows(session: Session, rows: Iterable[Row]) -> None:
 
 
 def _begin(session: Session, pieces: Sequence[New]) -> dict[str, Rank]:
-    """The rows of jobs, attempts and ranks, which others may make at the same time."""
+    """The rows of jobs, attempts and ranks, which other processes may create at the same time."""
     if not pieces:
         return {}
     begun = [(one, one.started, job_key(one.team, one.started.job)) for one in pieces]
@@ -145,14 +145,14 @@ def _begin(session: Session, pieces: Sequence[New]) -> dict[str, Rank]:
 
 
 def _apply(rank: Rank, new: New) -> None:
-    """What records change in the row of their rank."""
+    """Applies records to the row of their rank."""
     rank.taken = new.end
     for _, record in new.records:
         rank.heartbeat = max(rank.heartbeat, record.time)
         if isinstance(record, Snapshot):
             rank.snapshot, rank.commit = to_dict(record), record.commit
         elif isinstance(record, Ended):
-            # The system's clock may have been set meanwhile; what a job cost must not depend on that.
+            # The system's clock may have been changed; the cost of a job must not depend on it.
             rank.ended = rank.started + record.elapsed
             rank.exit_code, rank.signal = record.exit_code, record.signal
             rank.why = record.why

@@ -1,7 +1,7 @@
-"""The tables: jobs, their attempts, the ranks of these, and what each rank left; teams and what is theirs.
+"""The tables: jobs, attempts, ranks and their records; teams with their tokens and settings.
 
-A rank here is what one supervisor watched: a rank or a node of a job, or the whole of it. Times are
-seconds since the epoch, sizes bytes. JSON columns hold the documented JSON forms of the records.
+A rank is the part of a job that one supervisor watches: a rank, a node, or the whole job. Times are in
+seconds since the epoch, sizes in bytes. JSON columns contain the documented JSON forms of the records.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import BigInteger, Float, Integer, String, Text
 
 REVISION = "0005"
-"""The newest migration; the store must be at this one."""
+"""The newest migration; the store must be at this revision."""
 
 _JSON = JSON().with_variant(JSONB(), "postgresql")
-# SQLite counts rows by itself only in a column that is exactly INTEGER.
+# SQLite generates row IDs only in a column that is exactly INTEGER.
 _ID = BigInteger().with_variant(Integer(), "sqlite")
 
 
 class Base(DeclarativeBase):
-    """Gives every constraint a name, so that a migration can speak of it."""
+    """Names every constraint, so that migrations can refer to it."""
 
     metadata = MetaData(
         naming_convention={
@@ -42,19 +42,19 @@ class Base(DeclarativeBase):
 
 
 class JobRow(Base):
-    """A job; how its last attempt is or was, so that a listing reads one table.
+    """A job with the state of its last attempt, so that a list reads one table.
 
     Attributes:
-        id: of a team's job it begins with the team (`epochzero.store.teams.job_key`).
-        team: whose it is in a service; empty for this machine's.
-        title: of the failure, in a few words.
+        id: prefixed with the team for jobs of a team (`epochzero.store.teams.job_key`).
+        team: team in a server; empty for local jobs.
+        title: short description of the failure.
         wasted_gpu_hours: of attempts after the first that failed too.
-        caught: 1 where a check would have told the failure before the start, else 0.
+        caught: 1 if a check would have predicted the failure, else 0.
     """
 
     __tablename__ = "jobs"
     __table_args__ = (
-        # What the pages of a service ask: each begins with the team and ends with an order.
+        # Indexes for the server's pages: each starts with the team and ends with a sort order.
         Index(
             "ix_jobs_counts",
             *("team", "started", "state", "category", "fingerprint"),
@@ -110,11 +110,11 @@ class AttemptRow(Base):
 
 
 class Rank(Base):
-    """What one supervisor watched.
+    """The part of a job that one supervisor watches.
 
     Attributes:
-        journal: ``host:path`` of its journal, its identity.
-        taken: bytes of the journal that are in the store.
+        journal: ``host:path`` of its journal, which identifies it.
+        taken: number of imported bytes of the journal.
         heartbeat: time of its last record.
         driver, cuda, python, commit, ...: of its snapshot.
     """
@@ -142,7 +142,7 @@ class Rank(Base):
 
 
 class FailureRow(Base):
-    """The diagnosis of a rank's end."""
+    """The diagnosis of a rank."""
 
     __tablename__ = "failures"
 
@@ -164,7 +164,7 @@ class FailureRow(Base):
 
 
 class FindingRow(Base):
-    """What a check says, or would have said, of a job."""
+    """A finding of check for a job."""
 
     __tablename__ = "findings"
 
@@ -180,7 +180,7 @@ class FindingRow(Base):
 
 
 class RankedPlace(Base):
-    """A place where the bug of a failure may be, the likeliest first."""
+    """A likely location of the bug behind a failure, most likely first."""
 
     __tablename__ = "rankings"
 
@@ -193,7 +193,7 @@ class RankedPlace(Base):
 
 
 class Sample(Base):
-    """What a rank's processes and node used at one moment (`epochzero.run.model.Sample`)."""
+    """Resource usage of a rank's processes and node at one time (`epochzero.run.model.Sample`)."""
 
     __tablename__ = "samples"
 
@@ -218,7 +218,7 @@ class Sample(Base):
 
 
 class ProgressRow(Base):
-    """How far a rank was (`epochzero.run.model.Progress`)."""
+    """Progress of a rank (`epochzero.run.model.Progress`)."""
 
     __tablename__ = "progress"
 
@@ -237,7 +237,7 @@ class ProgressRow(Base):
 
 
 class EventRow(Base):
-    """Something that happened (`epochzero.run.model.Event`)."""
+    """An event (`epochzero.run.model.Event`)."""
 
     __tablename__ = "events"
 
@@ -254,7 +254,7 @@ class EventRow(Base):
 
 
 class DecisionRow(Base):
-    """Whether a job was started again (`epochzero.run.model.Decision`)."""
+    """A retry decision (`epochzero.run.model.Decision`)."""
 
     __tablename__ = "decisions"
 
@@ -272,7 +272,7 @@ class DecisionRow(Base):
 
 
 class Note(Base):
-    """A remark of a person or of another tool."""
+    """A note of a person or of another tool."""
 
     __tablename__ = "notes"
 
@@ -289,9 +289,9 @@ class Output(Base):
     """A log of a rank.
 
     Attributes:
-        paths: its parts, in the folder of the journal.
-        size, dropped: bytes that were written in all, and those of them that were not kept.
-        stored: bytes in the chunks; None as long as the attempt runs, and after pruning.
+        paths: its files, in the directory of the journal.
+        size, dropped: bytes written in total, and the number of these that were dropped.
+        stored: bytes in the chunks; None while the attempt runs, and after pruning.
     """
 
     __tablename__ = "outputs"
@@ -307,7 +307,7 @@ class Output(Base):
 
 
 class Chunk(Base):
-    """A part of logs, compressed; equal parts are kept once."""
+    """A compressed part of logs; equal parts are stored once."""
 
     __tablename__ = "chunks"
 
@@ -317,7 +317,7 @@ class Chunk(Base):
 
 
 class OutputChunk(Base):
-    """Which chunks a log is made of, in order."""
+    """The chunks of a log, in order."""
 
     __tablename__ = "output_chunks"
     __table_args__ = (Index(None, "digest"),)
@@ -330,7 +330,7 @@ class OutputChunk(Base):
 
 
 class Team(Base):
-    """Who shares jobs in a service."""
+    """A group that shares jobs in a server."""
 
     __tablename__ = "teams"
 
@@ -339,10 +339,10 @@ class Team(Base):
 
 
 class Token(Base):
-    """What a program or a person proves by that it is of a team; the token itself is kept nowhere.
+    """Access token of a person or program; the token itself is not stored.
 
     Attributes:
-        name: whose, or of what machine.
+        name: of the person or machine.
         role: reader, writer or admin.
         digest: SHA-256 of the token.
         expires: None for never.
@@ -361,11 +361,11 @@ class Token(Base):
 
 
 class SignIn(Base):
-    """A browser that is signed in by a token.
+    """A browser session started with a token.
 
     Attributes:
         digest: SHA-256 of its cookie.
-        csrf: what its forms bear.
+        csrf: the token of its forms.
     """
 
     __tablename__ = "sessions"
@@ -378,7 +378,7 @@ class SignIn(Base):
 
 
 class AuditEntry(Base):
-    """Who did what in a service."""
+    """An entry of the audit log."""
 
     __tablename__ = "audit"
     __table_args__ = (Index(None, "team", "time"),)
@@ -393,11 +393,11 @@ class AuditEntry(Base):
 
 
 class WebhookRule(Base):
-    """When a team is told of a failure.
+    """Condition under which a team is notified of a failure.
 
     Attributes:
         what: new_fingerprint or gpu_hours.
-        hours: more GPU hours than so many, of a rule of the second kind.
+        hours: minimum GPU hours, for gpu_hours.
     """
 
     __tablename__ = "webhooks"
@@ -411,12 +411,12 @@ class WebhookRule(Base):
 
 
 class Delivery(Base):
-    """That an address is to be told, or was told, of an attempt that failed.
+    """A pending or completed notification of a failed attempt.
 
     Attributes:
-        identity: what its receiver tells it by from others, when it comes twice.
-        tried: how often it was begun to tell it.
-        due: when that is done next; None where nothing is to be done any more.
+        identity: lets its receiver detect duplicates.
+        tried: number of delivery attempts.
+        due: time of the next attempt; None if none follows.
     """
 
     __tablename__ = "deliveries"
@@ -435,11 +435,11 @@ class Delivery(Base):
 
 
 class KnownFailure(Base):
-    """What a team says of the failures with one fingerprint.
+    """A team's records about the failures with one fingerprint.
 
     Attributes:
-        resolution: how it is resolved; empty as long as it is not.
-        merged_into: the fingerprint that it is shown with; empty for none.
+        resolution: how it was resolved; empty if it is open.
+        merged_into: the fingerprint that it is merged into; empty for none.
     """
 
     __tablename__ = "known_failures"
@@ -454,7 +454,7 @@ class KnownFailure(Base):
 
 
 class KnownFailureNote(Base):
-    """A remark of a person on the failures with one fingerprint."""
+    """A person's note on the failures with one fingerprint."""
 
     __tablename__ = "known_failure_notes"
     __table_args__ = (Index(None, "team", "fingerprint"),)
@@ -467,16 +467,16 @@ class KnownFailureNote(Base):
     text: Mapped[str]
 
 
-# What can be counted again at any time (`epochzero.store.daily_counts`); a backup does without it.
+# Can be recomputed at any time (`epochzero.store.daily_counts`), so backups omit it.
 _COUNTED: dict[str, Any] = {"sqlite_with_rowid": False, "info": {"derived": True}}
 
 
 class Counted(Base):
-    """So many days of a team, from a day on, are summed up.
+    """Marks days of a team as summed.
 
     Attributes:
         days: 1, or `epochzero.store.daily_counts.BLOCK`.
-        day: the first, its number since the epoch.
+        day: number of the first day since the epoch.
     """
 
     __tablename__ = "counted"
@@ -488,7 +488,7 @@ class Counted(Base):
 
 
 class StaleDay(Base):
-    """A day that was summed up, and of which a job came, changed or went since; a trigger writes it."""
+    """A summed day with jobs that arrived, changed or were deleted since; written by a trigger."""
 
     __tablename__ = "stale_days"
     __table_args__ = (Index(None, "team", "day"), {"info": {"derived": True}})
@@ -499,11 +499,11 @@ class StaleDay(Base):
 
 
 class DayCount(Base):
-    """The jobs that started on one day and went alike.
+    """The jobs that started on one day with the same state and category.
 
     Attributes:
-        caught_gpu_hours: of jobs whose failure a check would have told.
-        last: when the last of them started.
+        caught_gpu_hours: of jobs whose failure a check would have predicted.
+        last: start of the last of them.
     """
 
     __tablename__ = "day_counts"
@@ -523,11 +523,11 @@ class DayCount(Base):
 
 
 class FailureCount(Base):
-    """The jobs that started on some days and failed with one fingerprint.
+    """The jobs that started on one or several days and failed with one fingerprint.
 
     Attributes:
-        days, day: as `Counted`.
-        first, last: when the first and the last of them started.
+        days, day: as in `Counted`.
+        first, last: start of the first and of the last of them.
     """
 
     __tablename__ = "failure_counts"

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 STATES = ("running", "succeeded", "failed", "cancelled", "ended", "lost")
-"""``cancelled``: a person ended it; ``ended``: a rank that its launcher ended since another had failed;
-``lost``: its supervisor died without a word."""
+"""``cancelled``: stopped by a person; ``ended``: terminated by its launcher because another rank failed;
+``lost``: its supervisor exited without a final record.
+"""
 
 JOB_STATES = tuple(state for state in STATES if state != "ended")
-"""Of a job and its attempts: one whose rank was ended has failed."""
+"""States of jobs and attempts; an attempt with a terminated rank has failed."""
 
 FINAL = frozenset(STATES) - {"running"}
-"""In which nothing more happens."""
+"""States without a successor."""

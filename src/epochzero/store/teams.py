@@ -1,7 +1,7 @@
-"""Teams in a service: their jobs' identities, their tokens, and who is signed in.
+"""Teams in a server: IDs of their jobs, their tokens, and sessions.
 
-A token is 256 random bits; the store has its SHA-256 only. Random bits need no slow hash: there is no
-list of likely ones to try (NIST SP 800-63B-4, Section 3.1.3, on look-up secrets).
+A token is 256 random bits, of which the store contains only the SHA-256. Random bits require no slow hash,
+because they cannot be guessed from a list (NIST SP 800-63B-4, Section 3.1.3, on look-up secrets).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from epochzero.store.schema import JobRow, SignIn, Team, Token
 
 Role = Literal["reader", "writer", "admin"]
 ROLES: tuple[Role, ...] = get_args(Role)
-"""Each may do what those before it may."""
+"""Each role includes the permissions of those before it."""
 
 SESSION_S = 12 * 3600.0
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
@@ -34,10 +34,10 @@ _PREFIX = "ez_"
 
 @dataclass(frozen=True, slots=True)
 class Viewer:
-    """Whom a token, or the session that it began, is of.
+    """The team and role of a token or session.
 
     Attributes:
-        csrf: what the forms of a session bear; empty without a session.
+        csrf: the token of the session's forms; empty without a session.
     """
 
     team: str
@@ -48,7 +48,7 @@ class Viewer:
 
 @dataclass(frozen=True, slots=True)
 class TokenDetails:
-    """A token as it is listed; times in seconds since the epoch."""
+    """A listed token; times in seconds since the epoch."""
 
     id: int
     team: str
@@ -60,7 +60,7 @@ class TokenDetails:
 
 
 def job_key(team: str, job: str) -> str:
-    """The identity in the store of a team's job; itself where it is one already."""
+    """The stored ID of a team's job; a stored ID is returned unchanged."""
     if not team or job.startswith(f"{team}."):
         return job
     key = f"{team}.{job}"
@@ -68,32 +68,32 @@ def job_key(team: str, job: str) -> str:
 
 
 def is_own(database: Database, team: str, key: str) -> bool:
-    """Whether a job is there and a team's.
+    """Whether a job exists and belongs to a team.
 
     Raises:
-        StoreError: the database does not answer.
+        StoreError: the database does not respond.
     """
     with database.read() as session:
         return session.scalar(select(JobRow.team).where(JobRow.id == key)) == team
 
 
 def add_team(database: Database, name: str) -> None:
-    """Makes a team; nothing when there is one of this name.
+    """Creates a team unless it exists.
 
     Raises:
-        InputError: this can be no name of a team.
+        InputError: the name is not valid.
         StoreError: the store cannot be written.
     """
     if not _NAME.fullmatch(name):
         raise InputError(
-            f"{name!r} can be no team: a name is 1 to 20 lower-case letters, digits and hyphens"
+            f"{name!r} is not a valid team name; use 1 to 20 lowercase letters, digits and hyphens"
         )
     with database.write() as session:
         insert_once(session, Team, name=name, created=time.time())
 
 
 def teams(database: Database) -> list[str]:
-    """The names of all teams, in order."""
+    """The names of all teams, sorted."""
     with database.read() as session:
         return list(session.scalars(select(Team.name).order_by(Team.name)))
 
@@ -101,24 +101,24 @@ def teams(database: Database) -> list[str]:
 def add_token(
     database: Database, team: str, name: str, role: Role, *, days: float | None = None
 ) -> str:
-    """Makes a token and returns it; nobody can tell it again.
+    """Creates a token and returns it; it cannot be read again.
 
     Args:
         database: the store.
-        team: whose.
-        name: of the person or the machine that it is for.
-        role: what it allows.
-        days: for how long; None for ever.
+        team: its team.
+        name: of the person or machine that uses it.
+        role: its permissions.
+        days: validity; None for unlimited.
 
     Raises:
-        InputError: there is no such team.
+        InputError: no such team.
         StoreError: the store cannot be written.
     """
     token = _PREFIX + secrets.token_urlsafe(32)
     now = time.time()
     with database.write() as session:
         if session.get(Team, team) is None:
-            raise InputError(f"there is no team {team!r}: epochzero serve team {team}")
+            raise InputError(f"no team {team!r}; create it with `epochzero serve team {team}`")
         expires = None if days is None else now + days * 86_400
         digest = _digest(token)
         session.add(
@@ -128,7 +128,7 @@ def add_token(
 
 
 def tokens(database: Database, team: str | None = None) -> Sequence[TokenDetails]:
-    """The tokens of a team, or of all; none tells the token itself."""
+    """The tokens of a team, or of all teams, without the secrets."""
     query = select(Token).order_by(Token.id)
     with database.read() as session:
         found = session.scalars(query if team is None else query.where(Token.team == team)).all()
@@ -141,16 +141,16 @@ def tokens(database: Database, team: str | None = None) -> Sequence[TokenDetails
 
 
 def revoke_token(database: Database, identity: int, *, team: str | None = None) -> None:
-    """Ends a token and the sessions that it began.
+    """Revokes a token and ends its sessions.
 
     Raises:
-        InputError: there is no such token, or it is another team's.
+        InputError: no such token, or it belongs to another team.
         StoreError: the store cannot be written.
     """
     with database.write() as session:
         token = session.get(Token, identity)
         if token is None or (team is not None and token.team != team):
-            raise InputError(f"there is no token {identity}")
+            raise InputError(f"no token {identity}")
         session.execute(
             update(Token)
             .where(Token.id == identity, Token.revoked.is_(None))
@@ -160,14 +160,14 @@ def revoke_token(database: Database, identity: int, *, team: str | None = None) 
 
 
 def viewer_of(database: Database, token: str) -> Viewer | None:
-    """Whom a token is of; None where it is none, has expired or was revoked."""
+    """The viewer of a token; None if it is unknown, expired or revoked."""
     with database.read() as session:
         found = session.scalars(select(Token).where(Token.digest == _digest(token))).one_or_none()
         return None if found is None or not _is_valid(found) else _viewer(found)
 
 
 def sign_in(database: Database, token: str) -> str | None:
-    """Begins a session by a token: what its cookie holds; None where the token is not valid."""
+    """Starts a session with a token and returns its cookie; None if the token is not valid."""
     now = time.time()
     cookie = secrets.token_urlsafe(32)
     with database.write() as session:
@@ -188,7 +188,7 @@ def sign_in(database: Database, token: str) -> str | None:
 
 
 def signed_in(database: Database, cookie: str) -> Viewer | None:
-    """Whom a session is of; None where there is none, or its token is not valid any more."""
+    """The viewer of a session; None if it does not exist or its token is no longer valid."""
     query = (
         select(SignIn, Token)
         .join(Token, Token.id == SignIn.token_id)

@@ -1,4 +1,4 @@
-"""When a team is told of a failure: its rules."""
+"""Rules that decide when a team is notified of a failure."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class WebhookFilter:
 
     Attributes:
         host: of its address, the rest of which is a secret.
-        what: new_fingerprint: a failure that no job of the team ended with before; gpu_hours: one that cost
+        what: new_fingerprint: a failure that did not occur in the team before; gpu_hours: a failure that cost
             more than ``hours``.
     """
 
@@ -36,15 +36,17 @@ class WebhookFilter:
 def add_rule(
     database: Database, team: str, url: str, what: What, hours: float | None = None
 ) -> WebhookFilter:
-    """Makes a rule.
+    """Creates a rule.
 
     Raises:
-        InputError: the address is none, or the hours are missing.
+        InputError: the address is not valid, or the hours are missing.
         StoreError: the store cannot be written.
     """
     host = Webhook(url).host
     if (what == "gpu_hours") != (hours is not None):
-        raise InputError("a rule of the kind gpu_hours, and no other, says how many hours")
+        raise InputError(
+            "a rule of kind gpu_hours requires a number of hours; other kinds do not accept it"
+        )
     with database.write() as session:
         row = WebhookRule(team=team, url=url, what=what, hours=hours, created=time.time())
         session.add(row)
@@ -63,7 +65,7 @@ def rules(database: Database, team: str) -> Sequence[WebhookFilter]:
 
 
 def remove_rule(database: Database, team: str, identity: int) -> None:
-    """Takes a rule away, and what waits to be told by it.
+    """Deletes a rule and its pending notifications.
 
     Raises:
         InputError: the team has no such rule.
@@ -72,5 +74,5 @@ def remove_rule(database: Database, team: str, identity: int) -> None:
     with database.write() as session:
         row = session.get(WebhookRule, identity)
         if row is None or row.team != team:
-            raise InputError(f"there is no rule {identity}")
+            raise InputError(f"no rule {identity}")
         session.delete(row)

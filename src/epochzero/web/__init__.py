@@ -1,5 +1,5 @@
-"""The service for a team: what jobs send, kept in one store, with an API and pages.
+"""Team server: collects jobs in one store, with an API and web pages.
 
-`app` puts it together. `spool` keeps what arrives until `intake` has it in the store; `access` says who
-asks, `guard` what is let in at all, `api` and `pages` answer.
+`app` assembles it. `spool` stores received data until `intake` has imported them; `access` authenticates,
+`guard` limits requests, `api` and `pages` answer them.
 """

@@ -1,10 +1,10 @@
-"""Who asks: a viewer of one team, by a bearer token or by the cookie of a session.
+"""Authentication: a viewer of one team, by a bearer token or a session cookie.
 
     @router.get("/jobs")
     def jobs(viewer: Reads, store: Store) -> ...:       # any viewer
     def note(viewer: Writes, form: CheckedForm) -> ...: # a form of a page
 
-Each question to the store names the viewer's team: what is another team's is not there (404, not 403).
+Every query is restricted to the viewer's team: data of other teams do not exist for it (404, not 403).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _LONGEST_ADDRESS = 64
 
 
 async def viewer(request: Request, service: ServiceState) -> Viewer:
-    """Who asks, as a dependency; is looked up once a request.
+    """The viewer of a request, as a dependency; determined once per request.
 
     Raises:
         HTTPException: 401 without a valid token or session, 429 after too many requests.
@@ -54,7 +54,7 @@ async def viewer(request: Request, service: ServiceState) -> Viewer:
     if found is None:
         raise HTTPException(
             401,
-            "a valid token is needed: Authorization: Bearer ...",
+            "a valid token is required (Authorization: Bearer ...)",
             {"WWW-Authenticate": "Bearer"},
         )
     if wait := service.requests.take(found.team):
@@ -67,12 +67,12 @@ async def _found(request: Request, service: Service) -> Viewer | None:
     if not service.settings.authentication:
         return Viewer(team="", name="local", role="admin", csrf=service.csrf)
     if "authorization" not in request.headers and COOKIE not in request.cookies:
-        return None  # Very many who show nothing take none of the threads.
+        return None  # Unauthenticated requests must not occupy the thread pool.
     return await run_in_threadpool(_shown, request, service)
 
 
 def _shown(request: Request, service: Service) -> Viewer | None:
-    """Whom the token or the cookie of a request is of."""
+    """The viewer of the token or cookie in a request."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     cookie = request.cookies.get(COOKIE, "")
     if not token and not cookie:
@@ -89,34 +89,34 @@ def _shown(request: Request, service: Service) -> Viewer | None:
 
 
 def refused(request: Request, service: Service, *, record: bool = True) -> None:
-    """Counts that a token or session is not valid.
+    """Counts an invalid token or session.
 
-    Only who is wrong waits: others may have the same address, as behind a proxy.
+    Only requests with invalid tokens are delayed: others may share the address, for example behind a proxy.
 
     Args:
-        request: that bears it.
-        service: which is asked.
-        record: in the audit log too; not that a session has expired.
+        request: the request.
+        service: the running service.
+        record: whether to write an audit entry; not for expired sessions.
 
     Raises:
-        HTTPException: 429 after too many from this network.
+        HTTPException: 429 after too many invalid tokens from this network.
     """
     address = address_of(request)
     network = _network(address)
     if wait := service.tries.take(network):
         raise too_many(wait)
-    # A node with an old token asks without end: one entry a minute tells as much.
+    # A node with an expired token retries forever: one entry per minute is enough.
     if record and not service.refusals.take(network):
         note(service.database, "", "", REFUSED, address=address)
 
 
 def address_of(request: Request) -> str:
-    """The network address of who asks; what a trusted proxy reports, where the request comes from one."""
+    """The network address of the client, as reported by a trusted proxy if the request comes from one."""
     return request.client.host[:_LONGEST_ADDRESS] if request.client else ""
 
 
 def _network(address: str) -> str:
-    """Whose address it is, as far as one can tell: a host of IPv6 has all addresses of a /64 network."""
+    """The network that an address belongs to: an IPv6 host may use all addresses of a /64 network."""
     try:
         found = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
@@ -127,7 +127,7 @@ def _network(address: str) -> str:
 
 
 def audit(service: Service, viewer: Viewer, request: Request, action: str, what: str = "") -> None:
-    """Records what a viewer did, in the audit log of the team.
+    """Records an action of a viewer in the team's audit log.
 
     Raises:
         StoreError: the store cannot be written.
@@ -139,7 +139,9 @@ def audit(service: Service, viewer: Viewer, request: Request, action: str, what:
 def _at_least(role: Role) -> Callable[[Viewer], Awaitable[Viewer]]:
     async def allowed(one: Annotated[Viewer, Depends(viewer)]) -> Viewer:
         if ROLES.index(one.role) < ROLES.index(role):
-            raise HTTPException(403, f"a {one.role} may not do this: it takes a {role}'s token")
+            raise HTTPException(
+                403, f"the role {one.role} is not allowed to do this; a {role} token is required"
+            )
         return one
 
     return allowed
@@ -151,15 +153,15 @@ Administers = Annotated[Viewer, Depends(_at_least("admin"))]
 
 
 async def checked_form(request: Request, one: Reads) -> FormData:
-    """The fields of a form that this service has made, as a dependency.
+    """The fields of a form of this service, as a dependency.
 
     Raises:
-        HTTPException: 403 where the field ``csrf`` is not that of the session.
+        HTTPException: 403 if the field ``csrf`` does not match the session.
     """
     form = await request.form(max_files=0, max_fields=50)
     given = str(form.get("csrf", ""))
     if not one.csrf or not hmac.compare_digest(given.encode(), one.csrf.encode()):
-        raise HTTPException(403, "this form is too old: load its page again")
+        raise HTTPException(403, "this form has expired; reload the page")
     return form
 
 

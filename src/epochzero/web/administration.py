@@ -1,4 +1,4 @@
-"""What a team's admin does: tokens, webhooks, jobs that shall be gone, and who did what."""
+"""API for admins: tokens, webhooks, deleting jobs, and the audit log."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from epochzero.web.validation import origin_of
 router = APIRouter(
     prefix="/api/v1",
     tags=["managing"],
-    responses={401: {"description": "No valid token"}, 403: {"description": "No admin's token"}},
+    responses={401: {"description": "No valid token"}, 403: {"description": "Not an admin token"}},
 )
-_MISSING: dict[int | str, dict[str, Any]] = {404: {"description": "Your team has no such thing"}}
+_MISSING: dict[int | str, dict[str, Any]] = {404: {"description": "Not found in your team"}}
 Identity = Annotated[int, Field(ge=1, lt=1 << 53)]
 
 
 class NewToken(BaseModel):
-    """Whom a token is for."""
+    """A token to create."""
 
     name: Annotated[str, Field(min_length=1, max_length=100)]
     role: Role = "writer"
@@ -37,13 +37,13 @@ class NewToken(BaseModel):
 
 
 class MadeToken(BaseModel):
-    """A token, told this once."""
+    """A created token, returned only once."""
 
     token: str
 
 
 class NewRule(BaseModel):
-    """When whom to tell."""
+    """A webhook rule to create."""
 
     url: Annotated[str, Field(min_length=1, max_length=2000)]
     what: Literal["new_fingerprint", "gpu_hours"] = "new_fingerprint"
@@ -52,7 +52,7 @@ class NewRule(BaseModel):
 
 @router.get("/tokens")
 def list_tokens(viewer: Administers, store: Store) -> list[TokenDetails]:
-    """The team's tokens, without what they are."""
+    """List the team's tokens, without their secrets."""
     return list(tokens(store, viewer.team))
 
 
@@ -60,9 +60,9 @@ def list_tokens(viewer: Administers, store: Store) -> list[TokenDetails]:
 def make_token(
     viewer: Administers, service: ServiceState, request: Request, new: NewToken
 ) -> MadeToken:
-    """Makes a token."""
+    """Create a token."""
     made = add_token(service.database, viewer.team, new.name, new.role, days=new.days)
-    audit(service, viewer, request, "token made", f"{new.name} ({new.role})")
+    audit(service, viewer, request, "token created", f"{new.name} ({new.role})")
     return MadeToken(token=made)
 
 
@@ -70,7 +70,7 @@ def make_token(
 def end_token(
     viewer: Administers, service: ServiceState, request: Request, identity: Identity
 ) -> None:
-    """Revokes a token, at once."""
+    """Revoke a token immediately."""
     try:
         revoke_token(service.database, identity, team=viewer.team)
     except StoreError:
@@ -82,7 +82,7 @@ def end_token(
 
 @router.get("/webhooks")
 def list_rules(viewer: Administers, store: Store) -> list[WebhookFilter]:
-    """The team's webhooks."""
+    """List the team's webhooks."""
     return list(rules(store, viewer.team))
 
 
@@ -90,10 +90,10 @@ def list_rules(viewer: Administers, store: Store) -> list[WebhookFilter]:
 def make_rule(
     viewer: Administers, service: ServiceState, request: Request, new: NewRule
 ) -> WebhookFilter:
-    """Makes a webhook; its form follows its host: Slack, Mattermost, Discord, Teams, or plain JSON."""
+    """Create a webhook. Its format depends on its host: Slack, Mattermost, Discord, Teams, or plain JSON."""
     Webhook(new.url, private=service.settings.private_webhooks).check_address()
     made = add_rule(service.database, viewer.team, new.url, new.what, new.hours)
-    audit(service, viewer, request, "webhook made", f"{made.host} ({made.what})")
+    audit(service, viewer, request, "webhook created", f"{made.host} ({made.what})")
     return made
 
 
@@ -101,7 +101,7 @@ def make_rule(
 def end_rule(
     viewer: Administers, service: ServiceState, request: Request, identity: Identity
 ) -> None:
-    """Takes a webhook away."""
+    """Delete a webhook."""
     try:
         remove_rule(service.database, viewer.team, identity)
     except StoreError:
@@ -114,10 +114,10 @@ def end_rule(
 @router.delete(
     "/jobs/{job}",
     status_code=204,
-    responses={**_MISSING, 409: {"description": "The job still runs"}},
+    responses={**_MISSING, 409: {"description": "The job is still running"}},
 )
 def end_job(viewer: Administers, service: ServiceState, request: Request, key: OwnJob) -> None:
-    """Throws a job away that is over: its logs, and all that is known of it."""
+    """Delete a finished job with its logs and all its records."""
     try:
         delete_job(service.database, key, origin_of(viewer.team))
     except RunningError as error:
@@ -129,5 +129,5 @@ def end_job(viewer: Administers, service: ServiceState, request: Request, key: O
 def list_acts(
     viewer: Administers, store: Store, limit: Annotated[int, Query(ge=1, le=1000)] = 100
 ) -> list[Act]:
-    """Who did what in the team, the newest first; sign-ins that were refused are of no team and shown to all."""
+    """List the team's audit log, newest first; rejected sign-ins belong to no team and are shown to all."""
     return list(acts(store, viewer.team, limit=limit))

@@ -1,4 +1,4 @@
-"""What programs ask: jobs, their logs, fingerprints, numbers, tables."""
+"""API for programs: jobs, logs, fingerprints, totals, tables."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ Since = Annotated[float, Query(ge=0, lt=1e11, description="Seconds since the epo
 Text = Annotated[str, Field(max_length=10_000, min_length=1)]
 _MISSING: dict[int | str, dict[str, Any]] = {
     401: {"description": "No valid token"},
-    404: {"description": "Your team has no such thing"},
+    404: {"description": "Not found in your team"},
 }
 
 
 class Filter(BaseModel):
-    """Which jobs; see `epochzero.store.queries.JobFilter`."""
+    """Conditions for jobs; see `epochzero.store.queries.JobFilter`."""
 
     state: str | None = None
     category: str | None = None
@@ -71,19 +71,19 @@ class Filter(BaseModel):
     until: float | None = None
 
     def of(self, viewer: Viewer, limit: int) -> JobFilter:
-        """The same for the store, of one team."""
+        """The filter for the store, restricted to one team."""
         return JobFilter(**self.model_dump(), team=viewer.team, limit=limit)
 
 
 def own_job(viewer: Reads, store: Store, job: Annotated[str, InPath(max_length=100)]) -> str:
-    """The identity in the store of a job of the viewer's team, as a dependency.
+    """The stored ID of a job of the viewer's team, as a dependency.
 
     Raises:
-        HTTPException: 404 where it is another team's, or nobody's.
+        HTTPException: 404 if the job does not exist in the team.
     """
     key = job_key(viewer.team, job)
     if not is_own(store, viewer.team, key):
-        raise HTTPException(404, "your team has no such job")
+        raise HTTPException(404, "no such job in your team")
     return key
 
 
@@ -100,13 +100,13 @@ def jobs(
     limit: Annotated[int, Query(ge=1, le=_PAGE)] = 50,
     after: Annotated[str, Query(max_length=200)] = "",
 ) -> JobPage:
-    """The jobs that a filter lets through; `after` of the answer begins the next page."""
+    """List the jobs that match a filter; pass `after` of the response to get the next page."""
     return job_page(store, wanted.of(viewer, limit), sort=sort, after=after)
 
 
 @router.get("/jobs/{job}", responses=_MISSING)
 def job(key: OwnJob, store: Store) -> dict[str, Any]:
-    """Everything about a job, in the JSON form `epochzero.job/1`."""
+    """Return all data about a job, in the JSON form `epochzero.job/1`."""
     return dict(job_details(store, key).to_dict())
 
 
@@ -119,7 +119,7 @@ def log(
     first: Annotated[int, Query(ge=1, le=1 << 40, description="The first line")] = 1,
     lines: Annotated[int | None, Query(ge=1, le=_MOST_LINES, description="So many")] = None,
 ) -> StreamingResponse:
-    """A log such as `output`: all of it, or some lines."""
+    """Return a log such as `output`: the whole log, or some lines."""
     parts = read_log(store, key, attempt=attempt, name=name, text=redact_log)
     parts = cut_lines(parts, first, lines)
     with _or_404():
@@ -140,7 +140,7 @@ def _or_404() -> Iterator[None]:
 
 @router.get("/overview")
 def numbers(viewer: Reads, store: Store, since: Since = 0.0) -> Overview:
-    """The team's jobs in numbers."""
+    """Return totals of the team's jobs."""
     return overview(store, viewer.team, since=since)
 
 
@@ -151,25 +151,25 @@ def fingerprints(
     since: Since = 0.0,
     limit: Annotated[int, Query(ge=1, le=_PAGE)] = 100,
 ) -> list[FingerprintCount]:
-    """What fails in the same way, the costliest first."""
+    """List failures by fingerprint, the most expensive first."""
     period = Period(since, END)
     return count_fingerprints(store, viewer.team, period, sort="gpu_hours", limit=limit)
 
 
 @router.get("/fingerprints/{fingerprint}")
 def fingerprint(viewer: Reads, store: Store, fingerprint: Fingerprint) -> Known:
-    """What the team says of a fingerprint."""
+    """Return the team's records about a fingerprint."""
     return known(store, viewer.team, fingerprint)
 
 
 class NoteText(BaseModel):
-    """A remark."""
+    """A note."""
 
     text: Text
 
 
 class Verdict(BaseModel):
-    """What is changed of a fingerprint; None leaves it, an empty text takes it back."""
+    """Changes to a fingerprint; None keeps a value, an empty string clears it."""
 
     resolution: Annotated[str, Field(max_length=10_000)] | None = None
     merged_into: Annotated[str, Field(max_length=200)] | None = None
@@ -183,7 +183,7 @@ def add_remark(
     fingerprint: Fingerprint,
     note: NoteText,
 ) -> Known:
-    """Adds a note."""
+    """Add a note."""
     store = service.database
     with _or_404():
         add_note(store, viewer.team, fingerprint, viewer.name, redact(note.text))
@@ -199,7 +199,7 @@ def change(
     fingerprint: Fingerprint,
     verdict: Verdict,
 ) -> Known:
-    """Says how it is resolved, or merges it into another."""
+    """Mark a fingerprint as resolved, or merge it into another."""
     store = service.database
     with _or_404():
         if verdict.resolution is not None:
@@ -224,7 +224,7 @@ def export(
     format: Literal["csv", "jsonl"] = "jsonl",
     sort: Literal["newest", "oldest", "costliest"] = "newest",
 ) -> StreamingResponse:
-    """All jobs that a filter lets through, as a table."""
+    """Export all jobs that match a filter as a table."""
     found = _every(store, wanted.of(viewer, _PAGE), sort)
     write, kind = {
         "csv": (_csv, "text/csv"),
@@ -257,7 +257,7 @@ def _csv(found: Iterable[JobSummary]) -> Iterator[str]:
 
 
 def cells(values: Iterable[Any]) -> list[Any]:
-    """The same for a table that a spreadsheet opens: no text of a job becomes a formula.
+    """Escapes a row for spreadsheets, so that no text of a job is evaluated as a formula.
 
     Source: OWASP, "CSV Injection".
     """

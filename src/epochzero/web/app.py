@@ -1,4 +1,4 @@
-"""The service put together."""
+"""Assembles the ASGI application."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _STATIC = Path(__file__).with_name("static")
 
 
 def create_app(settings: Settings) -> FastAPI:
-    """A service that is ready to answer.
+    """The ASGI application, ready to serve.
 
     Raises:
         StoreError: the store cannot be opened.
@@ -43,7 +43,7 @@ def create_app(settings: Settings) -> FastAPI:
         version=__version__,
         summary="Failures of a team's deep-learning jobs.",
         openapi_url="/api/v1/openapi.json",
-        docs_url=None,  # Its page needs scripts of another host.
+        docs_url=None,  # Its page requires scripts from another host.
         redoc_url=None,
         lifespan=_lifespan,
     )
@@ -92,7 +92,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
 
 
 async def _refused(request: Request, error: Exception) -> Response:
-    """An answer as JSON; a person who is not signed in is led there."""
+    """An error response as JSON; browsers without a session are redirected to the sign-in page."""
     assert isinstance(error, HTTPException | AnyHTTPException)
     if error.status_code == 401 and request.method == "GET" and not _is_api(request):
         path = request.url.path
@@ -110,7 +110,7 @@ async def _away(request: Request, error: Exception) -> Response:
 
 
 async def _full(request: Request, error: Exception) -> Response:
-    LOGGER.error("the disk of the store is full", exc_info=error)
+    LOGGER.error("the store's disk is full", exc_info=error)
     return JSONResponse({"detail": FULL}, 507, {"Retry-After": "60"})
 
 

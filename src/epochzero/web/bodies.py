@@ -1,6 +1,6 @@
-"""The body of a request, without its compression, in pieces of bounded size.
+"""Request bodies, decompressed in pieces of limited size.
 
-A few bytes may decompress to very many: each step makes at most so much, and the whole is counted.
+A few bytes may decompress to gigabytes: each step produces a limited amount, and the total is counted.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from fastapi import HTTPException, Request
 
 _PIECE = 256 << 10
 _STEP = 1 << 10
-"""A block of zstd takes four bytes and makes 128 KiB at most, so that this makes 32 MiB at most."""
+"""A zstd block of four bytes produces at most 128 KiB, so this produces at most 32 MiB."""
 _WINDOW = 8 << 20
-"""A frame of zstd may ask for more memory than this; ours do not."""
+"""A zstd frame may request more memory than this; frames of our clients do not."""
 
 
 class _Decoder(Protocol):
@@ -75,14 +75,14 @@ class _Zstd:
 
 
 async def pieces(request: Request, most: int) -> AsyncIterator[bytes]:
-    """The pieces of a body.
+    """The pieces of a decompressed body.
 
     Args:
         request: with ``Content-Encoding: gzip``, ``zstd`` or none.
-        most: bytes without compression.
+        most: maximum number of decompressed bytes.
 
     Raises:
-        HTTPException: 413 for more bytes, 415 for another compression, 422 for a damaged one.
+        HTTPException: 413 if it is too large, 415 for another compression, 422 for damaged data.
     """
     decoder = _decoder(request.headers.get("content-encoding", "identity").strip().lower())
     size = 0
@@ -91,12 +91,12 @@ async def pieces(request: Request, most: int) -> AsyncIterator[bytes]:
             for piece in decoder.feed(data):
                 size += len(piece)
                 if size > most:
-                    raise HTTPException(413, f"a request has at most {most} bytes of text")
+                    raise HTTPException(413, f"the request exceeds {most} bytes of text")
                 yield piece
     except (zlib.error, zstandard.ZstdError) as error:
         raise HTTPException(422, f"the compression is damaged: {error}") from error
     if not decoder.whole():
-        raise HTTPException(422, "the compressed body is cut off")
+        raise HTTPException(422, "the compressed body is truncated")
 
 
 def _decoder(encoding: str) -> _Decoder:
@@ -106,4 +106,4 @@ def _decoder(encoding: str) -> _Decoder:
         return _Gzip()
     if encoding == "zstd":
         return _Zstd()
-    raise HTTPException(415, f"{encoding[:20]!r} is no compression known here: gzip, zstd")
+    raise HTTPException(415, f"{encoding[:20]!r} is not a supported compression; use gzip or zstd")

@@ -1,9 +1,9 @@
-"""A client of the service.
+"""Client of the team server.
 
 >>> client = Client("https://epochzero.example.org", token)          # doctest: +SKIP
 >>> for job in client.jobs(state="failed"): print(job.id, job.category)  # doctest: +SKIP
 
-Jobs are sent by `epochzero.run.upload`, which needs no more than Python itself.
+`epochzero.run.upload` sends jobs, and requires only Python's standard library.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True, slots=True)
 class UploadedLog:
-    """A log that was diagnosed and kept; ``new`` where the service did not have it."""
+    """A diagnosed and stored log; ``new`` is false if the server already had it."""
 
     job: str
     new: bool
@@ -39,11 +39,11 @@ class UploadedLog:
 
 
 class Client:
-    """Asks a service, as a context manager or until `close`.
+    """Client of a team server; a context manager, or call `close`.
 
     Args:
-        url: of the service.
-        token: of a team; empty where none is needed.
+        url: of the server.
+        token: of a team; empty if the server requires none.
     """
 
     def __init__(self, url: str, token: str = "") -> None:
@@ -66,18 +66,18 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Gives up the connection."""
+        """Closes the connection."""
         self._http.close()
 
     def jobs(self, *, sort: str = "newest", **wanted: str | float) -> Iterator[JobSummary]:
-        """The jobs that a filter lets through, page by page as they are read.
+        """The jobs that match a filter, fetched page by page while iterating.
 
         Args:
             sort: newest, oldest or costliest.
             wanted: fields of `epochzero.store.queries.JobFilter`.
 
         Raises:
-            InputError: the service refuses or does not answer.
+            InputError: the server rejects the request or does not respond.
         """
         after = ""
         while True:
@@ -88,11 +88,11 @@ class Client:
                 return
 
     def job(self, identity: str) -> Mapping[str, Any]:
-        """Everything about a job, in the JSON form ``epochzero.job/1``."""
+        """All data about a job, in the JSON form ``epochzero.job/1``."""
         return self._ask("GET", f"/jobs/{identity}", dict[str, Any])
 
     def delete(self, identity: str) -> None:
-        """Throws a job away that is over, with its logs and all that is known of it; takes an admin's token."""
+        """Deletes a finished job with its logs and all its records; requires an admin token."""
         self._asked("DELETE", f"/jobs/{identity}")
 
     def log(
@@ -103,19 +103,19 @@ class Client:
         return self._asked("GET", f"/jobs/{identity}/logs/{name}", params=query).content
 
     def fingerprints(self, *, since: float = 0.0) -> list[FingerprintCount]:
-        """What fails in the same way, the costliest first."""
+        """The failures by fingerprint, the most expensive first."""
         return self._ask("GET", "/fingerprints", list[FingerprintCount], params={"since": since})
 
     def known(self, fingerprint: str) -> Known:
-        """What the team says of a fingerprint."""
+        """The team's records about a fingerprint."""
         return self._ask("GET", f"/fingerprints/{fingerprint}", Known)
 
     def overview(self, *, since: float = 0.0) -> Overview:
-        """The team's jobs in numbers."""
+        """The totals of the team's jobs."""
         return self._ask("GET", "/overview", Overview, params={"since": since})
 
     def diagnose_and_store(self, log: bytes, **about: str | float) -> UploadedLog:
-        """Has a log diagnosed and kept.
+        """Diagnoses and stores a log on the server.
 
         Args:
             log: its bytes.
@@ -124,7 +124,7 @@ class Client:
         return self._ask("POST", "/diagnose-and-store", UploadedLog, params=about, content=log)
 
     def diagnose_and_store_many(self, lines: Iterable[str]) -> list[UploadedLog]:
-        """Has many small logs diagnosed and kept: JSON lines with ``log`` and what is known beside it."""
+        """Diagnoses and stores many small logs: JSON lines with ``log`` and the fields of `About`."""
         path = "/diagnose-and-store/bulk"
         return self._ask("POST", path, list[UploadedLog], content="\n".join(lines))
 
@@ -135,9 +135,9 @@ class Client:
         try:
             answer = self._http.request(method, path, **values)
         except httpx.HTTPError as error:
-            raise InputError(f"{self._http.base_url.host} does not answer: {error}") from error
+            raise InputError(f"{self._http.base_url.host} does not respond: {error}") from error
         if answer.is_error:
             raise InputError(
-                f"{self._http.base_url.host} answers {answer.status_code}: {answer.text}"
+                f"{self._http.base_url.host} returned {answer.status_code}: {answer.text}"
             )
         return answer

@@ -1,4 +1,4 @@
-"""Sums up the days that are over, in a thread of its own, so that the pages answer at once."""
+"""Computes daily sums in a background thread, so that pages respond quickly."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _EVERY_S = 10.0
 
 
 class Summing:
-    """Looks from time to time for days that are over, or changed, and are not summed up."""
+    """Periodically sums past days that are new or have changed."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -23,19 +23,19 @@ class Summing:
         self._thread = threading.Thread(target=self._work, name="summing", daemon=True)
 
     def start(self) -> None:
-        """Begins; what is not summed up is asked of the jobs themselves until then."""
+        """Starts the thread; until days are summed, queries read the jobs themselves."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends after the days in hand."""
+        """Stops after the current block of days."""
         self._ended.set()
         self._thread.join()
 
     def look(self) -> None:
-        """Sums up all that there is.
+        """Computes all missing sums.
 
         Raises:
-            StoreError: the store cannot be written; the rest is summed up another time.
+            StoreError: the store cannot be written; the rest is summed later.
         """
         now = time.time()
         for team in ("", *teams(self._database)):
@@ -49,6 +49,6 @@ class Summing:
             try:
                 self.look()
             except StoreError as error:
-                _LOGGER.error("days are not summed up: %s", error)
+                _LOGGER.error("daily sums were not updated: %s", error)
             if self._ended.wait(_EVERY_S):
                 return

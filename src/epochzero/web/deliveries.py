@@ -1,7 +1,7 @@
-"""Tells webhooks what is due: again after a while where one does not take it, and the team sees what became of it.
+"""Delivers webhook notifications, repeats failed deliveries, and records the results for the team.
 
-What waits is in the store: it is told after a restart too. A team whose receiver hangs waits for itself alone: each team
-has one delivery under way at a time.
+Pending notifications are in the store and survive restarts. Each team has at most one delivery in progress, so a
+hanging receiver delays only its own team.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ _AT_ONCE = 4
 _EVERY_S = 1.0
 _LONGEST_PAUSE_S = 30.0
 _TAKES_S = 30.0
-"""More than a try may take: what is not settled by then was begun by a service that is gone."""
+"""Maximum duration of a delivery; an older one was started by a service that has stopped."""
 
 
 class Deliveries:
-    """Looks from time to time for what is due, and tells it in threads.
+    """Periodically delivers due notifications in threads.
 
     Args:
         database: the store.
-        private: whether addresses in private networks are told too.
-        pauses: seconds before each further try.
+        private: whether addresses in private networks are allowed.
+        pauses: seconds before each further attempt.
     """
 
     def __init__(self, database: Database, *, private: bool, pauses: tuple[float, ...]) -> None:
@@ -44,11 +44,11 @@ class Deliveries:
         self._thread = threading.Thread(target=self._work, name="webhooks", daemon=True)
 
     def start(self) -> None:
-        """Begins with what a service before has left."""
+        """Starts with notifications that an earlier service left."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends; what is not told stays in the store."""
+        """Stops; undelivered notifications remain in the store."""
         self._ended.set()
         self._changed.set()
         self._thread.join()
@@ -60,7 +60,7 @@ class Deliveries:
                 self._begin_due()
                 pause = _EVERY_S
             except StoreError as error:
-                _LOGGER.error("webhooks are not told: %s", error)
+                _LOGGER.error("webhooks were not notified: %s", error)
                 pause = min(2 * pause, _LONGEST_PAUSE_S)
             self._changed.wait(pause)
             self._changed.clear()
@@ -81,18 +81,18 @@ class Deliveries:
         try:
             self._settle(one, self._problem(one))
         except StoreError as error:
-            _LOGGER.error("what became of a webhook is not kept: %s", error)
+            _LOGGER.error("the result of a webhook delivery was not stored: %s", error)
         except Exception:
-            _LOGGER.exception("a webhook is not told")
+            _LOGGER.exception("a webhook was not notified")
         finally:
             with self._lock:
                 self._busy.discard(one.team)
             self._changed.set()
 
     def _problem(self, one: Owed) -> str:
-        """What is wrong, once it was tried; empty where nothing is."""
+        """The error of a delivery attempt; empty if it succeeded."""
         if one.tried > len(self._pauses):
-            return "the service ended while it was told"
+            return "the service stopped during the delivery"
         try:
             notice = failure_notice(self._database, one.job, one.attempt)
             Webhook(one.url, private=self._private).tell(notice, one.identity)
@@ -103,13 +103,13 @@ class Deliveries:
         return ""
 
     def _settle(self, one: Owed, problem: str) -> None:
-        """Says what became of it, to the team in its audit log; of an address its host only."""
+        """Records the result in the team's audit log; of the address, only the host."""
         again = None
-        action = "webhook given up" if problem else "webhook told"
+        action = "webhook abandoned" if problem else "webhook notified"
         if problem and one.tried < len(self._pauses):
             pause = self._pauses[one.tried]
             again = time.time() + pause
-            action, problem = "webhook not told", f"{problem}; tried again in {pause:g} s"
+            action, problem = "webhook not notified", f"{problem}; next attempt in {pause:g} s"
         what = f"{Webhook(one.url).host}: {one.job}" + (f": {problem}" if problem else "")
         _LOGGER.log(logging.WARNING if problem else logging.INFO, "%s: %s", action, what)
         settle(self._database, one, action, what, again=again)

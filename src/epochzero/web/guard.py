@@ -1,5 +1,4 @@
-"""What is let in at all: the names the service is asked by, where a request comes from, how large it
-is and how long it takes; and what every answer says to a browser.
+"""Limits all requests: host names, origin, size and duration; adds security headers to all responses.
 
 Sources: OWASP, "Cross-Site Request Forgery Prevention Cheat Sheet" and "HTTP Security Response Headers
 Cheat Sheet"; W3C, "Content Security Policy Level 3".
@@ -46,19 +45,19 @@ _HEADERS = {
 
 
 _SENDING = ("/api/v1/jobs/", "/api/v1/diagnose-and-store")
-"""What logs are sent to. All other bodies are read whole, before it is known whose they are."""
+"""Paths that receive logs. All other bodies are read completely before authentication."""
 
 
 class _RefusedError(HTTPException):
-    """A request that is not answered as it asked; also out of the middle of its body."""
+    """A rejected request, also while its body is being read."""
 
 
 class _UnreadError(Exception):
-    """Nobody takes the answer."""
+    """The client does not read the response."""
 
 
 class Guard:
-    """Stands before the whole service."""
+    """ASGI middleware in front of the application."""
 
     def __init__(self, app: ASGIApp, settings: Settings, metrics: Metrics) -> None:
         self._app = app
@@ -67,7 +66,7 @@ class Guard:
         self._forms = Room(settings.limits.forms)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request."""
+        """Handles one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -80,7 +79,7 @@ class Guard:
             async with self._turn(scope, is_log):
                 await self._app(scope, self._bounded(receive, is_log), answer.send)
         except _UnreadError:
-            pass  # The connection is closed where an answer is not whole.
+            pass  # An incomplete response closes the connection.
         except HTTPException as refused:
             if not answer.status:
                 refusal = JSONResponse(
@@ -99,21 +98,21 @@ class Guard:
         host = headers.get("host", "")
         if not self._settings.authentication:
             if _name(host) not in self._settings.hosts:
-                raise _RefusedError(421, f"this service is not asked by the name {host[:100]!r}")
+                raise _RefusedError(421, f"{host[:100]!r} is not a host name of this service")
             if "x-forwarded-for" in headers or "forwarded" in headers:
-                told = "behind a proxy this service needs tokens: epochzero serve --authentication"
+                told = "tokens are required behind a proxy: start the service with `epochzero serve --authentication`"
                 raise _RefusedError(421, told)
         if scope["method"] in _SAFE or "authorization" in headers:
             return
-        # What a page of another site makes a browser send bears its cookie, or needs none here.
+        # Requests that a page of another site triggers carry the session cookie, or need none.
         origin = headers.get("origin")
         foreign = origin is not None and urlsplit(origin).netloc != host
         if foreign or headers.get("sec-fetch-site") in ("cross-site", "same-site"):
-            raise _RefusedError(403, "a page of another site may not ask for this")
+            raise _RefusedError(403, "requests from other sites are rejected")
 
     @asynccontextmanager
     async def _turn(self, scope: Scope, is_log: bool) -> AsyncIterator[None]:
-        """Lets a body that is no log be read where it is known whose it is, and not too many of one team."""
+        """Reads a body other than a log if the sender is known, with a limit per team."""
         headers = Headers(scope=scope)
         if is_log or not (
             "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
@@ -127,7 +126,7 @@ class Guard:
             yield
 
     def _bounded(self, receive: Receive, is_log: bool) -> Receive:
-        """What receives a body that may have so many bytes, and take so long."""
+        """A `receive` function with limits on size and duration."""
         limits = self._settings.limits
         most = limits.body_bytes if is_log else limits.form_bytes
         end = time.monotonic() + (limits.body_s if is_log else limits.silent_s)
@@ -143,17 +142,17 @@ class Guard:
                 async with asyncio.timeout(left):
                     message = await receive()
             except TimeoutError as error:
-                raise _RefusedError(408, "the request was not sent to its end") from error
+                raise _RefusedError(408, "the request body is incomplete") from error
             size += len(message.get("body", b""))
             if size > most:
-                raise _RefusedError(413, f"such a request has at most {most} bytes")
+                raise _RefusedError(413, f"the request exceeds {most} bytes")
             whole = message["type"] != "http.request" or not message.get("more_body", False)
             return message
 
         return bounded
 
     def _tell(self, scope: Scope, status: int, seconds: float) -> None:
-        """One line of JSON: no query, no header and no body, which may hold secrets."""
+        """Logs one line of JSON, without query, headers and body, which may contain secrets."""
         route = getattr(scope.get("route"), "path", "")
         self._metrics.answered(scope["method"], route, status, seconds)
         viewer = scope.get("state", {}).get("viewer")
@@ -171,7 +170,7 @@ class Guard:
 
 
 class _Answer:
-    """Adds the headers that every answer has; does not wait for ever for one who reads."""
+    """Adds security headers to a response, and limits the time that the client may take to read it."""
 
     def __init__(self, send: Send, patience: float) -> None:
         self._send = send

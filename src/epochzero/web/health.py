@@ -1,4 +1,4 @@
-"""Whether the service lives, whether it can answer, and what it counts."""
+"""Health checks and metrics."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ router = APIRouter(include_in_schema=False)
 
 @router.get("/healthz")
 async def lives() -> PlainTextResponse:
-    """The process answers, whatever else there is."""
+    """The process is alive."""
     return PlainTextResponse("ok\n")
 
 
 @router.get("/readyz")
 def ready(store: Store) -> PlainTextResponse:
-    """The store answers too; otherwise 503."""
+    """The store responds too; otherwise 503."""
     with store.read() as session:
         session.execute(text("SELECT 1"))
     return PlainTextResponse("ok\n")
@@ -28,5 +28,5 @@ def ready(store: Store) -> PlainTextResponse:
 
 @router.get("/metrics")
 def metrics(viewer: Reads, service: ServiceState) -> Response:
-    """For Prometheus: numbers of the whole service, none of a team."""
+    """Prometheus metrics of the whole service, without data of teams."""
     return Response(service.metrics.text(), media_type="text/plain; version=0.0.4")

@@ -1,6 +1,6 @@
-"""What jobs send: journals and logs in pieces, and logs of jobs that ran without us.
+"""Receives jobs: journals and logs in parts, and logs of jobs that ran without EpochZero.
 
-A piece is acknowledged when it is safe on disk; a diagnosed log when the store has it.
+A part is acknowledged when it is synced to disk; a diagnosed log when it is in the store.
 """
 
 from __future__ import annotations
@@ -38,24 +38,24 @@ _LOGS = r"^(output|rank\d{1,5})(\.\d{1,9})?\.log$"
 
 
 class Acknowledged(BaseModel):
-    """What is safe: bytes of the file that are here."""
+    """The number of synced bytes of the file."""
 
     size: int
 
 
 class Received(BaseModel):
-    """Bytes of each file of an attempt that are here."""
+    """The number of received bytes of each file of an attempt."""
 
     journal: int
     logs: dict[str, int]
 
 
 class StoredDiagnosis(BaseModel):
-    """A job that was diagnosed.
+    """A diagnosed job.
 
     Attributes:
-        job: its identity here.
-        new: whether it was not here before.
+        job: its ID on this server.
+        new: whether it was not stored before.
     """
 
     job: str
@@ -67,14 +67,14 @@ class StoredDiagnosis(BaseModel):
 
 
 class KeptWhole(StoredDiagnosis):
-    """A job that was diagnosed, with the whole diagnosis."""
+    """A diagnosed job with the complete diagnosis."""
 
     diagnosis: dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class SpooledAttempt:
-    """An attempt in the spool: whose, and its folder."""
+    """An attempt in the spool: its team and directory."""
 
     team: str
     job: str
@@ -84,11 +84,9 @@ class SpooledAttempt:
 async def _place(
     viewer: Writes,
     service: ServiceState,
-    job: Annotated[
-        str, InPath(pattern=r"^[0-9A-Za-z_-]{1,64}$", description="Identity of the job")
-    ],
+    job: Annotated[str, InPath(pattern=r"^[0-9A-Za-z_-]{1,64}$", description="Job ID")],
     attempt: Annotated[int, InPath(ge=1, le=100_000)],
-    rank: Annotated[str, InPath(pattern=r"^(all|\d{1,6})$", description="A number, or all")],
+    rank: Annotated[str, InPath(pattern=r"^(all|\d{1,6})$", description="A rank number, or all")],
 ) -> SpooledAttempt:
     number = None if rank == "all" else int(rank)
     return SpooledAttempt(
@@ -97,26 +95,28 @@ async def _place(
 
 
 Attempt = Annotated[SpooledAttempt, Depends(_place)]
-Offset = Annotated[int, Query(ge=0, le=1 << 50, description="Where in the file the piece begins")]
+Offset = Annotated[
+    int, Query(ge=0, le=1 << 50, description="Offset of this part in the file, in bytes")
+]
 _REFUSALS: dict[int | str, dict[str, Any]] = {
     401: {"description": "No valid token"},
-    403: {"description": "A reader's token"},
-    409: {"description": "The piece does not follow what is here; size says how much that is"},
+    403: {"description": "A reader token"},
+    409: {"description": "The part does not continue the stored file; size gives the stored bytes"},
     413: {"description": "Too large"},
-    415: {"description": "A compression that is not known"},
-    429: {"description": "Too much; Retry-After says when to try again"},
-    507: {"description": "No room"},
+    415: {"description": "Unsupported compression"},
+    429: {"description": "Too many requests; Retry-After gives the delay"},
+    507: {"description": "Insufficient storage"},
 }
 _REFUSED_LOGS = _REFUSALS | {
     409: {
-        "description": "The job was received before with another log; nothing of the request was stored"
+        "description": "The job was received before with a different log; nothing of this request was stored"
     }
 }
 
 
 @router.get(f"{_ATTEMPT}/received", responses=_REFUSALS)
 def received(attempt: Attempt, service: ServiceState) -> Received:
-    """How much of an attempt is here, so that a sender goes on there."""
+    """Return the number of received bytes of an attempt, so that a sender can resume."""
     sizes = dict(service.spool.sizes(attempt.folder))
     return Received(journal=sizes.pop(NAME, 0), logs=sizes)
 
@@ -125,7 +125,7 @@ def received(attempt: Attempt, service: ServiceState) -> Received:
 async def journal(
     request: Request, attempt: Attempt, service: ServiceState, offset: Offset = 0
 ) -> Acknowledged:
-    """Appends a piece to a journal (`journal.jsonl`), gzip, zstd or plain."""
+    """Append a part to a journal (`journal.jsonl`); gzip, zstd or uncompressed."""
     return await _append(request, service, attempt, NAME, offset)
 
 
@@ -134,10 +134,13 @@ async def log(
     request: Request,
     attempt: Attempt,
     service: ServiceState,
-    name: Annotated[str, InPath(pattern=_LOGS, description="Such as output.log, output.2.log")],
+    name: Annotated[
+        str,
+        InPath(pattern=_LOGS, description="Name of the log, such as output.log or output.2.log"),
+    ],
     offset: Offset = 0,
 ) -> Acknowledged:
-    """Appends a piece to a log, gzip, zstd or plain. Logs come before the journal's end."""
+    """Append a part to a log; gzip, zstd or uncompressed. Logs must be sent before the end of the journal."""
     return await _append(request, service, attempt, name, offset)
 
 
@@ -167,9 +170,9 @@ async def _append(
 async def diagnose_and_store(
     request: Request, viewer: Writes, service: ServiceState, about: Annotated[About, Query()]
 ) -> KeptWhole:
-    """Diagnoses and stores the log in the body, of a job that ran without EpochZero.
+    """Diagnose and store the log in the body, of a job that ran without EpochZero.
 
-    Each request is a job of its own. With `job`, a repeated request with the same log changes nothing.
+    Each request is a separate job. With `job`, a repeated request with the same log changes nothing.
     """
     async with (
         _received(request, service, viewer.team, service.settings.limits.text_bytes) as text,
@@ -179,7 +182,7 @@ async def diagnose_and_store(
 
 
 class BulkRecord(About):
-    """One job of many: its log, and what else is known of it."""
+    """One job of a bulk request: its log and its properties."""
 
     log: str
 
@@ -197,9 +200,9 @@ class BulkRecord(About):
 async def diagnose_and_store_many(
     request: Request, viewer: Writes, service: ServiceState
 ) -> list[StoredDiagnosis]:
-    """Diagnoses and stores many small logs, one a line: `{"log": "...", "name": "..."}`; all or none.
+    """Diagnose and store many small logs, one per line: `{"log": "...", "name": "..."}`; all or none.
 
-    Each line is a job of its own. With `job`, a repeated line with the same log changes nothing.
+    Each line is a separate job. With `job`, a repeated line with the same log changes nothing.
     """
     async with _received(
         request, service, viewer.team, service.settings.limits.bulk_bytes
@@ -213,7 +216,7 @@ async def diagnose_and_store_many(
 async def _received(
     request: Request, service: Service, team: str, most: int
 ) -> AsyncIterator[IO[bytes]]:
-    """The body of a request in a file: many of them that wait to be diagnosed need no memory."""
+    """Stores the body of a request in a file, so that waiting requests use no memory."""
     _check_room(service, team)
     try:
         async with service.logs.taken(team):
@@ -226,7 +229,7 @@ async def _received(
 
 
 def _memory_for(lines: IO[bytes]) -> int:
-    """About what the jobs of a body take until they are stored."""
+    """Estimate of the memory that the jobs of a body require until they are stored."""
     size = count = 0
     lines.seek(0)
     while data := lines.read(_READ_BYTES):
@@ -256,10 +259,10 @@ def _keep_many(service: Service, team: str, lines: IO[bytes]) -> list[StoredDiag
 
 
 def _jobs(lines: IO[bytes]) -> Iterator[tuple[About, IO[bytes]]]:
-    """The jobs of a body, a line each.
+    """The jobs of a body, one per line.
 
     Raises:
-        HTTPException: 413 for too many, 422 for a line that is none; it says which.
+        HTTPException: 413 for too many jobs, 422 for an invalid line, with its number.
     """
     number = 0
     lines.seek(0)
@@ -268,13 +271,13 @@ def _jobs(lines: IO[bytes]) -> Iterator[tuple[About, IO[bytes]]]:
             continue
         number += 1
         if number > _MOST_IN_BULK:
-            raise HTTPException(413, f"a request has at most {_MOST_IN_BULK} jobs")
+            raise HTTPException(413, f"a request contains at most {_MOST_IN_BULK} jobs")
         try:
             one = BulkRecord.model_validate_json(line)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(map(str, first["loc"]))
-            told = f"line {number}: {place}: {first['msg']}; nothing of this request was kept"
+            told = f"line {number}: {place}: {first['msg']}; nothing of this request was stored"
             raise HTTPException(422, told) from error
         yield one, io.BytesIO(one.log.encode("utf-8", "replace"))
 
@@ -287,7 +290,7 @@ def _store(service: Service, team: str, endings: Sequence[Ending]) -> frozenset[
 
 
 def _told(job: str, found: Diagnosis) -> dict[str, str]:
-    """What is told of a diagnosis in few words."""
+    """A short description of a diagnosis."""
     return {
         "job": job,
         "outcome": found.outcome,
@@ -302,7 +305,7 @@ def _no_room(error: Full) -> HTTPException:
 
 
 def _check_room(service: Service, team: str) -> None:
-    """Refuses what a team has no room or no rate for."""
+    """Rejects requests that exceed a team's quota or rate."""
     if wait := service.megabytes.wait(team):
         raise too_many(wait)
     if service.intake.used(team) > service.settings.limits.team_bytes:

@@ -1,6 +1,6 @@
-"""From the spool into the store, in a thread of its own: no sender waits for the database.
+"""Imports the spool into the store in a background thread, so that senders never wait for the database.
 
-What the store does not take now stays in the spool and is tried again; after a start all of the spool is looked at.
+Data that the store does not accept remain in the spool and are tried again; at startup, the whole spool is read.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ _EVERY_S = 0.2
 _AT_ONCE = 100
 _TIDY_EVERY_S = 60.0
 _KEPT_S = 24 * 3600.0
-"""How long a sender that comes late finds what it has sent."""
+"""How long sent data remain visible to a late sender."""
 _LONGEST_PAUSE_S = 30.0
 
 
 class Intake:
-    """Takes journals into the store.
+    """Imports journals into the store.
 
     Args:
         database: the store.
-        spool: where they lie.
+        spool: contains the journals.
         metrics: of the service.
     """
 
@@ -51,7 +51,7 @@ class Intake:
         self._thread = threading.Thread(target=self._work, name="intake", daemon=True)
 
     def start(self) -> None:
-        """Begins with what a service before has left."""
+        """Starts with data that an earlier service left."""
         for team in self._spool.teams():
             self._spool.recover(team)
             self._used[team] = self._spool.used(team)
@@ -60,23 +60,23 @@ class Intake:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends after the journals in hand; the rest stays in the spool."""
+        """Stops after the current journals; the rest remains in the spool."""
         self._ended.set()
         self._thread.join()
 
     def grown(self, team: str, file: Path, size: int) -> None:
-        """Hears that a file of the spool has so many bytes more."""
+        """Registers new bytes of a file in the spool."""
         with self._lock:
             self._used[team] = self._used.get(team, 0) + size
             if file.name == NAME:
                 self._waiting[file] = team
 
     def used(self, team: str) -> int:
-        """Bytes that a team has in the spool."""
+        """Bytes of a team in the spool."""
         return self._used.get(team, 0)
 
     def idle(self) -> bool:
-        """Whether the store has all."""
+        """Whether everything has been imported."""
         with self._lock:
             return not self._waiting and not self._is_taking
 
@@ -95,18 +95,18 @@ class Intake:
                 pause = _EVERY_S
             except StoreError as error:
                 self._metrics.failures.inc()
-                _LOGGER.error("the store takes nothing in: %s", error)
+                _LOGGER.error("the store does not accept records: %s", error)
                 pause = min(2 * pause, _LONGEST_PAUSE_S)
-            except Exception:  # This thread is the only one that takes in.
+            except Exception:  # Only this thread imports.
                 self._metrics.failures.inc()
-                _LOGGER.exception("the spool cannot be tidied")
+                _LOGGER.exception("the spool cannot be cleaned up")
                 tidied = time.monotonic()
 
     def _take_in(self) -> None:
-        """All that waits.
+        """Imports all waiting journals.
 
         Raises:
-            StoreError: the store does not answer; what is left still waits.
+            StoreError: the store does not respond; the rest continues to wait.
         """
         with self._lock:
             waiting = dict(self._waiting)
@@ -130,20 +130,20 @@ class Intake:
                 try:
                     self._taken(result)
                 except StoreError as error:
-                    # One journal that the store refuses must not hold up the others.
+                    # A journal that the store rejects must not block the others.
                     trouble = error
                     self._wait({journal: some[journal]})
                 except EpochZeroError as error:
-                    _LOGGER.warning("%s is not taken in: %s", journal, error)
+                    _LOGGER.warning("%s was not imported: %s", journal, error)
                 except Exception:
                     self._metrics.failures.inc()
-                    _LOGGER.exception("%s is not taken in", journal)
+                    _LOGGER.exception("%s was not imported", journal)
             self._release(some)
         if trouble is not None:
             raise trouble
 
     def _release(self, journals: Mapping[Path, str]) -> None:
-        """Empties what the store has whole: a log may hold secrets, which the store does not."""
+        """Deletes content that is completely stored: unlike the store, it may contain secrets."""
         for team in set(journals.values()):
             own = (journal for journal, whose in journals.items() if whose == team)
             for journal in stored(self._database, own, origin_of(team)):
@@ -155,7 +155,7 @@ class Intake:
                 self._waiting.setdefault(journal, team)
 
     def _taken(self, result: int | Exception) -> None:
-        """Counts what was taken in of a journal; raises why nothing was."""
+        """Counts the imported records of a journal, or raises the reason for a failure."""
         if isinstance(result, Exception):
             raise result
         self._metrics.taken.inc(result)

@@ -1,7 +1,7 @@
-"""Keeps diagnosed jobs: those of requests that come at the same time in one transaction.
+"""Stores diagnosed jobs, those of concurrent requests in one transaction.
 
-A commit takes as long for many jobs as for one. While one is under way, the jobs of others gather; whoever
-comes first after it writes them all (group commit; DeWitt et al., "Implementation Techniques for Main Memory
+A commit takes as long for many jobs as for one. While one is in progress, jobs of other requests queue up, and the
+next commit writes all of them (group commit; DeWitt et al., "Implementation Techniques for Main Memory
 Database Systems", SIGMOD 1984, Section 5.2).
 """
 
@@ -20,7 +20,7 @@ _BYTES_AT_ONCE = 64 << 20
 
 @dataclass(slots=True)
 class _Waiting:
-    """What one request wants to have kept, and what became of it."""
+    """The jobs of one request, and the result of writing them."""
 
     endings: Sequence[Ending]
     added: frozenset[str] | None = None
@@ -28,7 +28,7 @@ class _Waiting:
 
 
 class Keeping:
-    """Adds jobs that are over to the store. Threads share one."""
+    """Adds finished jobs to the store. Threads share one instance."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -37,14 +37,14 @@ class Keeping:
         self._writing = threading.Lock()
 
     def keep(self, endings: Sequence[Ending]) -> frozenset[str]:
-        """Adds jobs, all or none; they are in the store when it returns.
+        """Adds jobs, all or none; they are stored when it returns.
 
         Returns:
-            The identities of those that were new.
+            The IDs of the new ones.
 
         Raises:
             StoreError: the store cannot be written.
-            InputError: a job is none.
+            InputError: a job is not valid.
         """
         mine = _Waiting(endings)
         with self._gathering:
@@ -58,7 +58,7 @@ class Keeping:
         return mine.added
 
     def _next_group(self) -> Sequence[_Waiting]:
-        """Those who have waited longest, with so few bytes of logs that the others need not wait long for them."""
+        """The oldest requests, limited in the size of their logs so that the others do not wait long."""
         with self._gathering:
             sizes = itertools.accumulate(
                 sum(one.size for one in each.endings) for each in self._waiting
@@ -68,13 +68,13 @@ class Keeping:
         return group
 
     def _write(self, group: Sequence[_Waiting]) -> None:
-        """Writes what a group of requests has; one that the store refuses does not hold up the others."""
+        """Writes a group of requests; a request that the store rejects does not affect the others."""
         try:
             added = add_endings(
                 self._database, itertools.chain.from_iterable(one.endings for one in group)
             )
         except BaseException as error:
-            # A database that does not answer would not answer each of them either.
+            # A database that does not respond would not respond to single requests either.
             if len(group) == 1 or isinstance(error, StoreAwayError):
                 for one in group:
                     one.trouble = error
@@ -83,6 +83,6 @@ class Keeping:
                 self._write([one])
             return
         for one in group:
-            # Of two requests with the same job the first has brought it.
+            # If two requests contain the same job, the first has added it.
             one.added = added.intersection(ending.identity for ending in one.endings)
             added -= one.added

@@ -1,7 +1,7 @@
-"""How much may come in how short a time: a bucket for each team or address that fills up by itself.
+"""Rate limits: one token bucket per team or address.
 
-The token bucket of Turner, "New directions in communications", IEEE Communications Magazine, 1986. It is kept
-in this process: after a restart all buckets are full.
+The token bucket of Turner, "New directions in communications", IEEE Communications Magazine, 1986. State is
+kept in this process: after a restart, all buckets are full.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import time
 from fastapi import HTTPException
 
 _MOST = 10_000
-"""Of so many names none is kept longer than it takes to fill its bucket."""
+"""Above this number of names, entries are dropped once their bucket is full again."""
 
 
 class Buckets:
-    """A bucket for each name. Threads may share them.
+    """One bucket per name. Threads may share them.
 
     Args:
-        per_minute: how much flows into each; a full one holds twice as much.
+        per_minute: refill rate; a full bucket holds twice as much.
     """
 
     def __init__(self, per_minute: float) -> None:
@@ -29,21 +29,21 @@ class Buckets:
         self._lock = threading.Lock()
 
     def take(self, name: str) -> float:
-        """Takes one; 0 where it was there, else in how many seconds to ask again."""
+        """Takes one; returns 0, or the seconds until one is available."""
         if wait := self.wait(name):
             return wait
         self.spend(name, 1.0)
         return 0.0
 
     def spend(self, name: str, amount: float) -> None:
-        """Takes an amount that was not known before; the bucket may owe it afterwards."""
+        """Takes an amount that was not known in advance; the bucket may become negative."""
         now = time.monotonic()
         with self._lock:
             self._levels[name] = (self._level(name, now) - amount, now)
             self._forget(now)
 
     def wait(self, name: str) -> float:
-        """In how many seconds there will be one again; takes nothing."""
+        """Seconds until one is available; takes nothing."""
         with self._lock:
             return max(0.0, (1.0 - self._level(name, time.monotonic())) / self._rate)
 
@@ -59,8 +59,8 @@ class Buckets:
 
 
 def too_many(wait: float) -> HTTPException:
-    """The answer to one who asks too often, or with too many others."""
+    """The response to too many requests."""
     seconds = max(1, int(wait) + 1)
     return HTTPException(
-        429, f"too many requests: ask again in {seconds} s", {"Retry-After": str(seconds)}
+        429, f"too many requests; try again in {seconds} s", {"Retry-After": str(seconds)}
     )

@@ -1,4 +1,4 @@
-"""Logs of jobs that ran without us, diagnosed here: what each becomes in the store."""
+"""Diagnoses logs of jobs that ran without EpochZero and converts them to records."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from epochzero.store.teams import job_key
 from epochzero.web.validation import cleaned, origin_of
 
 _AFTER_S = 0.3
-"""The first answer has the processor for itself."""
+"""Delay, so that the first response does not compete for the processor."""
 Word = Annotated[str, Field(max_length=500)]
 Time = Annotated[float, Field(ge=0, lt=1e11)]
 
 
 class About(BaseModel):
-    """What is known of a job in addition to its log. Without an identity, each log is a job of its own."""
+    """Properties of a job in addition to its log. Without an ID, each log is a separate job."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -47,7 +47,7 @@ class About(BaseModel):
 
 
 class Diagnosing:
-    """Diagnoses logs. Threads may share one."""
+    """Diagnoses logs. Threads may share one instance."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -57,7 +57,7 @@ class Diagnosing:
         return Diagnoser()
 
     def start(self) -> None:
-        """Loads the signatures soon, in a thread of its own: a service answers before they are there."""
+        """Loads the signatures in a background thread: the service responds before they are loaded."""
         loading = threading.Timer(_AFTER_S, self._load)
         loading.daemon = True
         loading.start()
@@ -70,25 +70,25 @@ class Diagnosing:
         gc.freeze()
 
     def ending(self, team: str, about: About, log: IO[bytes]) -> tuple[str, Diagnosis, Ending]:
-        """A job that is over: its identity in the store, why it failed, and what is kept of it.
+        """Converts a finished job: its stored ID, its diagnosis, and its records.
 
         Args:
-            team: whose.
-            about: what is known of it.
-            log: what it wrote; is read again when the job is kept.
+            team: of the job.
+            about: its properties.
+            log: its output; read again when the job is stored.
 
         Raises:
-            InputError: the log is no text, or the job ended before it began.
+            InputError: the log is not text, or the job's end time precedes its start time.
         """
         now = time.time()
         end = now if about.ended is None else about.ended
         start = end if about.started is None else about.started
         if end < start:
-            raise InputError("the job ended before it began")
+            raise InputError("the job's end time precedes its start time")
         facts = Facts(exit_code=about.exit_code, start=start, end=end, gpus=about.gpus or None)
-        with self._lock:  # The scanner's memory is one for all scans.
+        with self._lock:  # All scans share the scanner's memory.
             found = self._diagnoser.diagnose([Log("output.log", file=log)], facts)
-        # Of the 10,000 logs of one request, some would get the same identity by its time and 24 random bits alone.
+        # Among the 10,000 logs of one request, the time and 24 random bits alone would produce duplicate IDs.
         job = about.job or new_job() + os.urandom(8).hex()
         size = log.seek(0, io.SEEK_END)
         records = (record for record in _records(about, job, found, size, start, end))

@@ -1,9 +1,9 @@
-"""Redacts a log that arrives in pieces cut anywhere, so that no secret is stored because it was cut.
+"""Redacts a log that arrives in arbitrary parts, so that no secret is stored because it was split.
 
-Lines are redacted when they are complete. The unfinished last line is held back, with a line before it that ends with
-the name of a secret, and a private key until its end. A
-very long line is redacted in parts: a part ends where redaction of both sides gives the redaction of the whole, and
-never within the last bytes that arrived, which may be the beginning of a secret.
+Complete lines are redacted. The unfinished last line is held back, together with a preceding line that ends with
+the name of a secret, and a private key until its end. A very long line is redacted in sections: a section ends where
+redacting both sides equals redacting the whole, and never within the last received bytes, which may be the start of a
+secret.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from typing import NamedTuple
 from epochzero.redact import HIDDEN, redact_log
 
 HELD_MOST = 16 << 10
-"""The longest usual private key, RSA of 16,384 bits, has 12.6 kB as PEM."""
+"""The longest common private key, RSA with 16,384 bits, has 12.6 kB as PEM."""
 _OVERLAP = 4 << 10
 """Longer than the tokens of all known issuers."""
 _SEAMS = 32
 _NAMES = 64
-"""So many lines in a row may each be a value and a name; a log of names alone must not take long."""
+"""Maximum number of consecutive lines that may each be a value and a name; limits the time for a log of names only."""
 _HIDDEN = HIDDEN.encode()
 _VALUE = b"=Pr0be12345"
-"""A line after which this is hidden ends with the name of a secret, whose value may be in the next line."""
+"""Matches if the preceding line ends with the name of a secret, whose value may be in the next line."""
 _KEY_MARK = b"PRIVATE KEY-----"
 _KEY = re.compile(
     rb"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----(?!\[redacted\]).*?"
@@ -34,8 +34,8 @@ class Unfinished(NamedTuple):
     """The end of a log that cannot be redacted yet.
 
     Attributes:
-        held: its bytes as they arrived, at most `HELD_MOST`.
-        hides: whether the rest of the line is left out: it belongs to a secret longer than that.
+        held: its bytes as received, at most `HELD_MOST`.
+        hides: whether the rest of the line is dropped, because it belongs to a longer secret.
     """
 
     held: bytes = b""
@@ -43,14 +43,14 @@ class Unfinished(NamedTuple):
 
 
 def redact_piece(before: Unfinished, data: bytes) -> tuple[bytes, Unfinished]:
-    """Redacts the next piece of a log.
+    """Redacts the next part of a log.
 
     Args:
-        before: what the pieces before have left.
-        data: the piece.
+        before: the unredacted rest of the earlier parts.
+        data: the part.
 
     Returns:
-        Redacted bytes that follow those of the pieces before, and what is left.
+        Redacted bytes that continue those of the earlier parts, and the new rest.
     """
     held, hides = before
     text = held + data
@@ -77,7 +77,7 @@ def redact_piece(before: Unfinished, data: bytes) -> tuple[bytes, Unfinished]:
 
 
 def _complete(text: bytes) -> int:
-    """Length of the lines that nothing to come can change."""
+    """Length of the lines that later data cannot change."""
     cut = _before_open_key(text)
     for _ in range(_NAMES):
         last = text.rfind(b"\n", 0, max(0, cut - 1)) + 1
@@ -94,7 +94,7 @@ def _before_open_key(text: bytes) -> int:
         return cut
     line = end = 0
     for key in _KEY.finditer(text):
-        # Where a key begins in the line in which another ends, both stay together.
+        # If a key starts in the line in which another ends, both stay together.
         begin = text.rfind(b"\n", 0, key.start()) + 1
         line, end = begin if begin >= end else line, key.end()
         if end > cut or not key["end"]:
@@ -103,7 +103,7 @@ def _before_open_key(text: bytes) -> int:
 
 
 def _seam(text: bytes) -> int | None:
-    """Where a long line can be cut, preferably before a space; None within one long secret."""
+    """Position at which a long line can be split, preferably before a space; None within one long secret."""
     whole = redact_log(text)
     place = len(text) - _OVERLAP
     for _ in range(_SEAMS):

@@ -1,4 +1,4 @@
-"""What the service counts of itself, for Prometheus."""
+"""Prometheus metrics of the service."""
 
 from __future__ import annotations
 
@@ -14,40 +14,40 @@ class Metrics:
         self._registry = CollectorRegistry()
         self._seconds = Histogram(
             "epochzero_request_seconds",
-            "How long requests took.",
+            "Duration of requests in seconds.",
             ("method", "route", "status"),
             buckets=_SECONDS,
             registry=self._registry,
         )
         self.received = Counter(
             "epochzero_received_bytes",
-            "What jobs sent, without compression.",
+            "Uncompressed bytes received from jobs.",
             ("what",),
             registry=self._registry,
         )
         self.diagnosed = Counter(
-            "epochzero_diagnosed_jobs", "Logs that were diagnosed here.", registry=self._registry
+            "epochzero_diagnosed_jobs", "Logs diagnosed by this service.", registry=self._registry
         )
         self.taken = Counter(
             "epochzero_taken_records",
-            "Records that were taken into the store.",
+            "Records written to the store.",
             registry=self._registry,
         )
         self.failures = Counter(
             "epochzero_intake_failures",
-            "Times that what was received could not be taken into the store.",
+            "Failed imports of received data into the store.",
             registry=self._registry,
         )
         self.waiting = Gauge(
             "epochzero_waiting_journals",
-            "Journals with something that is not in the store yet.",
+            "Journals with records that are not in the store yet.",
             registry=self._registry,
         )
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        """A request was answered; paths that are none of ours are counted together."""
+        """Counts a response; unknown paths are counted together."""
         self._seconds.labels(method, route or "other", f"{status // 100}xx").observe(seconds)
 
     def text(self) -> bytes:
-        """All of it in Prometheus' text format."""
+        """All metrics in Prometheus' text format."""
         return generate_latest(self._registry)

@@ -1,4 +1,4 @@
-"""What is told of a job's failure, as the store knows it."""
+"""Builds failure notifications from the store."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from epochzero.store.queries import job_details
 
 
 def failure_notice(database: Database, identity: str, number: int) -> Notice:
-    """The notice of an attempt that failed.
+    """The notification of a failed attempt.
 
     Args:
         database: the store.
-        identity: of the job.
+        identity: ID of the job.
         number: of the attempt.
 
     Raises:
-        InputError: there is no such job.
-        StoreError: the database does not answer.
+        InputError: no such job.
+        StoreError: the database does not respond.
     """
     job = job_details(database, identity)
     attempt = next(one for one in job.attempts if one.number == number)

@@ -1,7 +1,6 @@
-"""Study reports of a team's failures, each made in a process of its own, one after the other.
+"""Generates study reports of a team's failures, each in a separate process, one at a time.
 
-A report of many failures takes seconds of a processor: in a process of the service itself all other requests
-would wait for it.
+A report of many failures takes seconds of processor time and would block all other requests of the service.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 from epochzero.errors import InputError
 
 MOST_JOBS = 100_000
-"""Failed jobs that one report is of, the newest."""
+"""Maximum number of failed jobs per report, newest first."""
 _MOST_S = 300.0
 _FRESH_S = 3600.0
 _MOST_KEPT = 16
@@ -33,11 +32,11 @@ _MOST_KEPT = 16
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Of which failures: those of a team's jobs that started in a period.
+    """The failures of a report: those of a team's jobs that started in a period.
 
     Attributes:
         store: address of the database.
-        source: what the failures are of, in the report's words.
+        source: description of the failures in the report.
         since, until: seconds since the epoch.
     """
 
@@ -53,12 +52,12 @@ class Made:
     """A report.
 
     Attributes:
-        lead: what it comes to.
+        lead: its summary.
         body: its contents and sections as HTML, in which all text of jobs is escaped.
-        summary: the numbers that matter, in the JSON form of ``epochzero study failures``.
+        summary: the main numbers, in the JSON form of ``epochzero study failures``.
         archive: all its files, as ZIP.
-        moment: when it was asked of the store.
-        is_cut: whether more jobs failed than it is of.
+        moment: when the store was read.
+        is_cut: whether more jobs failed than the report covers.
     """
 
     lead: str
@@ -70,7 +69,7 @@ class Made:
 
 
 class Reporting:
-    """Makes reports and keeps the last ones. Threads may share one."""
+    """Generates reports and caches the most recent ones. Threads may share one instance."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1, "reports")
@@ -80,12 +79,12 @@ class Reporting:
         self._ended = False
 
     def report(self, wanted: Wanted) -> Made | None:
-        """A report that was made within the last hour; None while it is being made, or waits for its turn.
+        """A report of the last hour; None while it is being generated or queued.
 
-        A team has one at a time in the making.
+        Each team has at most one report in progress.
 
         Raises:
-            InputError: it cannot be made; the next time it is tried again.
+            InputError: it cannot be generated; the next call tries again.
         """
         with self._lock:
             self._forget()
@@ -101,7 +100,7 @@ class Reporting:
         return future.result()
 
     def stop(self) -> None:
-        """Ends at once, also what is being made."""
+        """Stops immediately, including a report in progress."""
         with self._lock:
             self._ended = True
             if self._process is not None:
@@ -112,7 +111,7 @@ class Reporting:
         return any(one.team == team and not its.done() for one, its in self._futures.items())
 
     def _forget(self) -> None:
-        """Takes out what is old, and the first of too many."""
+        """Removes old reports, and the oldest if there are too many."""
         done = [(one, its) for one, its in self._futures.items() if its.done()]
         old = time.time() - _FRESH_S
         for at, (one, its) in enumerate(done, _MOST_KEPT - len(done)):
@@ -126,7 +125,7 @@ class Reporting:
         )
         with self._lock:
             if self._ended:
-                raise InputError("The service ends.")
+                raise InputError("The service is shutting down.")
             process.start()
             self._process = process
         sender.close()
@@ -137,7 +136,7 @@ class Reporting:
                 else InputError("The report took too long. Choose a shorter period.")
             )
         except EOFError:
-            made = InputError("The report could not be made: its process ended.")
+            made = InputError("The report could not be generated: its process exited.")
         finally:
             process.kill()
             process.join()
@@ -148,7 +147,7 @@ class Reporting:
 
 
 def _answer(wanted: Wanted, sender: Connection) -> None:
-    """What the process does: a report, or why there is none."""
+    """Runs in the process: a report, or the reason for its failure."""
     threading.Thread(target=_end_with_parent, daemon=True).start()
     os.nice(10)
     try:

@@ -1,4 +1,4 @@
-"""How much may be in work at once: who comes with more waits for its turn, and too many are sent away."""
+"""Limits concurrent work: more requests wait, and too many are rejected."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from dataclasses import dataclass, field
 from epochzero.web.limits import too_many
 
 _MOST_WAITING = 256
-"""Under one name."""
+"""Per name."""
 _AGAIN_S = 5.0
 
 
 @dataclass(slots=True)
 class _Line:
-    """What is in work under a name, and who waits."""
+    """The current work under a name, and the waiting requests."""
 
     used: int = 0
     waiting: int = 0
@@ -25,10 +25,10 @@ class _Line:
 
 
 class Room:
-    """Room for so much at once under each name. The requests of one event loop share it.
+    """A capacity per name. The requests of one event loop share it.
 
     Args:
-        most: of anything; what is larger goes alone.
+        most: the capacity; a larger request runs alone.
     """
 
     def __init__(self, most: int) -> None:
@@ -37,17 +37,17 @@ class Room:
 
     @asynccontextmanager
     async def taken(self, name: str = "", size: int = 1) -> AsyncIterator[None]:
-        """Waits for room, and has it meanwhile.
+        """Waits for capacity and holds it in the context.
 
         Raises:
-            HTTPException: 429 where too many wait already.
+            HTTPException: 429 if too many requests are waiting.
         """
         line = self._lines.setdefault(name, _Line())
         if line.waiting >= _MOST_WAITING:
             raise too_many(_AGAIN_S)
         line.waiting += 1
         try:
-            async with line.turn:  # Who came first goes first.
+            async with line.turn:  # First come, first served.
                 while line.used and line.used + size > self._most:
                     line.freed.clear()
                     await line.freed.wait()

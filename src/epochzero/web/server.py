@@ -1,4 +1,4 @@
-"""Runs the service: one process, with an end to all waiting."""
+"""Runs the service in one process, with timeouts on all connections."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from epochzero.web.settings import ServerLimits, Settings
 
 _UNREAD_S = 60
 _AT_ONCE = 64
-"""Connections that are let in before the requests under way have their turn again."""
+"""Connections that are accepted before running requests continue."""
 _QUEUE = 4096
-"""Connections that wait at the system; it may allow fewer."""
+"""Length of the system's connection queue; the system may limit it."""
 _OTHER_FILES = 512
-"""What the database, the spool and the modules have open beside connections."""
+"""Files that the database, the spool and modules have open in addition to connections."""
 
 
 class _Patient(H11Protocol):
-    """A connection that is closed when a request does not begin, or its head does not end, in time.
+    """A connection that is closed if a request does not start, or its head does not end, in time.
 
-    Where there are too many, the one that has been silent longest is given up: uvicorn would refuse those who come
-    with a whole request.
+    If there are too many connections, the one that has been idle longest is closed: uvicorn would reject new
+    complete requests instead.
     """
 
     limits: ClassVar[ServerLimits] = ServerLimits()
@@ -37,7 +37,7 @@ class _Patient(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         if hasattr(socket, "TCP_USER_TIMEOUT"):
-            # One who reads nothing holds what it has asked for.
+            # A client that reads nothing keeps its response in memory.
             connection = transport.get_extra_info("socket")
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNREAD_S * 1000)
         self._wait_for_head()
@@ -70,7 +70,7 @@ class _Patient(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """Lets few connections in at once, and many wait: asyncio has one number for both."""
+    """Accepts few connections at a time and queues many: asyncio has one setting for both."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """See `uvicorn.Server.startup`."""
@@ -83,7 +83,7 @@ class _Server(uvicorn.Server):
 def run(
     settings: Settings, host: str, port: int, *, certificate: Path | None, key: Path | None
 ) -> None:
-    """Answers until it is interrupted; see `server`."""
+    """Serves until it is interrupted; see `server`."""
     server(settings, host, port, certificate=certificate, key=key).run()
 
 
@@ -95,11 +95,11 @@ def server(
     certificate: Path | None = None,
     key: Path | None = None,
 ) -> uvicorn.Server:
-    """What answers; a process has one.
+    """The HTTP server; one per process.
 
     Args:
         settings: of the service.
-        host, port: where.
+        host, port: address to listen on.
         certificate, key: of the host, for HTTPS.
 
     Raises:
@@ -120,7 +120,7 @@ def server(
         timeout_keep_alive=int(limits.head_s) + 1,  # Ours comes first.
         timeout_graceful_shutdown=10,
         server_header=False,
-        proxy_headers=False,  # The application trusts those that its settings name.
+        proxy_headers=False,  # The application trusts the proxies in its settings.
         access_log=False,
         log_config=None,
     )
@@ -128,7 +128,7 @@ def server(
 
 
 def _most_files(connections: int) -> int:
-    """How many files this process may have open, after asking for as many as it needs."""
+    """The limit of open files, after raising it as far as needed."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = connections + _OTHER_FILES
     if hard != resource.RLIM_INFINITY:

@@ -1,4 +1,4 @@
-"""What an operator sets of a service."""
+"""Settings of the service."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 @dataclass(frozen=True, slots=True)
 class ServerLimits:
-    """How much a request, a job and a team may take.
+    """Limits per request, job and team.
 
     Attributes:
-        body_bytes: of a request, as it arrives.
-        text_bytes: of a request, without its compression.
+        body_bytes: of a request, as received.
+        text_bytes: of a request, decompressed.
         file_bytes: of one log or journal in the spool.
-        team_bytes: of all that a team has in the spool.
-        requests_per_minute: of a team; twice as many at once.
-        megabytes_per_minute: that a team may send; twice as many at once.
+        team_bytes: of all data of a team in the spool.
+        requests_per_minute: of a team; bursts may be twice as large.
+        megabytes_per_minute: sent by a team; bursts may be twice as large.
         tries_per_minute: wrong tokens of one address.
-        form_bytes: of a request that sends no log, as it arrives: it is held in memory.
-        bulk_bytes: of many logs in one request, without its compression: these are held in memory too.
-        work_bytes: of memory for what is diagnosed at once; what needs more is alone.
-        logs: to be diagnosed, that a team has here or on their way at once.
-        pieces: of logs and journals, likewise.
-        forms: requests that send no log, likewise.
-        connections: at once; fewer where the system allows this process fewer files.
-        head_s: in which the next request of a connection must begin, and its head end.
-        silent_s: for which a client may send nothing in the middle of a request, or take nothing of
-            its answer; in which a request that sends no log must be here to its end.
-        body_s: the same of one that sends a log.
+        form_bytes: of a request without a log, as received; it is held in memory.
+        bulk_bytes: of many logs in one request, decompressed; they are held in memory too.
+        work_bytes: of memory for concurrent diagnoses; a larger diagnosis runs alone.
+        logs: concurrent diagnosis requests of a team.
+        pieces: concurrent parts of logs and journals of a team.
+        forms: concurrent requests without a log of a team.
+        connections: concurrent connections; fewer if the system limits open files.
+        head_s: time until the next request of a connection starts, and until its head ends.
+        silent_s: time without received bytes within a request or without reading the response; total time
+            of a request without a log.
+        body_s: total time of a request with a log.
     """
 
     body_bytes: int = 64 << 20
@@ -54,21 +54,21 @@ class ServerLimits:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """A service.
+    """Settings of a service.
 
     Attributes:
         store: address of the database.
-        folder: where that which was received lies until the store has it.
-        authentication: whether a request must bear a token; without, it is asked by this machine only.
+        folder: directory of received data until they are in the store.
+        authentication: whether requests require a token; without it, only local requests are accepted.
         limits: of requests.
-        secure: whether it is reached by HTTPS, so that cookies are sent by that only.
-        hosts: names that it may be asked by without authentication: a page of another name that leads
-            here (DNS rebinding) is refused.
-        private_webhooks: whether webhooks may lead into private networks.
-        webhook_pauses: seconds before each further try to tell a webhook that did not take it.
-        trusted_proxies: addresses and networks of reverse proxies; the client's address is taken from the
-            X-Forwarded-For header of these only.
-        watched: a folder whose logs are taken in.
+        secure: whether clients use HTTPS, so that cookies are restricted to it.
+        hosts: allowed host names without authentication: pages of other names that resolve
+            to this host (DNS rebinding) are rejected.
+        private_webhooks: whether webhooks may use private networks.
+        webhook_pauses: seconds before each further delivery attempt.
+        trusted_proxies: addresses and networks of reverse proxies, whose
+            X-Forwarded-For header is accepted.
+        watched: a directory whose logs are imported.
     """
 
     store: str

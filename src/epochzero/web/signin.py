@@ -1,4 +1,4 @@
-"""Signing in with a token, for a browser: a session in a cookie that no script reads."""
+"""Sign-in with a token in a browser: a session cookie that scripts cannot read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _PAGE = """<!doctype html>
 <input type="hidden" name="next" value="{next}">
 <p><button>Sign in</button></p>
 </form>
-<p>An admin of your team makes a token: <code>epochzero serve token TEAM NAME</code></p>
+<p>An admin of your team can create a token: <code>epochzero serve token TEAM NAME</code></p>
 </main></body></html>
 """
 
@@ -45,12 +45,12 @@ def begin(
     token: Annotated[str, Form(max_length=200)],
     next: Annotated[str, Form()] = "/",
 ) -> Response:
-    """Begins a session; the form again where the token is not valid."""
+    """Starts a session; shows the form again if the token is not valid."""
     found = viewer_of(service.database, token.strip())
     cookie = sign_in(service.database, token.strip()) if found else None
     if found is None or cookie is None:
         refused(request, service)
-        return _page(next, "This token is not valid: it is wrong, has expired or was revoked.")
+        return _page(next, "This token is not valid: it is unknown, expired or revoked.")
     audit(service, found, request, "signed in")
     answer = RedirectResponse(_own(next), 303)
     answer.set_cookie(
@@ -71,7 +71,7 @@ def end(
     """Ends the session."""
     cookie = request.cookies.get(COOKIE)
     if cookie is None:
-        raise HTTPException(400, "there is no session to end")
+        raise HTTPException(400, "no active session")
     sign_out(service.database, cookie)
     audit(service, viewer, request, "signed out")
     answer = RedirectResponse("/login", 303)

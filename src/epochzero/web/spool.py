@@ -1,17 +1,17 @@
-"""What was received and may not be in the store yet: journals, and redacted logs.
+"""Received data that may not be in the store yet: journals, and redacted logs.
 
     FOLDER/TEAM/runs/JOB/ATTEMPT[-rRANK]/journal.jsonl, output.log, output.log.received, ...
 
-A file grows by pieces that say where they begin. A piece counts whole or not at all, and is safe on disk before it
-is acknowledged; one that comes again changes nothing. So a sender needs no memory: it asks how much is
-there and continues, whichever of both was killed.
+Files grow by parts with offsets. A part is stored completely or not at all, and is synced to disk before it
+is acknowledged; a repeated part changes nothing. A sender therefore needs no state: it asks for the stored size
+and continues, whichever side was killed.
 
-Senders count the bytes of the log as it was written, and the file has other sizes. So each log has a record next to
-it: bytes received, bytes redacted for good, and the unfinished end as it arrived. The record replaces the one before
-at once, after the log is safe on disk: what a killed server had written beyond its record is overwritten.
+Senders count the bytes of the original log, while the stored file has another size. Each log therefore has a record
+next to it: bytes received, bytes finally redacted, and the unfinished end as received. The record is replaced
+atomically after the log is synced: data that a killed server wrote beyond its record are overwritten.
 
-What the store has whole is released: the number of bytes received stays, so that a sender that comes late still
-finds it, and the content is gone. Of a released journal every byte reads as NUL.
+Completely stored data are released: the number of received bytes remains, so that a late sender can continue,
+and the content is deleted. Every byte of a released journal reads as NUL.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ from epochzero.run.journal import NAME
 from epochzero.web.log_redaction import HELD_MOST, Unfinished, redact_piece
 
 _NOBODY = "_"
-"""The folder of this machine's jobs; no team is called so."""
+"""The directory of local jobs; not a valid team name."""
 _IN_MEMORY = 256 << 10
 _RECORD = ".received"
 _NEW_RECORD = ".received.new"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 FULL = (
-    "the disk of the service is full: nothing of this was kept, and nothing lost that was acknowledged. "
-    "Send it again when its operator has made room (epochzero jobs prune)"
+    "the disk of the service is full: this request was not stored; acknowledged data are safe. Send it "
+    "again after the operator has freed space (epochzero jobs prune)"
 )
 
 
 class Gap(InputError):  # noqa: N818 - it is what it is called
-    """A piece does not follow what is there, or is not equal to it.
+    """A part does not continue the stored data, or differs from them.
 
     Attributes:
-        size: bytes that are there.
+        size: number of stored bytes.
     """
 
     def __init__(self, message: str, size: int) -> None:
@@ -58,20 +58,20 @@ class Gap(InputError):  # noqa: N818 - it is what it is called
 
 
 class Full(InputError):  # noqa: N818
-    """There is no room; what was acknowledged is safe."""
+    """No space is left; acknowledged data are safe."""
 
 
 @dataclass(frozen=True, slots=True)
 class Spool:
-    """The folder of all teams."""
+    """The directory of all teams."""
 
     folder: Path
 
     def make_private(self) -> None:
-        """Lets only the account of the service enter the directory, also one that an earlier version made.
+        """Restricts the directory to the service's account, including one created by an earlier version.
 
         Raises:
-            InputError: it cannot be made, or belongs to another account.
+            InputError: it cannot be created, or belongs to another account.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -79,20 +79,20 @@ class Spool:
                 os.chmod(self.folder, 0o700)
         except OSError as error:
             raise InputError(
-                f"{self.folder}: logs cannot be received there: {error.strerror}; "
-                "it must be a directory that belongs to the account of the service"
+                f"{self.folder}: logs cannot be received here: {error.strerror}; it must be a directory owned by the "
+                "service's account"
             ) from error
 
     def home(self, team: str) -> Path:
-        """The folder of a team, laid out as a home of EpochZero."""
+        """The directory of a team, with the layout of EPOCHZERO_HOME."""
         return self.folder / (team or _NOBODY)
 
     def attempt(self, team: str, job: str, attempt: int, rank: int | None) -> Path:
-        """The folder of one attempt; its words must have been checked."""
+        """The directory of one attempt; the names must have been validated."""
         return attempt_folder(self.home(team), job, attempt, rank)
 
     def sizes(self, folder: Path) -> Mapping[str, int]:
-        """Bytes that were received of each file of an attempt."""
+        """Received bytes of each file of an attempt."""
         with suppress(FileNotFoundError):
             return {
                 file.name: file.stat().st_size if file.name == NAME else _received(file.path).size
@@ -102,7 +102,7 @@ class Spool:
         return {}
 
     def recover(self, team: str) -> None:
-        """Takes back what a killed server had written to the logs of a team and not acknowledged."""
+        """Discards unacknowledged data that a killed server wrote to the logs of a team."""
         for record in (self.home(team) / "runs").glob(f"*/*/*{_RECORD}"):
             with suppress(OSError):
                 path = str(record).removesuffix(_RECORD)
@@ -112,7 +112,7 @@ class Spool:
                     _end_with(file, _received(path))
 
     def teams(self) -> Iterator[str]:
-        """Those that have sent something."""
+        """The teams that have sent data."""
         with suppress(FileNotFoundError):
             for entry in sorted(os.listdir(self.folder)):
                 yield "" if entry == _NOBODY else entry
@@ -123,10 +123,10 @@ class Spool:
 
     @contextmanager
     def passing(self) -> Iterator[IO[bytes]]:
-        """A file without a name, for what does not stay; as long as it is short it is in memory.
+        """An unnamed temporary file; small content is kept in memory.
 
         Raises:
-            Full: there is no room.
+            Full: no space is left.
         """
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -136,22 +136,22 @@ class Spool:
             raise _full(error) from error
 
     def used(self, team: str) -> int:
-        """Bytes that a team has here."""
+        """Bytes that a team uses."""
         size = 0
         for folder, _, names in os.walk(self.home(team)):
             for name in names:
                 if name.endswith(_RECORD):
-                    continue  # What it holds back is counted with its log.
+                    continue  # The held-back bytes are counted with the log.
                 with suppress(OSError):
                     status = os.stat(os.path.join(folder, name))
-                    # A released file has a size and takes no room.
+                    # A released file has a size but uses no space.
                     size += min(status.st_size, status.st_blocks * 512)
         return size
 
     def release(self, folder: Path) -> None:
-        """Removes the content of an attempt's files; the numbers of bytes received stay.
+        """Deletes the content of an attempt's files; the numbers of received bytes remain.
 
-        A file to which somebody is appending at this moment is left as it is.
+        Files that are being appended to are left unchanged.
         """
         with suppress(FileNotFoundError):
             for entry in os.scandir(folder):
@@ -167,26 +167,26 @@ class _Target(Protocol):
 
     @property
     def size(self) -> int:
-        """Bytes that were received of it."""
+        """Number of received bytes."""
 
     def is_again(self, data: bytes, at: int) -> bool:
-        """Whether a piece is what was received at a place."""
+        """Whether a part equals the stored data at an offset."""
 
     def add(self, data: bytes) -> None:
-        """Adds what is new."""
+        """Appends new data."""
 
     def sync(self) -> None:
-        """Makes what was added safe on disk."""
+        """Syncs the appended data to disk."""
 
     def undo(self) -> None:
-        """Takes back what was added."""
+        """Discards the appended data."""
 
 
 class Appending:
-    """A piece that is being appended to a file; the file is locked for others meanwhile.
+    """A part that is being appended to a file, which is locked meanwhile.
 
     Attributes:
-        begun: bytes that had been received of the file.
+        begun: number of bytes received before.
     """
 
     def __init__(self, target: _Target, offset: int, most: int) -> None:
@@ -195,35 +195,38 @@ class Appending:
         self._most = most
         self.begun = target.size
         if offset > self.size:
-            raise Gap(f"a piece at {offset} does not follow the {self.size} bytes there", self.size)
+            raise Gap(
+                f"a part at offset {offset} does not continue the {self.size} stored bytes",
+                self.size,
+            )
 
     @property
     def size(self) -> int:
-        """Bytes received of the file, with what was written of the piece."""
+        """Number of received bytes, including the part."""
         return self._target.size
 
     def write(self, data: bytes) -> None:
-        """Adds to the piece; what is there already must be equal.
+        """Adds to the part; bytes that are already stored must be equal.
 
         Raises:
-            Gap: it is not.
+            Gap: they differ.
             Full: the file or the disk is full.
         """
         there = max(0, min(len(data), self.size - self._at))
         if there and not self._target.is_again(data[:there], self._at):
-            raise Gap(f"the piece differs from what is there after {self._at}", self.size)
+            raise Gap(f"the part differs from the stored data after offset {self._at}", self.size)
         if self.size + len(data) - there > self._most:
-            raise Full(f"a file has at most {self._most} bytes")
+            raise Full(f"the file exceeds {self._most} bytes")
         self._target.add(data[there:])
         self._at += len(data)
 
     def sync(self) -> None:
-        """Makes the piece safe on disk."""
+        """Syncs the part to disk."""
         self._target.sync()
 
 
 class _JournalFile:
-    """A journal: its bytes are stored as they arrive, since each line has a checksum."""
+    """A journal, stored as received, since each line has a checksum."""
 
     def __init__(self, file: int) -> None:
         self._file = file
@@ -231,7 +234,7 @@ class _JournalFile:
 
     def is_again(self, data: bytes, at: int) -> bool:
         present = os.pread(self._file, len(data), at)
-        stored = present.lstrip(b"\0")  # What was released is taken to be equal.
+        stored = present.lstrip(b"\0")  # Released data are assumed to be equal.
         return stored == data[len(present) - len(stored) :]
 
     def add(self, data: bytes) -> None:
@@ -250,9 +253,9 @@ class _Received(NamedTuple):
 
     Attributes:
         size: bytes received.
-        redacted: bytes of the file that stay as they are; after them comes the end as it can be redacted now.
-        released: of the bytes received, how many the file does not have any more.
-        end: what of the bytes received is not among these.
+        redacted: bytes of the file that are final; after them follows the provisionally redacted end.
+        released: number of received bytes that the file no longer contains.
+        end: received bytes that are not redacted yet.
     """
 
     size: int = 0
@@ -262,7 +265,7 @@ class _Received(NamedTuple):
 
 
 class _LogFile:
-    """A log, of which only redacted bytes are stored, and its record."""
+    """A log, stored redacted, and its record."""
 
     def __init__(self, path: str, file: int) -> None:
         self._path = path
@@ -274,7 +277,7 @@ class _LogFile:
         return self._now.size
 
     def is_again(self, data: bytes, at: int) -> bool:
-        """As far as that can still be known: a line in which something is hidden is taken to be equal."""
+        """Compares as far as possible: a line with redacted text is assumed to be equal."""
         now = self._now
         border = now.size - len(now.end.held)
         old, late = data[: max(0, border - at)], data[max(0, border - at) :]
@@ -303,7 +306,7 @@ class _LogFile:
         _end_with(self._file, self._now)
         os.fdatasync(
             self._file
-        )  # Before the record: it must not speak of bytes that are not there.
+        )  # Before the record, which must not count bytes that are not stored.
         _record(self._path, self._now)
 
     def undo(self) -> None:
@@ -312,16 +315,16 @@ class _LogFile:
 
 @contextmanager
 def appending(path: Path, offset: int, *, most: int) -> Iterator[Appending]:
-    """Appends a piece to a file; none of it is left after an error.
+    """Appends a part to a file, discarding it on an error.
 
     Args:
-        path: of the file, made with its folders where it is not there.
-        offset: where in the file the piece begins.
-        most: bytes that the file may have.
+        path: of the file, created with its directories if it does not exist.
+        offset: of the part in the file.
+        most: maximum size of the file in bytes.
 
     Raises:
-        Gap: the piece does not follow what is there, or somebody else appends at this moment.
-        Full: there is no room.
+        Gap: the part does not continue the stored data, or another client is appending.
+        Full: no space is left.
     """
     file = _opened(path)
     try:
@@ -329,7 +332,7 @@ def appending(path: Path, offset: int, *, most: int) -> Iterator[Appending]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             size = os.fstat(file).st_size if path.name == NAME else _received(str(path)).size
-            raise Gap("somebody else is sending this at this moment", size) from error
+            raise Gap("another client is sending this file now", size) from error
         target: _Target = _JournalFile(file) if path.name == NAME else _LogFile(str(path), file)
         piece = Appending(target, offset, most)
         try:
@@ -353,12 +356,12 @@ def _write(file: int, data: bytes, at: int) -> None:
 def _agree(
     stored: Sequence[bytes], sent: Sequence[bytes], is_part: Callable[[bytes, bytes], bool]
 ) -> bool:
-    """Whether lines are those that were stored, up to the first in which something is hidden.
+    """Whether lines equal the stored ones, up to the first with redacted text.
 
     Args:
-        stored: lines of the file, from the place on where both are aligned.
-        sent: lines that are redacted; the last may be cut.
-        is_part: whether a stored line may be one that is cut.
+        stored: lines of the file, from the offset at which both are aligned.
+        sent: redacted lines; the last may be truncated.
+        is_part: whether a stored line may be truncated.
     """
     for number, (one, other) in enumerate(zip(stored, sent, strict=False), 1):
         if one == other:
@@ -373,9 +376,9 @@ def _agree(
 
 
 def _received(path: str) -> _Received:
-    """The record of a log; of one without a record nothing was received.
+    """The record of a log; without a record, nothing counts as received.
 
-    So a log that an earlier version stored as it was written is sent again by the sender of a running job.
+    A log that an earlier version stored unredacted is therefore sent again by the sender of a running job.
     """
     try:
         with open(path + _RECORD, "rb") as file:
@@ -386,7 +389,7 @@ def _received(path: str) -> _Received:
 
 
 def _record(path: str, now: _Received) -> None:
-    """Replaces the record of a log at once, and makes it safe on disk."""
+    """Replaces the record of a log atomically and syncs it."""
     new = os.open(
         path + _NEW_RECORD,
         os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW,
@@ -403,7 +406,7 @@ def _record(path: str, now: _Received) -> None:
 
 
 def _end_with(file: int, now: _Received) -> None:
-    """Lets a log end as its record says, with the end redacted as far as it is known."""
+    """Truncates a log to its record, with the end redacted as far as possible."""
     end = redact_log(now.end.held)
     _write(file, end, now.redacted)
     os.ftruncate(file, now.redacted + len(end))
@@ -411,7 +414,7 @@ def _end_with(file: int, now: _Received) -> None:
 
 @contextmanager
 def _locked(path: str) -> Iterator[int]:
-    """A file of the spool, if nobody appends to it at this moment."""
+    """A file of the spool, if no client is appending to it."""
     file = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -421,19 +424,19 @@ def _locked(path: str) -> Iterator[int]:
 
 
 def _empty_log(path: str) -> None:
-    """Removes the content of a log and its unfinished end; the number of bytes received stays."""
+    """Deletes the content of a log and its unfinished end; the number of received bytes remains."""
     with _locked(path) as file:
         size, _, _, end = _received(path)
-        # A secret that the end has begun must not continue in clear text.
+        # A secret that starts in the end must not continue in clear text.
         hides = end.hides or bool(end.held)
         _record(path, _Received(size, 0, size, Unfinished(hides=hides)))
         os.ftruncate(file, 0)
 
 
 def _empty(path: str) -> None:
-    """Removes the content of a file and keeps its size.
+    """Deletes the content of a file and keeps its size.
 
-    Killed in between, it is as if nothing had been received: its sender sends it again.
+    If it is killed in between, nothing counts as received and the sender sends the file again.
     """
     with _locked(path) as file:
         size = os.fstat(file).st_size
@@ -442,7 +445,7 @@ def _empty(path: str) -> None:
 
 
 def _opened(path: Path) -> int:
-    """The file; one that is new is in its folder also after a crash."""
+    """Opens the file; the directory entry of a new file is synced."""
     try:
         there = path.exists()
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -464,5 +467,7 @@ def _sync_folder(folder: str | Path) -> None:
 
 
 def _full(error: OSError) -> Full:
-    told = FULL if error.errno in _NO_ROOM else f"the service cannot keep it: {error.strerror}"
+    told = (
+        FULL if error.errno in _NO_ROOM else f"the service cannot store the data: {error.strerror}"
+    )
     return Full(told)

@@ -1,4 +1,4 @@
-"""What all requests share: the settings, the store, the spool, and what is counted."""
+"""State shared by all requests: settings, store, spool, counters."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _REFUSALS_PER_MINUTE = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What a running service has.
+    """The state of a running service.
 
     Attributes:
-        tries: wrong tokens of a network.
-        refusals: entries of the audit log about these.
-        logs, pieces: of which each team has room for so many requests at once.
-        work: memory for what is diagnosed.
-        csrf: what forms bear where nobody signs in.
+        tries: wrong tokens per network.
+        refusals: audit entries about them.
+        logs, pieces: concurrency limits per team.
+        work: memory for diagnoses.
+        csrf: token of forms if no one signs in.
     """
 
     settings: Settings
@@ -56,7 +56,7 @@ class Service:
 
 
 def prepare(app: FastAPI, settings: Settings, metrics: Metrics) -> Service:
-    """Opens the store and puts it, and all else, where requests find it: ``app.state``.
+    """Opens the store and adds the state to ``app.state``.
 
     Raises:
         StoreError: the store cannot be opened.
@@ -92,7 +92,7 @@ def prepare(app: FastAPI, settings: Settings, metrics: Metrics) -> Service:
 
 
 def watched_folder(service: Service) -> WatchedFolder | None:
-    """What looks into the watched folder, where there is one."""
+    """The importer of the watched directory, if one is configured."""
     settings = service.settings
     if settings.watched is None:
         return None
@@ -102,7 +102,7 @@ def watched_folder(service: Service) -> WatchedFolder | None:
     )
 
 
-# Not to be asked in threads: to change into one and back takes longer than these do.
+# Asynchronous: switching to a thread takes longer than these functions.
 async def service(request: Request) -> Service:
     """The running service, as a dependency."""
     return cast("Service", request.app.state.service)

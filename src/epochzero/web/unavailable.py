@@ -1,4 +1,4 @@
-"""What is answered while the database is away: to programs in JSON, to people in a page that tries again."""
+"""Responses while the database is unavailable: JSON for programs, a reloading page for people."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ _PAGE = f"""<!doctype html>
 <meta http-equiv="refresh" content="{_AGAIN_S}">
 <link rel="stylesheet" href="/static/style.css"></head>
 <body><main>
-<h1>The database does not answer</h1>
-<p>Nothing was lost. This page tries again every {_AGAIN_S} s; its operator sees why in the log of the service.</p>
+<h1>The database does not respond</h1>
+<p>No data was lost. This page reloads every {_AGAIN_S} s; the service's log shows the cause.</p>
 </main></body></html>
 """
 
 
 def away(path: str, error: Exception) -> Response:
-    """The answer to a request; an address or an account in the words of an error is for the operator only."""
-    _LOGGER.error("the store does not answer", exc_info=error)
+    """The response to a request; details of the error, such as addresses, are only for the operator."""
+    _LOGGER.error("the store does not respond", exc_info=error)
     headers = {"Retry-After": str(_AGAIN_S)}
     if path.startswith(_PROGRAMS):
-        told = {"detail": "the database does not answer: nothing was lost, try again"}
+        told = {"detail": "the database does not respond; no data was lost, try again"}
         return JSONResponse(told, 503, headers)
     return HTMLResponse(_PAGE, 503, headers)

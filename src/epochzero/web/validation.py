@@ -1,4 +1,4 @@
-"""What others wrote, before it is stored: of the right types, of bounded size, without secrets."""
+"""Validates untrusted records before they are stored: types, limits, redaction."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from epochzero.store.recorder import Origin
 from epochzero.store.rows import rows_of
 
 PLACE = "service"
-"""Stands before the path of each journal in the spool, whatever host the service runs on."""
+"""Prefix of each journal's path in the spool, whatever host the service runs on."""
 
 _MOST_ATTEMPTS = 100_000
 _LARGEST = 2**53
-"""JSON's numbers are whole up to here in every reader."""
+"""Integers up to this are exact in every JSON reader."""
 _DEEPEST = 40
 
 
 def origin_of(team: str) -> Origin:
-    """How a team's journals are taken in."""
+    """How a team's journals are imported."""
     return Origin(team, cleaned, redact_log, PLACE, tells=True)
 
 
 def cleaned(record: Record) -> Record | None:
-    """A record without secrets; None where the store could not keep it.
+    """A redacted record; None if it cannot be stored.
 
-    A journal is read line by line, and its types are what its writer says.
+    A journal is read line by line, with the types that its writer chose.
     """
     try:
         values = _clean(to_dict(record))
@@ -53,11 +53,11 @@ def _adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def _check(record: Record) -> None:
-    """Refuses what would not fit into the columns of a row."""
+    """Rejects values that do not fit the columns of a row."""
     if isinstance(record, Started) and not (
         is_job(record.job) and 0 < record.attempt <= _MOST_ATTEMPTS
     ):
-        raise InputError("this is no job or no attempt")
+        raise InputError("not a valid job or attempt")
     for table, values in rows_of(record, 0, 0):
         for name, value in values.items():
             column = table.__table__.columns[name]
@@ -67,14 +67,14 @@ def _check(record: Record) -> None:
                 continue
             wanted = column.type.python_type
             if not isinstance(value, (int, float) if wanted is float else wanted):
-                raise InputError(f"{name} is no {wanted.__name__}")
+                raise InputError(f"{name} is not of type {wanted.__name__}")
 
 
 def _clean(value: Any, depth: int = 0) -> Any:
     if depth > _DEEPEST:
-        raise InputError("it is nested too deeply")
+        raise InputError("nested too deeply")
     if isinstance(value, str):
-        # PostgreSQL keeps neither NUL nor half a surrogate pair.
+        # PostgreSQL stores neither NUL nor unpaired surrogates.
         return redact(value.replace("\0", "")).encode("utf-8", "replace").decode()
     if isinstance(value, Mapping):
         return {_clean(str(key), depth + 1): _clean(item, depth + 1) for key, item in value.items()}

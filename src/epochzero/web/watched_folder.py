@@ -1,4 +1,4 @@
-"""A folder whose logs are diagnosed and kept: one file a job, once it does not grow any more."""
+"""Imports logs from a directory: one file per job, once it stops growing."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _COMPRESSED = (".gz", ".zst")
 
 
 class WatchedFolder:
-    """Looks into a folder from time to time. Its jobs are this machine's.
+    """Periodically imports logs from a directory. Its jobs are local jobs.
 
     Args:
-        folder: where logs are put; links that lead out of it are left alone.
-        most: bytes of a log without its compression; a longer one is left.
-        quiet: seconds for which a file must not have changed.
+        folder: directory of the logs; links that lead out of it are ignored.
+        most: maximum decompressed size of a log in bytes; longer logs are skipped.
+        quiet: seconds since the last change of a file.
     """
 
     def __init__(
@@ -54,19 +54,19 @@ class WatchedFolder:
         self._thread = threading.Thread(target=self._work, name="watched", daemon=True)
 
     def start(self) -> None:
-        """Begins; what was kept before a restart is known to the store."""
+        """Starts; logs that were imported before a restart are in the store."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends after the file in hand."""
+        """Stops after the current file."""
         self._ended.set()
         self._thread.join()
 
     def look(self) -> int:
-        """Takes in what is there and quiet; how many files.
+        """Imports unchanged files; returns their number.
 
         Raises:
-            StoreError: the store cannot be written; the rest is taken in another time.
+            StoreError: the store cannot be written; the rest is imported later.
         """
         count = 0
         for path in sorted(self._folder.rglob("*")):
@@ -82,7 +82,7 @@ class WatchedFolder:
             except StoreError:
                 raise
             except (EpochZeroError, OSError) as error:
-                _LOGGER.warning("%s is not kept: %s", path, error)
+                _LOGGER.warning("%s was not stored: %s", path, error)
             self._done[path] = seen
         return count
 
@@ -102,7 +102,7 @@ class WatchedFolder:
         with self._spool.passing() as log:
             for block in Log(path.name, path).blocks():
                 if block.offset + len(block.data) > self._most:
-                    raise InputError(f"it has more than {self._most} bytes")
+                    raise InputError(f"it exceeds {self._most} bytes")
                 log.write(block.data)
             _, _, ending = self._diagnosing.ending("", about, log)
             self._keeping.keep([ending])

@@ -270,7 +270,7 @@ class TestWhatCannotBe:
         assert done.returncode == 0
         verdict, text = outcomes(kept)["kill-rank@step:9"]
         assert verdict == "not_reached"
-        assert "the log tells of is 3" in text
+        assert "in the log is 3" in text
 
     def test_steps_of_any_program_are_known_from_its_log(self, run: Run, kept: Kept) -> None:
         script = "for step in 1 2 3 4 5 6 7 8; do echo step $step/8; sleep 0.5; done"
@@ -281,7 +281,7 @@ class TestWhatCannotBe:
         assert run("--inject", "disk-full@0s", "--", "sleep", "1.5").returncode == 0
         verdict, text = outcomes(kept)["disk-full@0s"]
         assert verdict == "not_possible"
-        assert "the job's Python, and none began" in text
+        assert "the job's Python, but no Python was started" in text
 
     def test_a_job_that_ends_before_is_told(self, python: Run, kept: Kept) -> None:
         python("pass", "--inject", "disk-full@1h")

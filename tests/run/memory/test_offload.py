@@ -92,7 +92,7 @@ def test_without_a_gpu_nothing_is_moved() -> None:
 
 
 def test_what_cannot_be_moved_is_refused() -> None:
-    with pytest.raises(InputError, match="int is no module and no optimizer"):
+    with pytest.raises(InputError, match="int is neither a module nor an optimizer"):
         epochzero.memory.offload(3)
     with pytest.raises(InputError, match="must not be negative"):
         epochzero.memory.offload(ahead=-1)

@@ -182,7 +182,7 @@ def test_when_nothing_helps_the_error_says_what_was_tried(tmp_path: Path) -> Non
         step(torch.randn(1, 4))
     notes = " ".join(caught.value.__notes__)
     assert "also with offload" in notes
-    assert "it has one example" in notes
+    assert "it has only one example" in notes
     assert "no repeated blocks; pass blocks=" in notes
     assert all(parameter.grad is None for parameter in model.parameters())
 

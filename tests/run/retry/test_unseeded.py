@@ -56,12 +56,12 @@ NOISE = (
 def test_the_draw_is_named(tmp_path: Path) -> None:
     said = looked(tmp_path, CROP.format(""), function="crop")
     assert said == (
-        "train.py:3 draws from random.randrange, and nothing seeds it: another run draws other numbers."
+        "train.py:3 uses random.randrange without a seed: another run draws different numbers."
     )
-    assert "train.py:5 draws from numpy.random.default_rng().integers" in looked(
+    assert "train.py:5 uses numpy.random.default_rng().integers" in looked(
         tmp_path, NUMPY.format("")
     )
-    assert "train.py:4 draws from torch.randn" in looked(tmp_path, NOISE.format(""), NAN)
+    assert "train.py:4 uses torch.randn" in looked(tmp_path, NOISE.format(""), NAN)
 
 
 @pytest.mark.parametrize("seed", ["random.seed(3)", "from lightning import seed_everything\nseed_everything(1)"])  # fmt: skip
@@ -104,6 +104,6 @@ def test_a_run_says_so_and_starts_again(
         "import random\nrows = [1]\nfor _ in range(9):\n    print(rows[1 + random.randrange(9)])\n"
     )
     done = run("--", sys.executable, "train.py").stderr.decode()
-    assert "By chance   train.py:4 draws from random.randrange" in done
+    assert "By chance   train.py:4 uses random.randrange" in done
     assert "a retry draws others, and may pass. Retry 1 of 1." in " ".join(done.split())
-    assert kept.events["unseeded"].text.startswith("train.py:4 draws")
+    assert kept.events["unseeded"].text.startswith("train.py:4 uses")

@@ -41,7 +41,7 @@ def test_a_softmax_over_one_number_is_always_one() -> None:
     found = said(
         "last_activation_wrong", function="binary_cross_entropy", output=output, target=LABELS
     )
-    assert found == ["A softmax over one number is always 1."]
+    assert found == ["A softmax over one value is always 1."]
 
 
 def test_cross_entropy_takes_no_numbers_that_are_no_probabilities() -> None:

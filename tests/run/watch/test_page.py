@@ -112,7 +112,7 @@ def test_the_page_is_whole_needs_no_network_and_obeys_nobody(
 
 def test_the_verdict_stands_first_with_its_source(history: TrainingHistory, tmp_path: Path) -> None:
     text = page(history, watched(tmp_path / "train.py"))
-    order = ["Learning rate too high", "Try 0.01", "What it brings about", "Also found", "Curves"]
+    order = ["Learning rate too high", "Try 0.01", "Consequences", "Also found", "Curves"]
     found = [text.find(word) for word in order]
     assert found == sorted(found)
     assert -1 not in found
@@ -130,8 +130,8 @@ def test_a_line_that_has_changed_is_shown_as_it_was(
 
 
 def test_a_training_without_fault_and_one_without_anything(history: TrainingHistory) -> None:
-    assert "No fault was found" in page(history, WatchResult(40))
-    assert "Nothing was watched" in page(read_records([]), WatchResult(0))
+    assert "No faults found" in page(history, WatchResult(40))
+    assert "No training was watched" in page(read_records([]), WatchResult(0))
 
 
 def test_a_chart_keeps_its_peaks_and_breaks_where_nothing_is() -> None:

@@ -26,7 +26,7 @@ def test_the_overview_counts(client: TestClient) -> None:
     text = client.get("/").text
     assert re.search(r"<dt>jobs failed</dt><dd>6<span class=\"soft\"> of 8", text)
     assert "Key Not Found, 4 jobs" in text
-    assert "it would have told 5 of these failures" in text
+    assert "that would have predicted 5 of these failures" in text
     assert re.search(r"retries that failed again</dt><dd>4<", text)
     rows = client.get("/?format=json").json()
     assert sum(row["jobs"] for row in rows) == 8
@@ -87,7 +87,7 @@ def test_the_pages_of_the_list_show_each_job_once(
 def test_a_job_shows_its_cause_in_its_log_and_what_to_change(client: TestClient) -> None:
     text = client.get("/jobs/key0").text
     assert "Add &#39;lr&#39; to the configuration." in text
-    assert "Do not start it again unchanged" in text
+    assert "Do not restart the job unchanged" in text
     assert '<li class="root"><span class="number">803</span><code>KeyError: &#39;lr&#39;' in text
     assert "logs/output?line=803#L803" in text
     assert "Rank 1: Peer gone" in text
@@ -103,7 +103,7 @@ def test_the_rank_that_failed_first_stands_first(client: TestClient) -> None:
     assert rows[0] == "rank 2"
     assert len(rows) == 4
     assert text.count("span s-failed root") == 1
-    assert text.count("first cause</span>") == 1
+    assert text.count("root cause</span>") == 1
     assert text.count("exit code 1, by another rank") == 3
     assert "GPU memory is 97 % full." in text
 
@@ -131,7 +131,7 @@ def test_a_log_is_shown_around_a_line_with_an_anchor_for_each(client: TestClient
     assert '<li id="L803" class="root">' in text
     assert 'id="L763"' in text
     assert 'id="L762"' not in text
-    assert "Lines after" not in text
+    assert "Next lines" not in text
     assert 'href="?first=463"' in text
     first = client.get(path.group(1)).text
     assert 'id="L300"' in first
@@ -159,10 +159,10 @@ def test_a_failure_says_who_has_it_and_keeps_what_people_say(client: TestClient)
     assert "U+000D" not in client.post(f"{path}/note", data=data | {"text": "One.\r\nTwo."}).text
     wrong = client.post(f"{path}/merge", data=data | {"text": "1:none"})
     assert wrong.status_code == 422
-    assert 'href="/failures/1%3Aabc">Go back and change it.' in wrong.text
+    assert 'href="/failures/1%3Aabc">Go back and correct the form.' in wrong.text
     resolved = client.post(f"{path}/resolve", data=data | {"text": "Set lr in base.yaml"}).text
     assert "Set lr in base.yaml" in resolved
-    assert "nothing needs to be done" in resolved
+    assert "No action is required" in resolved
     assert "resolved</span>" in client.get("/failures").text
     assert "Set lr" not in client.post(f"{path}/reopen", data=data).text
     assert client.post(f"{path}/burn", data=data).status_code == 404
@@ -201,7 +201,7 @@ def test_the_change_between_periods_of_different_lengths_is_of_as_many_days(
     }  # fmt: skip
     text = client.get("/compare", params={name: str(value) for name, value in asked.items()}).text
     assert 'data-name="Before">4</td><td class="n" data-name="Now">2<' in text
-    assert "as many days as now" in text
+    assert "scaled to the length of the current one" in text
     came, went = text.split('<h2 id="came">')[1].split('<h2 id="went">')
     assert "1%3A%22%3E%3Cscript%3E" in came
     assert "1%3A0b5c4a" in went
@@ -215,12 +215,14 @@ def test_merged_failures_are_listed_together(client: TestClient) -> None:
     data = {"csrf": csrf.group(1), "text": "1:abc"}
     assert client.post("/failures/1:0b5c4a/merge", data=data).status_code == 200
     every = {"key0", "key1", "key2", "again", "ranks"}
-    link = re.search(r'<a href="([^"]+)">All jobs that failed so', client.get("/jobs/ranks").text)
+    link = re.search(
+        r'<a href="([^"]+)">All jobs with this failure', client.get("/jobs/ranks").text
+    )
     assert link is not None
     for path in (link.group(1), "/jobs?fingerprint=1:abc"):
         text = client.get(path).text
         assert set(re.findall(r'<th scope="row"><a href="/jobs/(\w+)"', text)) == every
-        assert "1:abc and 1 shown with it" in text
+        assert "1:abc, with 1 merged" in text
     assert [row["id"] for row in client.get("/jobs?fingerprint=1:0b5c4a&format=json").json()] == [
         "ranks"
     ]
@@ -240,7 +242,7 @@ def test_a_failure_that_comes_back_after_it_was_resolved_is_open_again(client: T
     with database.write() as session:
         session.query(KnownFailure).update({"resolved": time.time() - 2 * 86_400})
     text = client.get("/failures").text
-    assert "came back</span>" in text
+    assert "recurred</span>" in text
     assert "resolved</span>" not in text
 
 
@@ -331,7 +333,7 @@ def test_a_reader_has_no_forms(teams: tuple[TestClient, dict[str, str]]) -> None
     client, tokens = teams
     reader = {"Authorization": f"Bearer {tokens['reader']}"}
     text = client.get("/failures/1:abc", headers=reader).text
-    assert "Keep the note" not in text
+    assert "Add note" not in text
     assert client.post("/failures/1:abc/note", headers=reader).status_code == 403
 
 
@@ -341,5 +343,5 @@ def test_a_search_that_is_not_over_says_so_and_leads_on(
     monkeypatch.setattr("epochzero.store.queries.MOST_SEARCHED", 3)
     text = client.get("/jobs?q=nothing-is-called-so").text
     assert "No job has been sent" not in text
-    assert "Look at those after them." in text
-    assert re.search(r'rel="next" href="[^"]+">Look further<', text)
+    assert "Search the next ones." in text
+    assert re.search(r'rel="next" href="[^"]+">Search further<', text)

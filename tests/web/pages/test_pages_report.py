@@ -48,10 +48,10 @@ def test_it_says_that_it_is_being_made_and_loads_itself_again(own: TestClient) -
     first = own.get(path)
     assert first.status_code == 200
     assert '<meta http-equiv="refresh" content="3">' in first.text
-    assert "is being made" in first.text
+    assert "is being generated" in first.text
     waiting = own.get(f"{path}&format=json")
     assert (waiting.status_code, waiting.headers["retry-after"]) == (503, "3")
-    assert "is being made" not in answered(own, path).text
+    assert "is being generated" not in answered(own, path).text
 
 
 def test_it_has_the_tables_and_figures_of_the_study(own: TestClient) -> None:
@@ -97,7 +97,7 @@ def test_without_what_draws_it_says_how_to_get_that(
     monkeypatch.setattr("epochzero.web.pages.report.find_spec", lambda name: None)
     text = own.get("/report?days=7").text
     assert "pip install &#39;epochzero[study]&#39;" in text
-    assert "is being made" not in text
+    assert "is being generated" not in text
 
 
 def test_a_team_has_one_in_the_making(tmp_path: Path) -> None:

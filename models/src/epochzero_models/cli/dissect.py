@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from epochzero_models.dissect.validity import Growth
 
 
-_ONE_SIDED = "not defined: all predictions are right, or all wrong"
+_ONE_SIDED = "undefined: all predictions are right, or all are wrong"
 
 
 @click.command(name="dissect")
@@ -80,7 +80,7 @@ def command(
             tell=tell,
         )
         if out is not None:
-            tell("the report is written")
+            tell("writing the report")
             found.dissector.save(out)
             write_report(dissection_report(found), out)
     if form == "json":
@@ -105,7 +105,7 @@ def _write_text(found: Dissection, out: Path | None) -> None:
     told = f"below validity {cut.threshold:.3f}: {share(cut.caught)} of wrong predictions, {share(cut.false_rejections)} of right ones; accuracy of the rest {share(cut.accuracy)}"
     click.echo(wrapped("Rejects", told))
     cost = found.overhead
-    click.echo(wrapped("Overhead", f"{cost.guard_ms:.2f} ms beside the model's {cost.model_ms:.2f} ms, for one input"))  # fmt: skip
+    click.echo(wrapped("Overhead", f"{cost.guard_ms:.2f} ms in addition to the model's {cost.model_ms:.2f} ms, per input"))  # fmt: skip
     for note in found.notes:
         click.echo(wrapped("Left out", note))
     if out is not None:

@@ -75,7 +75,7 @@ def command(
             tell=tell,
         )
         if out is not None:
-            tell("the report is written")
+            tell("writing the report")
             write_report(evaluation_report(found), out)
     if form == "json":
         echo_json(found.to_dict())

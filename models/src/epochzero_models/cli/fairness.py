@@ -103,7 +103,7 @@ def command(
             tell=tell,
         )
         if out is not None:
-            tell("the report is written")
+            tell("writing the report")
             write_report(fairness_report(found), out)
             write_instances(found, people, out)
             write_weights(found, out)
@@ -122,7 +122,9 @@ def _classifier(
     from epochzero_models.fairness import train_network
 
     if weights:
-        raise InputError("train: the network is trained here; --weights is for file.py:function")
+        raise InputError(
+            "train: networks are trained by this command; --weights requires file.py:function"
+        )
     return as_classifier(
         train_network(people.examples.take(people.parts(seed)[0]), seed, tell).to(device),
         "ADF's network",
@@ -134,7 +136,8 @@ def _write_text(found: Fairness, out: Path | None) -> None:
 
     click.echo(wrapped("Model", f"{found.model}, right on {share_with_interval(found.accuracy)} of {found.rows:,} rows"))  # fmt: skip
     click.echo(wrapped("Protected", f"{', '.join(found.protected)}: {found.variants} variants of each input"))  # fmt: skip
-    click.echo(wrapped("Judged", f"differently by them: {share_with_interval(found.discriminated)} of inputs drawn from the domain, {share_with_interval(found.discriminated_rows)} of the rows"))  # fmt: skip
+    click.echo(wrapped("Judged", (f"classified differently by them: {share_with_interval(found.discriminated)} of inputs drawn from the "
+f"domain, {share_with_interval(found.discriminated_rows)} of the rows")))  # fmt: skip
     for one in found.searches:
         told = f"{one.search}: {one.found:,} discriminatory instances in {one.seconds:.1f} s, {100 * one.share:.1f}\xa0% of {one.checked:,} inputs checked"
         click.echo(wrapped("Search", told))

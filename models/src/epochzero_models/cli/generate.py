@@ -90,13 +90,15 @@ def command(
     Exit code 0 if the networks were generated, 2 if that is not possible.
     """
     if data is None and test:
-        raise InputError("--test requires DATA to train the networks on")
+        raise InputError("--test requires DATA")
     if (data is None) == (shape is None):
         raise InputError(
-            "the networks' inputs: give either DATA or --shape, such as --shape 3x32x32"
+            "missing input shape: pass either DATA or --shape, such as --shape 3x32x32"
         )
     if data is not None and classes is not None:
-        raise InputError("--classes is for --shape; with DATA its labels say how many there are")
+        raise InputError(
+            "--classes requires --shape; with DATA, the labels determine the number of classes"
+        )
     with working() as tell:
         from epochzero.reports import require_matplotlib, write_report
         from epochzero_models import generate as generating
@@ -122,7 +124,7 @@ def command(
         if write is not None:
             generating.write(found, write)
         if out is not None:
-            tell("the report is written")
+            tell("writing the report")
             write_report(generation_report(found), out)
     if form == "json":
         echo_json(found.to_dict())

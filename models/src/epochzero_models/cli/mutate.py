@@ -45,7 +45,7 @@ def command(
     Exit code 0 if mutants were written, 2 if none apply or PROGRAM or a LEAF is invalid.
     """
     if bool(leaves) is every:
-        raise InputError("give either --leaf, once or more, or --all")
+        raise InputError("pass either --leaf (repeatable) or --all")
     from epochzero_models.mutate import NoPlaceError, injectable, mutate
 
     text = _read(program)
@@ -59,7 +59,7 @@ def command(
                 raise
             left_out.append(leaf)
     if not made:
-        raise InputError(f"{program}: has no place for any fault; is it a training with PyTorch?")
+        raise InputError(f"{program}: no fault is applicable; is it a PyTorch training program?")
     notes = [_written(mutant, program, seed, out) for mutant in made]
     if form == "json":
         echo_json({"schema": "epochzero.mutants/1", "mutants": notes, "left_out": left_out})
@@ -67,7 +67,7 @@ def command(
     for mutant in made:
         _write_text(mutant, program, out)
     if left_out:
-        told = f"{len(left_out)} faults that {program.name} has no place for: {', '.join(left_out)}"
+        told = f"{len(left_out)} faults not applicable to {program.name}: {', '.join(left_out)}"
         click.echo(wrapped("Left out", told))
 
 
@@ -76,7 +76,7 @@ def _read(program: Path) -> str:
         # Line ends stay as they are.
         return program.read_bytes().decode("utf-8")
     except UnicodeDecodeError as error:
-        raise InputError(f"{program}: is no text in UTF-8 (byte {error.start})") from error
+        raise InputError(f"{program}: is not UTF-8 text (byte {error.start})") from error
     except OSError as error:
         raise InputError(f"{program}: cannot be read: {error.strerror}") from error
 

@@ -102,4 +102,4 @@ def require_torch() -> None:
     from importlib.util import find_spec
 
     if find_spec("torch") is None:
-        raise InputError("Tests of models need torch: pip install 'epochzero[models]'")
+        raise InputError("Tests of models require torch: pip install 'epochzero[models]'")

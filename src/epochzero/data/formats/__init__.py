@@ -133,7 +133,7 @@ def needed(module: str, purpose: str) -> ModuleType:
         return import_module(module)
     except ImportError as error:
         package = {"PIL.Image": "pillow"}.get(module, module.partition(".")[0])
-        raise InputError(f"{purpose} needs {package}: pip install 'epochzero[data]'") from error
+        raise InputError(f"{purpose} requires {package}: pip install 'epochzero[data]'") from error
 
 
 def batches(

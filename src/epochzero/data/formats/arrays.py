@@ -41,7 +41,7 @@ def _arrays(file: Path, faults: Faults) -> dict[str, ARRAY]:
     with zipfile.ZipFile(file) as archive:
         size = sum(member.file_size for member in archive.infolist())
     if size > LARGEST_UNPACKED:
-        faults.add("too_large", file, message=f"it would unpack to {size:,} bytes")
+        faults.add("too_large", file, message=f"it would decompress to {size:,} bytes")
         return {}
     with np.load(file, allow_pickle=False) as opened:
         return {name: np.atleast_1d(opened[name]) for name in opened.files}

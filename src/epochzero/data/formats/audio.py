@@ -52,7 +52,7 @@ def _parsed(handle: BinaryIO, size: int) -> tuple[int, int, int, float, str]:
     """
     riff, _, wave = struct.unpack("<4sI4s", handle.read(12))
     if (riff, wave) != (b"RIFF", b"WAVE"):
-        raise ValueError("it does not start as a WAV file does")
+        raise ValueError("it does not start with a WAV header")
     described = None
     while header := handle.read(8):
         name, length = struct.unpack("<4sI", header)
@@ -62,13 +62,11 @@ def _parsed(handle: BinaryIO, size: int) -> tuple[int, int, int, float, str]:
         if name == b"fmt ":
             described = struct.unpack("<HHIIHH", content[:16])
     else:
-        raise ValueError("it has no sound: the data chunk is missing")
+        raise ValueError("the data chunk is missing")
     if described is None:
         raise ValueError("the fmt chunk is missing")
     if handle.tell() + length > size:
-        raise ValueError(
-            f"it was cut off: {length:,} bytes of sound, {size - handle.tell():,} there"
-        )
+        raise ValueError(f"it is truncated: {size - handle.tell():,} of {length:,} bytes of audio")
     code, channels, rate, byte_rate, _, bits = described
     return rate, channels, bits, length / max(1, byte_rate), ENCODINGS.get(code, str(code))
 

@@ -73,7 +73,7 @@ def _distinct(names: Sequence[str], file: Path, faults: Faults) -> tuple[str, ..
             again += 1
             unique = f"{name}.{again}"
         if again:
-            faults.add("duplicate_column", file, 1, f"{name!r} comes again")
+            faults.add("duplicate_column", file, 1, f"{name!r} appears twice")
         found[unique] = None
     return tuple(found)
 
@@ -87,7 +87,9 @@ def _even(
     made = []
     for number, row in enumerate(rows, first):
         if len(row) != width:
-            faults.add("fields", file, number, f"record {number:,} has {len(row)}, not {width}")
+            faults.add(
+                "fields", file, number, f"record {number:,} has {len(row)} fields, not {width}"
+            )
             row = [*row[:width], *[""] * (width - len(row))]
         made.append(row)
     return made

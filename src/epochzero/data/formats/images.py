@@ -63,7 +63,9 @@ def _header(file: Path, faults: Faults, *, decode: bool) -> tuple[int, int, str,
         faults.add("broken", file, message=str(error).replace(str(file), file.name))
         return None
     if not _has_end(file, seen[3]):
-        faults.add("broken", file, message=f"the end of a {seen[3]} is missing: it was cut off")
+        faults.add(
+            "broken", file, message=f"the end of a {seen[3]} is missing: the file is truncated"
+        )
         return None
     return seen
 

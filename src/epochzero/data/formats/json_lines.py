@@ -69,7 +69,7 @@ def _records(file: Path, faults: Faults) -> Iterator[Mapping[str, Any]]:
             faults.add("unparsable", file, number, f"line {number:,}: {error}")
             value = {}
         if not isinstance(value, dict):
-            faults.add("unparsable", file, number, f"line {number:,} is no object")
+            faults.add("unparsable", file, number, f"line {number:,} is not an object")
             value = {}
         yield value
 

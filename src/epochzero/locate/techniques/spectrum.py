@@ -106,7 +106,9 @@ def suspicious_lines(runs: Sequence[Run], formula: Formula = ochiai) -> tuple[It
     failing = [run for run in runs if not run.passed]
     passing = [run for run in runs if run.passed]
     if not failing:
-        raise InputError("no run fails: what failing runs cover cannot be compared")
+        raise InputError(
+            "no run fails: a spectrum requires at least one failing and one passing run"
+        )
     failed, passed = _covering(failing), _covering(passing)
     places = sorted(failed)
     scores = formula(
@@ -194,8 +196,8 @@ def _innermost(units: Sequence[Unit], line: int) -> Unit | None:
 _LINE = re.compile(r"[0-9]{1,9}")
 _PHASES = ("|setup", "|run", "|teardown")
 _HOW = (
-    "make it with `pytest --cov --cov-context=test` and `coverage json --show-contexts`, or let "
-    "coverage.py record `dynamic_context = test_function`"
+    "create it with `pytest --cov --cov-context=test` and `coverage json --show-contexts`, or set "
+    "`dynamic_context = test_function` in coverage.py's configuration"
 )
 
 
@@ -221,8 +223,8 @@ def read_coverage(text: str, failed: Collection[str]) -> tuple[Run, ...]:
     names = set(failed)
     if not names & covered.keys():
         raise InputError(
-            f"none of the {len(names)} failed tests is a context of the coverage report; one of "
-            f"its {len(covered)} contexts is {min(covered)!r}"
+            f"none of the {len(names)} failed tests is a context of the coverage report, which has {len(covered)} "
+            f"contexts such as {min(covered)!r}"
         )
     return tuple(
         Run(
@@ -239,7 +241,7 @@ def _covered(text: str) -> Iterator[tuple[str, int, str]]:
     for path, file in _files(text).items():
         contexts = file.get("contexts", {}) if isinstance(file, dict) else None
         if not isinstance(contexts, dict):
-            raise InputError(f"the coverage report says nothing that can be read of {path!r}")
+            raise InputError(f"the coverage report has no valid entry for {path!r}")
         for line, names in contexts.items():
             if not _LINE.fullmatch(line) or not isinstance(names, list):
                 raise InputError(f"the coverage report is damaged at {path!r}, line {line!r}")
@@ -252,7 +254,7 @@ def _files(text: str) -> dict[str, Any]:
     try:
         report = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"the coverage report is no JSON: {error}") from error
+        raise InputError(f"the coverage report is not JSON: {error}") from error
     files = report.get("files") if isinstance(report, dict) else None
     if not isinstance(files, dict):
         raise InputError(f"not a JSON report of coverage.py: {_HOW}")

@@ -42,11 +42,12 @@ KINDS: Mapping[str, Kind] = {
     "kill-rank": Kind("the process of a rank is killed", value="rank", default="0"),
     "host-oom": Kind("the kernel kills the process that holds the most memory"),
     "preempt": Kind(
-        "the scheduler asks the job to end, and kills it after the notice", options={"notice": 30.0}
+        "the scheduler sends SIGTERM to the job, and SIGKILL after the notice",
+        options={"notice": 30.0},
     ),
-    "disk-full": Kind("no file takes any more bytes", options={"for": None}, inside=True),
+    "disk-full": Kind("writes to files fail with ENOSPC", options={"for": None}, inside=True),
     "network-drop": Kind(
-        "other hosts cannot be reached; what waits for them fails or hangs",
+        "other hosts are unreachable; connections to them fail or hang",
         value="word",
         default="fail",
         words=("fail", "hang"),
@@ -54,12 +55,12 @@ KINDS: Mapping[str, Kind] = {
         inside=True,
     ),
     "slow-storage": Kind(
-        "each read from a file takes so much longer",
+        "each read from a file is delayed by the given duration",
         value="duration",
         options={"for": None},
         inside=True,
     ),
     "oom": Kind(
-        "the forward pass gets no more GPU memory", times=False, inside=True, needs="torch"
+        "the forward pass fails to allocate GPU memory", times=False, inside=True, needs="torch"
     ),
 }

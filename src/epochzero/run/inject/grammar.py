@@ -62,17 +62,17 @@ def parsed(text: str) -> InjectedFault:
     head, at, tail = text.strip().partition("@")
     name, equals, value = head.partition("=")
     if name not in KINDS:
-        raise InputError(f"{text}: no fault is called {name!r}; {_nearest(name, KINDS)}")
+        raise InputError(f"{text}: unknown fault {name!r}; {_nearest(name, KINDS)}")
     kind = KINDS[name]
     if not at or not tail:
-        raise InputError(f"{text}: it does not say when; write {_FORM}")
+        raise InputError(f"{text}: missing time; write {_FORM}")
     words = tail.split(":")
     step = after = None
     if words[0] == "step":
         step = _count(text, "step", words[1] if len(words) > 1 else "", least=1)
         words = words[2:]
     elif not kind.times:
-        raise InputError(f"{text}: {name} comes at a step only; write {name}@step:N")
+        raise InputError(f"{text}: {name} can be injected only at a step; write {name}@step:N")
     else:
         after = _duration(text, words.pop(0))
     options = _options(text, kind, words)
@@ -107,14 +107,18 @@ def _check_both(one: InjectedFault, other: InjectedFault) -> None:
     if one.name != other.name or one.rank != other.rank:
         return
     if (one.step, one.after) == (other.step, other.after):
-        raise InputError(f"{one.text} and {other.text} are the same fault at the same moment")
+        raise InputError(f"{one.text} and {other.text} are the same fault at the same time")
     first, second = sorted((one, other), key=_moment)
     both = f"{first.text} and {second.text}"
     if first.name == "preempt":
-        raise InputError(f"{both}: a job is preempted once an attempt; leave one of them out")
+        raise InputError(
+            f"{both}: a job can be preempted only once per attempt; remove one of them"
+        )
     same_clock = (first.step is None) == (second.step is None)
     if first.kind.inside and first.name != "oom" and same_clock and first.lasts is None:
-        raise InputError(f"{both}: the first never ends; give it an end, as {first.text}:for=10s")
+        raise InputError(
+            f"{both}: the first has no end; limit it, for example {first.text}:for=10s"
+        )
 
 
 def _moment(fault: InjectedFault) -> float:
@@ -128,7 +132,7 @@ def _value(text: str, kind: Kind, value: str, *, given: bool) -> str:
         raise InputError(f"{text}: {name} takes no value; write {name}@...")
     if kind.value and not value:
         example = {"rank": "1", "duration": "200ms"}.get(kind.value, kind.default)
-        raise InputError(f"{text}: {name} needs a value; write {name}={example}@...")
+        raise InputError(f"{text}: {name} requires a value; write {name}={example}@...")
     if kind.words and value not in kind.words:
         raise InputError(f"{text}: {name} cannot {value!r}; {_nearest(value, kind.words)}")
     return value
@@ -140,12 +144,12 @@ def _options(text: str, kind: Kind, words: Sequence[str]) -> dict[str, float | N
     for word in words:
         name, equals, value = word.partition("=")
         if name not in options:
-            known = _nearest(name, options) if options else "it has no options"
-            raise InputError(f"{text}: {name!r} is no option of this fault; {known}")
+            known = _nearest(name, options) if options else "this fault has no options"
+            raise InputError(f"{text}: {name!r} is not an option of this fault; {known}")
         if name in given:
             raise InputError(f"{text}: {name} is given twice")
         if not equals:
-            raise InputError(f"{text}: {name} needs a duration; write {name}=10s")
+            raise InputError(f"{text}: {name} requires a duration; write {name}=10s")
         given.add(name)
         options[name] = _duration(text, value)
     return options
@@ -154,7 +158,7 @@ def _options(text: str, kind: Kind, words: Sequence[str]) -> dict[str, float | N
 def _count(text: str, what: str, word: str, *, least: int) -> int:
     if word.isascii() and word.isdigit() and least <= int(word[:20]) <= _MOST:
         return int(word)
-    raise InputError(f"{text}: {word!r} is no {what}; write a whole number from {least} on")
+    raise InputError(f"{text}: {word!r} is not a {what}; write an integer of at least {least}")
 
 
 def _duration(text: str, word: str) -> float:
@@ -165,10 +169,10 @@ def _duration(text: str, word: str) -> float:
         with suppress(ValueError, OverflowError):
             if (seconds := float(number) * unit) <= _LONGEST_S:
                 return seconds
-    raise InputError(f"{text}: {word!r} is no time; write 200ms, 30s, 5m or 1h, or step:N")
+    raise InputError(f"{text}: {word!r} is not a time; write 200ms, 30s, 5m or 1h, or step:N")
 
 
 def _nearest(word: str, known: Iterable[str]) -> str:
     names = sorted(known)
     near = get_close_matches(word, names, n=1)
-    return f"did you mean {near[0]}?" if near else f"there are {', '.join(names)}"
+    return f"did you mean {near[0]}?" if near else f"choose one of {', '.join(names)}"

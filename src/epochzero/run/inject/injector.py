@@ -142,7 +142,7 @@ class Injector:
                 ending = fault
             self._plan.done(number)
         if ending is not None:
-            text = f"the scheduler preempts the job, which has {ending.notice:g} s"
+            text = f"the scheduler preempts the job, with {ending.notice:g} s notice"
             raise EndJob(WHY, None, text, grace=ending.notice)
 
     def _log_is_there(self, fault: InjectedFault) -> bool:
@@ -167,7 +167,7 @@ class Injector:
         elif fault.name == "host-oom":
             what, impossible = self._kill_largest()
         elif fault.name == "preempt":
-            what = f"the job was asked to end (SIGTERM), with {fault.notice:g} s notice"
+            what = f"SIGTERM was sent to the job, with {fault.notice:g} s notice"
         return Came(began.elapsed, step, what, impossible, self._progress)
 
     def _kill_rank(self, rank: int, pid: int) -> tuple[str, str]:
@@ -190,7 +190,7 @@ class Injector:
     def _kill_largest(self) -> tuple[str, str]:
         processes = self._tree.read()
         if not processes:
-            return "", "No process of the job was left."
+            return "", "The job had no running process."
         largest = max(processes, key=lambda process: process.memory_bytes)
         return self._kill(largest.pid, f"the largest process, of {largest.memory_bytes >> 20} MiB")
 

@@ -126,58 +126,58 @@ def _became(
     *,
     is_last: bool,
 ) -> Outcome:
-    begin = f"It came after {came.elapsed:.0f} s"
+    begin = f"Injected after {came.elapsed:.0f} s"
     begin += f", in step {came.step}" if came.step is not None else ""
     effect = came.what or _meetings(met)
     begin += f": {effect}." if effect else "."
     if fault.kind.inside and not met:
-        text = f"{begin} Nothing of the job met it: {_MEETS[fault.name]}."
+        text = f"{begin} It did not affect the job: {_MEETS[fault.name]}."
         return Outcome(fault.text, "no_effect", text, came.elapsed)
     if ended.exit_code == 0 or not is_last:
-        onward = "The job ended well." if ended.exit_code == 0 else "The job went on."
+        onward = "The job succeeded." if ended.exit_code == 0 else "The job continued."
         return Outcome(fault.text, "survived", f"{begin} {onward}", came.elapsed)
     later = ended.elapsed - came.elapsed
-    text = f"{begin} The job ended {later:.0f} s later with exit code {ended.exit_code}"
+    text = f"{begin} The job exited {later:.0f} s later with code {ended.exit_code}"
     if came.progress and progress and came.progress.step is not None:
         text += f"; the last step in its log is {progress.step}"
     checkpoint = progress.checkpoint if progress is not None else ""
     start = (
-        f"from {checkpoint}" if checkpoint else "from its beginning: its log names no checkpoint"
+        f"from {checkpoint}" if checkpoint else "from the beginning: its log names no checkpoint"
     )
     if decision is None or decision.action == "stop":
-        text += ". The retry policy does not start it again."
+        text += ". The retry policy does not restart it."
         return Outcome(fault.text, "lost", text, came.elapsed, checkpoint)
-    text += f". The retry policy would start it again, {start}."
+    text += f". The retry policy would restart it {start}."
     return Outcome(fault.text, "starts_again", text, came.elapsed, checkpoint)
 
 
 _MEETS = {
-    "disk-full": "it wrote no file through Python meanwhile",
-    "network-drop": "it reached for no other host through Python meanwhile",
-    "slow-storage": "it read no file through Python meanwhile",
-    "oom": "no forward pass came after it",
+    "disk-full": "it wrote no file from Python in that time",
+    "network-drop": "it contacted no other host from Python in that time",
+    "slow-storage": "it read no file from Python in that time",
+    "oom": "no forward pass followed",
 }
 
 
 def _meetings(met: Sequence[str]) -> str:
     if len(met) < 2:
         return "".join(met)
-    return f"{met[0]}, and so in {len(met) - 1} other process{'es' * (len(met) > 2)}"
+    return f"{met[0]}, and likewise in {len(met) - 1} other process{'es' * (len(met) > 2)}"
 
 
 def _not_reached(fault: InjectedFault, ended: Ended, progress: JobProgress | None) -> str:
     if fault.step is None:
-        return f"It was to come after {fault.after:g} s, and the job ended after {ended.elapsed:.1f} s."
-    text = f"Step {fault.step} never came."
+        return f"It was scheduled after {fault.after:g} s, but the job exited after {ended.elapsed:.1f} s."
+    text = f"Step {fault.step} was not reached."
     if progress is not None and progress.step is not None:
-        return f"{text} The last that the log tells of is {progress.step}."
-    return f"{text} Steps are those of a PyTorch optimizer, or of the job's log."
+        return f"{text} The last step in the log is {progress.step}."
+    return f"{text} Steps are counted from a PyTorch optimizer or from the job's log."
 
 
 def _impossible(fault: InjectedFault, folder: Path | None, ended: Ended, came: Came | None) -> str:
     """Why the fault could not be; empty where it could."""
     if folder is None:
-        return "Nothing of the job can be kept, and so nothing can be injected."
+        return "No fault can be injected, because the job has no writable run directory."
     if ended.why == "not_started":
         return "The job was not started."
     if came is not None and came.impossible:
@@ -189,12 +189,12 @@ def _impossible(fault: InjectedFault, folder: Path | None, ended: Ended, came: C
     for failed in begun.failed:
         call, _, reason = failed.partition(" ")
         if call in own:
-            return f"It could not begin in the job's process: {reason}"
+            return f"It could not be set up in the job's process: {reason}"
     if "python" not in begun.reached:
         return (
-            f"{fault.name} happens within the job's Python, and none began, or one that ignores"
-            " PYTHONPATH (-I, -E, -S). Of another program a rank can be killed, memory run out and the job be preempted."
+            f"{fault.name} is injected in the job's Python, but no Python was started, or it ignores PYTHONPATH "
+            "(-I, -E, -S). Other programs support only kill-rank, host-oom and preempt."
         )
     if fault.kind.needs and fault.kind.needs not in begun.reached:
-        return f"{fault.name} happens in {fault.kind.needs}, which the job never imported."
+        return f"{fault.name} is injected in {fault.kind.needs}, which the job did not import."
     return ""

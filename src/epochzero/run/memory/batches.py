@@ -21,13 +21,13 @@ def examples_of(batch: Any) -> int:
     sizes = {path: tensor.shape[0] for path, tensor in tensors_of(batch) if tensor.dim()}
     if not sizes:
         raise InputError(
-            f"a batch of type {type(batch).__name__} has no tensor to split: pass split= and weight="
+            f"a batch of type {type(batch).__name__} contains no tensor to split: pass split= and weight="
         )
     if len(set(sizes.values())) > 1:
         told = ", ".join(f"batch{path} has {size}" for path, size in list(sizes.items())[:4])
         raise InputError(
-            f"the tensors of a batch do not share their first dimension ({told}), so that it cannot "
-            "be split by examples: pass split= and weight="
+            f"the tensors of a batch differ in their first dimension ({told}), so it cannot be split by examples: "
+            "pass split= and weight="
         )
     return next(iter(sizes.values()))
 

@@ -63,7 +63,9 @@ def check_splitting(
     with _settled(model) as seen, _Targets() as targets:
         whole, one, other = (_gradient(loss_of(part), parameters) for part in (few, first, rest))
     if not whole.norm().isfinite() or not whole.norm():
-        raise Coupled("the gradient of its first examples is zero or no number: nothing to compare")
+        raise Coupled(
+            "the gradient of its first examples is zero or not finite: no comparison is possible"
+        )
     tolerance = _LOW_PRECISION_TOLERANCE if seen.low_precision else _TOLERANCE
     means: list[Weight] = [given] if given else [*_by_targets(targets, few), _by_examples]
     for weight in means:
@@ -73,8 +75,8 @@ def check_splitting(
     if given is None and _differ(whole, one + other) <= tolerance:
         return _by_examples, False
     raise Coupled(
-        "the gradient of a batch is not that of its parts: the loss or a layer couples examples, as "
-        "in-batch negatives do, or it is a mean over something else than examples (then pass weight=)"
+        "the gradient of a batch differs from that of its parts: the loss or a layer couples examples, as "
+        "in-batch negatives do, or the loss is not a mean over examples (then pass weight=)"
     )
 
 

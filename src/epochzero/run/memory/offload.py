@@ -63,7 +63,9 @@ class offload:  # noqa: N801 - used as a function is, in ``with``
         """
         for one in cold:
             if not isinstance(one, nn.Module | Optimizer):
-                raise InputError(f"offload: {type(one).__name__} is no module and no optimizer")
+                raise InputError(
+                    f"offload: {type(one).__name__} is neither a module nor an optimizer"
+                )
         if smallest < 0 or ahead < 0:
             raise InputError("offload: smallest and ahead must not be negative")
         self.bytes_out = self.bytes_back = 0

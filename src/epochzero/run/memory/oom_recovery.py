@@ -57,7 +57,7 @@ class Surviving:
         """
         _check_input(step, optimizer)
         if split is not None and weight is None:
-            raise InputError("split= needs weight=: how much of a batch's loss one of its parts is")
+            raise InputError("split= requires weight=: the share of a part in the batch's loss")
         self.plan = StepPlan()
         self.refused: list[str] = []
         self._step = step
@@ -108,7 +108,7 @@ class Surviving:
             plan = StepPlan(1, plan.checkpoint, plan.offload)
         if plan != StepPlan():
             self._use(plan)
-            _log.info("memory: begins as the last run ended: %s", plan)
+            _log.info("memory: starting with the plan of the last run: %s", plan)
 
     def _tried(self, batch: Any, before: Before, first: bool) -> Tensor:
         while True:
@@ -128,7 +128,7 @@ class Surviving:
             before.restore()
             if (plan := self._next(batch)) is None:
                 raise self._explained(error)
-            _log.warning("memory: ran out with %s; tries %s", self.plan, plan)
+            _log.warning("memory: out of memory with %s; trying %s", self.plan, plan)
             self._use(plan)
 
     def _try(self, batch: Any, before: Before | None) -> Tensor:
@@ -141,7 +141,7 @@ class Surviving:
                 loss = self._loss(part)
                 if before is not None and before.gradients_changed():
                     raise InputError(
-                        "the step changes gradients: it must return the loss, whose backward is called here"
+                        "the step changes gradients: it must only return the loss; backward() is called for it"
                     )
                 before = None
                 loss = loss if weight == 1.0 else loss * weight
@@ -160,7 +160,7 @@ class Surviving:
         if not isinstance(loss, Tensor) or loss.numel() != 1 or not loss.requires_grad:
             raise InputError(
                 "the step must return its loss, a tensor with one number and a graph; it returned "
-                f"{_described(loss)}. Backward is called here, the optimizer's step after this"
+                f"{_described(loss)}. backward() is called for it; call optimizer.step() afterwards"
             )
         return loss
 
@@ -204,7 +204,7 @@ class Surviving:
             if refused:
                 reason = reason or "another rank must not split its batch"
                 self.refused.append(f"micro-batches: {reason}")
-                _log.warning("memory: the batch is not split: %s", reason)
+                _log.warning("memory: the batch cannot be split: %s", reason)
             if refused or not unknown:
                 self._checked = not refused
         return bool(self._checked)
@@ -213,15 +213,15 @@ class Surviving:
         """Empty where there is none; None where there is too little memory now to find out."""
         if (norms := batch_norms(self._model)) and not self._allow_batch_norm:
             return (
-                f"the statistics of batch norm in training mode ({len(norms)} layers, the first is "
-                f"{norms[0]}) would be those of a part; allow_batch_norm=True accepts that"
+                f"the statistics of batch norm in training mode ({len(norms)} layers, the first is {norms[0]}) would "
+                "be computed from a part of the batch; allow_batch_norm=True accepts that"
             )
         if self._split is not None:
             return ""
         before = Before(self._model)
         try:
             if examples_of(batch) == 1:
-                return "it has one example"
+                return "it has only one example"
             with self._saving():
                 found = check_splitting(self._loss, self._model, batch, self._weight)
             self._weight, self._is_mean = found
@@ -242,7 +242,7 @@ class Surviving:
         self.plan = plan
 
     def _report(self) -> None:
-        text = f"survives out-of-memory with {self.plan}"
+        text = f"recovered from out-of-memory with {self.plan}"
         _log.warning("memory: %s", text)
         self._tell(text)
         if self._file is not None and self._ranks.first:
@@ -252,18 +252,18 @@ class Surviving:
         """The error that ends the job, with what was tried in its notes."""
         if error is None:
             error = torch.cuda.OutOfMemoryError("out of memory on another rank")
-        error.add_note(f"epochzero.memory.fit: it ran out also with {self.plan}.")
+        error.add_note(f"epochzero.memory.fit: out of memory even with {self.plan}.")
         if not self._blocks:
             error.add_note(
                 "No activation checkpointing: the model has no repeated blocks; pass blocks=."
             )
         if self._checked is None:
-            error.add_note("No micro-batches: not even the three examples fit that would be tried.")
+            error.add_note("No micro-batches: not even a batch of three examples fits.")
         for refused in self.refused:
             error.add_note(f"No {refused}.")
         error.add_note(
-            "What else helps: shorter sequences or smaller images, mixed precision, an optimizer with "
-            "smaller states, weights sharded over more GPUs (FSDP)."
+            "Other options: shorter sequences or smaller images, mixed precision, an optimizer with smaller "
+            "states, weights sharded over more GPUs (FSDP)."
         )
         return error
 
@@ -279,8 +279,8 @@ class Surviving:
 def _check_input(step: Any, optimizer: Any) -> None:
     if isinstance(optimizer, LBFGS):
         raise InputError(
-            "LBFGS evaluates its closure several times within one step, which cannot be repeated from "
-            "here; use an optimizer without a closure"
+            "LBFGS evaluates its closure several times per step, which cannot be repeated; use an optimizer "
+            "without a closure"
         )
     if not callable(step):
         raise InputError(f"the step must be a function of a batch, not {_described(step)}")

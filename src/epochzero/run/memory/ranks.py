@@ -39,12 +39,14 @@ class Ranks:
             for base in type(module).__mro__:
                 if base.__name__ in _EXCHANGING and self._several():
                     raise InputError(
-                        f"{base.__name__} {_EXCHANGING[base.__name__]}: a rank that runs out of memory "
-                        "there leaves the others waiting, so that a step of it cannot be repeated"
+                        f"{base.__name__} {_EXCHANGING[base.__name__]}: a rank that runs out of memory there leaves the "
+                        "others waiting, so its step cannot be repeated"
                     )
         self._parallel = model if isinstance(model, DistributedDataParallel) else None
         if self._parallel is not None and self._parallel.static_graph:
-            raise InputError("DDP with static_graph=True cannot accumulate: leave static_graph out")
+            raise InputError(
+                "DDP with static_graph=True cannot accumulate gradients: remove static_graph"
+            )
 
     @staticmethod
     def _several() -> bool:

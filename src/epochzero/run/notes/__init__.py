@@ -114,15 +114,15 @@ def _write(tool: str, note: str, started: Started, environment: Mapping[str, str
                 check=False,
             )
         except subprocess.TimeoutExpired as error:
-            raise InputError(f"no answer within {_PATIENCE_S:.0f} s") from error
+            raise InputError(f"no response within {_PATIENCE_S:.0f} s") from error
         except OSError as error:
-            raise InputError(f"{python} cannot be run: {error.strerror}") from error
+            raise InputError(f"{python} cannot be executed: {error.strerror}") from error
         if done.returncode != _NOT_INSTALLED:
             break
     said = done.stdout.splitlines() if done is not None and done.returncode == 0 else []
     if not said:
         problem = done.stderr.splitlines() if done is not None else []
-        raise InputError(problem[-1] if problem else "it ended without a word")
+        raise InputError(problem[-1] if problem else "it exited without a message")
     return said[-1]
 
 

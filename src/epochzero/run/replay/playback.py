@@ -84,13 +84,13 @@ def _ways(capture: Capture, asked: Asked) -> Iterator[str]:
         InputError: what is asked for is not in the capture.
     """
     if asked.way not in WAYS:
-        raise InputError(f"{asked.way!r} is no way to replay: {', '.join(WAYS)}")
+        raise InputError(f"{asked.way!r} is not a replay mode; choose one of {', '.join(WAYS)}")
     reaches = asked.step is None or (capture.snapshot is not None and capture.snapshot.steps < asked.step)  # fmt: skip
     possible = capture.complete and capture.position.batches > 0 and reaches
     if asked.step is not None and asked.step > capture.position.steps + 1:
-        raise InputError(f"step {asked.step} was never begun: the job failed after {capture.position.steps} steps")  # fmt: skip
+        raise InputError(f"step {asked.step} was not started: the job failed after {capture.position.steps} steps")  # fmt: skip
     if asked.way == "snapshot" and not possible:
-        raise InputError(f"{capture.folder}: no snapshot from which the failing step could be reached; replay it from its start")  # fmt: skip
+        raise InputError(f"{capture.folder}: no snapshot before the failing step; replay from the start")  # fmt: skip
     near = capture.elapsed_s <= NEAR_S or capture.snapshot is None
     if asked.way == "start" or (asked.way == "auto" and near):
         yield "start"
@@ -116,7 +116,7 @@ def run_again(capture: Capture, environment: Mapping[str, str], asked: Asked, wa
     from epochzero.check.dryrun.process import RECORDS_DESCRIPTOR, run_contained
 
     if not capture.directory.is_dir():
-        raise InputError(f"{capture.directory}: the folder in which the job ran is gone")
+        raise InputError(f"{capture.directory}: the job's working directory no longer exists")
     command = _command(capture, asked.python)
     seconds = asked.seconds or max(120.0, 10 * capture.elapsed_s)
     if asked.write:
@@ -157,11 +157,11 @@ def _run_free(
                 timeout=seconds,
                 check=False,
             ).returncode
-            why = f"It ended by itself, with exit status {code}."
+            why = f"It exited with status {code}."
         except subprocess.TimeoutExpired:
-            why = f"It was still running after {seconds:g} s, and was ended."
+            why = f"It was still running after {seconds:g} s and was terminated."
         except OSError as error:
-            raise InputError(f"{command[0]}: cannot be run: {error.strerror}") from error
+            raise InputError(f"{command[0]}: cannot be executed: {error.strerror}") from error
         records.seek(0)
         output.seek(0)
         text = output.read().decode("utf-8", "replace")
@@ -183,7 +183,7 @@ def _command(capture: Capture, python: Path | None) -> list[str]:
     if python is None:
         return command
     if not Path(command[0]).name.startswith("python"):
-        raise InputError(f"{command[0]}: is no Python that {python} could take the place of")
+        raise InputError(f"{command[0]}: is not a Python interpreter that {python} could replace")
     return [str(python), *command[1:]]
 
 
@@ -230,7 +230,10 @@ def _replayed(
     losses = compared(capture.losses, at, losses_of(told.get("losses", ())), ended)
     differs = tuple(differences(capture, told, known))
     if not told:
-        differs = (f"the program did not come to its training or failure. {played.why}", *differs)
+        differs = (
+            f"the program reached neither its training nor the failure. {played.why}",
+            *differs,
+        )
     elif told["why"] not in ("failed", "ended", "nonfinite", "passed", "reached"):
         differs = (str(told["why"]), *differs)
     reached = told.get("why") == "reached"
@@ -242,7 +245,7 @@ def _replayed(
         and expected.kind != "nonfinite"
     ):
         differs = (
-            f"it came after {ended.steps:,} steps, and had come after {at.steps:,}",
+            f"the failure occurred after {ended.steps:,} steps; originally after {at.steps:,}",
             *differs,
         )
     if way == "snapshot" and not reproduced:

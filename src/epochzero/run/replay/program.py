@@ -88,8 +88,8 @@ def write_program(walked: Walked, path: Path, python: Path | None = None) -> Rep
     """
     if walked.why not in ("raised", "not_finite") or not walked.calls:
         raise InputError(
-            "no operator of torch fails by itself: the failure is in the program's own code, and there is "
-            "nothing smaller to show it with"
+            "no PyTorch operator fails on its own: the failure is in the program's own code, and no smaller "
+            "program reproduces it"
         )
     for call, held in reversed([*_with_tensors(walked)]):
         for data, text in _texts(call, held, walked, path):
@@ -98,8 +98,7 @@ def write_program(walked: Walked, path: Path, python: Path | None = None) -> Rep
                 file = _beside(path) if data == "file" else None
                 return _kept(Reproducer(path, call.name, data, file, wanted), text, held)
     raise InputError(
-        "what raised, or gave numbers that are not finite, did not do so by itself: it may depend on what ran "
-        "before it; use the replay itself"
+        "the failing operator succeeds on its own; it may depend on earlier operations. Use the replay itself"
     )
 
 
@@ -171,7 +170,7 @@ def _texts(
 
 def _head(walked: Walked) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in walked.versions.items())
-    said = walked.error or f"{walked.culprit.name if walked.culprit else 'an operator'} gives numbers that are not finite"  # fmt: skip
+    said = walked.error or f"{walked.culprit.name if walked.culprit else 'an operator'} returns non-finite values"  # fmt: skip
     said = re.sub(r'[^ -~]|["\\]', "'", said)
     return f'"""{said}"""\n\n# Seen with {re.sub(r"[^ -~]", "", versions)}.\n'
 
@@ -194,7 +193,7 @@ def _literal(told: Any) -> str:
         return text if _WORD.fullmatch(text) else 'torch.device("cpu")'
     if pairs is not None:
         return "{" + ", ".join(f"{_literal(k)}: {_literal(v)}" for k, v in pairs) + "}"
-    raise ValueError(f"a {kind} is no argument that can be written down")
+    raise ValueError(f"an argument of type {kind} cannot be written as code")
 
 
 def _word(name: str) -> str:

@@ -23,7 +23,7 @@ from epochzero.run.replay.model import Capture, Position, ReplayFailure
 
 _MOST_JOB_BYTES = 1 << 24
 _PIECE = 1 << 20
-_UNCAPTURED = "run it with `epochzero run --capture`; a job that ends well leaves no capture"
+_UNCAPTURED = "run the job with `epochzero run --capture`; a job that succeeds leaves no capture"
 
 
 def read_capture(folder: Path) -> Capture:
@@ -38,7 +38,7 @@ def read_capture(folder: Path) -> Capture:
     root = folder / CAPTURE_FOLDER if (folder / CAPTURE_FOLDER).is_dir() else folder
     paths = sorted(root.glob(f"*/{MANIFEST}"))
     if not paths:
-        raise InputError(f"{folder}: no capture is kept there; {_UNCAPTURED}")
+        raise InputError(f"{folder}: contains no capture; {_UNCAPTURED}")
     job = _object(root / JOB_FILE, _read_job)
     told = [(path, _object(path, read_json)) for path in paths]
     for path, manifest in told:
@@ -62,7 +62,7 @@ def _order(manifest: Mapping[str, Any]) -> int:
 
 def _read_job(path: Path) -> Any:
     if path.stat().st_size > _MOST_JOB_BYTES:
-        raise ValueError("it is too large for what it should be")
+        raise ValueError("it is larger than expected")
     return json.loads(path.read_bytes())
 
 
@@ -72,7 +72,7 @@ def _object(path: Path, read: Callable[[Path], Any]) -> dict[str, Any]:
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: the capture is damaged: {error}") from error
     if not isinstance(told, dict):
-        raise InputError(f"{path}: the capture is damaged: it is no object")
+        raise InputError(f"{path}: the capture is damaged: it is not a JSON object")
     return told
 
 
@@ -85,7 +85,7 @@ def _check_parts(folder: Path, parts: Mapping[str, Any]) -> None:
     """
     for name, told in parts.items():
         if name != TENSORS and not is_of_worker(name):
-            raise InputError(f"{folder}: the capture names a file {name!r} that none has")
+            raise InputError(f"{folder}: the capture contains the invalid file name {name!r}")
         path = folder / name
         try:
             with path.open("rb") as file:
@@ -97,12 +97,12 @@ def _check_parts(folder: Path, parts: Mapping[str, Any]) -> None:
 def _check_part(path: Path, file: BinaryIO, told: Mapping[str, Any]) -> None:
     size = path.stat().st_size
     if size < told["bytes"] or (size > told["bytes"] and not may_grow(path.name)):
-        raise InputError(f"{path}: has {size:,} bytes of {told['bytes']:,}: it was cut off or changed")  # fmt: skip
+        raise InputError(f"{path}: has {size:,} bytes of {told['bytes']:,}: it is truncated or modified")  # fmt: skip
     if path.name == TENSORS:
         read_header(file)
         file.seek(0)
     if _digest(file, told["bytes"]) != told["sha256"]:
-        raise InputError(f"{path}: is not what was written: its digest differs")
+        raise InputError(f"{path}: is modified: its digest differs")
 
 
 def _digest(file: BinaryIO, size: int) -> str:
@@ -153,7 +153,7 @@ def _texts(told: Mapping[str, Any]) -> dict[str, str]:
     return {str(name): str(text) for name, text in told.items()}
 
 
-_KILLED = ReplayFailure("signal", "killed", "it was ended without a word")
+_KILLED = ReplayFailure("signal", "killed", "it was terminated without a message")
 
 
 def _nonfinite(told: Mapping[str, Any]) -> tuple[ReplayFailure, Position]:

@@ -15,11 +15,12 @@ from epochzero.run.replay.model import Capture
 from epochzero.run.snapshot import python_of, repository_of
 
 _MATTERS = {
-    "python": "what its own generators draw may be other, and the order of operations in its libraries",
-    "torch": "losses may differ in their last bits, and dropout and shuffling may draw other numbers; a failure that hangs on either may not come",
-    "numpy": "its generators may draw other numbers",
+    "python": "its own random generators and the order of operations in its libraries may differ",
+    "torch": ("losses may differ in their last bits, and dropout and shuffling may draw different numbers; a "
+"failure that depends on either may not occur"),
+    "numpy": "its generators may draw different numbers",
 }  # fmt: skip
-_IN_IT = "the failure came through it"
+_IN_IT = "the failure passed through it"
 _SHORT = 10
 _OF_GPU = ("cuda", "gpu")
 
@@ -45,7 +46,7 @@ def changed_since(
 
 def other_version(name: str, then: str, now: str) -> str:
     """The sentence about another version of something; of a package that is gone ``now`` is empty."""
-    said = f"{name} is {now or 'not installed'}, and was {then}"
+    said = f"{name} is {now or 'not installed'}; it was {then}"
     return f"{said}: {_MATTERS[name]}" if name in _MATTERS else said
 
 
@@ -119,11 +120,11 @@ def _code(capture: Capture) -> Iterator[str]:
         passed = f"; {_IN_IT}" if path in capture.failure.through else ""
         now = _digest(Path(path))
         if not now:
-            yield f"{path}, which is code of the job, is gone{passed}"
+            yield f"{path}, a source file of the job, no longer exists{passed}"
         elif now != file["sha256"]:
-            yield f"{path} has been changed{passed or '; the failure did not come through it'}"
+            yield f"{path} has changed{passed or '; the failure did not pass through it'}"
         elif file["modified"] > began:
-            yield f"{path} was changed while the job ran: it had begun with another{passed}"
+            yield f"{path} changed while the job was running{passed}"
 
 
 def _began(capture: Capture) -> float:
@@ -133,12 +134,12 @@ def _began(capture: Capture) -> float:
 def _repository(capture: Capture) -> Iterator[str]:
     commit, changes = repository_of(capture.directory) if capture.directory.is_dir() else ("", "")
     same = all(_digest(Path(str(file["path"]))) == file["sha256"] for file in capture.code)
-    but = "; the files of it that the job had loaded are the same" if same and capture.code else ""
+    but = "; the files that the job loaded are unchanged" if same and capture.code else ""
     if capture.commit and commit != capture.commit:
         was = capture.commit[:_SHORT]
-        yield f"the code is of commit {commit[:_SHORT] or 'none'}, and was of {was}{but}"
+        yield f"the code is at commit {commit[:_SHORT] or 'none'}; it was at {was}{but}"
     elif capture.changes != (hashlib.sha256(changes.encode()).hexdigest() if changes else ""):
-        yield f"the code has changed since, beyond its commit{but}"
+        yield f"uncommitted changes of the code differ{but}"
 
 
 def _files(capture: Capture) -> Iterator[str]:
@@ -147,12 +148,12 @@ def _files(capture: Capture) -> Iterator[str]:
         try:
             size = path.stat().st_size
         except OSError:
-            yield f"{path} was read then, and is gone: put it back there, or a link to where it is now"
+            yield f"{path} was read by the job and no longer exists: restore it, or create a link to its new location"
             continue
         if size != file["bytes"]:
-            yield f"{path} has {size:,} bytes, and had {file['bytes']:,}"
+            yield f"{path} has {size:,} bytes; it had {file['bytes']:,}"
         elif "sha256" in file and _digest(path) != file["sha256"]:
-            yield f"{path} has another content than then"
+            yield f"the content of {path} has changed"
 
 
 def _digest(path: Path) -> str:

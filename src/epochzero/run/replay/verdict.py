@@ -10,14 +10,13 @@ from epochzero.run.replay.model import Capture, Position, ReplayFailure
 from epochzero.run.replay.since import other_version
 
 ANEW = (
-    "variables of the script, such as counters, began anew: only its training jumps to the snapshot"
+    "variables of the script, such as counters, were initialized again: only the training state is "
+    "restored from the snapshot"
 )
 """What may keep a failure from coming after a jump."""
-FED = "its standard input was a pipe, which is not kept: capture it with a file as its input (`< FILE`)"
+FED = "its standard input was a pipe, which is not recorded: capture the job with a file as its input (`< FILE`)"
 """What may keep a failure from coming at all."""
-OUTSIDE = (
-    "the job was ended from outside: a replay comes to where it was, and nothing ends it there"
-)
+OUTSIDE = "the job was terminated from outside: the replay reaches the same position but nothing terminates it there"
 """What keeps the end by a signal from coming."""
 CLOSE = 1e-3
 """Relative difference of losses up to which they count as close: another device adds in another order."""
@@ -97,11 +96,13 @@ def differences(capture: Capture, told: Mapping[str, Any], known: Sequence[str])
         if unsaid and capture.versions.get(name, version) != version:
             yield other_version(name, capture.versions[name], version)
     for path in told.get("later", ()):
-        yield f"{path} was read, and was written after the job had begun: if the job wrote it, move it away to begin as it did"  # fmt: skip
+        yield (f"{path} was read, and was written after the job started: if the job wrote it, move it away before "
+"the replay")  # fmt: skip
     if any(device.startswith("cuda") for device in capture.devices) and not told.get("gpu"):
-        yield f"a GPU computed then, the CPU now: losses agree within {CLOSE:g} at best, and dropout draws other numbers"  # fmt: skip
+        yield (f"the job ran on a GPU, the replay on a CPU: losses agree within {CLOSE:g} at best, and dropout draws "
+"different numbers")  # fmt: skip
     drawn = [str(source) for source in told.get("changed", ()) if not source.startswith("os.")]
     if drawn:
-        yield f"what the program took from {', '.join(drawn)} is that of then"
+        yield f"values from {', '.join(drawn)} are replayed from the recording"
     yield from map(str, told.get("notes", ()))
-    yield from (f"following it failed: {trouble}" for trouble in told.get("troubles", ()))
+    yield from (f"tracking the program failed: {trouble}" for trouble in told.get("troubles", ()))

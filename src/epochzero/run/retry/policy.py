@@ -125,8 +125,7 @@ def load_policy(name: str | Path) -> Policy:
     path = Path(name)
     if isinstance(name, str) and not path.suffix:
         raise CatalogError(
-            f"no retry policy is called {name!r}: there are {', '.join(built_in())}, "
-            "and your own file NAME.toml"
+            f"unknown retry policy {name!r}; choose one of {', '.join(built_in())}, or pass your own file NAME.toml"
         )
     try:
         text = path.read_text(encoding="utf-8")
@@ -149,7 +148,7 @@ def _policy(name: str, where: str, text: str) -> Policy:
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        raise CatalogError(f"{where}: is no TOML: {error}") from error
+        raise CatalogError(f"{where}: invalid TOML: {error}") from error
     rules = values.pop("rules", [])
     if not isinstance(rules, list) or not rules:
         raise CatalogError(f"{where}: has no [[rules]]")
@@ -160,26 +159,28 @@ def _policy(name: str, where: str, text: str) -> Policy:
         head | {"name": name, "rules": tuple(_rule(where, n, r) for n, r in enumerate(rules, 1))},
     )
     if policy.budget not in ("failure", "job"):
-        raise CatalogError(f"{where}: budget is {policy.budget!r}, and must be failure or job")
+        raise CatalogError(f"{where}: budget must be failure or job, not {policy.budget!r}")
     if policy.rules[-1].when != When():
-        raise CatalogError(f"{where}: the last rule has a `when`; it must be for all failures")
+        raise CatalogError(f"{where}: the last rule has a `when`, but must match all failures")
     return policy
 
 
 def _rule(where: str, number: int, values: Any) -> RetryRule:
     where = f"{where}: rule {number}"
     if not isinstance(values, Mapping):
-        raise CatalogError(f"{where}: is no table")
+        raise CatalogError(f"{where}: is not a table")
     when = values.get("when", {})
     if not isinstance(when, Mapping):
-        raise CatalogError(f"{where}: when is no table")
+        raise CatalogError(f"{where}: when is not a table")
     lists = {key: tuple(v) if isinstance(v, list) else v for key, v in when.items()}
     rule: RetryRule = _made(
         RetryRule, where, dict(values) | {"when": _made(When, f"{where}: when", lists)}
     )
     _check_words(where, rule.when)
     if rule.retries < 0 or rule.wait < 0 or rule.longest < 0 or rule.factor < 1:
-        raise CatalogError(f"{where}: retries, wait and longest are at least 0, factor at least 1")
+        raise CatalogError(
+            f"{where}: retries, wait and longest must be at least 0, factor at least 1"
+        )
     return rule
 
 
@@ -188,7 +189,7 @@ def _made(cls: type[Any], where: str, values: Mapping[str, Any]) -> Any:
     types = {f.name: str(f.type) for f in fields(cls)}
     for key, value in values.items():
         if key not in types:
-            raise CatalogError(f"{where}: has no field {key!r}; there are {', '.join(types)}")
+            raise CatalogError(f"{where}: unknown field {key!r}; known are {', '.join(types)}")
         if not _fits(value, types[key]):
             raise CatalogError(f"{where}: {key} = {value!r} is not of type {types[key]}")
     try:
@@ -217,5 +218,5 @@ def _check_words(where: str, when: When) -> None:
         for word in getattr(when, field_name):
             if word not in known:
                 raise CatalogError(
-                    f"{where}: {field_name} {word!r} is no word of the taxonomy: {', '.join(known)}"
+                    f"{where}: {field_name} {word!r} is not in the taxonomy; known are {', '.join(known)}"
                 )

@@ -69,10 +69,7 @@ def unseeded(diagnosis: Diagnosis, started: Started) -> str:
         program = read_program(job, Target("where it ran"))
         if found := _drawn(program, folder / frame.file, frame.line):
             place = found.at.place
-            return (
-                f"{place.path}:{place.line} draws from {found.name}, and nothing seeds it: "
-                "another run draws other numbers."
-            )
+            return f"{place.path}:{place.line} uses {found.name} without a seed: another run draws different numbers."
     return ""
 
 

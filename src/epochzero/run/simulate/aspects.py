@@ -53,9 +53,7 @@ def aspects_of(
 
 def _means(refused: str) -> Iterator[Aspect]:
     if refused:
-        text = (
-            f"there are no namespaces here ({refused}); paths and network are held {_ONLY_PYTHON}"
-        )
+        text = f"namespaces are unavailable ({refused}); paths and network are restricted {_ONLY_PYTHON}"
         yield Aspect("isolation", "impossible", text)
 
 
@@ -68,15 +66,15 @@ def _variables(
     removed = f"; {_some(gone)} of this machine removed" if gone else ""
     count = len(target.environment)
     yield Aspect(
-        "variables", "simulated", f"{count} of the target{removed}; PATH is this machine's"
+        "variables", "simulated", f"{count} of the target{removed}; PATH is from this machine"
     )
 
 
 def _paths(target: Target, places: Places, request: Request) -> Iterator[Aspect]:
     if places.hidden:
-        yield Aspect("paths", "simulated", f"not there: {_some(places.hidden)}")
+        yield Aspect("paths", "simulated", f"hidden: {_some(places.hidden)}")
     if places.unseen:
-        yield Aspect("paths", "hinted", f"not there for Python: {_some(places.unseen)}")
+        yield Aspect("paths", "hinted", f"hidden from Python: {_some(places.unseen)}")
     fixed = [mount.path for mount in places.mounts if not mount.writable]
     if fixed:
         how: How = "simulated" if request.namespaces else "hinted"
@@ -84,24 +82,28 @@ def _paths(target: Target, places: Places, request: Request) -> Iterator[Aspect]
         yield Aspect("read-only", how, f"{_some(fixed)}{only}")
     made = [m for m in places.mounts if not os.path.lexists(m.path) and not m.again]
     if made and request.namespaces:
-        yield Aspect("mounts", "hinted", f"empty here: {_some([m.path for m in made])}")
+        yield Aspect("mounts", "hinted", f"empty: {_some([m.path for m in made])}")
     limited = [m.path for m in places.mounts if m.bytes is not None]
     if limited and request.namespaces:
-        text = f"{_some(limited)}; what is written there is in memory, and gone after the job"
+        text = (
+            f"{_some(limited)}; data written there are stored in memory and deleted after the job"
+        )
         yield Aspect("quota", "simulated", text)
     if places.metered:
         own = request.folders[0]
         paths = [own if beneath(own, mount.path) else mount.path for mount in places.metered]
         names = _some(list(dict.fromkeys(paths)))
-        yield Aspect("quota", "hinted", f"{names}, {_ONLY_PYTHON}; what is written there stays")
+        yield Aspect(
+            "quota", "hinted", f"{names}, {_ONLY_PYTHON}; data written there are not deleted"
+        )
     if places.unlimited:
-        text = f"{_some(places.unlimited)}: the job's folder lies in it, which is the real one"
+        text = f"{_some(places.unlimited)}: contains the job's real directory"
         yield Aspect("quota", "impossible", text)
     if places.only_there:
         text = f"this machine has no {_some(places.only_there)}"
         yield Aspect("files", "impossible", text)
     if target.working_folder and target.working_folder != request.folders[0]:
-        text = f"starts in {target.working_folder} there, in {request.folders[0]} here"
+        text = f"{target.working_folder} on the target; {request.folders[0]} here"
         yield Aspect("folder", "hinted", text)
 
 
@@ -110,48 +112,50 @@ def _user(target: Target, request: Request) -> Iterator[Aspect]:
     if user is None:
         return
     if request.user is not None:
-        text = f"{request.user['name']} ({user.uid}:{user.gid}); it owns what you own"
+        text = f"{request.user['name']} ({user.uid}:{user.gid}), mapped to your own user"
         yield Aspect("user", "simulated", text)
     elif user.uid is not None or user.name:
         yield Aspect("user", "hinted", "HOME, USER and LOGNAME only")
     if user.groups:
         yield Aspect(
-            "groups", "hinted", f"{_some(user.groups)}: names only, no rights come of them"
+            "groups", "hinted", f"{_some(user.groups)}: names only, without their permissions"
         )
 
 
 def _packages(target: Target, compared: Compared | None) -> Iterator[Aspect]:
     if compared is None:
         if target.distributions is not None:
-            yield Aspect("packages", "impossible", "no Python is on the job's path")
+            yield Aspect("packages", "impossible", "no Python on the job's PATH")
         return
     if compared.python:
         assert target.python is not None
-        text = f"{'.'.join(map(str, target.python))} there, {compared.python} here"
+        text = f"{'.'.join(map(str, target.python))} on the target; {compared.python} here"
         yield Aspect("Python", "hinted", text)
     lacking = (*compared.modules, *compared.own_modules)
     if lacking:
-        yield Aspect("packages", "simulated", f"not there: {_some(lacking)}")
+        yield Aspect("packages", "simulated", f"hidden: {_some(lacking)}")
     elif target.distributions is not None:
-        yield Aspect("packages", "simulated", "this machine has none that the target lacks")
+        yield Aspect("packages", "simulated", "this machine has no additional packages")
     if compared.versions:
         yield Aspect(
-            "versions", "hinted", f"{_some(compared.versions)}; --build-packages takes the target's"
+            "versions",
+            "hinted",
+            f"{_some(compared.versions)}; --build-packages installs the target's versions",
         )
     if compared.missing:
-        text = f"{_some(compared.missing)} only there; --build-packages takes them"
+        text = f"{_some(compared.missing)} missing here; --build-packages installs them"
         yield Aspect("packages", "impossible", text)
 
 
 def _limits(target: Target, request: Request) -> Iterator[Aspect]:
     if target.memory_bytes is not None:
         text = (
-            f"{_size(target.memory_bytes)} for all processes, looked at ten to fifty times a second"
+            f"{_size(target.memory_bytes)} for all processes, sampled ten to fifty times per second"
         )
         yield Aspect("memory", "simulated", text)
     if target.shared_memory_bytes is not None:
         seen: How = "simulated" if request.namespaces else "impossible"
-        only = "" if request.namespaces else ": needs namespaces"
+        only = "" if request.namespaces else ": requires namespaces"
         yield Aspect("/dev/shm", seen, f"{_size(target.shared_memory_bytes)}{only}")
     if target.processes is not None:
         if "processes" in request.limits:
@@ -159,7 +163,7 @@ def _limits(target: Target, request: Request) -> Iterator[Aspect]:
         else:
             yield Aspect("processes", "hinted", f"{target.processes}, {_ONLY_PYTHON}")
     if target.open_files is not None:
-        yield Aspect("open files", "simulated", f"{target.open_files} of each process")
+        yield Aspect("open files", "simulated", f"{target.open_files} per process")
     if target.time_limit_s is not None:
         yield Aspect("time", "simulated", f"{target.time_limit_s:g} s, then SIGTERM and SIGKILL")
     if target.cpus is not None:
@@ -167,14 +171,14 @@ def _limits(target: Target, request: Request) -> Iterator[Aspect]:
         if target.cpus <= own:
             yield Aspect("processors", "simulated", str(target.cpus))
         else:
-            yield Aspect("processors", "impossible", f"{target.cpus} there, {own} here")
+            yield Aspect("processors", "impossible", f"{target.cpus} on the target; {own} here")
 
 
 def _network(target: Target, request: Request) -> Iterator[Aspect]:
     if target.network.internet is False:
-        hosts = f"; {_some(target.network.hosts)} neither" if target.network.hosts else ""
+        hosts = f", not even {_some(target.network.hosts)}" if target.network.hosts else ""
         if request.namespaces:
-            yield Aspect("network", "simulated", f"nothing but this machine is reached{hosts}")
+            yield Aspect("network", "simulated", f"only this machine is reachable{hosts}")
         else:
             yield Aspect("network", "hinted", f"off, {_ONLY_PYTHON}{hosts}")
 
@@ -190,10 +194,8 @@ def _gpus(target: Target) -> Iterator[Aspect]:
     if first.capability is None:
         yield Aspect("GPUs", "impossible", f"{text}: no CUDA")
         return
-    yield Aspect("GPUs", "simulated", f"{text}: for PyTorch, computed by the processor")
-    yield Aspect(
-        "GPU kernels", "impossible", "speed, kernels of your own, JAX and TensorFlow on GPUs"
-    )
+    yield Aspect("GPUs", "simulated", f"{text}: for PyTorch, computed on the CPU")
+    yield Aspect("GPU kernels", "impossible", "speed, custom kernels, JAX and TensorFlow on GPUs")
 
 
 def _ranks(request: Request) -> Iterator[Aspect]:
@@ -212,7 +214,7 @@ def _hints(target: Target) -> Iterator[Aspect]:
     known = [name for name, value in told.items() if value]
     if known:
         yield Aspect(
-            "not looked at", "impossible", f"{', '.join(known)}; `epochzero check` knows them"
+            "not simulated", "impossible", f"{', '.join(known)}; `epochzero check` checks them"
         )
 
 

@@ -28,36 +28,36 @@ def refuse_contradictions(target: Target) -> None:
 def _problems(target: Target) -> Iterator[str]:
     for key in _SOME:
         if getattr(target, key) == 0:
-            yield f"{key}: 0 leaves no job anything to run with; leave the key out if it is not known"
+            yield f"{key}: 0 leaves no resources for a job; omit the key if the value is unknown"
     yield from _of_places(target)
     user = target.user
     if user is not None and (user.uid is None) != (user.gid is None):
         missing = "gid" if user.gid is None else "uid"
-        yield f"user: a number of user needs one of group; add user.{missing}"
+        yield f"user: uid and gid must both be set; add user.{missing}"
     if target.open_files is not None:
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         if most != resource.RLIM_INFINITY and target.open_files > most:
             yield (
-                f"open_files: {target.open_files} cannot be set, this machine allows {most}; "
-                "raise it here (ulimit -Hn), or leave the key out"
+                f"open_files: {target.open_files} exceeds this machine's limit of {most}; raise the limit (ulimit "
+                "-Hn) or omit the key"
             )
         if target.open_files < _FEWEST_FILES:
-            yield f"open_files: with {target.open_files} no program starts; at least {_FEWEST_FILES}"
+            yield f"open_files: no program starts with {target.open_files}; use at least {_FEWEST_FILES}"
 
 
 def _of_places(target: Target) -> Iterator[str]:
     places = [os.path.normpath(mount.path) for mount in target.mounts or ()]
     for path in (*places, *target.files, *target.listed):
         if not path.startswith("/"):
-            yield f"{path}: a path of a target begins with /"
+            yield f"{path}: paths of a target must be absolute"
     for path, count in Counter(places).items():
         if count > 1:
-            yield f"mounts: {path} is mounted {count} times; keep one"
+            yield f"mounts: {path} is mounted {count} times; keep only one"
     there = [path for path, is_there in target.files.items() if is_there]
     for path, is_there in target.files.items():
         below = [one for one in there if one.startswith(path.rstrip("/") + "/")]
         if not is_there and below:
-            yield f"files: {path} is not there, but {below[0]} in it is"
+            yield f"files: {path} does not exist, but {below[0]} inside it does"
     for path in places:
         if target.files.get(path) is False:
-            yield f"mounts: {path} is mounted, and files say that it is not there"
+            yield f"mounts: {path} is mounted, but files declares that it does not exist"

@@ -81,7 +81,7 @@ class LimitWatcher:
                 pause = min(_EVERY_S, max(_LEAST_S, left / _GROWN_A_SECOND))
             now = time.monotonic()
             if self._time is not None and kill_at == float("inf") and now - began > self._time:
-                self._tell("TIMEOUT", f"the time limit of {self._time:g} s was over")
+                self._tell("TIMEOUT", f"the time limit of {self._time:g} s was reached")
                 self._send(signal.SIGTERM)
                 kill_at = now + self._grace
             elif now > kill_at:
@@ -98,7 +98,7 @@ class LimitWatcher:
         total = sum(held.values())
         if total > limit:
             largest = max(held, key=lambda one: held[one])
-            self._tell("OUT_OF_MEMORY", f"killed for memory: {total >> 20} MiB held")
+            self._tell("OUT_OF_MEMORY", f"killed at the memory limit: {total >> 20} MiB in use")
             send(signal.SIGKILL, [largest.pid])
         return total
 

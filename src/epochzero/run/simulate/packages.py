@@ -71,7 +71,7 @@ def compare(
     always = {name: one for name, one in here.items() if name in _ALWAYS}
     modules = _modules(extra, here) - _modules(there | always, here)
     versions = (
-        f"{name} {one.version} there, {here[name].version} here"
+        f"{name} {one.version} on the target, {here[name].version} here"
         for name, one in sorted(there.items())
         if name in here and one.version and one.version != here[name].version
     )
@@ -133,9 +133,7 @@ def build_environment(
     """
     python = job_python(command, environment)
     if python is None or not target.distributions:
-        missing = (
-            "no Python is on the path" if python is None else f"{target.name} lists no packages"
-        )
+        missing = "no Python on PATH" if python is None else f"{target.name} lists no packages"
         raise InputError(f"--build-packages: {missing}")
     wanted = [
         f"{one.name}=={one.version}" if one.version else one.name

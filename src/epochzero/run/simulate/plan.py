@@ -106,7 +106,7 @@ def plan(
     compared = compare(target, program, variables)
     places = places_of(target, folder, program, variables, kept, namespaces=True)
     request = _request(target, places, folder, kept, compared, ranks)
-    refused = "they were not asked for" if not options.namespaces else _refused(request, kept)
+    refused = "they were not requested" if not options.namespaces else _refused(request, kept)
     if refused:
         places = places_of(target, folder, program, variables, kept, namespaces=False)
         request = _without_namespaces(request, target, places)
@@ -221,7 +221,7 @@ def _refused(request: Request, kept: Path) -> str:
             _inside(file), env={}, capture_output=True, timeout=_TRIAL_S, check=False
         )
     except subprocess.TimeoutExpired:
-        return f"it took longer than {_TRIAL_S:.0f} s"
+        return f"the trial took longer than {_TRIAL_S:.0f} s"
     if tried.returncode:
         return tried.stderr.decode(errors="replace").strip().splitlines()[-1]
     return tried.stdout.decode(errors="replace")

@@ -74,8 +74,8 @@ def _job(command: Sequence[str], folder: str, environment: Mapping[str, str]) ->
         if len(jobs) == 1 and (jobs[0].script or jobs[0].module) and not jobs[0].unsure:
             return jobs[0]
     raise InputError(
-        "--ranks: the command does not say which one Python program its ranks run; "
-        "give a launcher with a script, such as `torchrun train.py`"
+        "--ranks: the command does not identify the Python program of the ranks; use a launcher with a "
+        "script, such as `torchrun train.py`"
     )
 
 

@@ -47,9 +47,9 @@ WATCH_COMPANIONS = (
     Companion("keras", f"{_BEGIN}:begin_keras"),
 )
 """What watches, in the process of the job."""
-_IGNORED = "no Python began, or one that is told to ignore PYTHONPATH (-I, -E, -S)"
-_NO_TORCH = "neither PyTorch nor Keras was ever imported"
-_NO_TRAINING = "neither a backward pass nor an optimizer's step was seen"
+_IGNORED = "no Python was started, or it ignores PYTHONPATH (-I, -E, -S)"
+_NO_TORCH = "neither PyTorch nor Keras was imported"
+_NO_TRAINING = "neither a backward pass nor an optimizer step was observed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def check_words(words: Iterable[str]) -> None:
 
             near = get_close_matches(word, _known_words(), n=1)
             hint = f"did you mean {near[0]}?" if near else "`epochzero explain` lists them"
-            raise InputError(f"no fault or symptom is called {word!r}; {hint}")
+            raise InputError(f"unknown fault or symptom {word!r}; {hint}")
 
 
 @cache
@@ -201,7 +201,7 @@ class TrainingWatcher:
         ending = next((one for one in new if fails(one, self._options.fail_on)), None)
         if ending is not None:
             self.fault = self.fault or ending
-            text = f"the training was ended for its fault: {ending.word}"
+            text = f"the training was terminated because of a fault: {ending.word}"
             raise EndJob(WHY, EXIT_CODE, text, word=ending.word)
 
     def _is_reported(self, finding: TrainingFinding) -> bool:
@@ -220,7 +220,7 @@ class TrainingWatcher:
     def _verdict(self) -> JobEvent:
         if self.watched is None:
             self.nothing = self._why_nothing()
-            return JobEvent(*self._clock.now(), EVENT, f"nothing was watched: {self.nothing}")
+            return JobEvent(*self._clock.now(), EVENT, f"no training was watched: {self.nothing}")
         from epochzero.run.watch.model import to_dict
 
         root = self.watched.root
@@ -235,7 +235,7 @@ class TrainingWatcher:
         companions = noted(self._path.parent)
         reasons = [one for one in companions.failed if one.startswith(_BEGIN)]
         if reasons:
-            return f"the watcher could not begin: {reasons[0].partition(' ')[2]}"
+            return f"the watcher could not start: {reasons[0].partition(' ')[2]}"
         if companions.reached & {"torch", "keras"}:
             return _NO_TRAINING
         return _NO_TORCH if companions.reached else _IGNORED

@@ -26,8 +26,8 @@ _AROUND = 3
 _LAYER_COLUMNS = (
     ("Spread of its output", "std"),
     ("Constant units", "constant"),
-    ("At the low end", "low"),
-    ("At the high end", "high"),
+    ("At the lower limit", "low"),
+    ("At the upper limit", "high"),
 )
 _PARAMETER_COLUMNS = (("Gradient", "gradient"), ("Weight", "weight"))
 _VALUE_COLUMNS = ("p5", "p50", "p95")
@@ -41,10 +41,10 @@ def page(history: TrainingHistory, watched: WatchResult, title: str = "") -> str
         watched: the verdict on it.
         title: what the training is called.
     """
-    head = escape(title or "A watched training")
+    head = escape(title or "Watched training")
     parts = (
         _verdict(history, watched),
-        _others("What it brings about", history, watched.symptoms),
+        _others("Consequences", history, watched.symptoms),
         _others("Also found", history, watched.others if watched.root else watched.others[1:]),
         _curves(history),
         _parameters(history),
@@ -65,15 +65,15 @@ def page(history: TrainingHistory, watched: WatchResult, title: str = "") -> str
 
 def _size(history: TrainingHistory) -> str:
     looked = len(history.iterations)
-    text = f"{history.count:,} iterations, {looked:,} of them looked at closely"
+    text = f"{history.count:,} iterations, {looked:,} of them sampled in detail"
     evaluations = f"; {len(history.evaluations):,} evaluations" if history.evaluations else ""
-    return text + evaluations + ("" if history.ended else "; not ended")
+    return text + evaluations + ("" if history.ended else "; still running")
 
 
 def _verdict(history: TrainingHistory, watched: WatchResult) -> Iterator[str]:
     first = watched.root or next(iter(watched.others), None)
     if first is None:
-        text = "No fault was found" if history.count else "Nothing was watched"
+        text = "No faults found" if history.count else "No training was watched"
         yield f'<section class="finding good"><h2>{text}</h2></section>'
         return
     yield '<section class="finding root">'
@@ -176,11 +176,11 @@ def _parameters(history: TrainingHistory) -> Iterator[str]:
             _cell(history.parameter_series(one.name, what, "rms"), f"{one.name}, {head}")
             for head, what in _PARAMETER_COLUMNS
         ]
-        ratio = _cell(_update_ratio(history, one.name), f"{one.name}, update beside weight")
+        ratio = _cell(_update_ratio(history, one.name), f"{one.name}, ratio of update to weight")
         state = "" if one.trainable and one.held else " (not trained)"
         rows.append((f"<code>{escape(one.name)}</code>{state}", *cells, ratio))
-    heads = ("Parameter", *(head for head, _ in _PARAMETER_COLUMNS), "Update beside weight")
-    yield from _table("Parameters, by root mean square", heads, rows)
+    heads = ("Parameter", *(head for head, _ in _PARAMETER_COLUMNS), "Ratio of update to weight")
+    yield from _table("Parameters, root mean square", heads, rows)
 
 
 def _update_ratio(history: TrainingHistory, name: str) -> Series:
@@ -213,9 +213,9 @@ def _values(history: TrainingHistory) -> Iterator[str]:
     figures: list[str] = []
     for name in _chosen(tuple(names)):
         lines = {number: history.value_series(name, number) for number in _VALUE_COLUMNS}
-        figures += _figure(history, f"{name}: percentiles of its values", lines)
+        figures += _figure(history, f"{name}: percentiles of values", lines)
     if figures:
-        yield '<section><h2>Chosen values</h2><div class="figures">'
+        yield '<section><h2>Selected values</h2><div class="figures">'
         yield from figures
         yield "</div></section>"
 
@@ -227,8 +227,8 @@ def _classes(history: TrainingHistory) -> Iterator[str]:
             counts[name] = counts.get(name, 0.0) + count
     if len(counts) > 1:
         ordered = dict(sorted(counts.items(), key=lambda item: int(item[0])))
-        yield "<section><h2>Classes</h2><figure><figcaption>Labels in the batches looked at"
-        yield f"</figcaption>{bars(ordered, 'Labels in the batches looked at')}</figure></section>"
+        yield "<section><h2>Classes</h2><figure><figcaption>Labels in the sampled batches"
+        yield f"</figcaption>{bars(ordered, 'Labels in the sampled batches')}</figure></section>"
 
 
 def _cell(series: Series, label: str) -> str:

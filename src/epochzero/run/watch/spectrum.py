@@ -94,7 +94,7 @@ def spectrum(passing: Activity, failing: Activity, formula: str = "tarantula") -
         InputError: there are no tests of one kind, no layer that both have, or layers of another size.
     """
     if formula not in FORMULAS:
-        raise InputError(f"no formula is called {formula!r}; there are {', '.join(FORMULAS)}")
+        raise InputError(f"unknown formula {formula!r}; choose one of {', '.join(FORMULAS)}")
     tests = [_tests(passing, "passing"), _tests(failing, "failing")]
     shared = [path for path in passing if path in failing]
     if not shared:
@@ -128,7 +128,7 @@ def spectrum(passing: Activity, failing: Activity, formula: str = "tarantula") -
 def _tests(activity: Activity, name: str) -> int:
     count = len(next(iter(activity.values()), ()))
     if not count:
-        raise InputError(f"there are no {name} tests")
+        raise InputError(f"no {name} tests")
     return count
 
 
@@ -184,7 +184,7 @@ def read_activity(paths: Sequence[Path], by: str = "input") -> Activity:
     for path in paths:
         found = _of_inputs(path) or _of_training(path)
         if not found:
-            raise InputError(f"{path}: there are no records of neurons, nor of a watched training")
+            raise InputError(f"{path}: contains neither records of neurons nor a watched training")
         if by == "run":
             found = {name: np.array([active.any(axis=0)]) for name, active in found.items()}
         parts.append(found)

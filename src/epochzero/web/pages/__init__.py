@@ -1,7 +1,7 @@
-"""The pages of the service, rendered here; no page needs a script.
+"""The web pages, rendered on the server; no page requires scripts.
 
-One module a page, with its template of the same name. A page asks the store for its viewer's team only, and
-is there as CSV and as JSON too: ``?format=csv``.
+One module per page, with a template of the same name. Pages read only data of the viewer's team, and are also
+available as CSV and JSON: ``?format=csv``.
 """
 
 from fastapi import APIRouter

@@ -1,6 +1,6 @@
-"""Pictures of a team's numbers as inline SVG, with the numbers in a table or a label beside them.
+"""Charts as inline SVG, with the numbers in a table or label.
 
-Colors are classes of the style sheet; there is no style in the page itself. The numbers of an axis stand at its
+Colors are classes of the style sheet; pages contain no inline styles. The axis labels are on the
 right, where a phone shows the newest end of a wide chart first.
 """
 
@@ -16,19 +16,19 @@ WIDTH, HEIGHT = 880, 200
 LEFT, RIGHT, TOP, BOTTOM = 4, 44, 8, 22
 SPAN_WIDTH, SPAN_HEIGHT = 1000, 16
 REST = "rest"
-"""The color of all that has none of its own; the others are numbers from 0 on."""
+"""The color of all other series; own colors are numbered from 0."""
 Part = tuple[str, Sequence[float]]
 """A color, and a height for each bar."""
 _MOST_LABELS = 8
 
 
 def stacks(names: Sequence[str], series: Mapping[str, Part], label: str) -> Markup:
-    """Upright bars, each a stack with one part a series; the first series lies at the bottom.
+    """Stacked vertical bars; the first series is at the bottom.
 
     Args:
         names: of the bars, from left to right.
         series: name -> its color, and a height for each bar.
-        label: what is shown, for those who do not see it.
+        label: text alternative.
     """
     heights = [values for _, values in series.values()]
     top = _round_above(max((sum(one) for one in zip(*heights, strict=True)), default=0) or 1)
@@ -45,13 +45,13 @@ def span(
     label: str,
     marks: Iterable[tuple[float, str]],
 ) -> Markup:
-    """A stretch of time as a bar, as wide as there is room.
+    """A time interval as a horizontal bar of full width.
 
     Args:
         begin, end, last: seconds from its left edge; the right edge is the last one.
-        kind: classes of its color.
-        label: what is shown, for those who do not see it.
-        marks: moments in it, with what happened.
+        kind: CSS classes of its color.
+        label: text alternative.
+        marks: times of events, with their descriptions.
     """
     scale = SPAN_WIDTH / (last or 1.0)
     width = max(2.0, (end - begin) * scale)
@@ -107,7 +107,7 @@ def _text(x: float, y: float, text: str, anchor: str = "start") -> Markup:
 
 
 def _round_above(value: float) -> float:
-    """The next of 1, 2, 4, 6, 10, 20, ... from a value on."""
+    """The next of 1, 2, 4, 6, 10, 20, ... at or above a value."""
     power = 1.0
     while power * 10 <= value:
         power *= 10

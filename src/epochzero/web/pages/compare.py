@@ -1,4 +1,4 @@
-"""Two periods side by side: what fails more, what fails less, what came and what went."""
+"""Compares two periods: categories that increased or decreased, new and vanished failures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class CategoryChange:
     """A category in both periods.
 
     Attributes:
-        more: how many jobs more failed so than if it had gone on as before.
+        more: number of additional jobs compared with the scaled earlier period.
     """
 
     category: str
@@ -50,7 +50,7 @@ def compare(
     other_until: str = "",
     format: Format = "html",
 ) -> Response:
-    """A period beside another one: by default as long a one just before."""
+    """Compares a period with another, by default the preceding period of the same length."""
     asked = asked_period(days, since, until, default=7)
     other = asked_period(None, other_since, other_until) if other_since else asked.before
     now, before = (counts(store, viewer.team, one.period) for one in (asked, other))
@@ -80,11 +80,11 @@ def compare(
 def _changes(
     before: dict[str, Totals], now: dict[str, Totals], scale: float
 ) -> Sequence[CategoryChange]:
-    """Every category of either, what changed most first.
+    """All categories of both periods, largest change first.
 
     Args:
         before, now: the sums of both periods.
-        scale: how many times as long the second one is.
+        scale: length of the second period relative to the first.
     """
     none = totals(())
     found = []
@@ -100,9 +100,9 @@ def _now(asked: Asked, changes: Sequence[CategoryChange]) -> Sequence[Step]:
     worse = [one for one in changes if one.more > 0]
     if worse:
         most = max(worse, key=lambda one: one.more)
-        text = f"{why(most.category)} grew most, from {most.before:,} to {most.now:,} jobs. Look at its failures."
+        text = f"{why(most.category)} grew most, from {most.before:,} to {most.now:,} jobs. Review its failures."
         return (Step(text, link=f"/failures?{urlencode({'category': most.category} | period)}"),)
     if changes:
-        text = "No category grew. Look at what still fails most."
+        text = "No category grew. Review the most frequent failures."
         return (Step(text, link=f"/failures?{urlencode(period)}"),)
-    return (Step("Nothing failed in either. Choose longer periods."),)
+    return (Step("No job failed in either period. Choose longer periods."),)

@@ -1,7 +1,7 @@
-"""Text of jobs as HTML: whatever it holds, it is shown and does nothing.
+"""Escapes text of jobs for HTML, so that it is displayed and never interpreted.
 
-Of the escape sequences of a terminal (ECMA-48) the colors and the weight are kept, as classes; the rest is
-taken out. Characters that turn the order of a line around, or that cannot be seen, become visible names
+Colors and weight of terminal escape sequences (ECMA-48) become CSS classes; other sequences are
+removed. Characters that reverse the order of a line, or that are invisible, are shown as names
 (Boucher and Anderson, "Trojan Source: Invisible Vulnerabilities", USENIX Security 2023).
 """
 
@@ -14,10 +14,10 @@ from collections.abc import Iterator
 from markupsafe import Markup, escape
 
 LONGEST_LINE = 2000
-"""Characters of a line that are shown."""
+"""Maximum number of displayed characters per line."""
 
 _SEQUENCE = re.compile(
-    r"\x1b\[([0-?]*)[ -/]*([@-~])"  # Control sequences: colors are among them.
+    r"\x1b\[([0-?]*)[ -/]*([@-~])"  # Control sequences, including colors.
     r"|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?"  # Strings, such as links and titles.
     r"|\x1b[ -/]*[0-~]?"
 )
@@ -28,17 +28,17 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def visible(text: object) -> Markup:
-    """One or several lines, escaped; what is hidden is named, and sequences are taken out."""
+    """Escapes one or several lines; names invisible characters and removes escape sequences."""
     return Markup("").join(_named(_SEQUENCE.sub("", str(text))))
 
 
 def plain(text: object) -> str:
-    """The same without markup, for attributes and pictures, where it is escaped as any text is."""
+    """The same without markup, for attributes and SVG, which escape it themselves."""
     return visible(text).striptags()
 
 
 def line(text: str) -> Markup:
-    """A line of a log, with its colors; of a long one the beginning."""
+    """Escapes a line of a log, with its colors; long lines are shortened."""
     more = len(text) - LONGEST_LINE
     shown = Markup("").join(_colored(_last_written(text[:LONGEST_LINE])))
     if more <= 0:
@@ -47,12 +47,12 @@ def line(text: str) -> Markup:
 
 
 def cell(value: object) -> object:
-    """A value for CSV: a text that a spreadsheet would take for a formula is marked as text."""
+    """A value for CSV; a text that a spreadsheet would evaluate as a formula is marked as text."""
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
 def _last_written(text: str) -> str:
-    """What a terminal shows of a line that was written over, such as one of a progress bar."""
+    """What a terminal shows of an overwritten line, such as a progress bar."""
     return text.rstrip("\r").rpartition("\r")[2]
 
 
@@ -67,7 +67,7 @@ def _colored(text: str) -> Iterator[Markup]:
 
 
 def _style(codes: str, color: str, bold: bool) -> tuple[str, bool]:
-    """After a sequence of colors. One of more than the sixteen colors changes nothing."""
+    """The style after a color sequence. Sequences for more than sixteen colors change nothing."""
     if re.fullmatch(r"[0-9;]*", codes) is None or {"38", "48"} & set(codes.split(";")):
         return color, bold
     for code in (int(word[:3] or 0) for word in codes.split(";")):
@@ -89,7 +89,7 @@ def _run(text: str, color: str, bold: bool) -> Markup:
 
 
 def _named(text: str) -> Iterator[Markup]:
-    """The text, with a name in the place of each character that is not seen."""
+    """The text, with invisible characters replaced by their names."""
     at = 0
     for place, character in enumerate(text):
         if character in "\n\t" or unicodedata.category(character) not in _HIDDEN:

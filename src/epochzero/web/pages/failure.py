@@ -1,4 +1,4 @@
-"""One failure, by its fingerprint: whom it met, since when, what ends it, and what the team says of it."""
+"""Page of one failure by fingerprint: affected jobs, frequency, fixes, and the team's notes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def failure(
     fingerprint: str,
     format: Annotated[str, Query(pattern="html|json")] = "html",
 ) -> Response:
-    """Everything about a fingerprint."""
+    """Shows all data about a fingerprint."""
     found = _known(store, viewer.team, fingerprint)
     if format == "json":
         return JSONResponse(_dict(found))
@@ -70,9 +70,9 @@ def change(
     fingerprint: str,
     act: str,
 ) -> Response:
-    """A note, a resolution, a merge or a split; then the page of the failure again."""
+    """Adds a note or resolution, merges or splits, then redirects to the failure's page."""
     store = service.database
-    # A form ends its lines as the Internet does.
+    # Forms end lines with CRLF.
     text = redact(str(form.get("text", "")).replace("\r\n", "\n").strip())
     if act in ("note", "resolve", "merge") and not 0 < len(text) <= _LONGEST:
         raise InputError(f"write 1 to {_LONGEST} characters")
@@ -87,7 +87,7 @@ def change(
     elif act == "split":
         failure_notes.merge(store, viewer.team, fingerprint, "")
     else:
-        raise HTTPException(404, f"There is nothing called {act}.")
+        raise HTTPException(404, f"Unknown action {act}.")
     what = f"{fingerprint} into {text}" if act == "merge" else fingerprint
     audit(service, viewer, request, _ACTIONS[act], what)
     return RedirectResponse(failure_address(fingerprint), 303)
@@ -104,17 +104,19 @@ def _known(store: Database, team: str, fingerprint: str) -> FailureDetails:
 
 def _now(found: FailureDetails) -> Iterator[Step]:
     if found.merged_into:
-        yield Step("It is shown with another failure.", link=failure_address(found.merged_into))
+        yield Step("It is merged into another failure.", link=failure_address(found.merged_into))
     if found.resolved is not None and not found.returned:
-        yield Step("It is resolved and did not come back: nothing needs to be done.")
+        yield Step("It is resolved and has not recurred. No action is required.")
         return
     if found.returned:
         yield Step(
-            f"It came back in {found.returned:,} jobs after it was resolved: look at the newest."
+            f"It recurred in {found.returned:,} jobs after it was resolved. Review the newest job."
         )
     for fix in found.diagnosis.get("fixes", ())[:3]:
         yield Step(str(fix))
-    yield Step("When it is mended, say how, below: whoever meets it next reads that first.")
+    yield Step(
+        "When it is fixed, describe the fix below. Users who meet this failure see it first."
+    )
 
 
 def _dict(found: FailureDetails) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""The failures of a period by fingerprint: what is the same failure stands in one row."""
+"""Page of the failures of a period, one row per fingerprint."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def failures(
     sort: Literal["jobs", "gpu_hours"] = "jobs",
     format: Format = "html",
 ) -> Response:
-    """The most frequent, or the costliest, failures of a period."""
+    """Shows the most frequent or most expensive failures of a period."""
     asked = asked_period(days, since, until)
     found = fingerprints(
         store, viewer.team, asked.period, category=category or None, only_new=new,
@@ -69,11 +69,12 @@ def failures(
 def _now(found: Sequence[FingerprintCount], resolved: Mapping[str, float]) -> Sequence[Step]:
     open_ones = [one for one in found if one.last > resolved.get(one.fingerprint, 0.0)]
     if not open_ones:
-        text = "No failure here is open. Choose a longer period, or look at all jobs."
+        text = "There are no open failures. Choose a longer period or review all jobs."
         return (Step(text, link="/jobs"),)
     costliest = max(open_ones, key=lambda one: one.gpu_hours)
     title = costliest.title or why(costliest.category)
     return (
-        Step(f"Begin with what costs most: {title}. Its page says who else has it and what to change.",
+        Step(f"Start with the most expensive failure: {title}. Its page shows who else is affected and what to "
+"change.",
              link=failure_address(costliest.fingerprint)),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""One job: why it failed and what to change, with the evidence; then how it went."""
+"""Page of one job: cause and fixes with evidence, then the course of the run."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ from epochzero.web.state import Store
 router = pages_router()
 
 _AROUND = 4
-"""Lines of the log shown before and after the first cause."""
+"""Number of log lines shown before and after the root cause."""
 _MOST_RANKS = 24
 _MOST_SAME = 10
 _SIGNALS = {one.value: one.name for one in Signals}
 _UNITS = (("hours", 3600.0), ("minutes", 60.0))
 _LARGEST_EXCERPT = 64 << 20
-"""Bytes of a log in which a line is looked up while its job's page is made."""
+"""Maximum number of log bytes that are searched for a line while rendering a job's page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:
-    """The first cause among its neighbors in the log."""
+    """The root line with the surrounding lines of the log."""
 
     link: str
     root_line: int
@@ -67,10 +67,10 @@ class RankRow:
     """A rank in the table of its attempt.
 
     Attributes:
-        took: seconds, so far where it still runs.
-        ending: how it ended, in words.
-        bar: its time within the attempt's.
-        is_root: whether the first cause is in it.
+        took: duration in seconds, up to now for a running rank.
+        ending: how it ended, as text.
+        bar: its time within the attempt.
+        is_root: whether it contains the root cause.
     """
 
     rank: RankDetails
@@ -90,13 +90,13 @@ def job(
     attempt: Annotated[int | None, Query(ge=1)] = None,
     format: Annotated[str, Query(pattern="html|json")] = "html",
 ) -> Response:
-    """Everything about a job; its last attempt, or another one."""
+    """Shows all data about a job, by default of its last attempt."""
     try:
         details = job_details(store, identity, team=viewer.team)
     except StoreError:
         raise
     except InputError as error:
-        raise HTTPException(404, f"There is no job {identity}.") from error
+        raise HTTPException(404, f"No job {identity}.") from error
     if format == "json":
         headers = {"Content-Disposition": f'attachment; filename="{identity}.json"'}
         return JSONResponse(details.to_dict(), headers=headers)
@@ -142,7 +142,7 @@ def _attempt(details: JobDetails, number: int | None) -> AttemptDetails:
 
 
 def _first_cause(attempt: AttemptDetails) -> RankDetails | None:
-    """The rank whose diagnosis counts for the attempt: that of the first to end."""
+    """The rank whose diagnosis counts for the attempt: the first that ended."""
     told = [rank for rank in attempt.ranks if rank.diagnosis]
     ordered = sorted(told or attempt.ranks, key=lambda rank: (rank.ended or float("inf"), rank.id))
     return ordered[0] if ordered else None
@@ -153,26 +153,26 @@ def _now(
 ) -> Iterator[Step]:
     state = details.summary.state
     if state == "running":
-        yield Step("It runs. Load this page again to see how far it is.", link="")
+        yield Step("The job is running. Reload this page to see its progress.", link="")
         return
     if state == "succeeded":
-        yield Step("It ended well: nothing needs to be done.")
+        yield Step("The job succeeded. No action is required.")
         return
     if not diagnosis:
-        yield Step("Nothing is known of why it ended. Give its log to a diagnosis.",
+        yield Step("The cause is unknown. Diagnose the job's log.",
                    command="epochzero diagnose FILE")  # fmt: skip
     else:
         for fix in diagnosis.get("fixes", ())[:3]:
             yield Step(str(fix))
         advice = {
-            "may_succeed": "Start it again as it is: the failure is transient.",
-            "fails_again": "Do not start it again unchanged: it fails again.",
+            "may_succeed": "Restart the job unchanged: the failure is transient.",
+            "fails_again": "Do not restart the job unchanged: it would fail again.",
         }.get(str(diagnosis.get("retry")))
         if advice:
             yield Step(advice)
     if good is not None:
         link = f"/targets?left=job:{good.id}&right=job:{details.summary.id}"
-        yield Step("See what differs from the last run of this name that ended well.", link=link)
+        yield Step("Compare it with the last successful run of the same name.", link=link)
 
 
 def _excerpt(
@@ -198,7 +198,7 @@ def _excerpt(
 
 
 def _rows(attempt: AttemptDetails, root: RankDetails | None, moment: float) -> Sequence[RankRow]:
-    """The ranks of an attempt, that of the first cause and then the first to end above."""
+    """The ranks of an attempt, ordered by root cause and end time."""
     end = attempt.ended or max((rank.ended or moment for rank in attempt.ranks), default=moment)
     ordered = sorted(attempt.ranks, key=lambda one: (one is not root, one.ended or end, one.id))
     failed = attempt.state not in ("succeeded", "running")
@@ -221,7 +221,7 @@ def _row(rank: RankDetails, begin: float, end: float, *, is_root: bool) -> RankR
 
 
 def _ending(rank: RankDetails) -> str:
-    """How it ended, in words."""
+    """How it ended, as text."""
     words = []
     if rank.signal is not None:
         words.append(_SIGNALS.get(rank.signal, f"signal {rank.signal}"))
@@ -233,14 +233,14 @@ def _ending(rank: RankDetails) -> str:
 
 
 def _curves(used: Sequence[Usage]) -> tuple[str, Sequence[tuple[str, Markup]]]:
-    """Charts of what a rank used over its time, and the unit of that."""
+    """Charts of a rank's resource usage over time, and the time unit."""
     unit, length = next(
         (pair for pair in _UNITS if used and used[-1].elapsed > 3 * pair[1]), ("seconds", 1.0)
     )
     measures = (
-        ("Processor, cores", [one.cpu_percent / 100 for one in used]),
+        ("CPU, cores", [one.cpu_percent / 100 for one in used]),
         ("Memory, GB", [one.memory_bytes / 1e9 for one in used]),
-        ("GPU use, %", [one.gpu_percent for one in used]),
+        ("GPU utilization, %", [one.gpu_percent for one in used]),
         ("GPU memory, GB", [None if one.gpu_memory_bytes is None else one.gpu_memory_bytes / 1e9
                             for one in used]),
     )  # fmt: skip
@@ -250,13 +250,13 @@ def _curves(used: Sequence[Usage]) -> tuple[str, Sequence[tuple[str, Markup]]]:
                   if value is not None]  # fmt: skip
         if len(points) > 1:
             series = np.array(points, dtype=np.float64)
-            # The chart escapes what it shows; nothing in it is a job's text.
+            # The chart escapes its content; it contains no text of a job.
             drawn.append((caption, Markup(chart({caption: series}, caption, from_zero=True))))
     return unit, drawn
 
 
 def _watched(rank: RankDetails) -> WatchResult | None:
-    """The last verdict on the training, where it was watched."""
+    """The last verdict on the training, if it was watched."""
     for event in reversed(rank.events):
         if event["what"] == WATCHED:
             try:
@@ -267,14 +267,14 @@ def _watched(rank: RankDetails) -> WatchResult | None:
 
 
 def _fingerprints(store: Database, team: str, fingerprint: str) -> tuple[str, ...]:
-    """Those of a job's failure as it is shown, the one that it is shown by first."""
+    """The fingerprints of a job's failure, the displayed one first."""
     return merged_with(store, team, known(store, team, fingerprint).merged_into or fingerprint)
 
 
 def _others(
     store: Database, summary: JobSummary, team: str, fingerprints: tuple[str, ...]
 ) -> tuple[Sequence[JobSummary], JobSummary | None]:
-    """The last jobs with the same failure, and the last of the same name that ended well."""
+    """The last jobs with the same failure, and the last successful job of the same name."""
     same: list[JobSummary] = []
     if summary.fingerprint:
         wanted = JobFilter(team=team, same_failure=fingerprints, limit=_MOST_SAME + 1)

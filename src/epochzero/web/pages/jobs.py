@@ -1,4 +1,4 @@
-"""The list of jobs: searched and filtered by its address, a page at a time."""
+"""Page of the list of jobs, searched and filtered by its URL, with pagination."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ _PAGE = 50
 _EXPORTED_AT_ONCE = 1000
 MOST_EXPORTED = 100_000
 _FIRST = (
-    Step("Send the first job: put this in front of its command, on the machine where it runs.",
+    Step("Send the first job: put this before its command, on the machine where the job runs.",
          command="epochzero run --send {server} -- python train.py"),
-    Step("Or send one that Slurm has run already, with its log.",
+    Step("Or send a finished Slurm job with its log.",
          command="epochzero record --job-id 4242 --send {server}"),
 )  # fmt: skip
 Word = Annotated[str, Query(max_length=200)]
@@ -57,7 +57,7 @@ def jobs(
     after: Word = "",
     format: Format = "html",
 ) -> Response:
-    """The jobs of a team, 50 a page."""
+    """Shows the jobs of a team, 50 per page."""
     fingerprints = merged_with(store, viewer.team, fingerprint) if fingerprint else None
     wanted = JobFilter(
         team=viewer.team,
@@ -103,29 +103,27 @@ def jobs(
 def _now(request: Request, page_of_jobs: JobPage, *, is_filtered: bool) -> Sequence[Step]:
     found = page_of_jobs.jobs
     if not found and page_of_jobs.after:
-        text = f"None of the {MOST_SEARCHED:,} jobs that were looked at is so. Look at those after them."
+        text = f"None of the {MOST_SEARCHED:,} searched jobs matches. Search the next ones."
         return (Step(text, link=address(request, after=page_of_jobs.after)),)
     if not found and is_filtered:
-        return (Step("No job is so. Take a filter out, or look at all jobs.", link="/jobs"),)
+        return (Step("No job matches. Remove a filter or show all jobs.", link="/jobs"),)
     if not found:
         return first_steps(request)
     failed = next((job for job in found if job.state in ("failed", "lost")), None)
     if failed is None:
-        return (Step("Nothing here failed. Look at what failed lately.", link="/failures"),)
-    text = (
-        f"Open the newest failure here, {failed.name}: its page has the cause and what to change."
-    )
+        return (Step("None of these jobs failed. Review recent failures.", link="/failures"),)
+    text = f"Open the newest failure, {failed.name}. Its page shows the cause and the fix."
     return (Step(text, link=f"/jobs/{failed.id}"),)
 
 
 def first_steps(request: Request) -> Sequence[Step]:
-    """How the first job comes here."""
+    """Instructions for sending the first job."""
     server = str(request.base_url).rstrip("/")
     return tuple(replace(one, command=one.command.replace("{server}", server)) for one in _FIRST)
 
 
 def _rows(store: Database, wanted: JobFilter, sort: str) -> Iterator[Sequence[Any]]:
-    """All jobs of a filter, up to a bound."""
+    """All jobs of a filter, up to a limit."""
     after, sent = "", 0
     while True:
         found = job_page(store, replace(wanted, limit=_EXPORTED_AT_ONCE), sort=sort, after=after)

@@ -1,4 +1,4 @@
-"""The viewer of a log: a range of its lines, each with an anchor of its own."""
+"""Log viewer: a range of lines, each with an anchor."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from epochzero.web.state import Store
 router = pages_router()
 
 COUNT = 300
-"""Lines of a page."""
+"""Number of lines per page."""
 _ABOVE = 40
-"""Lines shown above the one that an address leads to."""
+"""Number of lines shown above the linked line."""
 
 
 @router.get("/jobs/{identity}/attempts/{number}/ranks/{rank_id}/logs/{name}", response_model=None)
@@ -37,7 +37,7 @@ def log(
     first: Annotated[int | None, Query(ge=1)] = None,
     raw: bool = False,
 ) -> Response | StreamingResponse:
-    """A part of a log, around a line or from one on; the whole of it as a file."""
+    """Shows a part of a log, or returns the whole log as a file."""
     job = _job(store, viewer.team, identity)
     attempt, rank = _rank(job, number, rank_id)
     if raw:
@@ -75,25 +75,25 @@ def log(
 def range_of(
     store: Database, identity: str, number: int, rank_id: int, name: str, first: int, count: int
 ) -> Lines:
-    """Some lines of a log.
+    """Lines of a log.
 
     Raises:
-        InputError: there is no such log, or it is not kept.
-        StoreError: the database does not answer.
+        InputError: no such log, or it is not stored.
+        StoreError: the database does not respond.
     """
     parts = read_log(store, identity, attempt=number, name=name, rank_id=rank_id, text=redact_log)
     return lines_of(parts, first, count)
 
 
 def log_name(rank: RankDetails, file: str) -> str:
-    """The log of a rank that a diagnosis calls by the name of its file; empty for none."""
+    """The log of a rank that a diagnosis names by its file; empty for none."""
     stem = file.rpartition("/")[2].partition(".")[0]
     names = [log.name for log in rank.logs]
     return stem if stem in names else ""
 
 
 def rank_name(rank: RankDetails) -> str:
-    """A rank as people call it."""
+    """Display name of a rank."""
     return rank.host if rank.rank is None else f"rank {rank.rank} on {rank.host}"
 
 
@@ -103,7 +103,7 @@ def _job(store: Database, team: str, identity: str) -> JobDetails:
     except StoreError:
         raise
     except InputError as error:
-        raise HTTPException(404, f"There is no job {identity}.") from error
+        raise HTTPException(404, f"No job {identity}.") from error
 
 
 def _rank(job: JobDetails, number: int, rank_id: int) -> tuple[AttemptDetails, RankDetails]:
@@ -111,17 +111,17 @@ def _rank(job: JobDetails, number: int, rank_id: int) -> tuple[AttemptDetails, R
         for rank in attempt.ranks:
             if attempt.number == number and rank.id == rank_id:
                 return attempt, rank
-    raise HTTPException(404, "This job has no such log.")
+    raise HTTPException(404, "The job has no such log.")
 
 
 def _now(found: Lines, root_line: int | None, identity: str) -> tuple[Step, ...]:
-    back = Step("Go back to what the job's page makes of this log.", link=f"/jobs/{identity}")
+    back = Step("Return to the diagnosis on the job's page.", link=f"/jobs/{identity}")
     if root_line is None:
         return (back,)
     if found.first <= root_line < found.first + len(found.lines):
         return (
-            Step(f"Read line {root_line}: it names the first cause.", link=f"#L{root_line}"),
+            Step(f"Read line {root_line}: it shows the root cause.", link=f"#L{root_line}"),
             back,
         )
     link = f"?line={root_line}#L{root_line}"
-    return (Step(f"Jump to line {root_line}, which names the first cause.", link=link), back)
+    return (Step(f"Jump to line {root_line}, which shows the root cause.", link=link), back)

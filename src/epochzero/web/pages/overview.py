@@ -1,4 +1,4 @@
-"""The overview: what failed lately, what it cost, what is new, and what could have been saved."""
+"""Overview page: recent failures, their cost, new failures, and possible savings."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ _OTHERS = "others"
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The numbers of a period.
+    """The totals of a period.
 
     Attributes:
-        lost: GPU hours of jobs that failed.
+        lost: GPU hours of failed jobs.
         wasted: GPU hours of retries that failed again.
-        caught, caught_hours: jobs, and their GPU hours, whose failure a check would have told.
+        caught, caught_hours: jobs, and their GPU hours, whose failure a check would have predicted.
     """
 
     jobs: int
@@ -68,7 +68,7 @@ def overview(
     until: str = "",
     format: Format = "html",
 ) -> Response:
-    """The numbers of a period, by day and category."""
+    """Shows the totals of a period, by day and category."""
     asked = asked_period(days, since, until)
     step = 1 if format != "html" else -(-asked.length // _MOST_BARS)
     found = counts(store, viewer.team, asked.period, days=step)
@@ -129,29 +129,27 @@ def _now(
         yield from first_steps(request)
         return
     if not sums.failed:
-        yield Step("Nothing failed. Choose a longer period to look back.")
+        yield Step("No job failed. Choose a longer period to see earlier failures.")
         return
     if frequent:
         most = frequent[0]
-        text = (
-            f"End what fails most: {most.title or why(most.category)}, {counted(most.jobs, 'job')}."
-        )
+        text = f"Fix the most frequent failure: {most.title or why(most.category)}, {counted(most.jobs, 'job')}."
         yield Step(text, link=failure_address(most.fingerprint))
     if new:
-        text = f"Look at what is new: {new[0].title or why(new[0].category)}."
+        text = f"Review the new failure: {new[0].title or why(new[0].category)}."
         yield Step(text, link=failure_address(new[0].fingerprint))
     if sums.caught:
         yield Step(
-            f"Check jobs before they start: it would have told {sums.caught:,} of these failures.",
+            f"Check jobs before they start: that would have predicted {sums.caught:,} of these failures.",
             command="epochzero check -- python train.py",
         )
     if sums.wasted:
-        text = f"Retry only what can pass: {sums.wasted:,.1f} GPU hours went into retries that failed again."
+        text = f"Retry only transient failures: {sums.wasted:,.1f} GPU hours were spent on retries that failed again."
         yield Step(text, command="epochzero run --retries auto -- python train.py")
 
 
 def _named(categories: Sequence[str]) -> Sequence[str]:
-    """Those that have a color of their own, the most frequent first; then all others, if any."""
+    """The categories with their own color, the most frequent first, then all others."""
     if len(categories) <= _MOST_COLORS:
         return categories
     return *categories[:_MOST_COLORS], _OTHERS
@@ -169,7 +167,7 @@ def _chart(
     value: Callable[[Count], float],
     label: str,
 ) -> Markup:
-    """A bar for each day, or for as many days as make a bar wide enough to be seen."""
+    """One bar per day, or per several days for a minimum bar width."""
     first, last = int(asked.period.since // DAY_S), int((asked.period.until - 1) // DAY_S)
     starts = range(first, last + 1, step)
     heights = {name: [0.0] * len(starts) for name in names}
@@ -179,7 +177,7 @@ def _chart(
             heights[name][(one.day - first) // step] += value(one)
     sums = ", ".join(f"{why(name)} {sum(values):,.4g}" for name, values in heights.items())
     each = "day" if step == 1 else f"{step} days"
-    told = f"{label} for each {each}, {asked.title}. {sums}"
+    told = f"{label} per {each}, {asked.title}. {sums}"
     shown = {
         why(name): (color, heights[name]) for color, name in zip(_colors(names), names, strict=True)
     }

@@ -1,4 +1,4 @@
-"""The study of a team's failures in a period: the tables and figures of ``epochzero study failures``."""
+"""Report page of a team's failures: the tables and figures of ``epochzero study failures``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def report(
     until: str = "",
     format: Literal["html", "json", "zip"] = "html",
 ) -> Response:
-    """The report of a period; where it is still being made, a page that loads itself again."""
+    """Shows the report of a period; while it is being generated, a page that reloads itself."""
     asked = asked_period(days, since, until)
     can_study = find_spec(_NEEDED) is not None
     made = (
@@ -45,7 +45,7 @@ def report(
         return _file(made, asked, format)
     return page(
         request, viewer, "report",
-        title="Report of failures",
+        title="Failure report",
         now=tuple(_now(request, asked, made, can_study=can_study)),
         exports=("zip", "json") if made else (),
         asked=asked,
@@ -65,7 +65,7 @@ def _wanted(store: str, team: str, asked: Asked) -> Wanted:
 
 def _file(made: Made | None, asked: Asked, form: str) -> Response:
     if made is None:
-        told = {"detail": "the report is not there yet: ask again"}
+        told = {"detail": "the report is not ready yet; try again"}
         return JSONResponse(told, 503, {"Retry-After": str(_AGAIN_S)})
     name = f"failures-{asked.first}-{asked.last}.{form}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
@@ -77,25 +77,25 @@ def _file(made: Made | None, asked: Asked, form: str) -> Response:
 def _now(request: Request, asked: Asked, made: Made | None, *, can_study: bool) -> Iterator[Step]:
     if not can_study:
         yield Step(
-            "Reports are drawn by packages that are not installed here. Install them beside the service.",
+            "Reports require packages that are not installed. Install them in the service's environment.",
             command="pip install 'epochzero[study]'",
         )
         return
     if made is None:
         yield Step(
-            "Wait: the report is being made, and this page loads itself again.",
+            "The report is being generated. This page reloads automatically.",
             link=address(request),
         )
         return
     failed = made.summary["categories"]
     if not failed:
-        yield Step("No failure to study. Choose a longer period.")
+        yield Step("There are no failures in this period. Choose a longer one.")
         return
     most = max(failed, key=lambda word: failed[word]["count"])
     words = {"category": most, "since": asked.first, "until": asked.last}
-    text = f"Begin with what fails most: {why(most)}, {100 * failed[most]['share']:.0f} % of the failures."
+    text = f"Start with the most frequent failure: {why(most)}, {100 * failed[most]['share']:.0f} % of the failures."
     yield Step(text, link=f"/failures?{urlencode(words)}")
     yield Step(
-        "Send it to those who were not here: one file with the report, its tables and its figures.",
+        "Download the report, its tables and its figures as one file to share.",
         link=address(request, format="zip"),
     )

@@ -1,4 +1,4 @@
-"""How a page is sent: rendered by its template, or its rows as CSV or JSON."""
+"""Responses of pages: rendered templates, or rows as CSV or JSON."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ Format = Annotated[Literal["html", "csv", "json"], Query()]
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One thing that the reader of a page can do now.
+    """A suggested action on a page.
 
     Attributes:
-        text: in a sentence.
-        link: of the page where it is done; empty for none.
-        command: to type; empty for none.
+        text: one sentence.
+        link: page of the action; empty for none.
+        command: command to run; empty for none.
     """
 
     text: str
@@ -47,7 +47,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """The rows of a page, as a file.
+    """The rows of a page as a file.
 
     Attributes:
         name: of the file, without suffix.
@@ -71,17 +71,17 @@ def page(
     exports: Sequence[str] = ("csv", "json"),
     **values: Any,
 ) -> Response:
-    """A page as HTML.
+    """Renders a page as HTML.
 
     Args:
-        request: that it answers.
-        viewer: who asks.
+        request: the request.
+        viewer: the authenticated viewer.
         template: name of its file, without suffix.
-        title: of the page; text of jobs may be in it.
-        now: what to do now, the most useful first.
-        status: of HTTP.
-        exports: the formats that it is there in too.
-        **values: what the template shows.
+        title: of the page; may contain text of jobs.
+        now: suggested actions, the most useful first.
+        status: HTTP status.
+        exports: available export formats.
+        **values: values of the template.
     """
     known = {
         "request": request,
@@ -96,12 +96,12 @@ def page(
 
 
 def pages_router() -> APIRouter:
-    """A router whose refusals are pages too."""
+    """A router whose error responses are pages."""
     return APIRouter(route_class=_PageRoute)
 
 
 class _PageRoute(APIRoute):
-    """Answers a wrong address with a page that says what is wrong and where to go on."""
+    """Converts an invalid URL to an error page with a way to continue."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         answer = super().get_route_handler()
@@ -115,7 +115,7 @@ class _PageRoute(APIRoute):
                 return _refusal(request, 422, str(error))
             except RequestValidationError as error:
                 wrong = ", ".join(str(one["loc"][-1]) for one in error.errors())
-                return _refusal(request, 422, f"This address has a part that cannot be: {wrong}.")
+                return _refusal(request, 422, f"This URL is invalid: {wrong}.")
             except HTTPException as error:
                 if error.status_code in (401, 429):
                     raise
@@ -128,17 +128,19 @@ def _refusal(request: Request, status: int, text: str) -> Response:
     viewer = getattr(request.state, "viewer", None)
     if viewer is None:
         raise HTTPException(status, text)
-    title = {403: "Not allowed", 404: "Not found"}.get(status, "This cannot be shown")
-    now = (Step("Look at all jobs, or search above.", link="/jobs"),)
+    title = {403: "Not allowed", 404: "Not found"}.get(status, "This page cannot be shown")
+    now = (Step("Show all jobs, or search above.", link="/jobs"),)
     if request.method == "POST":
-        now = (Step("Go back and change it.", link=quote(request.url.path.rpartition("/")[0])),)
+        now = (
+            Step("Go back and correct the form.", link=quote(request.url.path.rpartition("/")[0])),
+        )
     return page(
         request, viewer, "refusal", title=title, now=now, status=status, text=text, exports=()
     )
 
 
 def table(form: str, export: Export) -> Response:
-    """The rows of a page as CSV or JSON, sent as they are read."""
+    """The rows of a page as CSV or JSON, streamed."""
     kinds = {"csv": (_csv, "text/csv"), "json": (_json, "application/json")}
     write, kind = kinds[form]
     headers = {"Content-Disposition": f'attachment; filename="{export.name}.{form}"'}
@@ -146,19 +148,19 @@ def table(form: str, export: Export) -> Response:
 
 
 def address(request: Request, **changed: Any) -> str:
-    """The address of this page with other words in its query; None or empty takes a word out."""
+    """The URL of this page with other query parameters; None or empty removes a parameter."""
     words = dict(request.query_params) | changed
     kept = {name: value for name, value in words.items() if value not in (None, "")}
     return f"{request.url.path}?{urlencode(kept)}" if kept else request.url.path
 
 
 def failure_address(fingerprint: str) -> str:
-    """The address of a failure's page."""
+    """The URL of a failure's page."""
     return f"/failures/{_path(fingerprint)}"
 
 
 def why(category: str) -> str:
-    """A category, or the word of a training's fault, for people."""
+    """Display name of a category or training fault."""
     for words in (taxonomy.categories(), taxonomy.faults(), taxonomy.symptoms()):
         if category in words:
             return words[category].title
@@ -188,7 +190,7 @@ def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("epochzero.web"),
         autoescape=True,
-        undefined=ChainableUndefined,  # A diagnosis may lack any part.
+        undefined=ChainableUndefined,  # Any part of a diagnosis may be missing.
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -218,10 +220,10 @@ def _number(value: float) -> str:
 
 
 def _signed(value: float) -> str:
-    """A change, with a real minus."""
+    """A change, with a typographic minus."""
     return f"{round(value):+,}".replace("-", "−") if round(value) else "0"
 
 
 def _path(text: str) -> str:
-    """A word as one part of an address."""
+    """A string as one URL path segment."""
     return quote(text, safe="")

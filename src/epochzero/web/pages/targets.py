@@ -1,4 +1,4 @@
-"""Targets: how jobs go on each, and what differs between two of them, two hosts or two jobs."""
+"""Page of targets: results of jobs per target, and differences between two targets, hosts or jobs."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def targets(
     right: Word = "",
     format: Format = "html",
 ) -> Response:
-    """The targets of a period, and the differences between two environments."""
+    """Shows the targets of a period, or the differences between two environments."""
     asked = asked_period(days, since, until)
     pair: tuple[Environment, Environment] | None = None
     found: Sequence[EnvironmentDifference] = ()
     if left and right:
         pair = environment(store, viewer.team, left), environment(store, viewer.team, right)
         found = differing(*pair)
-    # The differences alone are asked for where two are named: the numbers of a period cost more.
+    # With two environments, only their differences are computed: the totals of a period are more expensive.
     known = () if pair else target_counts(store, viewer.team, asked.period)
     if format != "html":
         if pair:
@@ -72,15 +72,19 @@ def _now(
 ) -> Sequence[Step]:
     if pair is None:
         return (
-            Step("Name two environments below, to see what differs: job:ID, target:NAME or host:NAME."),
-            Step("Say what a platform is like, and check jobs against it before they go there.",
+            Step("To compare two environments, enter them below as job:ID, target:NAME or host:NAME."),
+            Step("Describe a platform, and check jobs against it before you submit them.",
                  command="epochzero target capture -o cluster.toml\n"
                  "epochzero check --target cluster.toml -- python train.py"),
         )  # fmt: skip
     major = [one for one in found if one.is_major]
     if major:
-        text = f"Look first at the {counted(len(major), 'difference')} marked: jobs fail for such most often."
+        text = f"Review the {counted(len(major), 'marked difference')} first: these most often cause failures."
         return (Step(text),)
     if found:
-        return (Step("Nothing that jobs often fail for: look for the cause in code or data."),)
-    return (Step("They are the same: look for the cause in code, data or the hardware."),)
+        return (
+            Step(
+                "None of the differences often causes failures. Look for the cause in code or data."
+            ),
+        )
+    return (Step("The environments are the same. Look for the cause in code, data or hardware."),)

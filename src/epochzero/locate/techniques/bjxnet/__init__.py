@@ -96,8 +96,7 @@ def shipped() -> BJXNet:
         if error.name != "torch":
             raise
         raise InputError(
-            "the method bjxnet needs PyTorch, which is not installed: "
-            "pip install 'epochzero[torch]'"
+            "the method bjxnet requires PyTorch, which is not installed: pip install 'epochzero[torch]'"
         ) from error
     weights = files(__package__).joinpath("bjxnet.npz")
     with weights.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:

@@ -180,7 +180,7 @@ def _size(values: Sequence[Any]) -> int:
 def _delay(file: int, _: int = 0) -> None:
     for fault in _slow:
         if fault.holds() and (path := _path(file)):
-            fault.meets(f"a read from {path} was slow")
+            fault.meets(f"a read from {path} was delayed")
             time.sleep(fault.delay)
 
 

@@ -59,7 +59,7 @@ def _looking_up(call: Callable[..., Any], faults: Sequence[Planned]) -> Callable
         if name and not _is_local(name) and not _is_number(name):
             fault = _holding(faults)
             if fault is not None:
-                fault.meets(f"the address of {name} could not be looked up")
+                fault.meets(f"the host name {name} could not be resolved")
                 _hang(fault, None)
                 if fault.holds():
                     raise socket.gaierror(socket.EAI_AGAIN, "Temporary failure in name resolution")
@@ -77,7 +77,7 @@ def _talking(call: Callable[..., Any], faults: Sequence[Planned]) -> Callable[..
             except OSError:
                 peer = None
             if peer is not None and not _is_local(str(peer[0])):
-                fault.meets(f"a connection with {peer[0]} was lost")
+                fault.meets(f"the connection to {peer[0]} was lost")
                 _hang(fault, self.gettimeout())
                 if fault.holds():
                     raise ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))

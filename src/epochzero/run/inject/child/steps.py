@@ -58,7 +58,7 @@ class Steps:
         came = [fault for fault in self._waiting if fault.come_to(step)]
         for fault in came:
             if fault.name == "oom":
-                fault.meets(f"the forward pass of step {step} got no memory")
+                fault.meets(f"the forward pass of step {step} ran out of memory")
                 raise self._torch.OutOfMemoryError(self._words())
 
     def _words(self) -> str:

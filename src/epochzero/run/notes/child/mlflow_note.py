@@ -24,7 +24,7 @@ def main() -> int:
         return 3
     found = [note["run"]] if note["run"] else _runs(mlflow, note["job"], note["attempt"])
     if not found:
-        print("the job made no run that can be found", file=sys.stderr)
+        print("no MLflow run of the job was found", file=sys.stderr)
         return 1
     client = mlflow.MlflowClient()
     for run in found:

@@ -28,7 +28,7 @@ def main() -> int:
         return 3
     newest = max(_event_files(note["folders"], note["since"]), default=None)
     if newest is None:
-        print("the job wrote no event file that can be found", file=sys.stderr)
+        print("no event file of the job was found", file=sys.stderr)
         return 1
     folder = os.path.dirname(newest[1])
     writer = EventFileWriter(folder, filename_suffix=".epochzero")

@@ -74,7 +74,7 @@ def read_json(path: Path) -> Any:
         with gzip.open(path) as file:
             text = file.read(MOST_BYTES + 1)
     except (EOFError, zlib.error) as error:
-        raise ValueError(f"it was cut off or changed: {error}") from error
+        raise ValueError(f"it is truncated or modified: {error}") from error
     if len(text) > MOST_BYTES:
-        raise ValueError("it is too large for what it should be")
+        raise ValueError("it is larger than expected")
     return json.loads(text)

@@ -61,17 +61,17 @@ def read_header(file: BinaryIO) -> dict[str, TensorLocation]:
         raise ValueError("its header is longer than the file")
     told = json.loads(file.read(length))
     if not isinstance(told, dict):
-        raise ValueError("its header is no table of tensors")
+        raise ValueError("its header is not a table of tensors")
     places, expected = {}, _LENGTH + length
     for name, entry in told.items():
         if name == "__metadata__":
             continue
         place = places[name] = _place(name, entry, _LENGTH + length)
         if place.begin != expected:
-            raise ValueError(f"tensor {name!r} does not begin where the one before it ends")
+            raise ValueError(f"tensor {name!r} does not start where the previous tensor ends")
         expected = place.end
     if expected != whole:
-        raise ValueError(f"it has {whole:,} bytes, and its tensors need {expected:,}")
+        raise ValueError(f"it has {whole:,} bytes, but its tensors require {expected:,}")
     return places
 
 
@@ -80,9 +80,9 @@ def _place(name: str, entry: Any, begin: int) -> TensorLocation:
         dtype, shape, (start, end) = entry["dtype"], entry["shape"], entry["data_offsets"]
         numbers = [*shape, start, end]
         if any(type(number) is not int or number < 0 for number in numbers):
-            raise ValueError(f"a size or place of tensor {name!r} is no whole number")
+            raise ValueError(f"a size or offset of tensor {name!r} is not an integer")
         if end - start != SIZES[dtype] * prod(shape):
-            raise ValueError(f"tensor {name!r} has another size than its shape and type say")
+            raise ValueError(f"the size of tensor {name!r} does not match its shape and dtype")
     except (KeyError, TypeError) as error:
-        raise ValueError(f"tensor {name!r} has no type, shape or place") from error
+        raise ValueError(f"tensor {name!r} has no dtype, shape or offset") from error
     return TensorLocation(dtype, tuple(shape), begin + start, begin + end)

@@ -136,17 +136,21 @@ class Player:
             kept = self._kept(event)
             if kept is None:
                 raise
-            self.notes.add(f"the kept batches were used: the data gives {type(error).__name__}")
+            self.notes.add(
+                f"the recorded batches were used: reading the data raises {type(error).__name__}"
+            )
             return kept
         if event is None or not iterator._num_workers:
             return batch
         if event["kind"] == "failed":
-            self.notes.add("a sample that failed in a worker then was made again by itself")
+            self.notes.add("a sample that failed in a worker was loaded again in the main process")
             return self._made_again(iterator)
         kept = self._kept(event)
         if kept is None or _same(batch, kept):
             return batch
-        self.notes.add("the workers delivered other batches than then: the kept ones were used")
+        self.notes.add(
+            "the workers delivered batches in a different order: the recorded batches were used"
+        )
         return kept
 
     def _kept(self, event: Any) -> Any:
@@ -179,7 +183,7 @@ class Player:
         ):
             items = told[kind]["items"]
             if len(items) != len(list(living)):
-                self._stop(f"the program has {len(list(living))} {kind}, and had {len(items)}")
+                self._stop(f"the program has {len(list(living))} {kind}, but had {len(items)}")
             for one, state in zip(living, items, strict=True):
                 self._load(kind, one, state)
         set_random_states(self._snapshot["random"])
@@ -192,7 +196,7 @@ class Player:
             except LeftOutError as error:
                 # What a schedule holds besides data, such as a function, the program has made anew.
                 if kind != "schedulers":
-                    self._stop(f"the state of one of the {kind} was not kept: {error}")
+                    self._stop(f"the state of one of the {kind} was not recorded: {error}")
         try:
             one.load_state_dict(state)
         except (ValueError, KeyError) as error:
@@ -216,14 +220,14 @@ class Player:
             return self._compared(event, iterator, deliver)
         batch = self._kept(event)
         if batch is None:
-            self._stop("a batch holds what could not be kept")
+            self._stop("a batch contains values that could not be recorded")
         return batch
 
     def _made_again(self, iterator: Any) -> Any:
         """The samples at which a worker failed, in this process."""
         name = min((name for name in self._parts if name.startswith("worker-")), default=None)
         if name is None:
-            self._stop("what failed in a worker was not kept")
+            self._stop("the samples that failed in a worker were not recorded")
             return None
         told = read_json(self._folder / name)
         set_random_states(told["random"])

@@ -112,7 +112,7 @@ def decode(told: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
         return items if kind == "list" else _tuple(told, items)
     if kind == "object":
         return _object(told, {n: decode(v, tensors) for n, v in told["fields"].items()})
-    raise LeftOutError(f"a {told.get('type')} was not kept")
+    raise LeftOutError(f"a {told.get('type')} was not recorded")
 
 
 def _tuple(told: Mapping[str, Any], items: list[Any]) -> Any:
@@ -121,7 +121,7 @@ def _tuple(told: Mapping[str, Any], items: list[Any]) -> Any:
     kind = _type(told["type"])
     names = getattr(kind, "_fields", None)
     if not issubclass(kind, tuple) or names is None or len(names) != len(items):
-        raise LeftOutError(f"{told['type']} is another type now")
+        raise LeftOutError(f"{told['type']} has changed")
     return tuple.__new__(kind, items)
 
 
@@ -129,7 +129,7 @@ def _object(told: Mapping[str, Any], fields: dict[str, Any]) -> Any:
     """An object with these fields; none of its own code runs."""
     kind = _type(told["type"])
     if not (dataclasses.is_dataclass(kind) or issubclass(kind, collections.UserDict)):
-        raise LeftOutError(f"{told['type']} is another type now")
+        raise LeftOutError(f"{told['type']} has changed")
     made = object.__new__(kind)
     for name, value in fields.items():
         object.__setattr__(made, name, value)
@@ -149,7 +149,7 @@ def _type(name: str) -> type:
     for part in qualified.split("."):
         found = getattr(found, part, None)
     if not isinstance(found, type):
-        raise LeftOutError(f"there is no type {name}")
+        raise LeftOutError(f"type {name} does not exist")
     return found
 
 

@@ -68,12 +68,12 @@ def read_tensors(path: Path) -> dict[str, torch.Tensor]:
     with path.open("rb") as file:
         for name, place in read_header(file).items():
             if place.dtype not in _TYPES:
-                raise ValueError(f"this torch has no type {place.dtype}")
+                raise ValueError(f"this version of torch has no dtype {place.dtype}")
             tensor = torch.empty(place.shape, dtype=_TYPES[place.dtype])
             file.seek(place.begin)
             for piece in _pieces(tensor):
                 if file.readinto(piece) != len(piece):
-                    raise ValueError(f"it ends within tensor {name!r}")
+                    raise ValueError(f"it is truncated in tensor {name!r}")
             found[name] = tensor
     return found
 

@@ -32,7 +32,7 @@ def run_ranks(command: list[str], ranks: list[dict[str, str]]) -> int:
         code = os.waitstatus_to_exitcode(status)
         if rank is not None and code and not failed:
             failed = code if code > 0 else 128 - code
-            sys.stderr.write(f"epochzero: rank {rank} failed, and so all are ended\n")
+            sys.stderr.write(f"epochzero: rank {rank} failed; all ranks were terminated\n")
             sys.stderr.flush()
             _send(signal.SIGTERM, running)
             kill_at = time.monotonic() + _GRACE_S

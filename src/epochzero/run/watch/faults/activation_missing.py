@@ -48,7 +48,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     yield TrainingFinding(
         "activation_missing",
         0,
-        f"{path} takes what {source} gives, with no activation between: "
+        f"{path} takes the output of {source}, with no activation between: "
         + ("the whole model is linear." if all_linear else "together they are one linear layer."),
         layer=source,
         place=layer.place if layer else None,

@@ -20,8 +20,8 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
                 yield TrainingFinding(
                     "activation_not_finite",
                     one.number,
-                    f"{path} is the first layer whose output is not finite ({percent(share)} of it) at "
-                    f"iteration {one.number}.",
+                    f"{path} is the first layer whose output is not finite ({percent(share)} of its values) at iteration "
+                    f"{one.number}.",
                     layer=path.partition(":")[0],
                     place=activation_place(layer, path),
                     confidence=0.9,

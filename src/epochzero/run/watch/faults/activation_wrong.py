@@ -30,10 +30,10 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         layer = history.layer(flat)
         yield TrainingFinding(
             "activation_wrong", 0,
-            f"{flat} lets no gradient through: what comes before it gets exactly zero, what comes after it "
-            "is trained.",
+            f"{flat} passes no gradient: layers before it get a gradient of exactly zero, layers after it are "
+"trained.",
             layer=flat.partition(":")[0], place=activation_place(layer, flat), confidence=0.88,
-            fix="Use an activation that has a slope: ReLU, GELU, or a soft threshold.",
+            fix="Use an activation with a nonzero gradient: ReLU, GELU, or a soft threshold.",
             causes=("zero_gradient", "weights_unchanged", "loss_plateau", "underfitting"),
         )  # fmt: skip
         return
@@ -63,10 +63,13 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         )
     elif full[worst] > 0.6:
         path, certain = worst, 0.62
-        text = f"{percent(full[worst])} of what {worst} gives is at the flat ends of {dict(inside)[worst]}."
+        text = (
+            f"{percent(full[worst])} of the outputs of {worst} are in the saturated range of "
+            f"{dict(inside)[worst]}."
+        )
     elif len(inside) >= 2 and found.fall < 0.3 and is_known_loss(history):
         path, certain = inside[0][0], 0.55
-        text = f"{len(inside)} layers end in {inside[0][1]}, and the loss hardly falls."
+        text = f"{len(inside)} layers end in {inside[0][1]}, and the loss hardly decreases."
     else:
         return
     layer = history.layer(path)

@@ -35,11 +35,11 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     yield TrainingFinding(
         "augmentation_wrong",
         0,
-        f"No example comes twice in {history.count} iterations, and the nearest other one has the same "
-        f"label in {percent(agreement)} of cases; by chance it would in {percent(chance)}.",
+        f"No example repeats in {history.count} iterations, and the nearest neighbor has the same label in "
+f"{percent(agreement)} of cases; by chance it would in {percent(chance)}.",
         place=drawn_place(history),
         confidence=0.8,
-        fix="Look at a dozen augmented examples: a person must still see their class.",
+        fix="Inspect a dozen augmented examples: a person must still recognize their class.",
         evidence={"agreement": agreement, "chance": chance},
         causes=(
             "loss_not_falling", "loss_plateau", "underfitting", "slow_learning",

@@ -20,7 +20,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     yield TrainingFinding(
         "backward_missing",
         without[0].number,
-        "The optimizer steps, and no backward pass has computed gradients.",
+        "The optimizer steps, but no backward pass has computed gradients.",
         place=step_place(history),
         confidence=0.95,
         fix="Call loss.backward() before optimizer.step().",

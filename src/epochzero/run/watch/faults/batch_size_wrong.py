@@ -47,17 +47,18 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     ):
         yield TrainingFinding(
             "batch_size_wrong", 0,
-            f"Each step learns from {size} example{'s' if size > 1 else ''}, and the loss jumps by "
-            f"{percent(found.roughness)} from one to the next.",
-            place=place, confidence=0.66, fix="Take batches of 32.",
+            f"Each step learns from {size} example{'s' if size > 1 else ''}, and the loss changes by "
+f"{percent(found.roughness)} from one step to the next.",
+            place=place, confidence=0.66, fix="Use batches of 32.",
             evidence={"batch": float(size)}, series="loss",
             causes=("loss_oscillating", "loss_plateau", "underfitting", "loss_not_falling"),
         )  # fmt: skip
     elif not history.loaders and size >= _MANY and history.count <= _FEW and found.slope > 0.03:
         yield TrainingFinding(
             "batch_size_wrong", 0,
-            f"A batch has {size} examples, the whole training {history.count} steps, and its loss still falls.",
-            place=place, confidence=0.56, fix="Take batches of 32.",
+            (f"A batch has {size} examples, the whole training has {history.count} steps, and the loss is still "
+"decreasing."),
+            place=place, confidence=0.56, fix="Use batches of 32.",
             evidence={"batch": float(size)}, series="loss",
             causes=("slow_learning", "underfitting", "loss_plateau"),
         )  # fmt: skip
@@ -71,8 +72,8 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         yield TrainingFinding(
             "batch_size_wrong", 0,
             f"A batch is {percent(size / examples)} of the data: the whole training has {history.count} steps, "
-            "and its loss still falls.",
-            place=place, confidence=0.75, fix=f"Take batches of {max(16, min(64, examples // 30))}.",
+"and the loss is still decreasing.",
+            place=place, confidence=0.75, fix=f"Use batches of {max(16, min(64, examples // 30))}.",
             evidence={"batch": float(size), "examples": float(examples)}, series="loss",
             causes=("slow_learning", "underfitting", "loss_plateau"),
         )  # fmt: skip

@@ -40,11 +40,11 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         yield TrainingFinding(
             "bias_init_wrong",
             0,
-            f"{one.name} begins at {mean:.3g} for all {one.shape[0]} units.",
+            f"{one.name} is initialized to {mean:.3g} for all {one.shape[0]} units.",
             layer=one.layer,
             place=initialization_place(history, one),
             confidence=0.91 if abs(mean) > 3 else 0.78,
-            fix="Begin biases at zero.",
+            fix="Initialize biases to zero.",
             evidence={"mean": mean},
             causes=("dead_units", "loss_plateau", "loss_not_falling", "slow_learning",
                     "saturated_units", "constant_output", "zero_gradient", "underfitting",

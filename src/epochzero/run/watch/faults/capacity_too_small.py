@@ -50,7 +50,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         layer=layer.path,
         place=width_place(layer),
         confidence=0.68,
-        fix=f"Give it at least {max(16, 4 * out)} units.",
+        fix=f"Use at least {max(16, 4 * out)} units.",
         evidence={"units": float(width)},
         causes=("underfitting", "loss_plateau", "slow_learning", "dead_units"),
     )

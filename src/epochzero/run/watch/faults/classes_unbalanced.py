@@ -40,11 +40,11 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     yield TrainingFinding(
         "classes_unbalanced",
         0,
-        f"{percent(shares[most])} of the labels are class {most}: always saying it is right that often.",
+        f"{percent(shares[most])} of the labels are class {most}: always predicting it has the same accuracy.",
         place=classes_place(history),
         confidence=0.8 if hurts and not dense else 0.4,
-        fix="Weigh the classes in the loss (weight=, pos_weight=), draw rare ones more often "
-        "(WeightedRandomSampler), and judge by balanced accuracy or F1.",
+        fix="Weight the classes in the loss (weight=, pos_weight=), sample rare ones more often "
+        "(WeightedRandomSampler), and evaluate with balanced accuracy or F1.",
         evidence={f"share of class {label}": share for label, share in list(shares.items())[:8]},
         causes=("loss_plateau", "constant_output", "underfitting", "overfitting"),
     )

@@ -19,6 +19,6 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     yield TrainingFinding(
         "constant_output",
         last[0].number,
-        f"The model gives {last[-1].output['mean']:.3g} for all examples of a batch.",
+        f"The model returns {last[-1].output['mean']:.3g} for all examples of a batch.",
         confidence=0.75,
     )

@@ -65,8 +65,8 @@ def _known_by_heart(history: TrainingHistory) -> Iterable[TrainingFinding]:
     if gap is not None and gap > _APART:
         yield _finding(
             history,
-            f"In the first pass over the data accuracy is {percent(gap)} higher than in the evaluation within it: "
-            "no example can be known yet, unless it is there several times.",
+            f"In the first epoch, training accuracy is {percent(gap)} higher than in the evaluation during that "
+            "epoch, although no example was seen before: the data set must contain duplicates.",
             0.7,
             {"gap": gap},
         )
@@ -81,8 +81,7 @@ def _finding(
         text,
         place=duplication_place(history),
         confidence=confidence,
-        fix="Look at how the data set is put together: an index that does not move, a list that is "
-        "repeated, sampling with replacement.",
+        fix="Check how the data set is built: a constant index, a repeated list, or sampling with replacement.",
         evidence=dict(evidence),
         causes=("overfitting", "loss_vanishing", "validation_diverging"),
     )

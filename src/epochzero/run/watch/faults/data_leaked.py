@@ -44,11 +44,10 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     yield TrainingFinding(
         "data_leaked",
         evaluations(history)[0].iteration,
-        f"{percent(common)} of the examples that are evaluated on were seen in training.",
+        f"{percent(common)} of the evaluation examples were seen in training.",
         place=split_place(history),
         confidence=0.8,
-        fix="Split before anything is drawn or copied, by an identity of the examples, and test that "
-        "the parts have none in common.",
+        fix="Split by an ID of the examples before any sampling or copying, and test that the splits are disjoint.",
         evidence={"share": common, "examples": float(len(distinct))},
         causes=(),
     )

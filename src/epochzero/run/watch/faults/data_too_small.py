@@ -33,8 +33,8 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         f"{count} examples for {parameters:,} parameters: {gap.text}",
         place=size_place(history),
         confidence=0.72,
-        fix="Collect or augment examples, begin with a trained model, or take a much smaller one with "
-        "dropout and weight decay.",
+        fix="Collect or augment examples, start from a pretrained model, or use a much smaller one with dropout "
+        "and weight decay.",
         evidence={"examples": float(count), "parameters": float(parameters)},
         causes=("overfitting", "loss_vanishing", "validation_diverging"),
     )

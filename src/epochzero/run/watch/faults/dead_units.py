@@ -31,7 +31,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
             yield TrainingFinding(
                 "dead_units",
                 since,
-                f"{percent(series[-1, 1])} of the units of {path} give the same for all examples.",
+                f"{percent(series[-1, 1])} of the units of {path} have the same output for all examples.",
                 layer=path.partition(":")[0],
                 place=activation_place(layer, path),
                 confidence=0.65,

@@ -25,26 +25,24 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     gap = overfits(history)
     # None at all is no regularization, which has a word of its own.
     if gap is not None and 0 < rate < 0.1:
-        yield _finding(
-            highest, f"{highest.path} drops {percent(rate)}, as good as nothing: {gap.text}", 0.7
-        )
+        yield _finding(highest, f"{highest.path} drops only {percent(rate)}: {gap.text}", 0.7)
         return
     order = [(path, kind) for path, kind in history.order if "Dropout" in kind or ":" not in path]
     if rate >= _HIGH and not well:
         yield _finding(
             highest,
-            f"{highest.path} drops {percent(rate)} of what comes in.",
+            f"{highest.path} drops {percent(rate)} of its input.",
             0.88 if rate >= 0.8 else 0.78,
         )
     elif order and "Dropout" in order[-1][1] and not well:
         layer = history.layer(order[-1][0])
         if layer and layer.settings.get("p"):
             yield _finding(
-                layer, f"{layer.path} drops outputs of the model: the loss is given zeros.", 0.82
+                layer, f"{layer.path} drops outputs of the model: the loss receives zeros.", 0.82
             )
     elif sum(float(layer.settings.get("p") or 0) >= 0.5 for layer in dropouts) >= 3 and not well:
         yield _finding(
-            highest, f"{len(dropouts)} layers drop {percent(rate)} each, one after the other.", 0.66
+            highest, f"{len(dropouts)} consecutive layers drop {percent(rate)} each.", 0.66
         )
 
 

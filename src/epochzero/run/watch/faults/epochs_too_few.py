@@ -41,11 +41,11 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     yield TrainingFinding(
         "epochs_too_few",
         history.count,
-        f"After {history.count} iterations the loss has gone from {found.start:.3g} to {found.end:.3g} and still "
-        f"falls: the last fifth of them made {percent(found.slope)} of all the progress.",
+        f"After {history.count} iterations the loss has decreased from {found.start:.3g} to {found.end:.3g} "
+        f"and is still decreasing: the last fifth accounts for {percent(found.slope)} of the total decrease.",
         place=epochs_place(history),
         confidence=0.53,
-        fix="Train at least three times as long, until the evaluation loss stops falling.",
+        fix="Train at least three times as long, until the evaluation loss stops decreasing.",
         evidence={"progress of the last fifth": found.slope, "loss": found.end},
         series="loss",
         causes=("underfitting", "slow_learning"),

@@ -24,7 +24,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         f"The best evaluation was after {percent(gap.turned)} of the training: {gap.text}",
         place=epochs_place(history),
         confidence=0.58,
-        fix=f"Stop at about iteration {gap.since}, or keep the best checkpoint.",
+        fix=f"Stop at about iteration {gap.since}, or use the best checkpoint.",
         evidence={"best at": float(gap.since)},
         series="loss",
         causes=("overfitting", "validation_diverging", "loss_vanishing"),

@@ -17,7 +17,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
             gradient = of.get("gradient", {})
             if gradient.get("nonfinite", 0) > 0 or gradient.get("rms", 0.0) > _HUGE:
                 layer = history.layer(name.rpartition(".")[0])
-                size = "no finite number" if gradient.get("nonfinite") else f"{gradient['rms']:.2g}"
+                size = "not finite" if gradient.get("nonfinite") else f"{gradient['rms']:.2g}"
                 yield TrainingFinding(
                     "exploding_gradient",
                     one.number,

@@ -39,9 +39,8 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         return
     yield _finding(
         history,
-        f"Gradients with a norm of {norm:.3g} are clipped to {clipped[0]['limit']:g}: {percent(left)} of them "
-        "is left.",
-        f"Clip at about {norm:.1g}, which leaves usual gradients as they are.",
+        f"Gradients with a norm of {norm:.3g} are clipped to {clipped[0]['limit']:g}, {percent(left)} of their size.",
+        f"Clip at about {norm:.1g}, which leaves typical gradients unchanged.",
         {"norm": norm, "limit": clipped[0]["limit"]},
     )
 
@@ -62,8 +61,8 @@ def _by_value(history: TrainingHistory) -> Iterable[TrainingFinding]:
     if len(at_it) > 0.7 * len(gradients) and far * max(1.0, 1000 / history.count) < 3:
         yield _finding(
             history,
-            f"Nearly every element of the gradients is clipped to {limit:g}.",
-            f"Clip at about {limit * 1e3:.0e}, or by the norm.",
+            f"Nearly all elements of the gradients are clipped to {limit:g}.",
+            f"Clip at about {limit * 1000.0:.0e}, or clip by the norm.",
             {"limit": limit},
         )
 

@@ -23,12 +23,11 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
                 yield TrainingFinding(
                     "input_invalid",
                     one.number,
-                    f"{percent(tensor['nonfinite'])} of the input of iteration {one.number} is no finite "
-                    "number.",
+                    f"{percent(tensor['nonfinite'])} of the input values of iteration {one.number} are not finite.",
                     place=input_place(history),
                     confidence=0.97,
-                    fix="Look for NaN where the data are read: a division, a logarithm or a missing "
-                    "value; drop or fill these examples.",
+                    fix="Find the source of NaN in data loading: a division, a logarithm or a missing value. Drop or fill "
+                    "these examples.",
                     evidence={"not finite": tensor["nonfinite"]},
                     causes=("loss_not_a_number", "activation_not_finite", "loss_not_falling"),
                 )
@@ -40,10 +39,10 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         yield TrainingFinding(
             "input_invalid",
             0,
-            f"All inputs are the same number, {looked[0]['min']:g}.",
+            f"All input values are equal: {looked[0]['min']:g}.",
             place=input_place(history),
             confidence=0.95,
-            fix="Look at what is done to the data before they reach the model.",
+            fix="Check the preprocessing of the data.",
             evidence={"value": looked[0]["min"]},
             causes=("loss_not_falling", "constant_output", "underfitting", "zero_gradient"),
         )
@@ -52,10 +51,10 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         yield TrainingFinding(
             "input_invalid",
             0,
-            f"{percent(share)} of the columns of the input never vary, and the loss stays where it began.",
+            f"{percent(share)} of the input columns never vary, and the loss stays at its initial value.",
             place=input_place(history),
             confidence=0.78,
-            fix="Look at what is done to the data before they reach the model.",
+            fix="Check the preprocessing of the data.",
             evidence={"constant columns": share},
             causes=("loss_not_falling", "underfitting", "loss_plateau", "constant_output"),
         )
@@ -64,10 +63,10 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         yield TrainingFinding(
             "input_invalid",
             0,
-            f"{percent(share)} of the columns of the input never vary.",
+            f"{percent(share)} of the input columns never vary.",
             place=input_place(history),
             confidence=0.6 if all(one["zeros"] > 0.9 for one in looked) else 0.45,
-            fix="Look at what is done to the data before they reach the model.",
+            fix="Check the preprocessing of the data.",
             evidence={"constant columns": share},
             causes=("loss_not_falling", "underfitting", "loss_plateau"),
         )

@@ -26,17 +26,20 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     apart = first.get("widest", 0.0) / max(first.get("usual_width", 1.0), 1e-12)
     widest = first.get("widest", 0.0)
     if max(spread, mean) > _LARGE and (widest == 0 or widest > _LARGE or mean > _LARGE):
-        text = f"The inputs have a mean of {first['mean']:.4g} and a spread of {spread:.4g}"
+        text = f"The inputs have a mean of {first['mean']:.4g} and a standard deviation of {spread:.4g}"
         certain = 0.9 if max(spread, mean) > 30 else 0.7
     elif apart > _APART and widest > 3:
-        text = f"The widest column of the input varies {apart:,.0f} times as much as the usual one"
+        text = (
+            f"The standard deviation of the input's widest column is {apart:,.0f} times the median"
+        )
         certain = 0.7
     elif spread < _SMALL and mean < _SMALL:
-        text = f"The inputs are tiny: a spread of {spread:.2g}"
+        text = f"The inputs are tiny: a standard deviation of {spread:.2g}"
         certain = 0.75
     elif spread * 5 < mean:
         text = (
-            f"The inputs lie far from zero beside their spread: {first['mean']:.3g}, {spread:.3g}"
+            f"The mean of the inputs, {first['mean']:.3g}, is large compared with their standard deviation, "
+            f"{spread:.3g}"
         )
         certain = 0.55
     else:
@@ -44,11 +47,11 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     yield TrainingFinding(
         "input_scale_wrong",
         0,
-        f"{text}; layers expect about 0 and 1.",
+        f"{text}; layers expect a mean of about 0 and a standard deviation of about 1.",
         place=input_place(history),
         confidence=certain - (0.45 if _does_no_harm(history) else 0.0),
-        fix="Subtract the mean of the training data from each column or channel and divide by its "
-        "spread, once, for training and evaluation alike.",
+        fix="Subtract the training data's mean from each column or channel and divide by the standard deviation; "
+"use the same values for training and evaluation.",
         evidence={"mean": first["mean"], "spread": spread},
         causes=(
             "loss_not_falling", "loss_oscillating", "loss_rising", "exploding_gradient",

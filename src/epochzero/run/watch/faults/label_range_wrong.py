@@ -36,14 +36,14 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     if function == "ctc_loss" and low <= 0 and found is not None and found.end < 0:
         yield _finding(
             history,
-            f"The loss of CTC is below zero, {found.end:.3g}: labels from {low:g} on contain the blank.",
+            f"The CTC loss is negative, {found.end:.3g}: labels starting at {low:g} include the blank.",
             0.9,
-            "Labels count from 1 where the blank is 0.",
+            "Labels must start at 1 if the blank is 0.",
         )
     elif function.startswith("binary_cross_entropy") and (low < -0.01 or high > 1.01):
         yield _finding(
             history,
-            f"{function} takes labels from 0 to 1, and these go from {low:g} to {high:g}.",
+            f"{function} expects labels from 0 to 1, but they range from {low:g} to {high:g}.",
             0.95,
             "Map the labels to 0 and 1.",
         )
@@ -57,10 +57,10 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         if max(abs(mean), spread) > _FAR and not near and not does_well(history):
             yield _finding(
                 history,
-                f"The targets have a mean of {mean:.4g} and a spread of {spread:.4g}; outputs begin "
-                f"at about {looked[0].output['mean']:.3g}.",
+                f"The targets have a mean of {mean:.4g} and a standard deviation of {spread:.4g}; outputs start at "
+                f"about {looked[0].output['mean']:.3g}.",
                 0.72 if max(abs(mean), spread) > 30 else 0.6,
-                "Scale the targets to mean 0 and spread 1, and the predictions back.",
+                "Scale the targets to mean 0 and standard deviation 1, and invert the scaling for predictions.",
             )
 
 
@@ -77,10 +77,10 @@ def _other_than_evaluated(history: TrainingHistory) -> Iterable[TrainingFinding]
     if apart and evaluations_are_worse(history) is not False:
         yield _finding(
             history,
-            f"Targets of the training have mean {mean:.3g} and spread {spread:.3g}, those of the "
-            f"evaluations {other:.3g} and {width:.3g}.",
+            f"Training targets have mean {mean:.3g} and standard deviation {spread:.3g}, evaluation targets "
+            f"{other:.3g} and {width:.3g}.",
             0.85,
-            "Scale both with the numbers of the training data, once.",
+            "Scale both with the mean and standard deviation of the training data.",
         )
 
 
@@ -91,9 +91,9 @@ def _classes(history: TrainingHistory, outputs: int) -> Iterable[TrainingFinding
     if others and looked > 20 * outputs and not does_well(history):
         yield _finding(
             history,
-            f"Class 0 of {outputs} never occurs, the labels go from {min(found)} to {max(found)}.",
+            f"Class 0 of {outputs} never occurs; the labels range from {min(found)} to {max(found)}.",
             0.8,
-            "Labels count from 0: subtract 1, and take one output away.",
+            "Labels must start at 0: subtract 1 and remove one output.",
         )
 
 

@@ -60,11 +60,14 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     yield TrainingFinding(
         "labels_wrong",
         0,
-        f"The nearest example has the same label in {percent(agreement)} of cases, by chance it would in "
-        f"{percent(chance)}; and evaluations are no better than chance.",
+        f"The nearest neighbor has the same label in {percent(agreement)} of cases; by chance it would in "
+        f"{percent(chance)}. Evaluations are no better than chance.",
         place=label_place(history, order=True),
         confidence=0.7 if tested else 0.4,
-        fix="Print inputs with their labels; look for one of both being sorted, shuffled or cut alone.",
+        fix=(
+            "Print inputs with their labels. Check whether only the inputs or only the labels are sorted, "
+            "shuffled or truncated."
+        ),
         evidence={"agreement": agreement, "chance": chance},
         causes=_CAUSES,
     )
@@ -78,11 +81,14 @@ def _by_exclusion(history: TrainingHistory) -> Iterable[TrainingFinding]:
         yield TrainingFinding(
             "labels_wrong",
             0,
-            f"Weights move, and after {history.count} iterations the loss is {found.end:.4g}: as if inputs told "
-            f"nothing of the labels, it would be {chance:.4g}.",
+            f"Weights change, but after {history.count} iterations the loss is {found.end:.4g}; if labels were "
+            f"independent of inputs, it would be {chance:.4g}.",
             place=label_place(history, order=True),
             confidence=0.54,
-            fix="Print inputs with their labels; look for one of both being drawn, sorted or cut alone.",
+            fix=(
+                "Print inputs with their labels. Check whether only the inputs or only the labels are sampled, "
+                "sorted or truncated."
+            ),
             series="loss",
             causes=_CAUSES,
         )
@@ -108,10 +114,10 @@ def _contradictions(history: TrainingHistory) -> Iterable[TrainingFinding]:
         yield TrainingFinding(
             "labels_wrong",
             since,
-            f"Examples that come again have another label in {percent(different / again)} of cases.",
+            f"Repeated examples have a different label in {percent(different / again)} of cases.",
             place=label_place(history, order=True),
             confidence=0.92,
-            fix="Inputs and labels are shuffled apart: shuffle them with one permutation.",
+            fix="Inputs and labels are shuffled separately: shuffle both with the same permutation.",
             evidence={"again": float(again), "different": float(different)},
             causes=("loss_not_falling", "loss_plateau", "underfitting", "constant_output"),
         )
@@ -132,11 +138,11 @@ def _other_than_evaluated(history: TrainingHistory, gain: float) -> Iterable[Tra
         yield TrainingFinding(
             "labels_wrong",
             0,
-            f"In the training the nearest example agrees by {percent(gain)} more than by chance, in the "
-            f"evaluations by {percent(other)}: many labels of the training are wrong.",
+            f"In training data, the nearest neighbor has the same label {percent(gain)} more often than by "
+f"chance; in evaluation data, {percent(other)}. Many training labels are wrong.",
             place=label_place(history, order=True),
             confidence=0.78,
-            fix="Print inputs with their labels; compare how both parts are labeled.",
+            fix="Print inputs with their labels, and compare the labels of both splits.",
             evidence={"training": gain, "evaluations": other},
             causes=("loss_not_falling", "loss_plateau", "overfitting", "underfitting", "slow_learning",
                     "validation_diverging"),

@@ -38,25 +38,22 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         yield from _of_classes(history, looked, low, path, kind)
     elif kind.lower() == "softmax" and looked[0].output["shape"][-1:] == [1]:
         yield _finding(
-            history, path, "A softmax over one number is always 1.", 0.93,
-            "End the model in a sigmoid, or give it an output for each class.",
+            history, path, "A softmax over one value is always 1.", 0.93,
+            "End the model with a sigmoid, or use one output per class.",
         )  # fmt: skip
     elif function in _OF_PROBABILITIES and (low < -1e-4 or high > 1 + 1e-4):
         yield _finding(
-            history, path, f"{function} expects probabilities, and is given numbers from {low:.3g} to "
-            f"{high:.3g}.", 0.9, "End the model in softmax (sigmoid for two classes), or give the loss from_logits=True.",
+            history, path, f"{function} expects probabilities, but receives values from {low:.3g} to {high:.3g}.", 0.9, "End the model with softmax (sigmoid for two classes), or pass from_logits=True to the loss.",
         )  # fmt: skip
     elif function == "nll_loss" and high > 1e-4:
         yield _finding(
-            history, path, "nll_loss expects logarithms of probabilities, which are below zero; these "
-            f"go up to {high:.3g}.", 0.93, "Put log_softmax before it, or use cross_entropy.",
+            history, path, f"nll_loss expects log-probabilities, which are at most zero; the values reach {high:.3g}.", 0.93, "Apply log_softmax first, or use cross_entropy.",
         )  # fmt: skip
     elif function == "binary_cross_entropy_with_logits" and low >= 0 and high <= 1:
         if kind.lower() in ("sigmoid", "softmax") or high - low < 0.999:
             yield _finding(
-                history, path, "The loss applies a sigmoid itself, and is given probabilities "
-                f"({low:.2g} to {high:.2g}).", 0.9 if kind.lower() in ("sigmoid", "softmax") else 0.5,
-                "Leave the sigmoid out of the model.",
+                history, path, f"The loss applies a sigmoid itself, but receives probabilities ({low:.2g} to {high:.2g}).", 0.9 if kind.lower() in ("sigmoid", "softmax") else 0.5,
+                "Remove the sigmoid from the model.",
             )  # fmt: skip
     elif function in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"):
         yield from _of_numbers(history, looked, low, high, path, kind)
@@ -77,7 +74,7 @@ def _logarithm_of_no_probability(history: TrainingHistory) -> Iterable[TrainingF
                 yield _finding(
                     history, path, "The loss takes the logarithm of the output, which is zero or less: "
                     f"{values['min']:.3g}.", 0.84,
-                    "End the model in softmax or sigmoid, or better, use cross_entropy on its numbers.",
+                    "End the model with softmax or sigmoid, or better, use cross_entropy on its logits.",
                 )  # fmt: skip
                 return
 
@@ -92,16 +89,15 @@ def _of_classes(
         and all(abs(o["sums"] - 1) < _ROUNDED and o["sums_spread"] < _ROUNDED for o in sums)
     ):
         yield _finding(
-            history, path, "cross_entropy applies softmax itself, and is given probabilities: the rows "
-            "add up to 1.", 0.95, "Leave the softmax out of the model, or take its logarithm and nll_loss.",
+            history, path, "cross_entropy applies softmax itself, but receives probabilities: the rows add up to 1.", 0.95, "Remove the softmax from the model, or use log_softmax and nll_loss.",
         )  # fmt: skip
     elif kind.lower() in ("relu", "relu6", "sigmoid", "hardtanh", "tanh", "softplus"):
         zeros = max(one.output.get("zeros", 0.0) for one in looked)
         certain = 0.86 if kind.lower() != "relu" or zeros > 0.2 else 0.6
         yield _finding(
-            history, path, f"The logits for cross_entropy go through {kind.lower()}, which keeps them "
-            f"from being any number ({low:.2g} and more).",
-            certain - (0.45 if does_well(history) else 0.0), "Let the last layer give its numbers as they are.",
+            history, path, f"The logits for cross_entropy pass through {kind.lower()}, which restricts their range ({low:.2g} "
+"and more).",
+            certain - (0.45 if does_well(history) else 0.0), "Remove the activation after the last layer.",
         )  # fmt: skip
 
 
@@ -121,8 +117,8 @@ def _of_numbers(
     below, above = (bounds[0] - least) / span, (most - bounds[1]) / span
     if max(below, above) > 0.05:
         yield _finding(
-            history, path, f"Targets go from {least:.3g} to {most:.3g}; {kind.lower()} at the end gives "
-            f"{low:.3g} to {high:.3g}.", 0.9, "Leave the last activation out for regression.",
+            history, path, f"Targets range from {least:.3g} to {most:.3g}, but the final {kind.lower()} can only return "
+f"{low:.3g} to {high:.3g}.", 0.9, "Remove the last activation for regression.",
         )  # fmt: skip
 
 

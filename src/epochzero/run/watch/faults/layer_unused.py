@@ -39,11 +39,11 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         yield TrainingFinding(
             "layer_unused",
             0,
-            f"{layer.path} ({layer.kind}) is made, and no forward pass calls it.",
+            f"{layer.path} ({layer.kind}) is created, but no forward pass calls it.",
             layer=layer.path,
             place=layer.place,
             confidence=0.56 if does_well(history) else 0.8,
-            fix="Call it in forward, or take it out.",
+            fix="Call it in forward, or remove it.",
             causes=("zero_gradient", "underfitting", "loss_plateau"),
         )
         return
@@ -69,11 +69,11 @@ def _gone_around(history: TrainingHistory) -> Iterable[TrainingFinding]:
     yield TrainingFinding(
         "layer_unused",
         0,
-        f"{path} is called, and what it gives is thrown away: {other} takes what it was given.",
+        f"{path} is called, but its output is discarded: {other} takes the same input.",
         layer=path,
         place=left[0].place,
         confidence=0.56 if does_well(history) else 0.88,
-        fix="Give its result to what comes next, or take it out.",
+        fix="Pass its output to the next layer, or remove it.",
         evidence={"layers": float(len(left))},
         causes=("zero_gradient", "underfitting", "loss_plateau", "weights_unchanged"),
     )

@@ -52,8 +52,8 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         f"With a learning rate of {rate:g} {_effect(largest)}the loss {trouble}.",
         place=setting_place(place_of(record), "lr", 1),
         confidence=certain,
-        fix=f"Try {_better(record, rate, largest):.1g}; with a warm-up over the first few hundred steps.",
-        evidence={"learning rate": rate, "update beside weight": largest},
+        fix=f"Try {_better(record, rate, largest):.1g}, with a warm-up over the first few hundred steps.",
+        evidence={"learning rate": rate, "ratio of update to weight": largest},
         series="loss",
         causes=(
             "loss_rising", "loss_oscillating", "loss_not_a_number", "loss_not_falling",
@@ -68,16 +68,16 @@ def _trouble(history: TrainingHistory, found: LossCourse) -> str:
     """What is wrong with the loss; empty where nothing is."""
     known = is_known_loss(history)
     if _is_lost(history):
-        return "is no number"
+        return "is NaN"
     if _has_grown(found):
-        return "grew"
+        return "increased"
     if found.end > found.best + 0.5 * max(chance_loss(history) or found.first, found.best):
-        return "has grown again"
+        return "has increased again"
     # A rate that is seen to be too high by what the loss does not do needs time to show it.
     if not history.ended and found.count < _SOON:
         return ""
     if known and min(found.fall, 1 - found.end / max(found.first, 1e-12)) < 0.1:
-        return "does not fall"
+        return "does not decrease"
     if found.roughness > 0.25 and (found.fall < 0.6 or not known):
         return "jumps"
     return ""

@@ -63,12 +63,12 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     yield TrainingFinding(
         "learning_rate_too_low",
         0,
-        f"With a learning rate of {rate:g} all {history.count} steps together moved no weight by more "
-        f"than {percent(far)} of its size; the loss fell by {percent(max(0.0, found.fall))}.",
+        f"With a learning rate of {rate:g} all {history.count} steps together changed no weight by more than "
+f"{percent(far)} of its size; the loss decreased by {percent(max(0.0, found.fall))}.",
         place=setting_place(place_of(history.optimizers[0]), "lr", 1),
         confidence=0.88 if far < 0.1 else 0.7,
         fix=f"Try {rate * min(1000.0, 3 / max(far, 1e-9)) or 1e-3:.1g}.",
-        evidence={"learning rate": rate, "way beside weight": far},
+        evidence={"learning rate": rate, "ratio of total change to weight": far},
         series="loss",
         causes=("slow_learning", "loss_not_falling", "updates_too_small", "weights_unchanged",
                 "underfitting", "loss_plateau", "constant_output"),

@@ -38,7 +38,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     yield TrainingFinding(
         "loss_not_a_number",
         since,
-        f"The loss is no finite number from iteration {since} on{made}.",
+        f"The loss is not finite from iteration {since} on{made}.",
         place=place_of(record) if record else None,
         confidence=0.99,
         series="loss",
@@ -51,5 +51,5 @@ def _made(record: Record) -> str:
         saved, words = _MAKERS.get(name, ("", ""))
         values = operator["saved"].get(saved)
         if values and (values["zeros"] or values["negative"] or values["nonfinite"]):
-            return f": the first operator that makes it is {words} ({name.removesuffix('Backward0').lower()})"
+            return f": the first operator that produces it is {words} ({name.removesuffix('Backward0').lower()})"
     return ""

@@ -18,7 +18,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     yield TrainingFinding(
         "loss_oscillating",
         0,
-        f"From one iteration to the next the loss jumps by {percent(found.roughness)} of itself.",
+        f"The loss changes by {percent(found.roughness)} of its value from one iteration to the next.",
         confidence=0.6,
         evidence={"first loss": found.start, "last loss": found.end},
         series="loss",

@@ -24,7 +24,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     yield TrainingFinding(
         "loss_plateau",
         0,
-        f"The loss fell by {percent(found.fall)} and then stayed at {found.end:.4g}.",
+        f"The loss decreased by {percent(found.fall)} and then stayed at {found.end:.4g}.",
         confidence=0.6,
         evidence={"first loss": found.start, "last loss": found.end},
         series="loss",

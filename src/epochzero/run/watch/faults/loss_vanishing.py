@@ -17,7 +17,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     yield TrainingFinding(
         "loss_vanishing",
         0,
-        f"The loss has gone from {found.first:.4g} to {found.end:.2g}.",
+        f"The loss has decreased from {found.first:.4g} to {found.end:.2g}.",
         confidence=0.5,
         evidence={"first loss": found.first, "last loss": found.end},
         series="loss",

@@ -45,27 +45,27 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
                        "Use binary_cross_entropy_with_logits, or two outputs.")  # fmt: skip
     elif function in _NUMBERS and _is_one_hot(looked) and not well:
         yield _finding(f"{function} between {shape[-1]} outputs and one-hot labels.", 0.82, place,
-                       "Use cross_entropy with the numbers of the classes.")  # fmt: skip
+                       "Use cross_entropy with class indices.")  # fmt: skip
     elif (
         function in _NUMBERS and target.get("whole") and _are_classes(history, target) and not well
     ):
-        yield _finding(f"{function} with labels that are numbers of classes.", 0.7, place,
+        yield _finding(f"{function} with class indices as labels.", 0.7, place,
                        "Use cross_entropy.")  # fmt: skip
     elif function in _NUMBERS and target and _is_spread_out(shape, target["shape"]):
-        yield _finding(f"Output {shape} and target {target['shape']} are spread out against each other.",
+        yield _finding(f"Output {shape} and target {target['shape']} are broadcast against each other.",
                        0.93, place, "Give both the same shape.")  # fmt: skip
     elif function == "kl_div" and max(one.output["max"] for one in looked) > 1e-4:
-        yield _finding("kl_div expects logarithms of probabilities first.", 0.85, place,
-                       "Give log_softmax of the output first, then the probabilities.")  # fmt: skip
+        yield _finding("kl_div expects log-probabilities as its first argument.", 0.85, place,
+                       "Pass log_softmax of the output first, then the probabilities.")  # fmt: skip
     elif function.startswith("binary_cross_entropy") and _is_one_hot(looked) and not well:
         yield _finding(f"{function} over {shape[-1]} classes of which exactly one is right.", 0.62, place,
-                       "Use cross_entropy with the numbers of the classes.")  # fmt: skip
+                       "Use cross_entropy with class indices.")  # fmt: skip
     elif _sums(history) and not well:
-        yield _finding("The loss is a sum over the batch: gradients grow with its size.", 0.87, place,
+        yield _finding("The loss is a sum over the batch: gradients grow with the batch size.", 0.87, place,
                        'Leave reduction="mean".')  # fmt: skip
     elif _is_negated(history, looked, found):
-        yield _finding("The loss that is differentiated falls without end below zero.", 0.85, place,
-                       "Look for a sign: the loss must be made smaller, not larger.")  # fmt: skip
+        yield _finding("The loss decreases below zero without bound.", 0.85, place,
+                       "Check the sign: the loss must be minimized.")  # fmt: skip
 
 
 _NUMBERS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
@@ -73,8 +73,8 @@ _NUMBERS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 
 def _by_hand(found: LossCourse, place: SourceLine | None) -> Iterable[TrainingFinding]:
     if found.start > 0 > found.end and found.end < -10 * abs(found.start):
-        yield _finding("The loss falls without end below zero.", 0.6, place,
-                       "Look for a sign: the loss must be made smaller, not larger.")  # fmt: skip
+        yield _finding("The loss decreases below zero without bound.", 0.6, place,
+                       "Check the sign: the loss must be minimized.")  # fmt: skip
 
 
 def _is_negated(history: TrainingHistory, looked: Sequence[Iteration], found: LossCourse) -> bool:

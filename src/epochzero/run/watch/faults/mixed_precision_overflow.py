@@ -30,8 +30,8 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
                 "mixed_precision_overflow",
                 one.number,
                 "In half precision "
-                + (f"{where} gives infinity" if broken else "gradients are zero or infinite")
-                + ": its numbers end at 65,504 and begin at 6e-8.",
+                + (f"{where} returns infinity" if broken else "gradients are zero or infinite")
+                + ": its range is 6e-8 to 65,504.",
                 layer=where,
                 place=precision_place(history),
                 confidence=0.8,

@@ -43,8 +43,8 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     yield TrainingFinding(
         "normalization_missing",
         0,
-        f"Over {len(deep)} layers without normalization the spread of the signal goes from "
-        f"{sizes[0]:.2g} to {sizes[-2]:.2g}.",
+        f"Over {len(deep)} layers without normalization the standard deviation of activations changes from "
+f"{sizes[0]:.2g} to {sizes[-2]:.2g}.",
         layer=middle,
         place=layer.place if layer else None,
         confidence=0.66,

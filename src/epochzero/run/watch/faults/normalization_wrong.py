@@ -42,30 +42,30 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         certain = 0.86 if _is_flat(seen, layers[0]) else 0.55
         yield _finding(
             layers[0],
-            f"Its statistics are of {int(np.median(sizes))} examples at a time.",
+            f"Its statistics are computed from {int(np.median(sizes))} examples.",
             certain if bad else 0.45,
         )
         return
     order = [kind for _, kind in history.order]
     if len(order) > 2 and order[-1].startswith(NORMALIZATIONS) and bad and is_classifier(history):
         yield _finding(layers[-1] if layers else normalizations(history)[-1],
-                       "It is the last layer: the loss sees scaled numbers only.", 0.72)  # fmt: skip
+                       "It is the last layer: the loss receives only normalized values.", 0.72)  # fmt: skip
 
 
 def _doubt(layer: ModelLayer) -> tuple[str, float]:
     momentum, eps = layer.settings.get("momentum"), layer.settings.get("eps")
     if isinstance(momentum, int | float) and not isinstance(momentum, bool):
         if momentum >= 0.8:
-            return f"A momentum of {momentum:g} keeps the last batch only.", 0.85
+            return f"With a momentum of {momentum:g}, only the last batch counts.", 0.85
         if momentum <= 0.001:
             return (
-                f"A momentum of {momentum:g}: evaluations use statistics that never change.",
+                f"With a momentum of {momentum:g}, evaluations use statistics that never change.",
                 0.88,
             )
     if isinstance(eps, int | float) and eps >= 0.05:
         return f"An epsilon of {eps:g} is as large as the variance.", 0.85
     if layer.settings.get("track_running_stats") is False and "Batch" in layer.kind:
-        return "It keeps no statistics: evaluations depend on their batch.", 0.75
+        return "It has no running statistics: evaluations depend on their batch.", 0.75
     return "", 0.0
 
 
@@ -79,7 +79,7 @@ def _finding(layer: ModelLayer, text: str, confidence: float) -> TrainingFinding
     return TrainingFinding(
         "normalization_wrong", 0, f"{layer.kind} {layer.path}: {text}", layer=layer.path,
         place=layer.place, confidence=confidence,
-        fix="Use batches of 16 and more, or GroupNorm or LayerNorm; leave momentum at 0.1 and epsilon at 1e-5.",
+        fix="Use batches of at least 16, or GroupNorm or LayerNorm; use a momentum of 0.1 and an epsilon of 1e-5.",
         causes=("validation_diverging", "overfitting", "loss_oscillating", "loss_plateau",
                 "underfitting", "slow_learning"),
     )  # fmt: skip

@@ -38,11 +38,11 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     yield TrainingFinding(
         "not_shuffled",
         0,
-        f"From one example to the next the label changes in {percent(changes)} of cases; in shuffled "
-        f"data it would in {percent(expected)}.",
+        f"The label changes from one example to the next in {percent(changes)} of cases; in shuffled data it "
+f"would in {percent(expected)}.",
         place=order_place(history),
         confidence=0.93,
-        fix="Shuffle the training examples anew in each epoch: DataLoader(..., shuffle=True).",
+        fix="Shuffle the training examples in each epoch: DataLoader(..., shuffle=True).",
         evidence={"changes": changes, "expected": expected},
         causes=("loss_oscillating", "loss_rising", "loss_plateau", "underfitting", "overfitting",
                 "loss_not_falling", "validation_diverging"),
@@ -74,11 +74,11 @@ def _never_seen(history: TrainingHistory) -> Iterable[TrainingFinding]:
     yield TrainingFinding(
         "not_shuffled",
         0,
-        f"The training has no example of class {absent[0]} of {outputs}, and evaluations are {percent(gap)} worse: "
-        "data that lie in the order of their labels were split without being shuffled.",
+        f"The training data have no example of class {absent[0]} of {outputs}, and evaluations are "
+        f"{percent(gap)} worse: data sorted by label were split without shuffling.",
         place=order_place(history),
         confidence=0.92,
-        fix="Shuffle before the split, or draw both parts from each class (stratified).",
+        fix="Shuffle before the split, or use a stratified split.",
         evidence={"classes": float(outputs), "absent": float(len(absent))},
         causes=("overfitting", "validation_diverging"),
     )

@@ -39,16 +39,20 @@ def _is_in_batches(history: TrainingHistory) -> bool:
 
 def _doubts(kind: str, group: Record, in_batches: bool) -> Iterable[tuple[str, str, str]]:
     if group.get("maximize"):
-        yield "maximize", "maximize=True: it makes the loss larger", "Leave maximize out."
+        yield "maximize", "maximize=True, so it increases the loss", "Remove maximize=True."
     if kind == "Rprop" and in_batches:
         yield (
             "params",
-            "steps by the sign of gradients of whole data sets, and is given batches",
+            "uses the sign of full-batch gradients, but receives mini-batches",
             "Take Adam.",
         )
     momentum = group.get("momentum")
     if isinstance(momentum, int | float) and momentum >= 0.98:
-        yield "momentum", f"a momentum of {momentum:g}: steps add up over hundreds", "Take 0.9."
+        yield (
+            "momentum",
+            f"a momentum of {momentum:g}: updates accumulate over hundreds of steps",
+            "Take 0.9.",
+        )
     eps = group.get("eps")
     if isinstance(eps, int | float) and kind.lower().startswith(
         ("adam", "nadam", "radam", "rmsprop")
@@ -58,15 +62,15 @@ def _doubts(kind: str, group: Record, in_batches: bool) -> Iterable[tuple[str, s
         elif 0 <= eps < 1e-12:
             yield (
                 "eps",
-                f"an epsilon of {eps:g}: small gradients are divided by nothing",
+                f"an epsilon of {eps:g}: small gradients are divided by almost zero",
                 "Take 1e-8.",
             )
     betas = group.get("betas")
     if isinstance(betas, list | tuple) and len(betas) == 2:
         if betas[0] >= 0.98:
-            yield "betas", f"a beta1 of {betas[0]:g}: it follows old gradients", "Take 0.9."
+            yield "betas", f"a beta1 of {betas[0]:g}: old gradients dominate", "Take 0.9."
         elif betas[1] < 0.8 or betas[1] <= betas[0] - 0.3:
-            yield "betas", f"a beta2 of {betas[1]:g}: the size of steps jumps", "Take 0.999."
+            yield "betas", f"a beta2 of {betas[1]:g}: step sizes are unstable", "Take 0.999."
     alpha = group.get("alpha")
     if kind == "RMSprop" and isinstance(alpha, int | float) and alpha < 0.5:
-        yield "alpha", f"an alpha of {alpha:g}: the size of steps jumps", "Take 0.99."
+        yield "alpha", f"an alpha of {alpha:g}: step sizes are unstable", "Take 0.99."

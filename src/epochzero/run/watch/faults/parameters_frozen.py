@@ -49,17 +49,17 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     ]
     well = does_well(history)
     for found, text, certain in (
-        (left_out, "is held by no optimizer: it never changes", 0.9),
-        (never, "gets no gradient: it is cut off from the loss", 0.86),
+        (left_out, "belongs to no optimizer: it never changes", 0.9),
+        (never, "gets no gradient: it is detached from the loss", 0.86),
         (cut, "gets a gradient of zero", 0.5),
-        (frozen, "asks for no gradient (requires_grad=False)", 0.75),
+        (frozen, "does not require a gradient (requires_grad=False)", 0.75),
     ):
         if not found or (len(found) == len(own) and found is not left_out):
             continue
         if (found is frozen and well) or _was_trained(history, found):
             continue
         one = found[0]
-        more = f", like {len(found) - 1} more" if len(found) > 1 else ""
+        more = f", as do {len(found) - 1} others" if len(found) > 1 else ""
         yield TrainingFinding(
             "parameters_frozen",
             0,
@@ -67,8 +67,8 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
             layer=one.layer,
             place=frozen_place(history, one),
             confidence=certain - (0.4 if well else 0.0),
-            fix="Give the optimizer model.parameters() after the whole model is built; look for detach(), "
-            ".data, no_grad() and requires_grad=False on the way.",
+            fix="Pass model.parameters() to the optimizer after the whole model is built; check for detach(), .data, "
+"no_grad() and requires_grad=False.",
             evidence={"parameters": float(len(found)), "of": float(len(own))},
             causes=("weights_unchanged", "zero_gradient", "loss_plateau", "slow_learning",
                     "underfitting", "loss_not_falling"),

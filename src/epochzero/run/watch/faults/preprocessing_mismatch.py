@@ -43,11 +43,11 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     yield TrainingFinding(
         "preprocessing_mismatch",
         evaluations(history)[0].iteration,
-        f"Inputs of the training have mean {mean:.3g} and spread {spread:.3g}, those of the "
-        f"evaluations {other:.3g} and {width:.3g}.",
+        f"Training inputs have mean {mean:.3g} and standard deviation {spread:.3g}, evaluation inputs "
+f"{other:.3g} and {width:.3g}.",
         confidence=_confidence(history, shift, ratio),
         place=preprocessing_place(history),
-        fix="Prepare both with one function, and with the numbers of the training data.",
+        fix="Preprocess both with the same function and the statistics of the training data.",
         evidence={"training mean": mean, "evaluation mean": other, "training spread": spread,
                   "evaluation spread": width},
         causes=("overfitting", "validation_diverging"),

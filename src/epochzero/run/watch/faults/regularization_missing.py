@@ -24,7 +24,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     yield TrainingFinding(
         "regularization_missing",
         gap.since,
-        f"{gap.text[0].upper()}{gap.text[1:]} There is {'dropout' if dropout else 'no dropout'} and a "
+        f"{gap.text[0].upper()}{gap.text[1:]} The model uses {'dropout' if dropout else 'no dropout'} and a "
         f"weight decay of {decay:g}.",
         place=setting_place(place_of(first), "weight_decay") if first else None,
         confidence=0.45 if held_back else 0.64,

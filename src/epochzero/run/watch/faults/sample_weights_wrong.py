@@ -29,10 +29,10 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
             yield TrainingFinding(
                 "sample_weights_wrong",
                 0,
-                f"The weights of the classes go from {min(numbers):g} to {max(numbers):g}.",
+                f"The class weights range from {min(numbers):g} to {max(numbers):g}.",
                 place=loss_place(history, "weight", "pos_weight"),
                 confidence=0.45 if does_well(history) else 0.9,
-                fix="Weigh each class by the inverse of its share, and none by zero.",
+                fix="Weight each class by the inverse of its frequency, and none by zero.",
                 evidence={"least": min(numbers), "most": max(numbers)},
                 causes=("loss_vanishing", "constant_output", "underfitting", "loss_not_falling",
                         "zero_gradient", "weights_unchanged", "overfitting"),
@@ -56,11 +56,11 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         yield TrainingFinding(
             "sample_weights_wrong",
             0,
-            f"The loss is {found.end:.3g}, far below the {chance:.3g} of guessing, and only {percent(accuracy)} "
-            "of the examples are right: most of them hardly count.",
+            f"The loss is {found.end:.3g}, far below the {chance:.3g} of guessing, but only {percent(accuracy)} "
+            "of the examples are classified correctly: most examples have almost no weight.",
             place=loss_place(history, "weight", "pos_weight"),
             confidence=0.84,
-            fix="Look at the weights and masks that the loss is multiplied with.",
+            fix="Check the weights and masks that the loss is multiplied by.",
             evidence={"loss": found.end, "accuracy": accuracy},
             causes=("loss_vanishing", "underfitting", "loss_oscillating", "loss_plateau"),
         )
@@ -71,7 +71,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
             "The loss is exactly zero from the first iteration on.",
             place=loss_place(history, "weight", "pos_weight"),
             confidence=0.6,
-            fix="Look at the weights and masks that the loss is multiplied with.",
+            fix="Check the weights and masks that the loss is multiplied by.",
             causes=("loss_vanishing", "zero_gradient", "weights_unchanged", "loss_not_falling"),
         )
 
@@ -89,10 +89,10 @@ def _divided_by_nothing(history: TrainingHistory) -> Iterable[TrainingFinding]:
                 yield TrainingFinding(
                     "sample_weights_wrong",
                     int(record["iteration"]),
-                    "The loss is divided by a sum that is zero: no example has a weight.",
+                    "The loss is divided by a sum of zero: all example weights are zero.",
                     place=place_of(record),
                     confidence=0.82,
-                    fix="Look at the weights and masks of the examples; leave out batches without any.",
+                    fix="Check the weights and masks of the examples; skip batches whose weights sum to zero.",
                     causes=("loss_not_a_number", "activation_not_finite", "exploding_gradient"),
                 )
                 return

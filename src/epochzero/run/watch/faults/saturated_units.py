@@ -26,7 +26,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
             yield TrainingFinding(
                 "saturated_units",
                 0,
-                f"{percent(share)} of what {path} gives is at the flat ends of {kind}.",
+                f"{percent(share)} of the outputs of {path} are in the saturated range of {kind}.",
                 layer=path.partition(":")[0],
                 place=activation_place(layer, path),
                 confidence=0.6,

@@ -38,12 +38,12 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         yield TrainingFinding(
             "schedule_wrong",
             int(gone[0, 0]),
-            f"{kind} took the learning rate from {rates[peak, 1]:.2g} to {gone[0, 1]:.1g} by iteration "
+            f"{kind} changed the learning rate from {rates[peak, 1]:.2g} to {gone[0, 1]:.1g} by iteration "
             f"{int(gone[0, 0])} of {planned}; the loss stays at {found.end:.3g}.",
             place=place,
             confidence=0.9,
-            fix="Step the schedule once an epoch, not once a batch, or fit its numbers to the length of "
-            "the training.",
+            fix="Step the scheduler once per epoch instead of once per batch, or adapt its parameters to the length "
+            "of the training.",
             evidence={"highest": rates[peak, 1], "lowest": float(after[:, 1].min())},
             series="rate",
             causes=causes,
@@ -53,11 +53,10 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         yield TrainingFinding(
             "schedule_wrong",
             first_bad(history),
-            f"{kind} raises the learning rate from {rates[0, 1]:.2g} to {rates[-1, 1]:.2g}, and the "
-            "loss grows.",
+            f"{kind} raises the learning rate from {rates[0, 1]:.2g} to {rates[-1, 1]:.2g}, and the loss increases.",
             place=place,
             confidence=0.9,
-            fix="A factor above 1, or a cycle whose top is too high: lower it.",
+            fix="Lower the factor (it is above 1) or the peak of the cycle.",
             evidence={"first": rates[0, 1], "last": rates[-1, 1]},
             series="rate",
             causes=(*causes, "loss_rising", "loss_oscillating", "loss_not_a_number",

@@ -18,7 +18,10 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     yield TrainingFinding(
         "slow_learning",
         0,
-        f"After {history.count} iterations the loss has fallen by {percent(found.fall)} only, and still falls.",
+        (
+            f"After {history.count} iterations the loss has decreased by only {percent(found.fall)} and is still "
+            "decreasing."
+        ),
         confidence=0.6,
         evidence={"first loss": found.start, "last loss": found.end},
         series="loss",

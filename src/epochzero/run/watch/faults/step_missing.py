@@ -26,7 +26,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     yield TrainingFinding(
         "step_missing",
         0,
-        f"{history.count} iterations of backward passes, and no optimizer has stepped.",
+        f"{history.count} iterations of backward passes, but no optimizer has stepped.",
         place=backward_place(history),
         confidence=0.95,
         fix="Call optimizer.step() after the backward pass.",

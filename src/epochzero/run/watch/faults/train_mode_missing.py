@@ -29,12 +29,12 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     yield TrainingFinding(
         "train_mode_missing",
         off[0].number,
-        f"From iteration {off[0].number} on the model trains in evaluation mode: {kinds} do nothing, "
-        "or keep their old statistics.",
+        f"From iteration {off[0].number} on, the model trains in evaluation mode: {kinds} are inactive or use "
+"old statistics.",
         layer=matters[0].path,
         place=loop_place(history),
         confidence=0.92 if began else 0.85,
-        fix="Call model.train() at the beginning of each epoch.",
+        fix="Call model.train() at the start of each epoch.",
         causes=("overfitting", "validation_diverging", "slow_learning", "loss_plateau",
                 "underfitting", "loss_oscillating"),
     )  # fmt: skip

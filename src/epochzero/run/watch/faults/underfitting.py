@@ -22,7 +22,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         yield TrainingFinding(
             "underfitting",
             0,
-            f"{percent(accuracy)} of the training examples are right; always saying the most frequent class "
-            f"would be right in {percent(most)}.",
+            f"{percent(accuracy)} of the training examples are classified correctly; always predicting the most "
+            f"frequent class would reach {percent(most)}.",
             confidence=0.65,
         )

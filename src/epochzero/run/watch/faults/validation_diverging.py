@@ -23,8 +23,8 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         yield TrainingFinding(
             "validation_diverging",
             since,
-            f"The evaluation loss was {best:.4g} at iteration {since} and is {losses[-1][1]:.4g}; the "
-            f"training loss has fallen by {percent(found.fall)}.",
+            f"The evaluation loss was {best:.4g} at iteration {since} and is {losses[-1][1]:.4g}; the training "
+            f"loss has decreased by {percent(found.fall)}.",
             confidence=0.7,
             series="loss",
         )

@@ -45,14 +45,22 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         and math.prod(one.shape) >= _MANY
     ]
     for found, text, certain in (
-        (equal, "begins with {n} equal weights of {rms:.2g}: its units stay alike", 0.9),
+        (
+            equal,
+            "is initialized with {n} equal weights of {rms:.2g}: its units stay identical",
+            0.9,
+        ),
         (
             large,
-            "begins with weights of {rms:.2g}, {scale:.0f} times what suits {fan} inputs",
+            "is initialized with weights of {rms:.2g}, {scale:.0f} times the suitable size for {fan} inputs",
             0.86,
         ),
-        (lopsided, "begins with weights around {mean:.2g}, not around zero", 0.84),
-        (small, "begins with weights of {rms:.1g}, {scale:.3f} of what suits {fan} inputs", 0.7),
+        (lopsided, "is initialized with weights around {mean:.2g} instead of zero", 0.84),
+        (
+            small,
+            "is initialized with weights of {rms:.1g}, {scale:.3f} of the suitable size for {fan} inputs",
+            0.7,
+        ),
     ):
         # One layer at zero is a way to begin gently; several are not.
         if not found or (found is not large and len(found) < max(1, 0.4 * len(known))):
@@ -72,7 +80,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
             layer=one.layer,
             place=initialization_place(history, one),
             confidence=certain,
-            fix="Leave the layer's own initialization, or use torch.nn.init.kaiming_uniform_.",
+            fix="Use the layer's default initialization or torch.nn.init.kaiming_uniform_.",
             evidence={"rms": one.values["rms"], "layers": float(len(found))},
             causes=_CAUSES,
         )

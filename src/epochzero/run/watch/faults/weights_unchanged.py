@@ -21,7 +21,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     yield TrainingFinding(
         "weights_unchanged",
         0,
-        f"No step of {len(history.iterations)} looked at has changed a weight.",
+        f"None of {len(history.iterations)} sampled steps has changed a weight.",
         confidence=0.85,
         series="update",
     )

@@ -25,8 +25,8 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         yield TrainingFinding(
             "zero_grad_missing",
             first.number,
-            f"When the backward pass of iteration {first.number} begins, {name} still has the gradient "
-            "of the step before; each step adds to it.",
+            f"When the backward pass of iteration {first.number} starts, {name} still has the gradient of the "
+"previous step; each step adds to it.",
             place=backward_place(history),
             confidence=0.97,
             fix="Call optimizer.zero_grad() before each backward pass.",

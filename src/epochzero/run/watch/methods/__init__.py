@@ -33,7 +33,7 @@ def by_name(name: str) -> Method:
         InputError: there is none.
     """
     if name not in NAMES:
-        raise InputError(f"no method is called {name!r}; there are {', '.join(NAMES)}")
+        raise InputError(f"unknown method {name!r}; choose one of {', '.join(NAMES)}")
     method: Method = conclude
     if name != "epochzero":
         method = import_module(f"{__name__}.{name}").find
