@@ -1,8 +1,8 @@
-"""Events -> Diagnosis: from the logs of a failed job to its first cause.
+"""Finds the root cause of a failed job in its logs.
 
-`Diagnoser` holds what is expensive to build (the catalogue and the scanner) and diagnoses any
-number of jobs; `diagnose` is the one-off form. Both are loaded on first use, because reading a
-stored `Diagnosis` needs neither.
+`Diagnoser` holds the expensive parts (the catalogue and the scanner) and diagnoses any
+number of jobs; `diagnose` is a shortcut for one job. Both are loaded on first use, because reading a
+stored `Diagnosis` requires neither.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The catalogue of failure signatures: loads them, checks them, finds the ones that fit a text.
+"""The catalogue of failure signatures: loads, validates and matches them.
 
 A signature is one TOML file below ``signatures/``; ``docs/signatures.md`` describes its fields.
-The engine knows no signature, and a signature needs nothing but its own file.
+The engine contains no knowledge of single signatures, and a new signature is one new file.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from epochzero import compiled, taxonomy
 from epochzero.errors import CatalogError
 
 Role = Literal["cause", "cascade", "wrapper", "teardown", "advice", "benign"]
-"""What part a matching text plays in a failure.
+"""The role of a matching text in a failure.
 
-cause: it can be the first cause. cascade: it follows from the death of another rank or process.
+cause: it can be the root cause. cascade: it follows from the failure of another rank or process.
 wrapper: it only reports that something inside failed. teardown: it happens while a process that
-has already failed shuts down. advice: a hint or boilerplate printed beside an error. benign: it
-looks like an error and harms nothing.
+has already failed shuts down. advice: a hint or boilerplate printed next to an error. benign: it
+looks like an error but is harmless.
 """
 
 
@@ -42,25 +42,25 @@ class SignatureExample:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """One known way to fail, as its file gives it.
+    """A known kind of failure, from its file.
 
     Attributes:
-        name: ``family/name``, from the file's place.
-        title: what it is, in a few words.
+        name: ``family/name``, from the path of the file.
+        title: a short description.
         pattern: searched in the text of an event (``re`` syntax, multi-line mode).
-        anchors: literal texts, one of which stands in every event that the pattern matches;
-            the scan over the bytes looks for these.
+        anchors: literal texts, at least one of which is in every event that the pattern matches;
+            the scan searches for them.
         meaning: what happened, in a sentence or two.
         role: see `Role`.
-        within: if given, must also match somewhere in the event's whole block (its frames too).
-        category, also, root_cause, phase, retry: words of the taxonomy; empty where open.
+        within: if given, must also match in the event's whole block, including its frames.
+        category, also, root_cause, phase, retry: terms of the taxonomy; empty if undetermined.
         retry_reason: why a retry helps or does not.
-        fixes: concrete acts, most likely first; ``{name}`` stands for a group of the pattern or one
-            of `GIVEN`, and a fix with one that has no value is left out.
-        status: the exit status (128 + n for signal n) of a process whose end the text reports
-            without saying why; 0 where it does not. A pattern may capture it instead, as a group
+        fixes: concrete actions, most likely first; ``{name}`` refers to a group of the pattern or one
+            of `GIVEN`, and a fix with a missing value is omitted.
+        status: the exit status (128 + n for signal n) of a process whose exit the text reports
+            without a reason; 0 if it does not. A pattern may capture it instead, as a group
             ``exitcode`` or ``signal``, and the process as ``rank``.
-        priority: decides between signatures that match the same event; higher wins.
+        priority: decides between signatures that match the same event; the highest wins.
     """
 
     name: str
@@ -84,13 +84,13 @@ class Signature:
 
     @property
     def family(self) -> str:
-        """What the signature belongs to: the folder of its file."""
+        """The family of the signature: the directory of its file."""
         return self.name.partition("/")[0]
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A signature found in an event, with what its pattern captured."""
+    """A signature found in an event, with the captured values of its pattern."""
 
     signature: Signature
     captured: Mapping[str, str]
@@ -99,7 +99,7 @@ class Match:
 
     @property
     def status(self) -> int | None:
-        """The exit status that the text reports of a process, in the shell's form."""
+        """The exit status of the process that the text reports, in the shell's form."""
         if self.signature.status:
             return self.signature.status
         if (code := self.captured.get("exitcode", "")).lstrip("-").isdigit() and int(code):
@@ -113,7 +113,7 @@ class Match:
         return int(rank) if rank.isdigit() else None
 
     def fixes(self, known: Mapping[str, str]) -> tuple[str, ...]:
-        """The signature's fixes that the captured values and what else is known complete.
+        """The signature's fixes whose placeholders are all known.
 
         Args:
             known: values for `GIVEN` placeholders.
@@ -135,7 +135,8 @@ def _of_signal(text: str) -> int | None:
 
 GIVEN = frozenset({"code"})
 """Placeholders of fixes that no pattern captures: ``code`` is the source line of the innermost frame
-of the user's own code, where the log shows it."""
+of the user's own code, if the log contains it.
+"""
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 
 
@@ -148,13 +149,13 @@ def _fill(text: str, values: Mapping[str, str]) -> str:
 
 
 class Catalog:
-    """Signatures, ready to be matched.
+    """A set of signatures that can be matched.
 
     Args:
         signatures: names must be unique.
 
     Raises:
-        CatalogError: two signatures share a name.
+        CatalogError: two signatures have the same name.
     """
 
     def __init__(self, signatures: Iterable[Signature]) -> None:
@@ -170,7 +171,7 @@ class Catalog:
         return len(self.signatures)
 
     def __or__(self, other: Catalog) -> Catalog:
-        """Both catalogues; a signature of ``other`` replaces one of the same name."""
+        """The union of both catalogues; a signature of ``other`` replaces one of the same name."""
         if not len(other):
             return self
         merged = {s.name: s for s in self.signatures} | {s.name: s for s in other.signatures}
@@ -178,7 +179,7 @@ class Catalog:
 
     @cached_property
     def anchors(self) -> Mapping[str, tuple[int, ...]]:
-        """Every anchor with the numbers of the signatures that it belongs to."""
+        """All anchors with the numbers of their signatures."""
         found: dict[str, list[int]] = {}
         for number, signature in enumerate(self.signatures):
             for anchor in signature.anchors:
@@ -188,12 +189,12 @@ class Catalog:
     def matches(
         self, text: str, block: str, numbers: Iterable[int] | None = None
     ) -> Iterator[Match]:
-        """The signatures that fit an event, best first.
+        """The signatures that match an event, best first.
 
         Args:
             text: the event's own message.
-            block: the event with everything around it, frames included.
-            numbers: which signatures can fit (their anchors were seen); all when None.
+            block: the event with its surroundings, including frames.
+            numbers: signatures that can match (their anchors were found); all if None.
         """
         for number in range(len(self)) if numbers is None else sorted(numbers):
             signature = self.signatures[number]
@@ -207,28 +208,28 @@ class Catalog:
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    """Compiled when first needed: most signatures never are."""
+    """Compiled on first use: most signatures are never used."""
     return re.compile(pattern, re.MULTILINE)
 
 
 BUILTIN = Path(__file__).with_name("signatures")
-"""The folder of the signatures that ship with the package."""
+"""The directory of the signatures in the package."""
 
 
 EXAMPLES = "\n[[examples]]"
-"""Where the examples of a signature file begin, which stand last."""
+"""Start of the examples in a signature file, which come last."""
 
 
 @cache
 def builtin() -> Catalog:
-    """The signatures that ship with the package, without their examples: half of every file is
-    examples, which a diagnosis has no use for.
+    """The signatures of the package, without their examples, which are half of every file
+    and are not used for a diagnosis.
 
-    Parsing the files takes most of the time of a short diagnosis, so the result is stored under a key
+    Parsing the files takes most of the time of a short diagnosis, so the result is stored under a hash
     of their contents (`epochzero.compiled`).
     """
     files = dict(_files(BUILTIN))
-    # With this module, since what it makes of the files may change too.
+    # Including this module, because it determines how the files are parsed.
     key = compiled.key_of((Path(__file__).read_bytes(), *chain.from_iterable(files.items())))
     if (item := compiled.load(key)) is not None:
         return Catalog(_from_rows(json.loads(item)))
@@ -241,7 +242,7 @@ def builtin() -> Catalog:
 
 
 def _files(folder: Path) -> Iterator[tuple[bytes, bytes]]:
-    """The name and the content of every signature file; without `pathlib`, which takes as long as reading."""
+    """The name and content of every signature file; without `pathlib`, which takes as long as reading."""
     root = os.fsencode(folder)
     for directory, directories, names in os.walk(root):
         directories.sort()
@@ -253,7 +254,7 @@ def _files(folder: Path) -> Iterator[tuple[bytes, bytes]]:
 
 
 _COMPILED = tuple(f.name for f in fields(Signature) if f.name != "examples")
-"""The fields of a signature that are stored, in the order of its parameters."""
+"""The stored fields of a signature, in the order of its parameters."""
 
 
 def _to_rows(signatures: Iterable[Signature]) -> list[list[Any]]:
@@ -267,14 +268,14 @@ def _from_rows(rows: Iterable[list[Any]]) -> Iterator[Signature]:
 
 
 def load_folder(folder: Path, *, examples: bool = True) -> Iterator[Signature]:
-    """The signatures in a folder and the folders below it, in the order of their names.
+    """The signatures in a directory and its subdirectories, sorted by name.
 
     Args:
-        folder: where the files lie.
-        examples: read the examples too, and check every field and pattern.
+        folder: directory of the files.
+        examples: read the examples too, and validate every field and pattern.
 
     Raises:
-        CatalogError: the folder or one of its files cannot be used.
+        CatalogError: the directory or one of its files is not valid.
     """
     if not folder.is_dir():
         raise CatalogError(f"{folder}: no such directory of signatures")
@@ -283,10 +284,10 @@ def load_folder(folder: Path, *, examples: bool = True) -> Iterator[Signature]:
 
 
 def load_file(path: Path, folder: Path, *, examples: bool = True) -> Signature:
-    """The signature in one file, named by its place below ``folder``.
+    """The signature in one file, named by its path below ``folder``.
 
     Raises:
-        CatalogError: the file cannot be used.
+        CatalogError: the file is not valid.
     """
     name = path.relative_to(folder).with_suffix("").as_posix()
     try:
@@ -297,7 +298,7 @@ def load_file(path: Path, folder: Path, *, examples: bool = True) -> Signature:
 
 
 def _parsed(name: str, content: bytes, folder: Path, *, examples: bool) -> Signature:
-    """The signature of a file's content; an error names the file."""
+    """Parses a signature file; errors contain its name."""
     path = folder / f"{name}.toml"
     try:
         text = content.decode("utf-8").replace("\r\n", "\n")

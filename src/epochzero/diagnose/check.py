@@ -1,4 +1,4 @@
-"""Checks signature files: what their examples promise must hold when they are diagnosed."""
+"""Validates signature files: their examples must be diagnosed as declared."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from epochzero.logs.source import Log
 
 
 def check_folder(folder: Path) -> tuple[list[str], int]:
-    """Every problem of the signatures in a folder, and how many signatures it holds."""
+    """All problems of the signatures in a directory, and the number of signatures."""
     problems: list[str] = []
     count = 0
     for path in sorted(folder.rglob("*.toml")):
@@ -27,10 +27,10 @@ def check_folder(folder: Path) -> tuple[list[str], int]:
 
 
 def check_signature(signature: Signature) -> Iterator[str]:
-    """Every promise of a signature's examples that does not hold.
+    """The examples of a signature that are not diagnosed as declared.
 
-    The examples go the whole way: scan, events, match. So an anchor that is missing in an example,
-    or a line that the scan would never pick up, is found too.
+    The examples pass through all stages: scan, events, match. An anchor that is missing in an example,
+    or a line that the scan would not select, is therefore found too.
     """
     catalog = Catalog([signature])
     scanner = Scanner(signature.anchors)
@@ -51,7 +51,7 @@ def check_signature(signature: Signature) -> Iterator[str]:
 
 
 def _matched(catalog: Catalog, scanner: Scanner, text: str) -> dict[str, str] | None:
-    """What the signature captures from a text; None when it does not match."""
+    """The captured values of a signature in a text; None if it does not match."""
     log = Log("example", text=text.encode())
     for event in events_of(log, scanner.scan(log), scanner.anchors):
         if (match := match_event(event, catalog)) is not None:

@@ -1,7 +1,7 @@
-"""The last resort: a small learned classifier for exceptions that nothing else knows.
+"""Fallback classifier for exceptions that neither a signature nor a rule recognizes.
 
-It sees the words of the exception's class and message. ``classifier.json`` was made by
-``bench/train_classifier.py`` and says on what it was trained.
+It uses the words of the exception's class and message.
+``bench/train_classifier.py`` writes ``classifier.json``, which names its training data.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MOST_WORDS = 60
 
 
 def words(kind: str, message: str) -> frozenset[str]:
-    """The words that the classifier looks at, those of the class marked as such."""
+    """The words that the classifier uses; words of the class are marked."""
     short = kind.rsplit(".", 1)[-1].rsplit("::", 1)[-1]
     parts = {f"class:{part.lower()}" for part in _PART.findall(short)}
     said = _WORD.findall(message[:MESSAGE_CHARS])[:MOST_WORDS]
@@ -25,7 +25,7 @@ def words(kind: str, message: str) -> frozenset[str]:
 
 
 def classify(kind: str, message: str) -> tuple[str, float]:
-    """The category that the shipped model gives, and how sure it is.
+    """The category that the built-in model predicts, and its probability.
 
     Args:
         kind: class of the exception as printed.

@@ -1,4 +1,4 @@
-"""`Diagnoser` holds what is expensive to build, the catalogue and the scanner, and diagnoses any number of jobs."""
+"""`Diagnoser` holds the expensive parts, the catalogue and the scanner, and diagnoses any number of jobs."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _Result = TypeVar("_Result", Diagnosis, Root, ExceptionInfo, CodeFrame, Conseque
 
 @dataclass(frozen=True, slots=True)
 class LogRead:
-    """What one log of a job tells, before it is set beside the job's other logs.
+    """The content of one log of a job, before it is combined with the other logs.
 
     Attributes:
         name: of the log.
-        events: what it says went wrong, in order.
-        blank: whether nothing is readable in it.
+        events: its errors, in order.
+        blank: whether it contains no readable text.
         trained: whether it shows progress.
-        restarts: how often the launcher had started the job again before this log began.
-        damage: sentences on what could not be read of it.
-        notes: sentences on what was left out of it.
+        restarts: number of restarts by the launcher before this log started.
+        damage: messages about parts that could not be read.
+        notes: messages about skipped parts.
         tail: its last bytes.
     """
 
@@ -57,10 +57,10 @@ class Diagnoser:
     """Diagnoses jobs with one catalogue of signatures.
 
     Args:
-        catalog: the signatures; those of the package when None.
-        redact: hide tokens, keys and passwords in the results.
-        look_around: when a path is missing, look for one like it on this machine. Not for a
-            service: what it finds would be told to whoever sent the log.
+        catalog: the signatures; None for those of the package.
+        redact: redact tokens, keys and passwords in the results.
+        look_around: if a path is missing, search for a similar one on this machine. Not for a
+            server, because the result would reveal its files to the sender of the log.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Diagnoser:
         self._scanner = Scanner(tuple(self.catalog.anchors))
 
     def prepare(self) -> Diagnoser:
-        """Itself, with all made that many diagnoses need; few are quicker without, by a second."""
+        """Loads everything in advance; saves time for many diagnoses, but costs a second. Returns itself."""
         prepare()
         return self
 
@@ -80,48 +80,48 @@ class Diagnoser:
         """The diagnosis of one job.
 
         Args:
-            logs: all the logs of the job, of every rank.
-            facts: what is known beside them.
+            logs: all logs of the job, of every rank.
+            facts: known facts in addition to the logs.
 
         Raises:
-            InputError: a log cannot be read, or is no text.
+            InputError: a log cannot be read, or is not text.
         """
         return self.conclude([self.read(log) for log in logs], facts)
 
     def read(self, log: Log) -> LogRead:
-        """One log of a job; the logs of a large job can be read by several processes.
+        """Reads one log of a job; several processes can read the logs of a large job.
 
         Raises:
-            InputError: the log cannot be read, or is no text.
+            InputError: the log cannot be read, or is not text.
         """
         return self._read(log, self._scanner.scan(log))
 
     def read_part(
         self, stream: BinaryIO, size: int, starts: Sequence[int], number: int
     ) -> PartScan | None:
-        """A part of a large log; the parts can be read by several processes.
+        """Reads a part of a large log; several processes can read the parts.
 
         Args:
-            stream, size, starts, number: as of `epochzero.logs.parts.scan_part`.
+            stream, size, starts, number: as for `epochzero.logs.parts.scan_part`.
 
         Returns:
-            None where so much is found that the log must be read in one go.
+            None if so much is found that the log must be read in one pass.
         """
         return scan_part(self._scanner, stream, size, starts, number)
 
     def join(self, log: Log, parts: Sequence[PartScan], size: int) -> LogRead | None:
-        """A large log whose parts were read: what `read` would tell of it.
+        """Joins the parts of a large log to the result of `read`.
 
         Args:
-            log: the log; its bytes are not needed.
+            log: the log; its bytes are not read.
             parts: all of them, in order.
             size: of the log, in bytes.
 
         Returns:
-            None where so much was found that the log must be read in one go.
+            None if so much was found that the log must be read in one pass.
 
         Raises:
-            InputError: the log is no text.
+            InputError: the log is not text.
         """
         scan = join_parts(self._scanner, parts, size)
         return self._read(log, scan) if scan else None
@@ -141,7 +141,7 @@ class Diagnoser:
         )
 
     def conclude(self, reads: Sequence[LogRead], facts: Facts = NO_FACTS) -> Diagnosis:
-        """The diagnosis of one job, of which all logs were read."""
+        """The diagnosis of one job from the contents of all its logs."""
         events = [event for read in reads for event in read.events]
         if facts.message:
             events += self.read(Log(SCHEDULER, text=facts.message.encode())).events
@@ -168,16 +168,16 @@ def diagnose(
     signatures: Iterable[Signature] = (),
     redact: bool = True,
 ) -> Diagnosis:
-    """Why the job failed whose logs lie at ``paths``.
+    """Finds why a job failed.
 
     Args:
-        paths: files, or folders of rank files; all belong to one job.
-        facts: exit code and the like; looked for beside the logs when None.
-        signatures: to use in addition to the package's.
-        redact: hide tokens, keys and passwords.
+        paths: files, or directories of rank files; all belong to one job.
+        facts: exit code and other facts; if None, they are searched for next to the logs.
+        signatures: to use in addition to those of the package.
+        redact: redact tokens, keys and passwords.
 
     Raises:
-        InputError: a path does not exist, cannot be read, or holds no logs.
+        InputError: a path does not exist, cannot be read, or contains no logs.
     """
     given = [Path(path) for path in paths]
     diagnoser = Diagnoser(builtin() | Catalog(signatures), redact=redact, look_around=True)
@@ -188,7 +188,7 @@ _QUOTED_PATH = re.compile(r"['\"](/[^'\"\n]{2,400})['\"]|(/[^\s:'\"]{2,400})")
 
 
 def _with_nearest_path(found: Diagnosis) -> Diagnosis:
-    """The diagnosis with the path that was probably meant, as the first fix."""
+    """The diagnosis with the path that was probably intended as the first fix."""
     for quoted, bare in _QUOTED_PATH.findall(found.root.text if found.root else ""):
         if near := nearest_path(quoted or bare):
             return replace(
@@ -198,7 +198,7 @@ def _with_nearest_path(found: Diagnosis) -> Diagnosis:
 
 
 def _redacted(found: Diagnosis) -> Diagnosis:
-    """The diagnosis with secrets hidden in everything that came from the log."""
+    """The diagnosis with everything from the log redacted."""
     return _changed(
         found,
         root=found.root and _changed(found.root, text=redact_all(found.root.text)),
@@ -215,7 +215,7 @@ def _redacted(found: Diagnosis) -> Diagnosis:
 
 
 def _changed(value: _Result, **fields: Any) -> _Result:
-    """``value`` with these fields; itself where they are equal, since most logs hold no secret."""
+    """``value`` with these fields; ``value`` itself if they are equal, because most logs contain no secret."""
     if all(getattr(value, name) == field for name, field in fields.items()):
         return value
     return replace(value, **fields)

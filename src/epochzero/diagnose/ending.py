@@ -1,4 +1,4 @@
-"""Why a job is taken to have died or to have survived, as its diagnosis states it."""
+"""Decides whether a job died or survived, and states the evidence."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from epochzero.diagnose.timeline import Judged, Timeline, ends_process, reports_
 
 
 def death(root: Judged | None, timeline: Timeline, facts: Facts, *, state_known: bool) -> End:
-    """What shows that a job died: the strongest evidence there is.
+    """The strongest evidence that a job died.
 
     Args:
-        root: its first cause, if the logs hold one.
+        root: its root cause, if the logs contain one.
         timeline: all events.
-        facts: what is known besides the logs.
-        state_known: the scheduler's state by itself means a failure.
+        facts: known facts in addition to the logs.
+        state_known: whether the scheduler's state alone means a failure.
     """
     if root is not None and root.event.uncaught and root.event.type:
         return End(
@@ -41,7 +41,7 @@ def death(root: Judged | None, timeline: Timeline, facts: Facts, *, state_known:
 
 
 def survival(timeline: Timeline, facts: Facts) -> End:
-    """What shows that a job did not die: the strongest evidence there is."""
+    """The strongest evidence that a job did not die."""
     if facts.ended_well:
         return End("survived", "exit_status", "The job exited with code 0.")
     recovered = [judged for judged in timeline.judged if judged.role == "recovered"]

@@ -1,6 +1,6 @@
-"""What is known of a job besides its log: how it ended, when it ran, on how many GPUs.
+"""Facts about a job in addition to its logs: how it ended, when it ran, on how many GPUs.
 
-Facts are given by the user or found next to the log: ``facts.json`` (our own), the output of
+Facts are passed by the user or found next to the log: ``facts.json`` (our own format), the output of
 ``sacct``, of ``kubectl describe pod`` or ``kubectl get pod -o json``.
 """
 
@@ -27,11 +27,11 @@ MOST_SHOWN = 60
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """How a job ended and what it used; None where it is not known.
+    """How a job ended and what it used; None for unknown values.
 
     Attributes:
-        exit_code: as its parent saw it; 128 + n for signal n.
-        signal: number of the signal that ended it.
+        exit_code: as seen by its parent; 128 + n for signal n.
+        signal: number of the signal that terminated it.
         state: of the scheduler, such as FAILED, OUT_OF_MEMORY, TIMEOUT, OOMKilled.
         start, end: seconds since the epoch.
         gpus: how many it held.
@@ -49,7 +49,7 @@ class Facts:
     notes: tuple[str, ...] = ()
 
     def __or__(self, other: Facts) -> Facts:
-        """These facts, completed by ``other`` where they are not known; the notes of both."""
+        """These facts, with unknown values taken from ``other``; the notes of both."""
         missing = {
             f.name: getattr(other, f.name) for f in fields(self) if getattr(self, f.name) is None
         }
@@ -70,7 +70,7 @@ class Facts:
 
 
 def signal_name(number: int) -> str:
-    """SIGKILL for 9; ``signal 77`` for what has no name."""
+    """SIGKILL for 9; ``signal 77`` for numbers without a name."""
     try:
         return signal.Signals(number).name
     except ValueError:
@@ -78,11 +78,11 @@ def signal_name(number: int) -> str:
 
 
 def find_facts(paths: Iterable[Path]) -> Facts:
-    """Facts that lie next to the logs: in a folder given, or in the folder of a file given.
+    """Facts next to the logs: in a given directory, or in the directory of a given file.
 
     Returns:
-        What is known; `Facts.notes` name a ``facts.json`` that could not be used. Other files may
-        just have such a name.
+        The facts; `Facts.notes` names a ``facts.json`` that could not be used. Other files may
+        have such a name by coincidence.
     """
     facts = Facts()
     folders = dict.fromkeys(path if path.is_dir() else path.parent for path in paths)
@@ -106,10 +106,10 @@ def _facts_files(folder: Path) -> Iterator[Path]:
 
 
 def read_facts(path: Path) -> Facts:
-    """Facts from one file: ``facts.json``, ``sacct`` output, or what ``kubectl`` says of a pod.
+    """Facts from one file: ``facts.json``, ``sacct`` output, or ``kubectl`` output about a pod.
 
     Raises:
-        InputError: the file cannot be read or is none of these.
+        InputError: the file cannot be read or has none of these formats.
     """
     try:
         with open_file(path, pipes=True) as stream:
@@ -151,7 +151,7 @@ def _from_json(raw: Any) -> Facts:
 
 
 def _own_fields() -> Mapping[str, tuple[Callable[[Any], Any], str]]:
-    """How each field of ``facts.json`` is read, and what it must be."""
+    """Parser and expected form of each field of ``facts.json``."""
     time = "a time such as 2024-05-01T12:00:00, or seconds since 1970"
     return {
         "exit_code": (_whole, "an integer"),
@@ -213,7 +213,7 @@ def _from_sacct(text: str) -> Facts:
         names = [name.strip() for name in lines[0].split("|")]
         rows = [[cell.strip() for cell in line.split("|")] for line in lines[1:]]
     else:
-        # Fixed columns: the rule below the header tells where each begins and ends.
+        # Fixed columns: the rule below the header shows where each starts and ends.
         rule = [set(line.strip()) <= {"-", " "} for line in lines].index(True)
         spans = [found.span() for found in re.finditer(r"-+", lines[rule])]
         names = [lines[rule - 1][a:b].strip() for a, b in spans]
@@ -222,13 +222,13 @@ def _from_sacct(text: str) -> Facts:
 
 
 def facts_of_sacct(rows: Sequence[Mapping[str, str]]) -> Facts:
-    """Facts from what ``sacct`` says of one job: its own row, then those of its steps.
+    """Facts from the ``sacct`` rows of one job: its own row, then those of its steps.
 
     Args:
-        rows: field -> text. Times without a zone are taken for UTC.
+        rows: field -> text. Times without a zone are assumed to be UTC.
 
     Raises:
-        ValueError: an exit code or a time is none.
+        ValueError: an exit code or a time is not valid.
     """
     job = rows[0]
     state = job.get("State", "").split(" ")[0].rstrip("+")
@@ -240,7 +240,7 @@ def facts_of_sacct(rows: Sequence[Mapping[str, str]]) -> Facts:
     gpus = re.search(r"gres/gpu(?::\w+)?=(\d+)", " ".join(job.values()))
     return Facts(
         exit_code=int(exit_code) if exit_code else None,
-        # 125 is no signal: Slurm writes it for the out-of-memory killer.
+        # 125 is not a signal: Slurm writes it for the out-of-memory killer.
         signal=int(number) if number and 0 < int(number) < 65 else None,
         state=state or None,
         start=_time(job.get("Start")),

@@ -1,8 +1,8 @@
-"""A stable identity of a failure, so that the same one is recognised in another run.
+"""A stable identity of a failure, which recognizes the same failure in another run.
 
-What stays: the class of the exception, its message without what changes from run to run, and the
-functions of the user's own code on the stack. Line numbers and library frames do not count, as
-they change with every edit and upgrade. The version stands in front, so that a better algorithm
+It consists of the class of the exception, its message without parts that change between runs, and the
+functions of the user's own code on the stack. Line numbers and library frames are excluded, because
+they change with every edit and upgrade. The fingerprint starts with its version, so that a better algorithm
 never regroups old failures silently.
 """
 
@@ -17,7 +17,7 @@ from epochzero.logs.user_code import is_user_frame
 
 VERSION = "2"
 WEAK = "w"
-"""Behind the version of a fingerprint that does not identify a failure."""
+"""Marks, after the version, a fingerprint that does not identify a failure."""
 
 _VOLATILE = (
     (re.compile(r"0x[0-9a-fA-F]+"), "<hex>"),
@@ -41,32 +41,32 @@ def _base(path: str) -> str:
 
 
 _ANNOUNCES = re.compile(r"(?:^\W*\d+ root error\(s\) found\.?|:)\s*$")
-"""A first line that says nothing of the failure but that its description follows."""
+"""A first line that only announces the description of the failure."""
 
 
 def _telling(message: str) -> str:
-    """The first line of a message; with the next one where the first only announces it."""
+    """The first line of a message, with the next one if the first only announces it."""
     lines = [line.strip() for line in message.split("\n") if line.strip()]
     announced = len(lines) > 1 and _ANNOUNCES.search(lines[0])
     return " ".join(lines[: 2 if announced else 1])
 
 
 def is_weak(fingerprint: str) -> bool:
-    """Whether a fingerprint is of a process that ended without a message.
+    """Whether a fingerprint belongs to a process that exited without a message.
 
-    Failures that have nothing to do with each other can share it: do not group or count by it.
+    Unrelated failures can share it: do not use it to group or count failures.
     """
     return fingerprint.partition(":")[0].endswith(WEAK)
 
 
 def weak_fingerprint(end: str, phase: str, launcher: str, progress: str) -> str:
-    """What is known of a process that ended without a message; it does not identify a failure.
+    """Fingerprint of a process that exited without a message; it does not identify a failure.
 
     Args:
         end: the exit status, or the scheduler's state.
         phase: of the taxonomy.
-        launcher: what reported the end.
-        progress: the form of the last line that showed progress, without numbers.
+        launcher: source of the report.
+        progress: the form of the last progress line, without numbers.
     """
     return f"{VERSION}{WEAK}:{_digest(('exit', end, phase, launcher, normalize(progress)))}"
 
@@ -79,7 +79,7 @@ def fingerprint(kind: str, message: str, frames: Iterable[Frame]) -> str:
     """Identity of a failure.
 
     Args:
-        kind: class of the exception, or a category where there is none.
+        kind: class of the exception, or a category if there is none.
         message: its message, or the line.
         frames: its stack; only frames of the user's own code count.
     """

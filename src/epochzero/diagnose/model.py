@@ -1,4 +1,4 @@
-"""What a diagnosis is made of: immutable values with a documented JSON form (``docs/json.md``)."""
+"""Result types of a diagnosis: immutable values with a documented JSON form (``docs/json.md``)."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ Basis = Literal["signature", "reading", "classifier", "exit", "nothing"]
 EndState = Literal["died", "survived", "unknown"]
 Outcome = Literal["failed", "no_failure", "evidence_missing", "unknown"]
 FAILURES = frozenset({"failed", "evidence_missing"})
-"""The outcomes of a job that is known to have failed."""
+"""The outcomes that mean that the job failed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Root:
-    """The line that names the first cause.
+    """The line that shows the root cause.
 
     Attributes:
         file: name of the log.
-        line: 1-based; None when the evidence is no line (an exit code).
+        line: 1-based; None if the evidence is not a line but, for example, an exit code.
         text: the line.
-        rank, host: where it was written, if the log tells.
-        time: seconds since the epoch, or since midnight if the log gives no date.
+        rank, host: of the process that wrote it, if known.
+        time: seconds since the epoch, or since midnight if the log contains no date.
     """
 
     file: str
@@ -46,7 +46,7 @@ class ExceptionInfo:
 
 @dataclass(frozen=True, slots=True)
 class CodeFrame:
-    """A frame of a traceback; ``code`` is its source line, where the log shows it."""
+    """A frame of a traceback; ``code`` is its source line, if the log contains it."""
 
     file: str
     line: int | None
@@ -56,15 +56,15 @@ class CodeFrame:
 
 @dataclass(frozen=True, slots=True)
 class Consequence:
-    """Something that followed from the first cause.
+    """An error that followed from the root cause.
 
     Attributes:
-        rank: whose; None when the log does not tell.
-        title: what it is, in a few words, where a signature knows it.
+        rank: of its process; None if unknown.
+        title: short description, if a signature matches.
         text: its first line.
-        file, line: where that stands.
+        file, line: location of that line.
         role: cascade, wrapper, teardown or later (another failure after the first).
-        count: how often it was seen.
+        count: number of occurrences.
     """
 
     rank: int | None
@@ -78,7 +78,7 @@ class Consequence:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What the failed job used: ``gpu_hours`` is GPUs x hours."""
+    """Resources that the failed job used: ``gpu_hours`` is GPUs x hours."""
 
     gpus: int
     seconds: float
@@ -87,12 +87,12 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """Whether the job is taken to have died, and why.
+    """Whether the job died, and the evidence.
 
     Attributes:
-        state: died, survived, or unknown where no evidence was weighed.
+        state: died, survived, or unknown if no evidence was evaluated.
         evidence: the kind of evidence that decided; ``docs/json.md`` lists them.
-        reason: the same in a sentence.
+        reason: the same as a sentence.
     """
 
     state: EndState
@@ -109,28 +109,28 @@ class Diagnosis:
 
     Attributes:
         source: the paths that were read.
-        outcome: failed, no_failure, evidence_missing (it failed and left no trace of why), or
-            unknown (the logs are empty or incomplete, and nothing else is known of its end).
-        dimension, category, also, root_cause, phase, retry: words of the taxonomy.
+        outcome: failed, no_failure, evidence_missing (it failed, and no reason was found), or
+            unknown (the logs are empty or incomplete, and how the job ended is unknown).
+        dimension, category, also, root_cause, phase, retry: terms of the taxonomy.
         retry_reason: why a retry helps or does not.
         confidence: estimated probability that the category is right, 0 to 1.
-        title, meaning: what happened, in a few words and in a sentence or two.
-        root: the line that names the first cause.
+        title, meaning: what happened, as a short title and in a sentence or two.
+        root: the line that shows the root cause.
         exception: its class and message, if it is an exception.
         user_frame: innermost frame of the user's own code.
-        stack: the frames of the traceback that it is of, the innermost last; at most `MOST_FRAMES`
-            of them, those of libraries too.
+        stack: the frames of its traceback, innermost last; at most `MOST_FRAMES`,
+            including those of libraries.
         evidence: lines that support the verdict, the root first.
-        cascade: what followed.
-        fixes: concrete acts, most likely first.
-        signature: name of the signature that matched; empty when none did.
-        basis: what decided the category: signature, reading, classifier, exit or nothing.
+        cascade: the consequences.
+        fixes: concrete actions, most likely first.
+        signature: name of the matching signature; empty for none.
+        basis: what determined the category: signature, reading, classifier, exit or nothing.
         fingerprint: identity of the failure, versioned.
-        fingerprint_weak: the fingerprint is of a process that ended without a message, and does not
+        fingerprint_weak: the fingerprint belongs to a process that exited without a message, and does not
             identify a failure.
-        end: whether the job is taken to have died, and why.
-        cost: what the job used, when that is known.
-        notes: sentences on the input: what was cut off, damaged, skipped or ignored.
+        end: whether the job died, and the evidence.
+        cost: resources that the job used, if known.
+        notes: messages about the input: truncated, damaged, skipped or ignored parts.
     """
 
     source: tuple[str, ...]

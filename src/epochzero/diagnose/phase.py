@@ -16,7 +16,7 @@ from epochzero.diagnose.linear import shipped
 from epochzero.logs.traceback import Frame
 from epochzero.logs.user_code import is_user_frame
 
-# What a failure is about, where its stack says nothing of the phase.
+# Phases by category, used if the stack does not determine the phase.
 _AT_START = frozenset({"library_not_found", "syntax_error"})
 _OF_DATA = frozenset({"corrupt_data", "unexpected_encoding"})
 
@@ -51,7 +51,7 @@ def ruled_phase(frames: Sequence[Frame], category: str, *, trained: bool) -> str
         and not trained
         and not any(_LOOP.search(f.function) or _LOOP_CODE.search(f.code) for f in frames)
     ):
-        # Nothing was trained yet, and no training loop is on the stack.
+        # No training so far, and no training loop is on the stack.
         phase = ""
     if phase:
         return phase

@@ -1,7 +1,7 @@
-"""The general reading: the category of an exception or a line that no signature knows.
+"""General rules for the category of an exception or a line that matches no signature.
 
-The rules are data (``reading.toml``); they look at the class of the exception and at what its
-message says, the message first, since the class alone does not decide (Zhang et al., ICSE 2020,
+The rules are data (``reading.toml``). They use the class of the exception and its message,
+the message first, because the class alone does not determine the category (Zhang et al., ICSE 2020,
 Section 3.2).
 """
 
@@ -29,7 +29,7 @@ class _Rule:
     guess: bool
 
     def may_fit(self, kind: str, file: str) -> bool:
-        """Whether what the rule says of class and frame holds."""
+        """Whether the rule's conditions on class and frame hold."""
         if self.lines_only and kind:
             return False
         if self.type is not None and not (kind and self.type.search(kind)):
@@ -46,24 +46,24 @@ _NAMED = re.compile(
 
 @lru_cache(maxsize=4096)
 def read(kind: str, message: str, file: str = "") -> str:
-    """The category by exception class and message; empty when no rule fits.
+    """The category by exception class and message; empty if no rule matches.
 
     Args:
-        kind: class of the exception as printed; empty for a line that is none.
+        kind: class of the exception as printed; empty for a line without one.
         message: the exception's message, or the line.
-        file: of the innermost frame, where one is known.
+        file: of the innermost frame, if known.
     """
     if not kind and (named := _NAMED.search(message)):
         return read(named["type"], named["message"], file)
     short = kind.rsplit(".", 1)[-1].rsplit("::", 1)[-1]
     first, _, rest = message.partition("\n")
-    # What an exception is, its first line says; but it may be a mere heading.
+    # The first line identifies an exception, unless it is a mere heading.
     early = _category(short, first, file, guess=False) if rest else ""
     return early or _category(short, message, file, guess=True)
 
 
 def prepare() -> None:
-    """Makes at once what takes a second, for who reads many messages."""
+    """Compiles everything at once, which takes a second; for callers that read many messages."""
     _messages().prepare()
 
 
@@ -82,13 +82,12 @@ def _category(kind: str, message: str, file: str, *, guess: bool) -> str:
 class Messages:
     """The message patterns of all rules.
 
-    Searching them one by one, as a rule needs it, is slow, and compiling them to be searched at once
-    takes a second: so the first messages are searched in the slow way, and only who reads many pays
-    for the fast one.
+    Searching them one by one is slow, and compiling a combined search takes a second. The first messages
+    are therefore searched one by one, and only callers that read many messages pay for the combined search.
 
     Args:
-        patterns: one a rule; None for a rule without.
-        slow_readings: so many messages are searched one by one.
+        patterns: one per rule; None for a rule without.
+        slow_readings: number of messages that are searched one by one.
     """
 
     def __init__(self, patterns: Sequence[str | None], slow_readings: int = 1000) -> None:
@@ -98,14 +97,14 @@ class Messages:
         self._left = slow_readings
 
     def said_in(self, message: str) -> Container[int]:
-        """The numbers of the rules whose pattern the message contains."""
+        """The numbers of the rules whose pattern occurs in the message."""
         self._left -= 1
         if self._left >= 0:
             return _Said(self._slow, message)
         return frozenset(self._numbers[n] for _, n in self._fast.ends(message.encode()))
 
     def prepare(self) -> None:
-        """Searches all messages from now on in the fast way."""
+        """Uses the combined search for all further messages."""
         self._left = 0
         _ = self._fast
 
@@ -116,7 +115,7 @@ class Messages:
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """The numbers of the patterns that a message contains, searched when asked for."""
+    """The numbers of the patterns that occur in a message, searched on demand."""
 
     patterns: Sequence[re.Pattern[str] | None]
     message: str

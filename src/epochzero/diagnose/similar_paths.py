@@ -1,4 +1,4 @@
-"""The existing path that a missing one was probably meant to be."""
+"""Finds the existing path that a missing one was probably meant to be."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ MOST_ENTRIES = 20_000
 
 
 def nearest_path(missing: str) -> str | None:
-    """An existing path much like ``missing``, on the machine that this runs on.
+    """An existing path similar to ``missing``, on this machine.
 
-    The deepest folder of the path that exists is searched for a name like the one that does not.
+    The deepest existing directory of the path is searched for a name similar to the missing one.
 
     Args:
-        missing: an absolute path; a relative one means nothing outside of its job.
+        missing: an absolute path; a relative one has no meaning outside its job.
     """
     path = Path(missing)
     if not path.is_absolute() or "\0" in missing:

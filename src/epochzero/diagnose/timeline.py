@@ -1,9 +1,8 @@
-"""All ranks' events in order: which one is the first cause, and what followed from it.
+"""Orders the events of all ranks: determines the root cause and its consequences.
 
-Every event is judged on its own (what signature it carries, what role that gives it, how strongly
-it claims to be a cause). Then, for each process, the first failure of its last burst of failures is
-taken: earlier ones were survived, since the process went on. Among processes the earliest wins, by
-time where times are known and by structure where not.
+Every event is judged separately (its signature, its role, the strength of its claim to be a cause).
+For each process, the first failure of its last burst of failures is selected: the process survived
+earlier ones. Among processes, the earliest wins, by time if times are known and by structure otherwise.
 """
 
 from __future__ import annotations
@@ -24,22 +23,22 @@ from epochzero.logs.traceback import is_header
 SIGNALS = 128
 """Exit statuses above this are those of signals."""
 BURST_LINES = 60
-"""Failures of one process that are at most so many lines apart belong to one burst."""
+"""Failures of one process within this number of lines belong to one burst."""
 DAY = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """An event with what it was found to be.
+    """An event with its judgement.
 
     Attributes:
         event: the event.
-        match: the best signature; None when none fits.
-        role: a signature's role; "recovered" when its process lived on, "set_aside" when only other
-            evidence of a death would make it count, and there is none.
-        category: from the signature or the general reading; empty when neither tells.
-        claim: how strongly the event claims to be a cause; 0 is no claim.
-        order: position in the order of reading.
+        match: the best signature; None if none matches.
+        role: a signature's role; "recovered" if its process survived, "set_aside" if it would count only with
+            other evidence of a failure, and none exists.
+        category: from the signature or the general rules; empty if undetermined.
+        claim: strength of the event's claim to be a cause; 0 for none.
+        order: position in reading order.
     """
 
     event: LogEvent
@@ -52,7 +51,7 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """Root, what else claims to be a cause, and what followed."""
+    """The root cause, other candidates, and the consequences."""
 
     root: Judged | None
     candidates: tuple[Judged, ...]
@@ -60,27 +59,28 @@ class Timeline:
 
 
 EXCEPTION, FATAL_LINE, ERROR_LINE, BARE_EXCEPTION, PLAIN_LINE, WEAK, FAINT = 9, 8, 7, 6, 3, 2, 1
-"""How strongly an event claims to be a cause, by what kind of line says so; a FAINT claim counts
-only when it is known that the job failed."""
+"""Strength of an event's claim by kind of line; a FAINT claim counts
+only if the job is known to have failed.
+"""
 NAMELESS = 4
-"""An exception that neither a signature nor the general reading knows claims so much less."""
+"""Reduction of the claim of an exception that neither a signature nor the general rules recognize."""
 
 _NO_STATEMENT = re.compile(r"^(?:usage: |[\"'{(<-]|\[(?!\d+\.\d+\] )[\"'\d{\s])")
-"""Lines that state nothing, whatever they hold: help texts, configurations."""
+"""Lines that state nothing, whatever they contain: help texts, configurations."""
 _NO_PROSE = re.compile(r"^[\w.-]+\s*=|^\$|^(?:\S+ )?(?:pip|conda|apt|apt-get) install ")
-"""Lines that state nothing unless a signature knows them: code and commands."""
+"""Lines that state nothing unless a signature matches: code and commands."""
 _STATES = re.compile(
     r"^(?:[^\n:\]>]{0,60}(?:: |\] ?|> ?|:)){0,3}(?:error|Error|ERROR|fatal|FATAL)?:? ?"
     r"(?:\w+\.){0,5}$|^\W*$"
 )
-"""What may stand before the text of a signature where a line states it rather than mentions it."""
+"""Text before a signature's match in a line that states it rather than mentions it."""
 _QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`")
 
 _SPOKEN_OF = re.compile(
     r"^(?: \([^)\n]*\))?:? (?:is|are|was|were|means?|occurs?|happens?|refers?|indicates?|can|could|may"
     r"|might|should|would)\b"
 )
-"""What follows the name of an error in a sentence about it."""
+"""Text after the name of an error in a sentence about it."""
 
 _ERROR_LINE = re.compile(
     r"(?:^|[\s\]:|*])(?:fatal error|fatal|error|ERROR|Error|FATAL|FAILED|panic|Killed|Aborted)\b ?(?:\([^)]*\))?[:\]!]"
@@ -91,13 +91,13 @@ _ERROR_LINE = re.compile(
 def order(
     events: Iterable[LogEvent], catalog: Catalog, *, failed: bool = False, restarts: int = 0
 ) -> Timeline:
-    """Finds the first cause among the events of all logs.
+    """Finds the root cause among the events of all logs.
 
     Args:
         events: of all logs of a job.
-        catalog: the signatures to judge them by.
-        failed: it is known that the job failed, so that less will do as evidence.
-        restarts: how often the launcher started the job again.
+        catalog: the signatures.
+        failed: whether the job is known to have failed, which lowers the required evidence.
+        restarts: number of restarts by the launcher.
     """
     judged = tuple(_judge(event, catalog, number) for number, event in enumerate(events))
     judged = _without_restarted(_without_recovered(judged), restarts)
@@ -113,8 +113,8 @@ def order(
 
 
 def _last_resort(judged: Sequence[Judged]) -> Judged | None:
-    """Where nothing claims to be a cause: the first report of a process that a signal killed on its
-    own, else a consequence with a category, else any report of a death, else any consequence.
+    """Fallback if no event claims to be a cause: the first report of a process killed by a signal,
+    else a consequence with a category, else any report of a failed process, else any consequence.
     """
     told = [
         j
@@ -129,13 +129,13 @@ def _last_resort(judged: Sequence[Judged]) -> Judged | None:
 
 
 def _killed(judged: Judged) -> bool:
-    """Whether the event reports a signal other than the one that launchers end processes with."""
+    """Whether the event reports a signal other than the one that launchers use for termination."""
     status = judged.match.status if judged.match else None
     return status is not None and status > SIGNALS and status != SIGNALS + signal.SIGTERM
 
 
 def _in_its_log(root: Judged, candidates: Sequence[Judged]) -> Judged:
-    """The same failure in the log of its rank, where the root stands in a launcher's record."""
+    """The same failure in the log of its rank, if the root is in a launcher's record."""
     if not root.event.log.endswith(ERROR_FILE):
         return root
     for judged in candidates:
@@ -147,7 +147,7 @@ def _in_its_log(root: Judged, candidates: Sequence[Judged]) -> Judged:
 
 
 def _as_recorded(root: Judged, candidates: Sequence[Judged]) -> Judged:
-    """Whose failure it was, and when, where its log does not tell and the error file of a rank does."""
+    """Rank and time of the failure, from the error file of a rank if its log does not contain them."""
     event = root.event
     if event.rank is not None:
         return root
@@ -210,8 +210,8 @@ def _judge(event: LogEvent, catalog: Catalog, number: int) -> Judged:
 def match_event(event: LogEvent, catalog: Catalog) -> Match | None:
     """The best signature of an event.
 
-    A line is matched by what it begins: lines below it are events of their own. What an exception
-    is, its first line says; further lines can be other output that followed, so they can add a
+    A line is matched by its start: lines below it are separate events. The first line identifies an
+    exception; further lines can be other output that followed, so they can add a
     cause but not make the exception harmless.
     """
     numbers = {n for anchor in event.anchors for n in catalog.anchors[anchor]}
@@ -225,8 +225,8 @@ def match_event(event: LogEvent, catalog: Catalog) -> Match | None:
 
 
 def _texts(event: LogEvent) -> tuple[str, ...]:
-    """What signatures are matched against: the message; else the line with its level, and of a
-    native stack the whole.
+    """The texts that signatures are matched against: the message; else the line with its level, and for a
+    native stack the whole block.
     """
     if event.kind == "line":
         return (event.text, event.shown)
@@ -235,8 +235,8 @@ def _texts(event: LogEvent) -> tuple[str, ...]:
 
 
 def _without_restarted(judged: tuple[Judged, ...], restarts: int) -> tuple[Judged, ...]:
-    """Takes the launcher's reports of dead processes that it answered with another attempt, and of
-    what it did to the others then.
+    """Removes the launcher's reports of failed processes after which it restarted the job, including
+    the termination of other processes.
     """
     told = [j for j in judged if j.role in ("wrapper", "cascade") and j.event.rank is None]
     reports = [j.order for j in told if j.match and j.match.status]
@@ -248,10 +248,10 @@ def _without_restarted(judged: tuple[Judged, ...], restarts: int) -> tuple[Judge
 
 
 def _without_recovered(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
-    """Takes the claim from events that their process survived.
+    """Removes the claims of events that their process survived.
 
-    When a launcher reports a dead process, other processes whose lines cannot be told apart may
-    have continued for a little: then only much progress counts.
+    When a launcher reports a failed process, other processes whose lines cannot be distinguished may
+    continue for a moment: then only substantial progress counts.
     """
     died = any(j.role in ("cascade", "wrapper") and not j.event.ended_well for j in judged)
     return tuple(
@@ -260,10 +260,10 @@ def _without_recovered(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
 
 
 def _recovered(judged: Judged, *, died: bool) -> bool:
-    """Whether the process of an event lived on.
+    """Whether the process of an event survived.
 
-    What ends a process by itself is overruled by later steps only: the summary of a tracker, an
-    upload, or a shell that says "done" are no work of a living process.
+    Only later steps overrule an event that terminates a process: the summary of a tracker, an
+    upload, or a shell that prints "done" do not prove a living process.
     """
     event = judged.event
     outside = _from_outside(judged)
@@ -278,13 +278,13 @@ def _recovered(judged: Judged, *, died: bool) -> bool:
 
 
 _OBSERVERS = frozenset({"kernel", "kubernetes", "slurm"})
-"""Families of signatures that report a process from outside: other processes may write on."""
+"""Families of signatures that report a process from outside: other processes may continue to write."""
 _LAST_WORDS = frozenset({"native", "shell"})
 """Families of signatures whose crashes and kills are those of the job's own process, not a worker's."""
 
 
 def ends_process(judged: Judged) -> bool:
-    """Whether an event by itself says that its process ended."""
+    """Whether an event by itself shows that its process exited."""
     if judged.event.uncaught or judged.event.type == "Fatal Python error":
         return True
     if judged.match is None or judged.role not in ("cause", "wrapper"):
@@ -303,12 +303,12 @@ def _from_outside(judged: Judged) -> bool:
 
 
 def reports_death(judged: Judged) -> bool:
-    """Whether a launcher or a shell reports with this event that a process of the job died."""
+    """Whether a launcher or a shell reports with this event that a process of the job failed."""
     return judged.role in ("cascade", "wrapper") and bool(judged.match and judged.match.status)
 
 
 _ENDING = re.compile(r"(?i)\b(?:ending|stopping|terminating|aborting|exiting|shutting down)\b")
-"""By which a program announces its end, at whatever level."""
+"""Signatures with which a program announces its termination, at any level."""
 
 
 _NAMES_EXCEPTION = re.compile(
@@ -317,15 +317,15 @@ _NAMES_EXCEPTION = re.compile(
 
 
 def _set_aside(judged: Judged) -> bool:
-    """Whether an event needs other evidence that the job died."""
+    """Whether an event requires other evidence that the job died."""
     event = judged.event
     warned = event.level == "WARNING" and not _ENDING.search(event.message)
     return event.set_aside or (warned and _NAMES_EXCEPTION.search(event.text) is not None)
 
 
 def _without_set_aside(judged: tuple[Judged, ...], *, dead: bool) -> tuple[Judged, ...]:
-    """Weighs what was logged as a warning, skipped, retried or quoted: it counts only where
-    something else says that the job died, and less than any other failure then.
+    """Handles events that were logged as a warning, skipped, retried or quoted: they count only with
+    other evidence that the job died, and less than any other failure.
     """
     return tuple(
         j
@@ -388,7 +388,7 @@ def _root_of_process(stream: Sequence[Judged]) -> Judged:
 
 
 def _last_burst(stream: Sequence[Judged]) -> list[Judged]:
-    """The failures that hang together with the last strong one: nothing normal lies between."""
+    """The failures connected to the last strong one, without normal lines in between."""
     strongest = max(j.claim for j in stream)
     last = max(n for n, j in enumerate(stream) if j.claim >= strongest - NAMELESS)
     first = last
@@ -405,9 +405,9 @@ def _near(one: Judged, other: Judged) -> bool:
 
 
 def _root_of_chain(first: Judged, chain: Sequence[Judged]) -> Judged:
-    """Within one traceback: what the first exception wraps, if it wraps one; else itself.
+    """The root within one traceback: the exception that the first one wraps, if any; else itself.
 
-    Of a group's members the first counts.
+    Of an exception group, the first member counts.
     """
     root = first
     if first.event.trace == -1:
@@ -426,13 +426,13 @@ def _root_of_chain(first: Judged, chain: Sequence[Judged]) -> Judged:
 
 
 _PROBES = frozenset({"KeyError", "FileNotFoundError", "StopIteration", "Empty", "IndexError"})
-"""Exceptions by which programs learn that something is missing, to make it in the handler."""
+"""Exceptions with which programs detect that something is missing, to create it in the handler."""
 
 
 def _is_probe(event: LogEvent, later: LogEvent) -> bool:
-    """Whether an exception was an expected answer: its handler did other work, which failed.
+    """Whether an exception was an expected result: its handler did other work, which failed.
 
-    A handler that raises gives the same failure another name; one that calls something continued.
+    A handler that raises renames the same failure; a handler that calls functions continued.
     """
     if event.type.rpartition(".")[2] not in _PROBES or not event.frames:
         return False
@@ -442,7 +442,7 @@ def _is_probe(event: LogEvent, later: LogEvent) -> bool:
 
 
 def _first(roots: Sequence[Judged]) -> Judged:
-    """The earliest among the roots of all processes."""
+    """The earliest of the roots of all processes."""
     strongest = max(j.claim for j in roots)
     strong = [j for j in roots if j.claim == strongest]
     recorded = {j.event.rank: j.event.time for j in roots if j.event.log.endswith(ERROR_FILE)}

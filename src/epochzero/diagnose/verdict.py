@@ -1,4 +1,4 @@
-"""From the timeline of a job to its diagnosis."""
+"""Derives a diagnosis from the timeline of a job."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ MOST_CONSEQUENCES = 50
 
 @dataclass(frozen=True, slots=True)
 class _Default:
-    """What a category means on its own (``defaults.toml``)."""
+    """Default texts of a category (``defaults.toml``)."""
 
     root_cause: str = "unknown"
     retry: str = "unknown"
@@ -54,7 +54,7 @@ class _Default:
 
 @dataclass(frozen=True, slots=True)
 class _Exit:
-    """What an exit status or a scheduler's state means on its own (``exits.toml``,
+    """Meaning of an exit status or a scheduler's state (``exits.toml``,
     ``states.toml``).
     """
 
@@ -67,13 +67,13 @@ class _Exit:
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """What a verdict needs to know of a job beside its events.
+    """Data for a verdict in addition to the events.
 
     Attributes:
-        source: the names of its logs.
-        facts: what is known beside them.
+        source: the names of the job's logs.
+        facts: known facts in addition to the logs.
         trained: the logs show steps or epochs.
-        empty: nothing is readable in the logs.
+        empty: the logs contain no readable text.
         incomplete: a part of the logs could not be read.
         tails: the last bytes of each log.
     """
@@ -91,7 +91,7 @@ def verdict(timeline: Timeline, job: JobContext) -> Diagnosis:
 
     Args:
         timeline: all events of its logs, judged.
-        job: the rest.
+        job: all other data.
     """
     root = timeline.root
     if job.facts.ended_well and not _tells_of_deaths(timeline):
@@ -110,7 +110,7 @@ def verdict(timeline: Timeline, job: JobContext) -> Diagnosis:
 
 
 def _tells_of_deaths(timeline: Timeline) -> bool:
-    """Whether a process raised and its launcher saw it die; some launchers end with 0 all the same."""
+    """Whether a process raised and its launcher reported its failure; some launchers exit with 0 all the same."""
     died = any(j.match and j.match.status for j in timeline.judged if j.role == "wrapper")
     return died and any(j.claim >= EXCEPTION for j in timeline.candidates)
 
@@ -130,7 +130,7 @@ def _no_failure(timeline: Timeline, job: JobContext, meaning: str) -> Diagnosis:
 
 
 def _unknown(job: JobContext) -> Diagnosis:
-    """Neither the logs nor facts say how the job ended."""
+    """Neither the logs nor facts show how the job ended."""
     return Diagnosis(
         source=job.source,
         outcome="unknown",
@@ -146,8 +146,8 @@ def _unknown(job: JobContext) -> Diagnosis:
 def _missing(
     root: Judged | None, timeline: Timeline, job: JobContext, status: int | None
 ) -> Diagnosis:
-    """It failed, and the logs do not say why: what the scheduler says, else what the exit status
-    means and where to look.
+    """The job failed without a logged reason: uses the scheduler's state or the meaning of the exit
+    status, and suggests further evidence.
     """
     stated = _states().get(job.facts.state or "")
     cut = root is not None and root.event.cut_off
@@ -185,7 +185,7 @@ def _missing(
 
 
 def _weak_identity(root: Judged | None, job: JobContext, status: int | None, phase: str) -> str:
-    """What little tells apart processes that ended without a message."""
+    """The few properties that distinguish processes that exited without a message."""
     reporter = root.match.signature.name if root and root.match else ""
     places = " ".join(frame.function for frame in root.event.frames[-1:]) if root else ""
     progress = next(filter(None, map(last_form, reversed(job.tails))), "")
@@ -194,7 +194,7 @@ def _weak_identity(root: Judged | None, job: JobContext, status: int | None, pha
 
 
 def _where_to_look(end: _Exit, default: _Default, *, known: bool) -> tuple[str, ...]:
-    """What to do when it is known what ended a job, or how to find out."""
+    """Suggested evidence, depending on whether it is known how a job ended."""
     settle = end.settle or (
         "the complete standard error of every rank",
         "the scheduler's record of the job",
@@ -295,8 +295,8 @@ def _cause(event: LogEvent, category: str, default: _Default) -> str:
 
 
 def _stack(root: Judged, timeline: Timeline) -> tuple[Frame, ...]:
-    """The frames of the root; or, where they show none of the user's own code, of the exceptions
-    next to it: those of the same traceback, else of the nearest one of the same process.
+    """The frames of the root; if they contain none of the user's own code, those of the nearest
+    exceptions: of the same traceback, else of the same process.
     """
     event = root.event
     if any(is_user_frame(frame) for frame in event.frames):
@@ -339,7 +339,7 @@ def _root(root: Judged) -> Root:
 
 
 def _status(root: Judged | None, facts: Facts) -> int | None:
-    """The exit status: what a launcher says of the process that died, or a fact."""
+    """The exit status: as reported by a launcher, or a fact."""
     if root and root.match and root.match.status:
         return root.match.status
     return facts.exit_status or (1 if facts.state in ("FAILED", "Failed", "Error") else None)
@@ -363,7 +363,7 @@ def _retry(root: Judged, default: _Default) -> tuple[str, str]:
 
 
 def _fixes(root: Judged, default: _Default, own: CodeFrame | None) -> tuple[str, ...]:
-    """The signature's fixes; else the category's, completed with what the message tells."""
+    """The signature's fixes; else the category's, completed with values from the message."""
     values = {"code": own.code} if own and own.code else {}
     if root.match and (fixes := root.match.fixes(values)):
         return fixes
@@ -372,14 +372,14 @@ def _fixes(root: Judged, default: _Default, own: CodeFrame | None) -> tuple[str,
             values |= {k: v.strip() for k, v in found.groupdict().items() if v and k not in values}
     complete = [fix for fix in default.fixes if set(_PLACEHOLDER.findall(fix)) <= values.keys()]
     filled = [_PLACEHOLDER.sub(lambda name: values[name[1]], fix) for fix in complete]
-    # A fix with the names and numbers of this log makes the general one below it needless.
+    # A fix with the names and numbers of this log replaces the general one below it.
     specific = [text for text, fix in zip(filled, complete, strict=True) if text != fix]
     general = [text for text in filled if text not in specific]
     return tuple(specific[:1] + general[1:] if specific else general)
 
 
 def _also(root: Judged, timeline: Timeline) -> tuple[str, ...]:
-    """Other categories with a real claim: the signature's own, and those of rival causes."""
+    """Other plausible categories: the signature's own, and those of competing causes."""
     named = list(root.match.signature.also) if root.match else []
     for judged in timeline.candidates:
         if judged.claim == root.claim and judged.category:
@@ -388,10 +388,10 @@ def _also(root: Judged, timeline: Timeline) -> tuple[str, ...]:
 
 
 def _category(root: Judged, timeline: Timeline) -> tuple[str, Basis, float]:
-    """Category, what decided it, and the estimated probability that it is right.
+    """Category, its basis, and the estimated probability that it is right.
 
-    The probabilities are accuracies measured on the development logs (``bench/results``), less
-    where other causes compete.
+    The probabilities are accuracies measured on the development logs (``bench/results``), reduced
+    if other causes compete.
     """
     if not root.category:
         guess, probability = classify(root.event.type, root.event.message)
@@ -414,7 +414,7 @@ def _evidence(root: Judged, timeline: Timeline) -> tuple[str, ...]:
 
 
 def _consequences(root: Judged | None, timeline: Timeline) -> tuple[Consequence, ...]:
-    """What followed, one entry for each rank and kind of line."""
+    """The consequences, one entry per rank and kind of line."""
     found: dict[tuple[int | None, str], list[Judged]] = {}
     for judged in timeline.judged:
         if judged is root or judged.role not in ("cascade", "wrapper", "teardown", "cause"):

@@ -1,7 +1,7 @@
-"""From the regions of a scan to events: what was said to have gone wrong, where, when, by whom.
+"""Converts the regions of a scan to events: the errors that a log reports, with place, time and process.
 
-An event is an exception of a traceback or a single telling line. Lines of different processes in
-one file are taken apart by their prefixes before tracebacks are read.
+An event is an exception of a traceback or a single relevant line. Lines of different processes in
+one file are separated by their prefixes before tracebacks are parsed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from epochzero.logs.traceback import Frame, Link, Traceback, is_header, parse
 BLOCK_CHARS = 20_000
 LONGEST_STATEMENT = 12
 NEAR_LINES = 4
-"""So many lines above an exception are its context."""
+"""Number of lines above an exception that form its context."""
 QUIET = frozenset({"DEBUG", "INFO", "WARNING"})
 """Levels at which nothing fatal is logged."""
 
@@ -48,31 +48,31 @@ _CHILD = re.compile(r"\s*-- Process (\d+) terminated with the following error")
 
 @dataclass(frozen=True, slots=True)
 class LogEvent:
-    """Something that a log says went wrong.
+    """An error that a log reports.
 
     Attributes:
         log: name of the log.
         line: 1-based number of the line in the log.
-        shown: the line as it stands in the log, without terminal escapes.
+        shown: the original line, without terminal escapes.
         kind: "exception" (part of a traceback or native stack) or "line".
-        type, message: of an exception, also of one that a line names without a traceback; the
+        type, message: of an exception, including one that a line names without a traceback; the
             message of any other line is its text without prefixes.
         frames: outermost call first.
         trace: events of one traceback share this number; -1 for lines.
-        link: relation to the exception printed before it in the same traceback.
-        block: the lines around, without prefixes: the whole traceback, or the line's neighbours.
+        link: relation to the preceding exception of the same traceback.
+        block: the surrounding lines without prefixes: the whole traceback, or neighbouring lines.
         rank, process, host, level: of the line.
-        time: of the line, else of the nearest line of its process before it that tells.
-        stamped: the time is the line's own.
-        handled: the exception was ignored, or logged as less than an error.
-        uncaught: it is an exception that nothing caught: its process ended with it.
+        time: of the line, or of the nearest preceding line of its process with a time.
+        stamped: whether the line has its own time.
+        handled: the exception was ignored, or logged below the level of an error.
+        uncaught: the exception was not caught and terminated its process.
         set_aside: it was logged as a warning, skipped, retried, quoted, or raised in a thread after
-            the job's work was done; it counts only if something else reports a death.
-        anchors: the anchors of signatures seen in the event's lines.
-        progress: how many lines soon after the event show progress of the same process.
-        steps: how many of these advance a series of steps, as no summary does.
+            the job's work was done; it counts only if other evidence shows that the job died.
+        anchors: the anchors of signatures in the event's lines.
+        progress: number of lines soon after the event that show progress of the same process.
+        steps: number of these that advance a series of steps, which a summary does not.
         went_on: whether later parts of the log show progress.
-        ended_well: whether the log says, after the event, that the job ended well.
+        ended_well: whether the log reports success after the event.
     """
 
     log: str
@@ -102,12 +102,12 @@ class LogEvent:
 
     @property
     def cut_off(self) -> bool:
-        """Whether it is a traceback whose last line, which names the exception, is missing."""
+        """Whether it is a traceback without its last line, which names the exception."""
         return self.kind == "exception" and not self.type
 
     @property
     def text(self) -> str:
-        """What signatures are matched against."""
+        """The text that signatures are matched against."""
         if not self.type:
             return self.message
         return f"{self.type}: {self.message}" if self.message else self.type
@@ -127,8 +127,8 @@ def events_of(log: Log, scan: Scan, anchors: Mapping[int, str]) -> Iterator[LogE
     """The events of one log, in the order of its lines.
 
     Args:
-        log: where the scan comes from.
-        scan: the result of the pass over its bytes.
+        log: the scanned log.
+        scan: the result of the scan.
         anchors: text of each cue that is an anchor, by number.
     """
     trace = 0
@@ -144,7 +144,7 @@ def events_of(log: Log, scan: Scan, anchors: Mapping[int, str]) -> Iterator[LogE
 
 
 def _whole_lines(part: bytes) -> bytes:
-    """A part of a log without the lines at its ends, which may be cut."""
+    """A part of a log without the lines at its ends, which may be incomplete."""
     return part[part.find(b"\n") + 1 : part.rfind(b"\n") + 1]
 
 
@@ -207,7 +207,7 @@ LONGEST_LINE = 10_000
 
 
 def _cut(raw: bytes) -> bytes:
-    """A line without its middle, where it is too long for a person to read."""
+    """A line without its middle, if it is too long to read."""
     half = LONGEST_LINE // 2
     return raw if len(raw) <= LONGEST_LINE else raw[:half] + b" [...] " + raw[-half:]
 
@@ -217,9 +217,9 @@ _HOLE = re.compile(HOLE.pattern.decode())
 
 
 def _shown(text: str) -> list[str]:
-    """What a terminal would have shown of a line: no escapes, and where carriage returns overwrite
-    it, each piece; of a progress bar the last state only. A hole separates pieces too, as it took
-    the line ends.
+    """The pieces of a line that a terminal would show: without escapes, and split at carriage returns
+    that overwrite it; of a progress bar, only the last state. A hole separates pieces too, because it
+    replaced line ends.
     """
     text = _HOLE.sub("\r", strip_ansi(text)).replace("\0", "")
     if "\r" not in text:
@@ -230,10 +230,10 @@ def _shown(text: str) -> list[str]:
 
 
 def _streams(lines: list[_Line]) -> list[list[_Line]]:
-    """The lines of each process on their own.
+    """The lines of each process separately.
 
-    Lines that name none stay together: where several processes write without prefixes, their order
-    is all there is.
+    Lines without a process remain together: if several processes write without prefixes, only their order
+    is known.
     """
     if all(line.prefix[:3] == (None, None, None) for line in lines):
         return [lines]
@@ -245,7 +245,7 @@ def _streams(lines: list[_Line]) -> list[list[_Line]]:
 
 
 class _StreamReader:
-    """Reads the lines of one process in one region."""
+    """Parses the lines of one process in one region."""
 
     def __init__(
         self,
@@ -355,15 +355,15 @@ class _StreamReader:
         )
 
     def _place_before(self, at: int) -> tuple[Frame, ...]:
-        """The place that Python prints above a syntax error, without a header."""
+        """The location that Python prints above a syntax error, without a header."""
         for text in reversed(self.texts[max(0, at - 5) : at]):
             if found := _FRAME.match(text):
                 return (Frame(found["file"], int(found["line"]), ""),)
         return ()
 
     def _end_of_statement(self, at: int, *, indented: bool) -> int:
-        """Where the lines end that continue line ``at``: up to a blank line or a new record; of a
-        line that is no exception only ``indented`` ones.
+        """The end of the lines that continue line ``at``: up to a blank line or a new record; after a
+        line that is not an exception, only ``indented`` ones.
         """
         end = at + 1
         while end < min(len(self.lines), at + LONGEST_STATEMENT):
@@ -376,9 +376,9 @@ class _StreamReader:
         return end
 
     def _handled(self, found: Traceback) -> bool:
-        """Whether the line before a traceback says that the exception was dealt with.
+        """Whether the line before a traceback reports that the exception was handled.
 
-        A warning that carries a traceback was logged by a program that then went on logging.
+        A program that logs a traceback as a warning continued afterwards.
         """
         if not found.start:
             return False
@@ -394,7 +394,7 @@ class _StreamReader:
         return lead if own is None and lead in ("ERROR", "FATAL") else own
 
     def _exception_set_aside(self, found: Traceback, *, uncaught: bool) -> bool:
-        """Whether a traceback needs other evidence that its process died."""
+        """Whether a traceback requires other evidence that its process died."""
         header = self.lines[found.start]
         lead = self.lines[found.start - 1] if found.start else None
         if header.prefix.level == "WARNING" or is_quoted(header.text):
@@ -414,12 +414,12 @@ class _StreamReader:
         return is_set_aside(following, failed) or (lead is not None and is_set_aside(lead.text))
 
     def _finished_before(self, at: int) -> bool:
-        """Whether the log says above line ``at`` that the work is done."""
+        """Whether the log reports above line ``at`` that the work is done."""
         near = self.texts[max(0, at - NEAR_LINES) : at]
         return 0 <= self.completed < self.lines[at].offset or any(map(is_finished, near))
 
     def _ignored(self, at: int) -> bool:
-        """Whether the record before one that logs an exception says that it is ignored."""
+        """Whether the record before a logged exception reports that it is ignored."""
         lead, line = self.lines[max(0, at - 1)], self.lines[at]
         logged = line.prefix.level is not None and line.prefix.level == lead.prefix.level
         return logged and _IGNORED.search(lead.text) is not None
@@ -433,7 +433,7 @@ class _StreamReader:
         )
 
     def _child(self, start: int, at: int) -> int | None:
-        """The number of the spawned process whose traceback a parent passes on."""
+        """The number of the spawned process whose traceback a parent prints."""
         for text in reversed(self.texts[start:at]):
             if found := _CHILD.match(text):
                 return int(found[1])

@@ -1,8 +1,8 @@
-"""Whether a printed exception ended its process, or only reports what the program dealt with.
+"""Decides whether a printed exception terminated its process or was handled by the program.
 
 Python prints a traceback from the frame that catches an exception down to the one that raises it.
-A traceback that starts at module level was therefore caught by nobody (or by the last line of the
-program), while one that starts inside a function was printed by code that then continued.
+A traceback that starts at module level was therefore not caught (or caught by the last line of the
+program), while a traceback that starts inside a function was printed by code that then continued.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _FINISHED = re.compile(
 
 
 def is_uncaught(frames: Sequence[Frame]) -> bool:
-    """Whether a stack (outermost call first) starts at the top of a program that then ends.
+    """Whether a stack (outermost call first) starts at the top of a program, which then exits.
 
     An interactive session survives its exceptions, so its cells do not count.
     """
@@ -49,19 +49,19 @@ def is_uncaught(frames: Sequence[Frame]) -> bool:
 
 
 def runs_in_helper_thread(frames: Sequence[Frame]) -> bool:
-    """Whether a stack is of a thread: its exception does not end the process."""
+    """Whether a stack belongs to a thread, whose exception does not terminate the process."""
     return bool(frames) and frames[0].function in ("_bootstrap", "_bootstrap_inner") and (
         frames[0].file.endswith("threading.py")
     )  # fmt: skip
 
 
 def is_set_aside(text: str, failed: str | None = None) -> bool:
-    """Whether a line next to an exception says that the program continues without what failed.
+    """Whether a line next to an exception reports that the program continues without the failed part.
 
     Args:
         text: the line.
-        failed: what the exception says and where it was raised. Given, the line must be about that:
-            it names no other subject before it says what the program does.
+        failed: message and location of the exception. If given, the line must refer to it: it names
+            no other subject before it states what the program does.
     """
     found = _SET_ASIDE.search(text)
     if found is None or _GAVE_UP.search(text):
@@ -75,10 +75,10 @@ def _words(text: str) -> frozenset[str]:
 
 
 def is_quoted(text: str) -> bool:
-    """Whether a line shows the text of a model or of a data set: it states nothing of the job."""
+    """Whether a line shows text of a model or data set, which states nothing about the job."""
     return _SPEAKER.match(text) is not None
 
 
 def is_finished(text: str) -> bool:
-    """Whether a line says that the job's work is done."""
+    """Whether a line reports that the job's work is done."""
     return _FINISHED.match(text) is not None

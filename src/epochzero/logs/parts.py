@@ -1,8 +1,8 @@
-"""One large log in parts that are scanned apart, and joined to what one pass over all of it finds.
+"""Scans one large log in parts; the joined result equals that of a single pass.
 
-A part begins where such a pass has nothing open: at the end of a block of which the last `GAP_BYTES` hold no
-hit. Where that is the bytes around it tell, so that each part finds its own ends. A log in which such places
-are rare has parts that are empty, and others that are long.
+A part starts where a single pass has no open region: at the end of a block whose last `GAP_BYTES` contain no
+hit. This depends only on the surrounding bytes, so each part finds its own limits. If such places are rare in a log,
+some parts are empty and others long.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from epochzero.logs.scan import Region, RetainedRegions, Scan, Scanner, Window, 
 from epochzero.logs.source import Block, blocks_from
 
 SEARCHED_BLOCKS = 8
-"""In so many blocks a place to begin is looked for."""
+"""Number of blocks that are searched for the start of a part."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartScan:
-    """What the pass over a part of a log found.
+    """The scan of one part of a log.
 
     Attributes:
-        scan: lines and progress are counted from where the part begins.
-        lines: how many it has.
+        scan: lines and progress are counted from the start of the part.
+        lines: number of lines.
     """
 
     scan: Scan
@@ -35,15 +35,15 @@ class PartScan:
 
 
 class TooManyError(Exception):
-    """A part has more regions than may be kept of the whole log."""
+    """A part has more regions than may be retained for the whole log."""
 
 
 def starts_of(size: int, step: int) -> tuple[int, ...]:
-    """About where the parts of a log begin.
+    """Approximate starts of the parts of a log.
 
     Args:
         size: of the log, in bytes.
-        step: of a part, about; the last may be half as long again.
+        step: approximate size of a part; the last may be half as long again.
     """
     step = max(1, step // source.BLOCK_BYTES) * source.BLOCK_BYTES
     return tuple(range(0, max(1, size - step // 2), step))
@@ -52,17 +52,17 @@ def starts_of(size: int, step: int) -> tuple[int, ...]:
 def scan_part(
     scanner: Scanner, stream: BinaryIO, size: int, starts: Sequence[int], number: int
 ) -> PartScan | None:
-    """The pass over one part of a log.
+    """Scans one part of a log.
 
     Args:
         scanner: the same for all parts.
-        stream: the log, not compressed, which can be read from any place.
+        stream: the log, uncompressed and seekable.
         size: of the log, in bytes.
-        starts: about where its parts begin, see `starts_of`.
-        number: of the part among them.
+        starts: approximate starts of its parts, see `starts_of`.
+        number: index of the part.
 
     Returns:
-        None where more is found than may be kept; then the log is to be scanned in one pass.
+        None if too much is found; the log must then be scanned in one pass.
     """
     place = _place(scanner, stream, starts[number])
     if place is None:
@@ -85,7 +85,7 @@ def scan_part(
 
 
 def join_parts(scanner: Scanner, parts: Sequence[PartScan], size: int) -> Scan | None:
-    """What one pass over the log would have found.
+    """The result that one pass over the log would have.
 
     Args:
         scanner: as for the parts.
@@ -93,7 +93,7 @@ def join_parts(scanner: Scanner, parts: Sequence[PartScan], size: int) -> Scan |
         size: of the log, in bytes.
 
     Returns:
-        None where the log has too many kinds of regions for that to be known.
+        None if the log has too many kinds of regions to determine this.
     """
     whole, kept = Scan(), RetainedRegions(size)
     lines = 0
@@ -117,8 +117,8 @@ def join_parts(scanner: Scanner, parts: Sequence[PartScan], size: int) -> Scan |
 
 
 def _place(scanner: Scanner, stream: BinaryIO, start: int) -> tuple[int, Block] | None:
-    """Where a part that begins about there does begin, and what stands before; None where in
-    `SEARCHED_BLOCKS` there is no such place.
+    """The exact start of a part and the bytes before it; None if none is found in
+    `SEARCHED_BLOCKS`.
     """
     if not start:
         return 0, Block(0, b"")
@@ -139,13 +139,13 @@ def _place(scanner: Scanner, stream: BinaryIO, start: int) -> tuple[int, Block] 
 
 
 def _blocks_around(stream: BinaryIO, start: int) -> Iterator[Block]:
-    """The blocks from a little before a place on."""
+    """The blocks starting shortly before a position."""
     lead = source.BLOCK_BYTES * (2 + scanning.GAP_BYTES // source.BLOCK_BYTES)
     return blocks_from(stream, max(0, start - lead))
 
 
 class _All(RetainedRegions):
-    """All regions of a part that the whole log may want."""
+    """All regions of a part that the whole log may retain."""
 
     def __init__(self, size: int) -> None:
         super().__init__(size)
@@ -153,10 +153,10 @@ class _All(RetainedRegions):
         self._bytes = 0
 
     def add(self, region: Region, key: int) -> None:
-        """Keeps a region that lies behind all others.
+        """Adds a region that follows all others.
 
         Raises:
-            TooManyError: that would be too much.
+            TooManyError: the limit is exceeded.
         """
         self._seen[key] = self._seen.get(key, 0) + 1
         self._all.append(region)
@@ -165,5 +165,5 @@ class _All(RetainedRegions):
             raise TooManyError
 
     def regions(self) -> list[Region]:
-        """Those that are kept, in order."""
+        """The retained regions, in order."""
         return self._all

@@ -1,4 +1,4 @@
-"""Many patterns at once over bytes, in linear time: the one file that knows Hyperscan."""
+"""Searches bytes for many patterns at once in linear time; the only module that uses Hyperscan."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import hyperscan
 from epochzero import compiled
 
 OnMatch = Callable[[int, int], bool | None]
-"""Called with the number of a pattern and where its match ends; true ends the scan."""
+"""Called with the number of a pattern and the end of its match; returning true stops the scan."""
 
 
 def literal(text: str) -> bytes:
-    """A pattern that matches just ``text``."""
+    """A pattern that matches exactly ``text``."""
     return re.escape(text.encode())
 
 
@@ -29,8 +29,8 @@ class PatternSet:
 
     Args:
         patterns: in the syntax that Hyperscan and ``re`` share: no look-around, no references.
-        once: report each pattern at most once a scan.
-        starts: know where matches begin, for `spans`; slower.
+        once: report each pattern at most once per scan.
+        starts: report where matches start, for `spans`; slower.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class PatternSet:
         self._database = database
 
     def ends(self, data: bytes) -> list[tuple[int, int]]:
-        """Where each match ends, with the number of its pattern, in order."""
+        """The end of each match and the number of its pattern, in order."""
         found: list[tuple[int, int]] = []
         append = found.append
         self._database.scan(
@@ -56,7 +56,7 @@ class PatternSet:
         return found
 
     def spans(self, data: bytes) -> list[tuple[int, int, int]]:
-        """Where each match begins and ends, with the number of its pattern, in the order of the ends."""
+        """Start and end of each match and the number of its pattern, ordered by end."""
         found: list[tuple[int, int, int]] = []
         append = found.append
         self._database.scan(
@@ -66,13 +66,13 @@ class PatternSet:
         return found
 
     def walk(self, data: bytes, on_match: OnMatch) -> bool:
-        """Calls ``on_match`` for each match until it answers true; tells whether it did."""
+        """Calls ``on_match`` for each match until it returns true; returns whether it did."""
         try:
             self._database.scan(
                 data,
                 match_event_handler=lambda number, _start, end, _flags, _: on_match(number, end),
             )
-        # The engine reports a scan that its callback ended as an error.
+        # The engine reports a scan that its callback stopped as an error.
         except hyperscan.ScanTerminated:
             return True
         return False
@@ -80,7 +80,7 @@ class PatternSet:
 
 @cache
 def _engine() -> tuple[bytes, ...]:
-    """The engine's release and the processor's features that it uses: what a database depends on."""
+    """The engine's release and the processor features that it uses, which a database depends on."""
     return os.uname().machine.encode(), str(_compiled([b"a"], 0).info()).encode()
 
 
@@ -96,7 +96,7 @@ def _compiled(patterns: Sequence[bytes], flags: int) -> hyperscan.Database:
 
 
 def _loaded(key: str) -> hyperscan.Database | None:
-    """The stored database of a key; None if there is none, or if the engine refuses it."""
+    """The stored database of a key; None if none exists or the engine rejects it."""
     item = compiled.load(key)
     if item is None:
         return None

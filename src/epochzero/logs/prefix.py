@@ -1,8 +1,8 @@
-"""What stands in front of a line: rank, process, host, time, level.
+"""Parses the prefixes of log lines: rank, process, host, time, level.
 
-Launchers and loggers put prefixes in front of one another (a torchrun rank, a timestamp, a level);
-`split` takes them off one by one and keeps what they say. Indentation behind a prefix is kept, as
-tracebacks need it.
+Launchers and loggers add prefixes to one another (a torchrun rank, a timestamp, a level);
+`split` removes them one by one and returns their content. Indentation after a prefix is preserved, because
+tracebacks require it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from epochzero import launchers
 
 
 class Prefix(NamedTuple):
-    """What the front of a line tells; None where it does not.
+    """Content of a line's prefixes; None for what they do not contain.
 
     Attributes:
         rank: global rank of the process.
-        process: what else tells processes apart: a pid, a pod, an actor.
+        process: another identifier of the process: a pid, a pod, an actor.
         host: the node.
-        time: seconds since the epoch (UTC is assumed where no zone is given); for a clock time
+        time: seconds since the epoch (UTC is assumed without a zone); for a clock time
             without a date, seconds since midnight.
         level: DEBUG, INFO, WARNING, ERROR or FATAL.
     """
@@ -37,7 +37,7 @@ class Prefix(NamedTuple):
     level: str | None = None
 
     def over(self, other: Prefix) -> Prefix:
-        """This, completed by ``other`` where it does not tell."""
+        """This prefix, with missing values taken from ``other``."""
         told = {k: v for k, v in self._asdict().items() if v is not None}
         return other._replace(**told)
 
@@ -57,7 +57,7 @@ _CLOCK = r"\d{1,2}:\d{2}:\d{2}(?:[.,]\d{1,9})?(?: ?[AP]M)?"
 _ZONE = r"(?:Z|[+-]\d{2}:?\d{2})?"
 _LEVEL = r"(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|ERR|FATAL|CRITICAL|EXCEPTION|SEVERE)"
 
-# Ordered: the first that fits at the front of the line is taken off, then the next is tried.
+# In this order: the first match at the start of the line is removed, then the next is tried.
 _PREFIXES = (
     # torch's own excepthook, Accelerate and others
     r"\[(?:rank|Rank|RANK|default|trainer|worker|local_rank|gpu|GPU)[ :=_]?(?P<rank>\d+)\]:? ?",
@@ -77,11 +77,11 @@ _PREFIXES = (
     rf"\[?(?P<time>{_DATE} {_CLOCK}): (?P<glog>[IWEF]) ",
     rf"\[(?P<time>{_DATE} {_CLOCK}) (?P<glog>[IWEFC]) (?P<process>\d+) \d+\] ",
     r"(?P<glog>[IWEF]) (?=[\w./-]+\.(?:cc|cpp|cu|h|hpp|c):\d+\])",
-    # how a shell names a job in the background: [1]+  Killed, [1]  + 4411 killed
+    # a shell's name for a background job: [1]+  Killed, [1]  + 4411 killed
     r"\[\d{1,4}\](?:[+-] {1,2}| {2,}[+-]? ?)(?:\d+ +)?(?=[A-Za-z])",
-    # pytest, where it fails itself
+    # pytest, for its own errors
     r"(?P<level>INTERNALERROR)> ?",
-    # Airflow, which passes the output of a task on as INFO
+    # Airflow, which prints the output of a task as INFO
     r"\{[\w./-]+:\d+\} (?:INFO|(?P<level>DEBUG|WARNING|ERROR|CRITICAL)) - ",
     # GitHub runners and other collectors
     rf"(?P<time>{_DATE}T{_CLOCK}{_ZONE})(?: |$)",
@@ -120,22 +120,22 @@ _OPENINGS = (
     (r"(?P<level>", _CAPITALS),
     (r"(?:[A-Z]", _CAPITALS),
 )
-"""How a pattern begins, with the characters that a line may begin with for it to match."""
+"""Start of each pattern, with the characters that a matching line can start with."""
 
 
 _FIRST = frozenset(_ANY + "{")
-"""All characters with which a prefix may begin."""
+"""All characters that a prefix can start with."""
 
 
 class _ByFirst(dict[str, tuple[re.Pattern[str], ...]]):
-    """The patterns that can match a line, by its first character: most lines need two or three.
+    """The patterns that can match a line, by its first character: most lines require two or three.
 
-    They are compiled when a line begins so: a short log needs few of them.
+    They are compiled on first use: a short log uses few of them.
     """
 
     def __missing__(self, first: str) -> tuple[re.Pattern[str], ...]:
         if first not in _FIRST:
-            return ()  # Not stored: there are a million other characters.
+            return ()  # Not cached: there are a million other characters.
         self[first] = tuple(
             re.compile(pattern) for pattern in _prefixes() if first in _firsts(pattern)
         )
@@ -147,7 +147,7 @@ def _firsts(pattern: str) -> str:
 
 
 _CANDIDATES = _ByFirst()
-# Only behind a time: what the logger's name and level look like there.
+# Only after a time: name and level of the logger.
 _RECORD = re.compile(
     rf"(?:\[[\w.]+\](?=\[)|[\w./:-]+[ \t]+)?[-|]?[ \t]*\[?(?P<level>{_LEVEL})\b\]?[ \t]*[|:-]?[ \t]+"
 )
@@ -174,18 +174,18 @@ _LEVELS = {
 }
 _MOST_PREFIXES = 5
 _BLANK = frozenset(("", " ", "\t"))
-"""What no prefix begins with, and most lines of a traceback do."""
+"""Characters that no prefix starts with, but most lines of a traceback do."""
 
 
 def split(line: str, *, bare_ranks: bool = False) -> tuple[Prefix, str]:
-    """Takes the prefixes off a line.
+    """Removes the prefixes of a line.
 
     Args:
         line: one line without terminal escapes.
         bare_ranks: the log was written by ``srun -l``, where ``3: text`` means rank 3.
 
     Returns:
-        What the prefixes say, and the rest of the line.
+        The content of the prefixes, and the rest of the line.
     """
     if not bare_ranks and line[:1] in _BLANK:
         return NOTHING, line
@@ -259,7 +259,7 @@ def split_envelope(line: str) -> tuple[Prefix, list[str]] | None:
     loggers), Fluent Bit's text output, logcli's lines, and events in indented JSON.
 
     Returns:
-        None when the line is no such record.
+        None if the line is not such a record.
     """
     first = line[:1]
     if first == "{":
@@ -334,7 +334,7 @@ _NUMBERS = re.compile(r"\d+")
 
 
 def _seconds(text: str) -> float | None:
-    """A time stamp as seconds; None when it is no possible time."""
+    """A timestamp as seconds; None if it is not a valid time."""
     clock_at = text.index(":")
     numbers = _NUMBERS.findall(text)
     fraction = re.search(r"[.,](\d{1,9})(?!.*[.,]\d)", text[clock_at:])
@@ -369,6 +369,6 @@ _BARE_RANKS = re.compile(rf"\n{_BARE_RANK.pattern}".encode())
 
 
 def uses_bare_ranks(lines: bytes) -> bool:
-    """Whether lines look as ``srun -l`` writes them: nearly all begin with ``rank: ``."""
+    """Whether ``srun -l`` wrote the lines: nearly all start with ``rank: ``."""
     bare = len(_BARE_RANKS.findall(b"\n" + lines))
     return bare >= 3 and bare >= 0.8 * sum(1 for line in lines.split(b"\n") if line.strip())

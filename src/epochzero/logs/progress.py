@@ -1,8 +1,8 @@
-"""Lines that show that a job makes progress, and which of them prove that a process lived on.
+"""Detects lines that show progress, and those that prove that a process continued.
 
 A line that names an epoch or a loss is weak evidence: trackers print such lines in the summary of a
-run that has died. Only a series that advances is a step: a line of the same form as an earlier one,
-with other numbers.
+failed run. Only a series that advances is a step: a line of the same form as an earlier one,
+with different numbers.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from typing import NamedTuple
 from epochzero.logs.prefix import split, strip_ansi
 
 LOOKED_AT = 400
-"""So many characters of a line tell whether it shows progress."""
+"""Number of characters of a line that are searched for progress."""
 BARS = 3
-"""A progress bar is drawn again when its process dies, so fewer bars than this prove nothing."""
+"""A progress bar is redrawn when its process exits, so fewer bars than this prove nothing."""
 
-# A step or epoch alone may be a heading or an instruction; with a measure it is progress.
+# A step or epoch alone may be a heading or an instruction; with a metric, it is progress.
 _METRIC = re.compile(
     r"(?i)loss|acc|lr\b|err|it/s|s/it|ppl|perplexity|reward|eta\b|grad|norm|time|sec|metric|score"
     r"|f1\b|auc|map\b|bleu|tokens|samples|throughput|speed|nll|kl\b|psnr|fid\b|finished|done"
@@ -30,11 +30,11 @@ _DIGITS = re.compile(r"\d+")
 _NUMBER = re.compile(r"[-+]?\d+(?:[.:,]\d+)*(?:[eE][-+]?\d+)?")
 _BAR = re.compile(r"\d%\||\d/\d+ \[[=>.]")
 _TRANSFER = re.compile(r"\d ?[kKMGT]?i?B/s")
-"""The unit of a download or an upload; training counts steps, samples or tokens."""
+"""The unit of a download or upload; training counts steps, samples or tokens."""
 LOSS_NAN = re.compile(
     r"""(?i)loss\w{0,20}["']?\W{0,4}nan\b|\bnan\W{1,3}(?:\w{1,12}\W){0,2}loss\b"""
 )
-"""A step whose loss is no number is no progress."""
+"""A step with a NaN loss is no progress."""
 
 
 class ProgressLine(NamedTuple):
@@ -42,7 +42,7 @@ class ProgressLine(NamedTuple):
 
     Attributes:
         offset: of its first byte in the log.
-        rank: that its prefix names.
+        rank: from its prefix.
         bar: whether it draws a progress bar.
         form: its text without numbers.
         numbers: the numbers in it.
@@ -56,7 +56,7 @@ class ProgressLine(NamedTuple):
 
 
 def progress_lines(lines: Iterable[tuple[int, bytes]], *, bare_ranks: bool) -> list[ProgressLine]:
-    """Those of ``lines`` (offset and bytes) that show that a process trains."""
+    """The lines among ``lines`` (offset and bytes) that show that a process trains."""
     found = []
     for offset, raw in lines:
         prefix, text = split(strip_ansi(raw.decode("utf-8", "replace")), bare_ranks=bare_ranks)
@@ -70,19 +70,19 @@ def progress_lines(lines: Iterable[tuple[int, bytes]], *, bare_ranks: bool) -> l
 
 
 def template(text: str) -> str:
-    """``text`` without its numbers: what lines of one series share."""
+    """``text`` without its numbers, which all lines of a series share."""
     return " ".join(_NUMBER.sub("#", text).split())
 
 
 def _measures(text: str) -> bool:
-    """Whether a line that names a step or an epoch gives a measure, or counts up to a total."""
+    """Whether a line that names a step or an epoch contains a metric, or counts up to a total."""
     if _COUNT.search(text):
         return True
     return _METRIC.search(text) is not None and len(_DIGITS.findall(text)) >= 2
 
 
 class Progress:
-    """The progress of one process, after any place in its log.
+    """The progress of one process, after any position in its log.
 
     Args:
         lines: that show progress of the process, in order.
@@ -93,18 +93,18 @@ class Progress:
         self._advances = _Counts(_advancing(lines))
 
     def signs_after(self, offset: int) -> int:
-        """How many lines show progress, whether or not they advance a series."""
+        """Number of lines that show progress, whether or not they advance a series."""
         plain, bars = self._lines.after(offset)
         return plain + (bars if bars >= BARS else 0)
 
     def steps_after(self, offset: int) -> int:
-        """How many lines advance a series, which may have begun before ``offset``."""
+        """Number of lines that advance a series, which may start before ``offset``."""
         plain, bars = self._advances.after(offset)
         return plain + (bars if bars >= BARS - 1 else 0)
 
 
 class _Counts:
-    """How many lines, and how many progress bars, lie after an offset."""
+    """Number of lines, and of progress bars, after an offset."""
 
     def __init__(self, lines: Sequence[ProgressLine]) -> None:
         self._plain = [line.offset for line in lines if not line.bar]
@@ -116,7 +116,7 @@ class _Counts:
 
 
 def _advancing(lines: Sequence[ProgressLine]) -> list[ProgressLine]:
-    """The lines with other numbers than the line of the same form before them."""
+    """The lines whose numbers differ from the preceding line of the same form."""
     last: dict[tuple[bool, str], tuple[str, ...]] = {}
     found = []
     for line in lines:
@@ -128,7 +128,7 @@ def _advancing(lines: Sequence[ProgressLine]) -> list[ProgressLine]:
 
 
 def last_form(tail: bytes) -> str:
-    """The form of the last line of a log's end that shows progress; empty where none does."""
+    """The form of the last progress line at the end of a log; empty if none exists."""
     for raw in reversed(tail.replace(b"\r", b"\n").split(b"\n")):
         if found := progress_lines([(0, raw)], bare_ranks=False):
             return found[0].form

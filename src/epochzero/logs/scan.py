@@ -1,9 +1,9 @@
-"""The one pass over the bytes of a log.
+"""Scans the bytes of a log in one pass.
 
-Every literal cue (``cues.toml``) and every anchor of a signature is looked for at once, in linear
-time, by Hyperscan. Lines that hold one are kept together with their neighbours as `Region` values;
-everything else is never decoded. Memory is bounded: of regions that look alike the first and the
-last are kept, and of all regions at most `KEPT_BYTES` from either end of the log.
+Hyperscan searches for every literal cue (``cues.toml``) and every anchor of a signature at once, in linear
+time. Lines with a cue are stored together with their neighbours as `Region` values;
+other lines are never decoded. Memory is limited: of regions that look alike, the first and the
+last are retained, and of all regions at most `KEPT_BYTES` from either end of the log.
 """
 
 from __future__ import annotations
@@ -23,25 +23,27 @@ from epochzero.logs.source import Block, Log
 BEFORE_LINES = 3
 AFTER_LINES = 12
 GAP_BYTES = 4096
-"""Hits further apart than this are in different regions, whatever number of lines lies between;
-nor does a region reach further than this before its first and behind its last hit."""
+"""Hits with a larger distance are in different regions, whatever the number of lines between them;
+a region extends at most this far before its first and after its last hit.
+"""
 REGION_BYTES = 1 << 18
 ALIKE = 24
-"""Of regions that look alike, so many from the start and so many from the end are kept."""
+"""Number of similar regions that are retained at the start and at the end of a log."""
 KEPT_BYTES = 24 << 20
 REGION_COST, HIT_COST = 1000, 300
-"""About what a region and each of its hits take in addition to the text, in bytes."""
+"""Approximate size of a region and of each of its hits in addition to the text, in bytes."""
 KIND_COST = 2000
-"""What each kind of line in a region counts in addition, as if it were bytes. Each is judged on its
-own, in about 0.1 ms: a log in which every line differs must not take minutes."""
+"""Additional cost of each kind of line in a region, in bytes. Each kind is judged separately,
+in about 0.1 ms: a log in which every line differs must not take minutes.
+"""
 PROGRESS_LINES = 8
-"""So many lines of progress after a region settle whether the job went on."""
+"""Number of progress lines after a region that decide whether the job continued."""
 TAIL_BYTES = 16 << 20
-"""In so much of the end of a log, the last regions of every kind are kept."""
+"""Size of the end of a log in which the last regions of every kind are retained."""
 PROGRESS_BYTES = 1 << 16
-"""How far after a region progress is looked for."""
+"""Distance after a region within which progress is searched for."""
 SAMPLE_BYTES = 1 << 14
-"""How far into each block it is."""
+"""Size of the start of each block that is searched for progress."""
 END_BYTES = 4096
 FEW_BYTES = 1 << 19
 MOST_KINDS = 100_000
@@ -49,7 +51,7 @@ START = Block(0, b"")
 
 
 class Hit(NamedTuple):
-    """A line that holds cues: its place in the log's bytes, and the numbers of the cues."""
+    """A line with cues: its position in the log, and the numbers of the cues."""
 
     start: int
     end: int
@@ -63,12 +65,12 @@ class Region:
     Attributes:
         offset: of the first byte, in the uncompressed log.
         line: number of the first line, from 1.
-        text: the bytes, whole lines.
-        hits: the lines with cues, in order; their places count from the start of the log.
+        text: the bytes, complete lines.
+        hits: the lines with cues, in order; positions count from the start of the log.
         progress: offset and bytes of lines that show progress: all of those in the region, and the
-            first few after it, `PROGRESS_LINES` at most.
-        progress_blocks: how many blocks had shown progress when the region ended.
-        kinds: how many of the hits differ in more than digits.
+            first few after it, at most `PROGRESS_LINES`.
+        progress_blocks: number of blocks with progress before the end of the region.
+        kinds: number of hits that differ in more than digits.
     """
 
     offset: int
@@ -86,17 +88,17 @@ class Region:
 
 @dataclass(slots=True)
 class Scan:
-    """What one pass found.
+    """The result of one pass.
 
     Attributes:
-        regions: in the order of their offsets.
-        size: bytes read.
-        skipped: regions left out because many others look like them.
+        regions: ordered by offset.
+        size: number of bytes read.
+        skipped: number of regions that were dropped because many others look like them.
         progress_blocks: blocks that show progress.
-        completed: offset of the last text that says the job ended well; -1 when there is none.
+        completed: offset of the last text that reports success; -1 if none exists.
         head, tail: the first and the last bytes of the log.
-        nuls: how many NUL bytes it holds.
-        damage: sentences on what could not be read, because compressed data were cut or damaged.
+        nuls: number of NUL bytes.
+        damage: messages about parts that could not be read because compressed data are truncated or damaged.
     """
 
     regions: list[Region] = field(default_factory=list)
@@ -111,23 +113,23 @@ class Scan:
 
     @property
     def blank(self) -> bool:
-        """Whether nothing is readable in the log: it is empty, or holds only blanks and NUL bytes."""
+        """Whether the log contains no readable text: it is empty, or contains only blanks and NUL bytes."""
         text = strip_ansi((self.head + self.tail).decode("utf-8", "replace"))
         read = self.regions or self.progress_blocks
         return not read and not text.replace("\0", "").strip()
 
     def note_ends(self, head: bytes, tail: bytes) -> None:
-        """Keeps the ends of the log, of which a part comes next that begins and ends so."""
+        """Updates head and tail of the log with the ends of the next part."""
         if len(self.head) < END_BYTES:
             self.head = (self.head + head[:END_BYTES])[:END_BYTES]
         self.tail = (self.tail + tail[-END_BYTES:])[-END_BYTES:]
 
 
 class Scanner:
-    """Finds the lines of a log that say something went wrong.
+    """Finds the lines of a log that report errors.
 
     Args:
-        anchors: literal texts to look for beside the general cues.
+        anchors: literal texts to search for in addition to the general cues.
 
     Attributes:
         anchors: the text of each cue that is an anchor, by the cue's number.
@@ -148,7 +150,7 @@ class Scanner:
         self._progress = PatternSet([pattern.encode() for pattern in cues["progress"]])
 
     def scan(self, log: Log) -> Scan:
-        """One pass over ``log``.
+        """Scans a log in one pass.
 
         Raises:
             InputError: the log cannot be read.
@@ -160,7 +162,7 @@ class Scanner:
         return result
 
     def scan_blocks(self, blocks: Iterable[Block], window: Window, kept: RetainedRegions) -> Scan:
-        """One pass over blocks that follow on what is in the window."""
+        """Scans blocks that continue the window."""
         result = Scan()
         for block in blocks:
             result.note_ends(block.data, block.data)
@@ -179,7 +181,7 @@ class Scanner:
         return result
 
     def hits(self, block: Block, result: Scan) -> list[Hit]:
-        """The lines of ``block`` with cues; that the job ended well is noted in ``result``."""
+        """The lines of ``block`` with cues; reports of success are recorded in ``result``."""
         data, offset = block.data, block.offset
         hits: list[tuple[int, int, list[int]]] = []
         next_line = -1
@@ -228,8 +230,8 @@ class Scanner:
         )
 
     def key(self, text: Callable[[int, int], bytes], run: Sequence[Hit]) -> int:
-        """What a region looks like: a hash of its telling lines without digits. It differs from
-        process to process.
+        """Identifies similar regions: a hash of the relevant lines without digits. It differs between
+        processes.
 
         Args:
             text: the bytes between two offsets of the log.
@@ -249,7 +251,7 @@ class Scanner:
         return self._progress.walk(block.data[:SAMPLE_BYTES], lambda _cue, _end: True)
 
     def _progress_lines(self, text: bytes, offset: int, end: int) -> list[tuple[int, bytes]]:
-        """Lines that show progress in ``text``, which begins at ``offset``: all of them up to the
+        """Lines that show progress in ``text``, which starts at ``offset``: all of them up to the
         offset ``end``, and `PROGRESS_LINES` after it.
         """
         lines: list[tuple[int, bytes]] = []
@@ -271,10 +273,10 @@ class Scanner:
 
 
 class Window:
-    """The part of a log that is still needed: the open run of hits and a little context.
+    """The part of a log that is still needed: the open run of hits and some context.
 
     Args:
-        before: what stands in front of the first block, without hits near its end.
+        before: the bytes before the first block, without hits near their end.
     """
 
     def __init__(self, before: Block = START) -> None:
@@ -293,7 +295,7 @@ class Window:
         return self._buffer[max(0, start - self._offset) : end - self._offset]
 
     def line_number(self, offset: int) -> int:
-        """The number of the line at ``offset``, counted from 1 where the window began; offsets must not
+        """The number of the line at ``offset``, counted from 1 at the start of the window; offsets must not
         decrease.
         """
         if offset > self._counted:
@@ -303,7 +305,7 @@ class Window:
         return self._line
 
     def advance(self, block: Block, hits: list[Hit]) -> Iterator[list[Hit]]:
-        """Takes the next block in; yields the runs of hits that cannot grow any more."""
+        """Adds the next block; yields the runs of hits that cannot grow any more."""
         if not hits and not self._pending and len(block.data) >= GAP_BYTES:
             self.line_number(block.offset)
             self._buffer, self._offset = block.data, block.offset
@@ -320,12 +322,12 @@ class Window:
         yield from runs
 
     def finish(self) -> Iterator[list[Hit]]:
-        """The run that was still open when the log ended."""
+        """The run that was still open at the end of the log."""
         if self._pending:
             yield self._pending
 
     def bounds(self, run: list[Hit]) -> tuple[int, int]:
-        """Where the region around a run begins and ends."""
+        """Start and end of the region around a run."""
         start = max(0, run[0].start - self._offset)
         end = min(len(self._buffer), run[-1].end - self._offset)
         first, last = start - GAP_BYTES, end + GAP_BYTES
@@ -345,7 +347,7 @@ class Window:
         return self._offset + start, self._offset + end
 
     def _first_needed(self) -> int:
-        """From where on the buffer is needed when a block has been taken in."""
+        """The first offset of the buffer that is needed after adding a block."""
         if self._pending:
             start, _ = self.bounds(self._pending)
             return start
@@ -361,7 +363,7 @@ class Window:
         self._offset = offset
 
     def _runs(self, hits: list[Hit]) -> Iterator[list[Hit]]:
-        """Hits grouped so that within a group the lines around them touch."""
+        """Groups of hits whose surrounding lines overlap."""
         run = [hits[0]]
         for hit in hits[1:]:
             apart = self._apart(run[-1].end, hit.start)
@@ -381,14 +383,14 @@ class Window:
 
 
 class RetainedRegions:
-    """The regions that are kept: of those that look alike, the first and the last.
+    """The retained regions: of similar regions, the first and the last.
 
     Args:
         size: of the log, in bytes.
 
     Attributes:
-        skipped: how many were not kept.
-        complete: whether each kind was known to the end; a log may have too many.
+        skipped: number of dropped regions.
+        complete: whether every kind was tracked to the end; a log may have too many kinds.
     """
 
     def __init__(self, size: int) -> None:
@@ -401,10 +403,10 @@ class RetainedRegions:
         self._seen: dict[int, int] = {}
 
     def wants(self, key: int, end: int) -> bool:
-        """Whether a region is to be added: not if enough of its kind are and the end is still far.
+        """Whether a region should be added: not if enough of its kind exist and the end of the log is distant.
 
         Args:
-            key: what it looks like.
+            key: identifies similar regions.
             end: of its last hit.
         """
         if self._seen.get(key, 0) < ALIKE or end >= self._tail_from:
@@ -413,7 +415,7 @@ class RetainedRegions:
         return False
 
     def add(self, region: Region, key: int) -> None:
-        """Keeps a region that lies behind all others."""
+        """Adds a region that follows all others."""
         seen = self._seen[key] = self._seen.get(key, 0) + 1
         if seen <= ALIKE and self._first_bytes < KEPT_BYTES:
             self._first.append(region)
@@ -425,7 +427,7 @@ class RetainedRegions:
             self._thin()
 
     def _thin(self) -> None:
-        """Keeps of each kind the last; if that is not enough, the last of all."""
+        """Retains the last regions of each kind; if that is not enough, the last of all."""
         kept: deque[tuple[int, Region]] = deque()
         counts: dict[int, int] = {}
         size = 0
@@ -436,25 +438,25 @@ class RetainedRegions:
                 size += cost(region)
         self.skipped += len(self._last) - len(kept)
         self._last, self._last_bytes = kept, size
-        # Kinds beyond this number are not told apart; memory matters more.
+        # Kinds beyond this number are not distinguished, to limit memory.
         if len(self._seen) > MOST_KINDS:
             self._seen.clear()
             self.complete = False
 
     def regions(self) -> list[Region]:
-        """Those that are kept, in order."""
+        """The retained regions, in order."""
         self._thin()
         kept = self._first + [region for _, region in self._last]
         return sorted(kept, key=lambda region: region.offset)
 
 
 def cost(region: Region) -> int:
-    """About how much memory a region takes, and time to judge it."""
+    """Approximate memory of a region, and time to judge it."""
     return len(region.text) + REGION_COST + HIT_COST * len(region.hits) + KIND_COST * region.kinds
 
 
 def newlines(data: bytes, start: int, end: int) -> int:
-    """How many line ends lie between two places."""
+    """Number of line ends between two offsets."""
     if end - start < FEW_BYTES:
         return data.count(b"\n", start, end)
     # Four times as fast; worth its import in logs of more than one block.

@@ -1,8 +1,8 @@
-"""Where logs come from: files, folders of rank files, compressed files, standard input.
+"""Sources of logs: files, directories of rank files, compressed files, standard input.
 
-A `Log` is one stream of bytes with what its place tells of it (its rank, its host). Launchers lay
-rank files out in their own ways; `rank_of` knows them. Blocks end at line ends, so that nothing
-downstream has to join halves of a line.
+A `Log` is one stream of bytes with the metadata of its location (rank, host). Launchers use
+different layouts of rank files; `rank_of` recognizes them. Blocks end at line ends, so that callers
+never have to join partial lines.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 STDIN = Path("-")
 ERROR_FILE = "error.json"
-"""What torchelastic calls the file in which a rank records the exception that ended it."""
+"""Name of torchelastic's file in which a rank records its fatal exception."""
 CUT_OFF = "the compressed data are truncated; only the part before the end was read"
 DAMAGED = (
     "the compressed data are damaged; the undamaged parts were read, and line numbers after the damage "
@@ -47,19 +47,19 @@ HEAD_BYTES = 4096
 PIECE_BYTES = 1 << 14
 GZIP, ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 LONGEST_LINE_BYTES = 4 << 20
-"""A longer line is cut, so that one line of any size needs bounded memory."""
+"""A longer line is split, so that a line of any size uses limited memory."""
 
 
 def ignore_damage(_message: str) -> None:
-    """For readers that show what a log holds and judge nothing by it."""
+    """For readers that only display a log."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Some whole lines of a log (or a piece of an overlong one).
+    """Complete lines of a log (or a piece of an overlong one).
 
     Attributes:
-        offset: where the block begins, in bytes of the uncompressed log.
+        offset: of the block, in bytes of the uncompressed log.
         data: the bytes.
     """
 
@@ -72,13 +72,13 @@ class Log:
     """One stream of log bytes.
 
     Attributes:
-        name: what the user sees: the path as given, or relative to the folder given.
-        path: the file; None for text held in memory.
-        text: the bytes of a log held in memory.
-        file: a log that is open; its bytes are taken as they are, also where they look compressed.
-        rank: the rank that its name or folder tells.
-        time: when its process failed, in seconds since the epoch, if the launcher recorded that.
-        restarts: how often the launcher had started the job again before this log began.
+        name: display name: the given path, or relative to the given directory.
+        path: the file; None for text in memory.
+        text: the bytes of a log in memory.
+        file: an open log; its bytes are never decompressed.
+        rank: from its name or directory.
+        time: time of failure of its process in seconds since the epoch, if the launcher recorded it.
+        restarts: number of restarts by the launcher before this log started.
     """
 
     name: str
@@ -91,7 +91,7 @@ class Log:
 
     @property
     def size(self) -> int:
-        """Bytes as they are stored; 0 where that cannot be known without reading."""
+        """Stored size in bytes; 0 if it cannot be determined without reading."""
         if self.file is not None:
             return self.file.seek(0, io.SEEK_END)
         if self.path is None:
@@ -102,12 +102,12 @@ class Log:
             return 0
 
     def blocks(self, on_damage: OnDamage = ignore_damage) -> Iterator[Block]:
-        """The log in blocks of about a mebibyte, decompressed and in UTF-8 (or whatever encoding
-        the job wrote, unless that is UTF-16).
+        """The log in blocks of about a mebibyte, decompressed and in UTF-8 (or in the original
+        encoding, unless that is UTF-16).
 
         Args:
-            on_damage: called with a sentence when compressed data end too early or are damaged. The
-                blocks then hold what could be read.
+            on_damage: called with a message if compressed data are truncated or damaged. The
+                blocks then contain the readable data.
 
         Raises:
             InputError: the log cannot be read.
@@ -140,14 +140,14 @@ def _open(path: Path, on_damage: OnDamage) -> Iterator[BinaryIO]:
 
 
 def is_encoded(head: bytes) -> bool:
-    """Whether the bytes of a file that begins so are not those of its lines: it is compressed or in
-    UTF-16, and can only be read from its start.
+    """Whether a file with these first bytes is compressed or in UTF-16, and can only be read from its
+    start.
     """
     return head.startswith((GZIP, ZSTD)) or _utf16(head) is not None
 
 
 def _plain(raw: BinaryIO, on_damage: OnDamage) -> BinaryIO:
-    """The stream without its compression and in UTF-8. Pipes cannot be rewound, so the stream is
+    """The decompressed stream in UTF-8. Pipes cannot be rewound, so the stream is
     only peeked at.
     """
     if not isinstance(raw, io.BufferedReader):
@@ -163,8 +163,8 @@ def _plain(raw: BinaryIO, on_damage: OnDamage) -> BinaryIO:
 
 
 def _utf16(head: bytes) -> str | None:
-    """The encoding of a file that begins so, if that is UTF-16: as a byte order mark says, or as the
-    NUL byte in nearly every Latin character shows (Windows programs may omit the mark).
+    """The UTF-16 encoding of a file with these first bytes, if any: indicated by a byte order mark, or by the
+    NUL byte in nearly every Latin character (Windows programs may omit the mark).
     """
     head = head[: len(head) // 2 * 2]
     for mark, encoding in _UTF16:
@@ -187,7 +187,7 @@ class _Pieces(io.RawIOBase):
         return True
 
     def readinto(self, buffer: WriteableBuffer) -> int:
-        """Fills the buffer with a piece, or with what fits of one."""
+        """Fills the buffer with one piece, or with the part of it that fits."""
         while not self._rest:
             piece = next(self._pieces, None)
             if piece is None:
@@ -224,15 +224,15 @@ class _Member(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Packing:
-    """A compression.
+    """A compression format.
 
     Attributes:
-        magic: what a file begins with.
-        begin: what a member begins with.
-        open: a decompressor of the next member.
-        error: what a decompressor raises on a damage.
-        step: how many bytes are decompressed at once; at the highest ratio they give 32 MiB.
-        copy: a decompressor in the same state, where there is such a thing.
+        magic: first bytes of a file.
+        begin: first bytes of a member.
+        open: creates a decompressor for the next member.
+        error: exceptions of a decompressor for damaged data.
+        step: number of bytes that are decompressed at once; at the highest ratio they produce 32 MiB.
+        copy: copies a decompressor, if supported.
     """
 
     magic: bytes
@@ -278,10 +278,10 @@ _LONGEST_BEGIN = 4
 
 
 def _unpacked(raw: BinaryIO, packing: _Packing, on_damage: OnDamage) -> Iterator[bytes]:
-    """What a compressed stream holds. A damaged member is read up to the damage, and reading
+    """The content of a compressed stream. A damaged member is read up to the damage, and reading
     continues with the next member.
 
-    A log that was still being compressed when its node died holds the most interesting lines.
+    A log that was still being compressed when its node crashed contains the most important lines.
     """
     member: _Member | None = None
     damaged = torn = False
@@ -317,7 +317,7 @@ def _unpacked(raw: BinaryIO, packing: _Packing, on_damage: OnDamage) -> Iterator
 
 
 def _undamaged(member: _Member, data: bytes) -> bytes:
-    """What the bytes in front of a damage decompress to."""
+    """The decompressed bytes before a damage."""
     pieces: list[bytes] = []
     with suppress(zlib.error):
         pieces.extend(member.decompress(data[at : at + 1]) for at in range(len(data)))
@@ -325,18 +325,18 @@ def _undamaged(member: _Member, data: bytes) -> bytes:
 
 
 def blocks_of(stream: IO[bytes]) -> Iterator[Block]:
-    """The blocks of a stream that is not compressed."""
+    """The blocks of an uncompressed stream."""
     return _blocks(stream, 0, b"")
 
 
 def blocks_from(stream: BinaryIO, start: int) -> Iterator[Block]:
-    """The blocks of a file that is not compressed from the first on that begins in or behind a chunk.
+    """The blocks of an uncompressed file, starting with the first one in or after a chunk.
 
-    They are those of `blocks_of`: a block ends with the last line that ends in a chunk.
+    They equal those of `blocks_of`: a block ends with the last line that ends in a chunk.
 
     Args:
-        stream: that can be read from any place.
-        start: where the chunk begins, a multiple of `BLOCK_BYTES`.
+        stream: seekable.
+        start: start of the chunk, a multiple of `BLOCK_BYTES`.
     """
     stream.seek(start)
     if not start:
@@ -368,11 +368,11 @@ _CONTROL = bytes(set(range(32)) - set(b"\t\n\r\f\b\x1b") | {127})
 MOST_CONTROL = 0.1
 FEWEST_CONTROL = 16
 HOLE = re.compile(rb"\0{16,}")
-"""NUL bytes that a node or file server which crashed left in a file; single ones are binary data."""
+"""NUL bytes that a crashed node or file server left in a file; single ones are binary data."""
 
 
 def looks_binary(head: bytes) -> bool:
-    """Whether the first bytes of a file are not text: too many are control characters. Holes do not
+    """Whether the first bytes of a file are binary: too many are control characters. Holes do not
     count.
     """
     text = HOLE.sub(b"", head).lstrip(b"\0")
@@ -397,15 +397,15 @@ def _is_latin(head: bytes, encoding: str) -> bool:
 
 
 def find_logs(paths: Iterable[Path]) -> tuple[Log, ...]:
-    """The logs that the paths name: each file itself, each folder's log files.
+    """The logs at the given paths: each file itself, and each directory's log files.
 
     Flight-recorder dumps among them are compared with each other and become one log.
 
     Args:
-        paths: files, folders, or `STDIN`.
+        paths: files, directories, or `STDIN`.
 
     Raises:
-        InputError: a path does not exist, cannot be read, or is a folder without logs.
+        InputError: a path does not exist, cannot be read, or is a directory without logs.
     """
     logs: list[Log] = []
     dumps: list[Path] = []
@@ -454,7 +454,7 @@ def _is_dump(path: Path) -> bool:
 
 
 def _is_folder(path: Path) -> bool:
-    """Whether the path is a folder, and one that can be read."""
+    """Whether the path is a readable directory."""
     try:
         if path.is_dir():
             os.scandir(path).close()
@@ -479,12 +479,12 @@ FACTS_NAMES = (
     "describe*.txt",
     "pod*.json",
 )
-"""Files with facts about a job; where two differ, that of the earlier pattern counts."""
+"""Names of files with facts about a job; if two differ, the earlier pattern has priority."""
 _RANK_NAME = re.compile(r"^(?:rank|worker|node|gpu|proc|process|task)[-_.]?\d+(?:\.(?:gz|zst))?$")
 
 
 def _folder_logs(folder: Path) -> list[Log]:
-    """The logs of a folder; without any, the files with facts directly in it, which can report
+    """The logs of a directory; without any, the files with facts directly in it, which can report
     events such as an eviction.
     """
     logs = [path for path in folder.rglob("*") if is_log_name(path.name) and path.is_file()]
@@ -494,7 +494,7 @@ def _folder_logs(folder: Path) -> list[Log]:
 
 
 def is_log_name(name: str) -> bool:
-    """Whether a file of this name, without folders, is taken for a log.
+    """Whether a file of this name, without directories, is a log.
 
     >>> is_log_name("slurm-4242.out"), is_log_name("model.pt")
     (True, False)
