@@ -105,7 +105,7 @@ class Tools:
         lines = enumerate(_lines(place), 1)
         if find:
             wanted = find.lower()
-            chosen = list(islice((one for one in lines if wanted in one[1].lower()), count))
+            chosen = list(islice((line for line in lines if wanted in line[1].lower()), count))
         elif around > 0:
             first = max(1, around - count // 2)
             chosen = list(islice(lines, first - 1, first - 1 + count))
@@ -138,10 +138,10 @@ class Tools:
         checked = check(words, wanted, folder=place)
         answer = dict(checked.to_dict())
         answer["findings"] = self._answers.page(
-            "findings", [_item(one) for one in answer["findings"]]
+            "findings", [_item(finding) for finding in answer["findings"]]
         )
         answer["unknowns"] = self._answers.page(
-            "unknowns", [_item(one) for one in answer["unknowns"]]
+            "unknowns", [_item(unknown) for unknown in answer["unknowns"]]
         )
         return self._answer({key: answer[key] for key in ("schema", "findings", "unknowns")})
 
@@ -178,7 +178,7 @@ class Tools:
             explain=True,
         )
         answer = dict(ranking.to_dict())
-        answer["items"] = self._answers.page("places", [_item(one) for one in answer["items"]])
+        answer["items"] = self._answers.page("places", [_item(item) for item in answer["items"]])
         return self._answer(answer)
 
     def explain(self, word: str) -> dict[str, Any]:
@@ -216,7 +216,7 @@ class Tools:
             limit=MOST_JOBS,
         )
         with self._store() as database:
-            return self._answers.page("jobs", [_item(one) for one in find_jobs(database, wanted)])
+            return self._answers.page("jobs", [_item(job) for job in find_jobs(database, wanted)])
 
     def job(self, job: str) -> dict[str, Any]:
         """Return all records of one job, given its ID, a prefix of the ID, its name, or `last`.

@@ -55,7 +55,7 @@ def check_many(context: click.Context, paths: Sequence[str], out: str | None) ->
             raise click.UsageError(f"--{lone[0]} requires --out", context)
         return
     if wrong := [name for name in given if name in _OF_ONE_JOB]:
-        option = next(one for one in context.command.params if one.name == wrong[0])
+        option = next(param for param in context.command.params if param.name == wrong[0])
         raise click.UsageError(
             f"{option.opts[0]} applies to one job and cannot be used with --out", context
         )

@@ -196,11 +196,11 @@ def _write_question(one: QuestionAgreement) -> None:
         click.echo(f"    {first} or {second}: {counted(count, 'time')}")
 
 
-def _kappa(one: Estimate) -> str:
-    if one.value is None:
+def _kappa(estimate: Estimate) -> str:
+    if estimate.value is None:
         return "Cohen's kappa undefined: all labels are the same"
-    low, high = one.interval or (one.value, one.value)
-    return f"Cohen's kappa {one.value:.2f} (95 %: {low:.2f} to {high:.2f})"
+    low, high = estimate.interval or (estimate.value, estimate.value)
+    return f"Cohen's kappa {estimate.value:.2f} (95 %: {low:.2f} to {high:.2f})"
 
 
 def _as_json(one: QuestionAgreement) -> dict[str, Any]:
@@ -240,13 +240,17 @@ def _disagreements(folder: LabelFolder, scheme: Scheme, items: Sequence[Item], f
         _write_disagreement(one)
 
 
-def _write_disagreement(one: Disagreement) -> None:
+def _write_disagreement(disagreement: Disagreement) -> None:
     click.echo()
-    click.echo(click.style(plain(f"{one.item.id}  {shorten(one.item.title, 80)}"), bold=True))
-    for question, said in one.said.items():
+    click.echo(
+        click.style(
+            plain(f"{disagreement.item.id}  {shorten(disagreement.item.title, 80)}"), bold=True
+        )
+    )
+    for question, said in disagreement.said.items():
         told = ", ".join(f"{name} {word}" for name, word in said.items())
         click.echo(wrapped(f"  {question}", told))
-    for name, text in one.notes.items():
+    for name, text in disagreement.notes.items():
         click.echo(wrapped(f"  {name}", text))
 
 

@@ -347,10 +347,10 @@ def _folded(text: str, columns: int) -> list[str]:
 
 def _in_columns(texts: Sequence[str], columns: int) -> list[str]:
     """Texts one below the other, in as many columns as fit."""
-    widest = max(_width(one) for one in texts) + 3
+    widest = max(_width(text) for text in texts) + 3
     across = max(1, min(3, columns // widest)) if len(texts) > 4 else 1
     down = -(-len(texts) // across)
     return [
-        "".join(_fit(one, min(widest, columns)) for one in texts[row::down]).rstrip()
+        "".join(_fit(text, min(widest, columns)) for text in texts[row::down]).rstrip()
         for row in range(down)
     ]

@@ -38,7 +38,7 @@ def walked_lines(walked: Walked | None) -> Iterator[str]:
     if culprit.path:
         yield layout.wrapped("Line", f"{_short(culprit.path)}:{culprit.line}")
         yield layout.wrapped("", culprit.text)
-    makers = {one.number: one for one in walked.sources}
+    makers = {source.number: source for source in walked.sources}
     for number, one in enumerate(culprit.inputs):
         yield layout.wrapped("" if number else "Inputs", f"{_range(one)}, {_from(one, makers)}")
     yield ""
@@ -51,10 +51,10 @@ def _what(walked: Walked, culprit: Operator) -> str:
     if walked.why == "differs":
         return f"differs from float64 by {culprit.error or 0:.2g} of its largest value"
     outputs = culprit.outputs
-    nan, inf = sum(one.nan for one in outputs), sum(one.inf for one in outputs)
+    nan, inf = sum(output.nan for output in outputs), sum(output.inf for output in outputs)
     bad = " and ".join(text for count, text in ((nan, f"{nan:,} NaN"), (inf, f"{inf:,} infinite")) if count)  # fmt: skip
     given = any(one.nan or one.inf for one in culprit.inputs)
-    said = f"gives {bad} of {sum(math.prod(one.shape) for one in outputs):,} values{' from non-finite inputs' if given else ' from finite inputs'}"
+    said = f"gives {bad} of {sum(math.prod(output.shape) for output in outputs):,} values{' from non-finite inputs' if given else ' from finite inputs'}"
     if culprit.finite_in_float64:
         kind = outputs[0].dtype
         most = f", whose maximum is {_LARGEST[kind]}" if kind in _LARGEST else ""
@@ -87,7 +87,7 @@ def _table(walked: Walked) -> Iterator[str]:
     heads = ("", "number", "operator", "module", "output", "line")
     rows: list[tuple[str, ...]] = [heads]
     for mark, operators in (("", walked.before), (">", (walked.culprit,)), ("", after)):
-        rows += [(mark, *_cells(one)) for one in operators]
+        rows += [(mark, *_cells(operator)) for operator in operators]
     widths = [max(len(row[n]) for row in rows) for n in range(len(heads))]
     for number, row in enumerate(rows):
         line = "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
@@ -101,11 +101,11 @@ def _table(walked: Walked) -> Iterator[str]:
         )
 
 
-def _cells(one: Operator) -> tuple[str, ...]:
-    name = f"{one.name}{' (gradient)' if one.backward else ''}"
-    gives = _range(one.outputs[0]) if one.outputs else "raises"
-    place = f"{Path(one.path).name}:{one.line}" if one.path else ""
-    return f"{one.number:,}", name, layout.shorten(one.module, 30), gives, place
+def _cells(operator: Operator) -> tuple[str, ...]:
+    name = f"{operator.name}{' (gradient)' if operator.backward else ''}"
+    gives = _range(operator.outputs[0]) if operator.outputs else "raises"
+    place = f"{Path(operator.path).name}:{operator.line}" if operator.path else ""
+    return f"{operator.number:,}", name, layout.shorten(operator.module, 30), gives, place
 
 
 def program_lines(program: Reproducer) -> Iterator[str]:

@@ -25,7 +25,7 @@ def found(news: News) -> Iterator[str]:
         where = f" ({_where(finding)})" if _where(finding) else ""
         yield f"{finding.state} since iteration {finding.since}: {finding.title}{where}"
     if news.symptoms:
-        titles = ", ".join(one.title for one in news.symptoms)
+        titles = ", ".join(symptom.title for symptom in news.symptoms)
         if news.known:
             count = layout.counted(len(news.symptoms), "more symptom")
             yield f'{count} of "{finding.title}": {titles}'

@@ -190,8 +190,8 @@ def _write_text(studied: LocalizationStudied, page: Path) -> None:
         )
         if shown := ", ".join(values):
             click.echo(wrapped("MAP", f"{name}: {shown}"))
-    for one in summary["findings"]:
-        click.echo(wrapped("Finding", f"{one['text']}: {one['verdict']}"))
+    for finding in summary["findings"]:
+        click.echo(wrapped("Finding", f"{finding['text']}: {finding['verdict']}"))
     for why, n in sorted(summary["left_out"].items(), key=lambda pair: -pair[1]):
         click.echo(wrapped("Left out", f"{n:,}: {why}"))
     click.echo(wrapped("Report", str(page)))

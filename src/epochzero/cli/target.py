@@ -220,8 +220,10 @@ def _described(target: Target) -> Iterable[tuple[str, str]]:
     for mount in target.mounts or ():
         mode = "writable" if mount.writable else "read-only"
         yield "Mount", f"{mount.path}: {mode} {_size(mount.free_bytes)}"
-    packages = sorted((target.distributions or {}).values(), key=lambda one: one.name.lower())
-    yield "Packages", _few(f"{one.name} {one.version}" for one in packages)
+    packages = sorted(
+        (target.distributions or {}).values(), key=lambda distribution: distribution.name.lower()
+    )
+    yield "Packages", _few(f"{package.name} {package.version}" for package in packages)
     yield "API", _few(sorted({module.split(".")[0] for module in target.api}))
     yield "Programs", _few(sorted(target.programs or ()))
     yield "Libraries", _few(sorted(target.shared_libraries or ()))

@@ -115,7 +115,7 @@ class GitHub:
             InputError: GitHub refuses or does not answer.
         """
         files = self._listed(f"/pulls/{number}/files")
-        return [str(one.get("filename")) for one in files if one.get("status") != "removed"]
+        return [str(file.get("filename")) for file in files if file.get("status") != "removed"]
 
     def head(self, number: int) -> Head:
         """What a pull request of this repository wants to bring in, as it is now.

@@ -62,9 +62,9 @@ def publish(
         text = text.replace(secret, _HIDDEN)
     for _ in range(_MOST_TRIES):
         own = [
-            one
-            for one in github.comments(number)
-            if one.account == account and one.body.startswith(mark)
+            comment
+            for comment in github.comments(number)
+            if comment.account == account and comment.body.startswith(mark)
         ]
         if own:
             return _brought_up_to_date(github, own, text)
@@ -80,8 +80,8 @@ def publish(
 
 def _brought_up_to_date(github: GitHub, own: list[Comment], text: str) -> Published:
     first, *others = own
-    for one in others:  # Of two runs at once.
-        github.delete(one)
+    for other in others:  # Of two runs at once.
+        github.delete(other)
     # A browser may have sent other ends of lines, and GitHub takes blanks away from the end.
     if "\n".join(first.body.split("\r\n")).rstrip() == text.rstrip():
         return Published("unchanged", first.url)

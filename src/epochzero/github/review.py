@@ -94,7 +94,9 @@ def _review(
     named = [_words(job) for job in jobs or _jobs_of(folder)]
     commands = named or list(_changed_jobs(folder, sorted(changed)))
     left_out = () if named else _NOT_SAID_BY_A_SCRIPT
-    answers = {shlex.join(one): _checked(one, platform, folder, left_out) for one in commands}
+    answers = {
+        shlex.join(command): _checked(command, platform, folder, left_out) for command in commands
+    }
     checked = {job: one for job, one in answers.items() if isinstance(one, CheckResult)}
     findings = _once(
         told
@@ -106,7 +108,7 @@ def _review(
         jobs=tuple(checked),
         findings=tuple(sorted(findings, key=lambda one: one.place.path not in changed)),
         changed=changed,
-        not_checked=tuple(one for one in answers.values() if isinstance(one, NotChecked)),
+        not_checked=tuple(answer for answer in answers.values() if isinstance(answer, NotChecked)),
         target=next((one.target for one in checked.values()), ""),
     )
 

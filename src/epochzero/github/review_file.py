@@ -56,7 +56,9 @@ class Handed:
         files = frozenset(changed)
         return Review(
             jobs=self.jobs,
-            findings=tuple(sorted(self.findings, key=lambda one: one.place.path not in files)),
+            findings=tuple(
+                sorted(self.findings, key=lambda finding: finding.place.path not in files)
+            ),
             changed=files,
             not_checked=self.not_checked,
             target=self.target,
@@ -74,7 +76,7 @@ def handed_json(number: int, found: Review) -> str:
         "schema": SCHEMA,
         "number": number,
         "jobs": found.jobs[:_MOST],
-        "findings": [asdict(one) for one in found.findings[:_MOST]],
+        "findings": [asdict(finding) for finding in found.findings[:_MOST]],
         "not_checked": [asdict(one) for one in found.not_checked[:_MOST]],
         "target": found.target,
     }

@@ -68,7 +68,9 @@ def with_companions(
     return {
         **environment,
         "PYTHONPATH": os.pathsep.join(paths),
-        _COMPANIONS_VARIABLE: ",".join(f"{one.when}={one.call}" for one in companions),
+        _COMPANIONS_VARIABLE: ",".join(
+            f"{companion.when}={companion.call}" for companion in companions
+        ),
         _NOTES_VARIABLE: str(folder / _NOTES_FILE),
         _LAUNCHERS_VARIABLE: ",".join(name for one in starting for name in one.names + one.modules),
         RANKS_VARIABLE: ",".join(launchers.rank_variables()),

@@ -166,7 +166,9 @@ class Search:
 
     def _lines(self) -> Iterator[Item]:
         given: set[tuple[str, int]] = set()
-        for line, number in sorted(self._scored_lines(), key=lambda one: -one[0].score):
+        for line, number in sorted(
+            self._scored_lines(), key=lambda scored_line: -scored_line[0].score
+        ):
             path = self._path(number)
             # A line of a function within a function is a line of both.
             if (path, line.number) not in given:

@@ -312,7 +312,7 @@ def heat(
     axes.tick_params(length=0)
     pairs = ((v, r, c) for r, row in zip(rows, values, strict=True)
              for c, v in zip(columns, row, strict=True) if r != c and v)  # fmt: skip
-    largest = sorted(pairs, key=lambda one: -one[0])[:3]
+    largest = sorted(pairs, key=lambda pair: -pair[0])[:3]
     said = "; ".join(f"{r} and {c}: {v:,}" for v, r, c in largest)
     return _drawn(figure, name, caption, f"Counts by {down} and {across}. {said}.")
 

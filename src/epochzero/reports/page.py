@@ -61,12 +61,16 @@ class Report:
     @property
     def tables(self) -> list[Table]:
         """All tables, in their order."""
-        return [part for one in self.sections for part in one.parts if isinstance(part, Table)]
+        return [
+            part for section in self.sections for part in section.parts if isinstance(part, Table)
+        ]
 
     @property
     def figures(self) -> list[Figure]:
         """All figures, in their order."""
-        return [part for one in self.sections for part in one.parts if isinstance(part, Figure)]
+        return [
+            part for section in self.sections for part in section.parts if isinstance(part, Figure)
+        ]
 
 
 def write_report(report: Report, folder: Path) -> list[Path]:
@@ -125,10 +129,10 @@ def to_html(report: Report) -> str:
 def body_html(report: Report) -> str:
     """Its contents and sections, for a page that has a head and a style sheet of its own."""
     contents = "".join(
-        f'<li><a href="#{_anchor(one.title)}">{_text(one.title)}</a></li>'
-        for one in report.sections
+        f'<li><a href="#{_anchor(section.title)}">{_text(section.title)}</a></li>'
+        for section in report.sections
     )
-    body = "\n".join(line for one in report.sections for line in _html_section(one))
+    body = "\n".join(line for section in report.sections for line in _html_section(section))
     return f'<nav aria-label="Contents"><ul>{contents}</ul></nav>\n{body}'
 
 

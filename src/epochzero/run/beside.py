@@ -100,7 +100,7 @@ class Beside:
     def watchers(self) -> tuple[Watcher, ...]:
         """Who looks at the attempt."""
         watchers = (self._limits, self._training, self._injector)
-        return tuple(one for one in watchers if one is not None)
+        return tuple(watcher for watcher in watchers if watcher is not None)
 
     @property
     def state(self) -> str:

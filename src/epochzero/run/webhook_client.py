@@ -135,9 +135,9 @@ def _connection(
     """
     host, port = address
     trouble: OSError | None = None
-    for one in _allowed_addresses(host, port, private=private):
+    for allowed_address in _allowed_addresses(host, port, private=private):
         try:
-            return socket.create_connection((one, port), timeout, source_address)
+            return socket.create_connection((allowed_address, port), timeout, source_address)
         except OSError as error:
             trouble = error
     raise trouble or OSError("its host name cannot be resolved")

@@ -147,8 +147,8 @@ def _joined(run: Run, job: SourceJob, pieces: Sequence[Piece], reads: Sequence[R
 
 def _facts(run: Run, job: SourceJob) -> Facts:
     """What lies beside the logs of a job in its folder."""
-    logs = {one.name for one in job.logs}
-    beside = [one.name for one in job.files if one.name not in logs]
+    logs = {log.name for log in job.logs}
+    beside = [file.name for file in job.files if file.name not in logs]
     if not beside:
         return Facts()
     with placed(run, job.only(*beside)) as folder:

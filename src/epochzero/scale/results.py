@@ -48,7 +48,11 @@ class Run:
 
     def described(self) -> dict[str, Any]:
         """Its form in ``run.json``: another one means other results."""
-        own = repr(sorted(self.signatures, key=lambda one: one.name)) if self.signatures else ""
+        own = (
+            repr(sorted(self.signatures, key=lambda signature: signature.name))
+            if self.signatures
+            else ""
+        )
         return {
             "schema": SCHEMA,
             "source": Storage.at(self.source).name,
@@ -211,7 +215,8 @@ def _table(rows: list[Row]) -> Any:
 def _counted(table: Any, column: str) -> dict[str, int]:
     counts = table[column].drop_null().value_counts().to_pylist()
     pairs = sorted(
-        ((one["values"], one["counts"]) for one in counts), key=lambda pair: (-pair[1], pair[0])
+        ((count["values"], count["counts"]) for count in counts),
+        key=lambda pair: (-pair[1], pair[0]),
     )
     return dict(pairs)
 

@@ -78,12 +78,12 @@ class SourceJob:
         """The files that are logs; without any, the files with facts (see `find_logs`)."""
         if not self.folder:
             return self.files
-        named = tuple(one for one in self.files if is_log_name(PurePosixPath(one.name).name))
+        named = tuple(file for file in self.files if is_log_name(PurePosixPath(file.name).name))
         return named or self.files
 
     def only(self, *names: str) -> SourceJob:
         """The job with these of its files."""
-        return replace(self, files=tuple(one for one in self.files if one.name in names))
+        return replace(self, files=tuple(file for file in self.files if file.name in names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def parts_of(jobs: Iterable[SourceJob], key: str) -> Iterator[Part]:
 def _part(jobs: list[SourceJob], key: str) -> Part:
     digest = blake2b(key.encode(), digest_size=12)
     for job in jobs:
-        for text in (job.id, *(f"{one.place}\0{one.size}\0{one.stamp}" for one in job.files)):
+        for text in (job.id, *(f"{file.place}\0{file.size}\0{file.stamp}" for file in job.files)):
             digest.update(f"{text}\n".encode())
     return Part(f"part-{digest.hexdigest()}.parquet", tuple(jobs))
 
@@ -300,7 +300,9 @@ def _members(archive: tarfile.TarFile | zipfile.ZipFile) -> Iterator[_Member]:
     found: Iterable[_Member]
     if isinstance(archive, zipfile.ZipFile):
         files = (one for one in archive.infolist() if not one.is_dir())
-        found = (_Member(one.filename, one.file_size, partial(archive.open, one)) for one in files)
+        found = (
+            _Member(file.filename, file.file_size, partial(archive.open, file)) for file in files
+        )
     else:
         regular = (one for one in archive if one.isreg())
         found = (_Member(one.name, one.size, partial(archive.extractfile, one)) for one in regular)

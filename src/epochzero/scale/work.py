@@ -40,8 +40,8 @@ def _fetched_job(run: Run, job: SourceJob) -> SourceJob:
     source = Storage.at(run.source)
     try:
         files = [
-            replace(one, data=source.read(one.place)) if one.data is None else one
-            for one in job.files
+            replace(file, data=source.read(file.place)) if file.data is None else file
+            for file in job.files
         ]
     except InputError as error:
         return replace(job, files=(), problem=str(error))

@@ -76,6 +76,6 @@ def acts(database: Database, team: str | None = None, *, limit: int = 100) -> Se
         query = query.where(or_(AuditEntry.team == team, refused))
     with database.read() as session:
         return [
-            Act(one.time, one.team, one.who, one.action, one.object, one.address)
-            for one in session.scalars(query)
+            Act(row.time, row.team, row.who, row.action, row.object, row.address)
+            for row in session.scalars(query)
         ]

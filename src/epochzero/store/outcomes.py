@@ -96,9 +96,11 @@ def _state_of_all(states: list[str]) -> str:
 def _sum_up_job(job: JobRow, attempts: Sequence[AttemptRow]) -> None:
     last = attempts[-1]
     job.attempts, job.state, job.ended = len(attempts), last.state, last.ended
-    job.started = min(one.started for one in attempts)
-    job.gpu_hours = sum(one.gpu_hours for one in attempts)
-    job.wasted_gpu_hours = sum(one.gpu_hours for one in attempts[1:] if one.state == "failed")
+    job.started = min(attempt.started for attempt in attempts)
+    job.gpu_hours = sum(attempt.gpu_hours for attempt in attempts)
+    job.wasted_gpu_hours = sum(
+        attempt.gpu_hours for attempt in attempts[1:] if attempt.state == "failed"
+    )
 
 
 def _failures(session: Session, attempts: Collection[int]) -> dict[int, tuple[str, str, str]]:

@@ -87,9 +87,9 @@ def write(session: Session, pieces: Sequence[New], known: Mapping[str, Rank]) ->
     Raises:
         InputError: a new rank does not name its job.
     """
-    begun = _begin(session, [one for one in pieces if one.identity not in known])
+    begun = _begin(session, [piece for piece in pieces if piece.identity not in known])
     ranks = {**known, **begun}
-    added = [(ranks[one.identity], one) for one in pieces]
+    added = [(ranks[piece.identity], piece) for piece in pieces]
     added = [(rank, one) for rank, one in added if rank.taken == one.start]
     found_again = [rank for rank, one in added if rank.state == "lost" and one.shows_life]
     for rank in found_again:
@@ -126,7 +126,7 @@ def _begin(session: Session, pieces: Sequence[New]) -> dict[str, Rank]:
     """The rows of jobs, attempts and ranks, which other processes may create at the same time."""
     if not pieces:
         return {}
-    begun = [(one, one.started, job_key(one.team, one.started.job)) for one in pieces]
+    begun = [(piece, piece.started, job_key(piece.team, piece.started.job)) for piece in pieces]
     insert_each_once(session, JobRow, [job_row(job, one.team, start) for one, start, job in begun])
     insert_each_once(session, AttemptRow, [attempt_row(job, start) for _, start, job in begun])
     attempts = {
@@ -141,7 +141,7 @@ def _begin(session: Session, pieces: Sequence[New]) -> dict[str, Rank]:
         rank_row(attempts[job, start.attempt], one.identity, start) for one, start, job in begun
     ]
     insert_each_once(session, Rank, ranks)
-    return known_ranks(session, [one.identity for one in pieces])
+    return known_ranks(session, [piece.identity for piece in pieces])
 
 
 def _apply(rank: Rank, new: New) -> None:

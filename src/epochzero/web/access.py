@@ -152,7 +152,7 @@ Writes = Annotated[Viewer, Depends(_at_least("writer"))]
 Administers = Annotated[Viewer, Depends(_at_least("admin"))]
 
 
-async def checked_form(request: Request, one: Reads) -> FormData:
+async def checked_form(request: Request, reads: Reads) -> FormData:
     """The fields of a form of this service, as a dependency.
 
     Raises:
@@ -160,7 +160,7 @@ async def checked_form(request: Request, one: Reads) -> FormData:
     """
     form = await request.form(max_files=0, max_fields=50)
     given = str(form.get("csrf", ""))
-    if not one.csrf or not hmac.compare_digest(given.encode(), one.csrf.encode()):
+    if not reads.csrf or not hmac.compare_digest(given.encode(), reads.csrf.encode()):
         raise HTTPException(403, "this form has expired; reload the page")
     return form
 

@@ -249,7 +249,7 @@ def _json_lines(found: Iterable[JobSummary]) -> Iterator[str]:
 
 
 def _csv(found: Iterable[JobSummary]) -> Iterator[str]:
-    names = [one.name for one in fields(JobSummary)]
+    names = [field.name for field in fields(JobSummary)]
     for row in itertools.chain((names,), (cells(asdict(one).values()) for one in found)):
         text = io.StringIO()
         csv.writer(text).writerow(row)

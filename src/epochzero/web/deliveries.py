@@ -77,39 +77,39 @@ class Deliveries:
                     self._busy.add(one.team)
                 threading.Thread(target=self._tell, args=(one,), daemon=True).start()
 
-    def _tell(self, one: Owed) -> None:
+    def _tell(self, owed: Owed) -> None:
         try:
-            self._settle(one, self._problem(one))
+            self._settle(owed, self._problem(owed))
         except StoreError as error:
             _LOGGER.error("the result of a webhook delivery was not stored: %s", error)
         except Exception:
             _LOGGER.exception("a webhook was not notified")
         finally:
             with self._lock:
-                self._busy.discard(one.team)
+                self._busy.discard(owed.team)
             self._changed.set()
 
-    def _problem(self, one: Owed) -> str:
+    def _problem(self, owed: Owed) -> str:
         """The error of a delivery attempt; empty if it succeeded."""
-        if one.tried > len(self._pauses):
+        if owed.tried > len(self._pauses):
             return "the service stopped during the delivery"
         try:
-            notice = failure_notice(self._database, one.job, one.attempt)
-            Webhook(one.url, private=self._private).tell(notice, one.identity)
+            notice = failure_notice(self._database, owed.job, owed.attempt)
+            Webhook(owed.url, private=self._private).tell(notice, owed.identity)
         except StoreError:
             raise
         except EpochZeroError as error:
             return str(error)
         return ""
 
-    def _settle(self, one: Owed, problem: str) -> None:
+    def _settle(self, owed: Owed, problem: str) -> None:
         """Records the result in the team's audit log; of the address, only the host."""
         again = None
         action = "webhook abandoned" if problem else "webhook notified"
-        if problem and one.tried < len(self._pauses):
-            pause = self._pauses[one.tried]
+        if problem and owed.tried < len(self._pauses):
+            pause = self._pauses[owed.tried]
             again = time.time() + pause
             action, problem = "webhook not notified", f"{problem}; next attempt in {pause:g} s"
-        what = f"{Webhook(one.url).host}: {one.job}" + (f": {problem}" if problem else "")
+        what = f"{Webhook(owed.url).host}: {owed.job}" + (f": {problem}" if problem else "")
         _LOGGER.log(logging.WARNING if problem else logging.INFO, "%s: %s", action, what)
-        settle(self._database, one, action, what, again=again)
+        settle(self._database, owed, action, what, again=again)

@@ -61,7 +61,7 @@ class Keeping:
         """The oldest requests, limited in the size of their logs so that the others do not wait long."""
         with self._gathering:
             sizes = itertools.accumulate(
-                sum(one.size for one in each.endings) for each in self._waiting
+                sum(ending.size for ending in each.endings) for each in self._waiting
             )
             count = max(1, sum(size <= _BYTES_AT_ONCE for size in sizes))
             group, self._waiting = self._waiting[:count], self._waiting[count:]

@@ -173,7 +173,7 @@ def _made(wanted: Wanted) -> Made:
     moment = time.time()
     database = open_database(wanted.store)
     of_days = counts(database, wanted.team, Period(wanted.since, wanted.until))
-    failed = sum(one.jobs for one in of_days if one.state == "failed")
+    failed = sum(day.jobs for day in of_days if day.state == "failed")
     jobs = JobFilter(
         team=wanted.team, state="failed", since=wanted.since, until=wanted.until, limit=MOST_JOBS
     )

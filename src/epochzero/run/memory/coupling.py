@@ -59,7 +59,7 @@ def check_splitting(
     """
     few = part_of(batch, 0, min(examples_of(batch), 3))
     first, rest = part_of(few, 0, 1), part_of(few, 1, examples_of(few))
-    parameters = [one for one in model.parameters() if one.requires_grad]
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     with _settled(model) as seen, _Targets() as targets:
         whole, one, other = (_gradient(loss_of(part), parameters) for part in (few, first, rest))
     if not whole.norm().isfinite() or not whole.norm():
@@ -170,7 +170,10 @@ class _WithoutChance(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return result.fill_(1)
         if name in _RANDOM:
             return result.fill_(0.5)
-        if any(isinstance(one, Tensor) and one.dtype in _LOW for one in tree_leaves(result)):
+        if any(
+            isinstance(leaf, Tensor) and leaf.dtype in _LOW
+            for leaf in tree_leaves(result)
+        ):
             self.low_precision = True
         return result
 

@@ -92,7 +92,9 @@ class Ranks:
             parallel.require_backward_grad_sync = average
         if average:
             unused = parallel.find_unused_parameters
-            trained = (one for one in parallel.module.parameters() if one.requires_grad)
+            trained = (
+                parameter for parameter in parallel.module.parameters() if parameter.requires_grad
+            )
             loss = self._pass([one for one in trained if one.grad is not None or not unused])
             loss.backward()  # type: ignore[no-untyped-call]
 

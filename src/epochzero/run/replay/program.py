@@ -135,7 +135,7 @@ def _texts(
 ) -> Iterator[tuple[str, str]]:
     """The programs to try, the smallest first, each with how it has its tensors."""
     try:
-        arguments = [_literal(one) for one in call.given["args"]]
+        arguments = [_literal(arg) for arg in call.given["args"]]
         arguments += [f"{_word(n)}={_literal(one)}" for n, one in call.given["kwargs"].items()]
     except (KeyError, TypeError, ValueError):
         return
@@ -185,7 +185,7 @@ def _literal(told: Any) -> str:
     if kind == "float":
         return f"float({str(float(told['value']))!r})"
     if kind in ("list", "tuple"):
-        items = ", ".join(_literal(one) for one in told["items"])
+        items = ", ".join(_literal(item) for item in told["items"])
         return f"[{items}]" if kind == "list" else f"({items}{',' if told['items'] else ''})"
     pairs = told["items"] if kind == "dict" else None
     if pairs and len(pairs) == 1 and pairs[0][0] == "torch":

@@ -82,8 +82,10 @@ def _catalogue() -> _Catalogue:
         frozenset(told["categories"]),
         re.compile(told["everything"]),
         tuple(
-            _Generator(re.compile(one["draws"]), re.compile(one["seeds"]), one["shared"])
-            for one in told["generators"]
+            _Generator(
+                re.compile(generator["draws"]), re.compile(generator["seeds"]), generator["shared"]
+            )
+            for generator in told["generators"]
         ),
     )
 
@@ -94,7 +96,11 @@ def _drawn(program: Program, file: Path, line: int) -> Called | None:
     if module is None or module.tree is None:
         return None
     around = _around(module.tree, line)
-    open_ = [one for one in _catalogue().generators if not _is_seeded(one, program.calls)]
+    open_ = [
+        generator
+        for generator in _catalogue().generators
+        if not _is_seeded(generator, program.calls)
+    ]
     drawn = [
         call
         for call in program.calls

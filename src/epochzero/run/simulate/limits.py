@@ -54,7 +54,7 @@ class LimitWatcher:
         if self._memory is not None or self._time is not None:
             self._tree = Tree(pid)
             threading.Thread(target=self._look, daemon=True).start()
-        details = {f"{one.how} {one.what}": one.text for one in self._plan.aspects}
+        details = {f"{aspect.how} {aspect.what}": aspect.text for aspect in self._plan.aspects}
         yield JobEvent(*clock.now(), EVENT, f"ran on {self._plan.name}, simulated", details=details)
 
     def output(self, name: str, data: bytes) -> Iterable[Record]:
@@ -91,10 +91,10 @@ class LimitWatcher:
         """Kill the largest process while all together hold too much, as the kernel does; how much they hold."""
         processes = self._tree.read()
         # Pages that processes share count once; the kernel takes long to tell, so it is asked late.
-        most = sum(one.memory_bytes for one in processes)
+        most = sum(process.memory_bytes for process in processes)
         if most <= limit:
             return most
-        held = {one: _own_bytes(one) for one in processes}
+        held = {process: _own_bytes(process) for process in processes}
         total = sum(held.values())
         if total > limit:
             largest = max(held, key=lambda one: held[one])

@@ -56,8 +56,8 @@ def compare(
     now, before = (counts(store, viewer.team, one.period) for one in (asked, other))
     changes = _changes(by_category(before), by_category(now), asked.length / other.length)
     if format != "html":
-        rows = [(one.category, one.before, one.now, one.hours_before, one.hours_now)
-                for one in changes]  # fmt: skip
+        rows = [(change.category, change.before, change.now, change.hours_before, change.hours_now)
+                for change in changes]  # fmt: skip
         return table(format, Export("compare", _COLUMNS, rows))
     came, went = (
         fingerprints(store, viewer.team, one.period, but_not_in=two.period, limit=_MOST_SHOWN)
@@ -97,7 +97,7 @@ def _changes(
 
 def _now(asked: Asked, changes: Sequence[CategoryChange]) -> Sequence[Step]:
     period = {"since": asked.first, "until": asked.last}
-    worse = [one for one in changes if one.more > 0]
+    worse = [change for change in changes if change.more > 0]
     if worse:
         most = max(worse, key=lambda one: one.more)
         text = f"{why(most.category)} grew most, from {most.before:,} to {most.now:,} jobs. Review its failures."

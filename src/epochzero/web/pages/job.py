@@ -47,7 +47,7 @@ _AROUND = 4
 """Number of log lines shown before and after the root cause."""
 _MOST_RANKS = 24
 _MOST_SAME = 10
-_SIGNALS = {one.value: one.name for one in Signals}
+_SIGNALS = {Signal.value: Signal.name for Signal in Signals}
 _UNITS = (("hours", 3600.0), ("minutes", 60.0))
 _LARGEST_EXCERPT = 64 << 20
 """Maximum number of log bytes that are searched for a line while rendering a job's page."""
@@ -135,7 +135,7 @@ def job(
 
 
 def _attempt(details: JobDetails, number: int | None) -> AttemptDetails:
-    found = [one for one in details.attempts if number in (None, one.number)]
+    found = [attempt for attempt in details.attempts if number in (None, attempt.number)]
     if not found:
         raise HTTPException(404, f"This job has no attempt {number}.")
     return found[-1]

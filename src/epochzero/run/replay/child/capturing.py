@@ -277,7 +277,7 @@ class Capturing(Ending):
             }  # fmt: skip
         import torch
 
-        devices = {str(p.device) for one in course.models for p in one.parameters()}
+        devices = {str(p.device) for model in course.models for p in model.parameters()}
         return {
             "losses": [loss if loss - loss == 0 else str(loss) for loss in course.losses()],
             "position": course.position(),

@@ -77,11 +77,15 @@ class Keeper:
 
     def events(self) -> list[dict[str, Any]]:
         """What loaders have delivered since the snapshot, or since the start."""
-        return [{**one, "indices": encode(one.get("indices"), _nothing)} for one in self._events]
+        return [
+            {**event, "indices": encode(event.get("indices"), _nothing)} for event in self._events
+        ]
 
     def size(self) -> int:
         """Bytes of a checkpoint: of all weights, buffers and states."""
-        found = [t for one in self._course.models for t in (*one.parameters(), *one.buffers())]
+        found = [
+            t for model in self._course.models for t in (*model.parameters(), *model.buffers())
+        ]
         for optimizer in self._course.optimizers:
             held = (value for state in optimizer.state.values() for value in state.values())
             found += [value for value in held if isinstance(value, torch.Tensor)]
@@ -186,10 +190,10 @@ class Keeper:
             "random": random_states(),
             "states": encode(
                 {
-                    "models": [_of_model(one) for one in course.models],
-                    "optimizers": [_of_optimizer(one) for one in course.optimizers],
-                    "schedulers": [one.state_dict() for one in course.schedulers],
-                    "scalers": [one.state_dict() for one in course.scalers],
+                    "models": [_of_model(model) for model in course.models],
+                    "optimizers": [_of_optimizer(optimizer) for optimizer in course.optimizers],
+                    "schedulers": [scheduler.state_dict() for scheduler in course.schedulers],
+                    "scalers": [scaler.state_dict() for scaler in course.scalers],
                 },
                 put,
             ),

@@ -175,7 +175,7 @@ class Player:
         course, states = self._course, self._snapshot["states"]
         course.jumps(self._snapshot["position"])
         told = dict(states["items"])
-        self._unloaded = [dict(one["items"]) for one in told["models"]["items"]]
+        self._unloaded = [dict(item["items"]) for item in told["models"]["items"]]
         for kind, living in (
             ("optimizers", course.optimizers),
             ("schedulers", course.schedulers),

@@ -121,7 +121,7 @@ class Replaying(Ending):
         told["later"] = self._inputs.changed_between(start, self._began)
         if course is not None:
             told |= {
-                "losses": [one if one - one == 0 else str(one) for one in course.losses()],
+                "losses": [loss if loss - loss == 0 else str(loss) for loss in course.losses()],
                 "position": course.position(),
                 "nonfinite": course.nonfinite,
                 "notes": sorted(self._player.notes),

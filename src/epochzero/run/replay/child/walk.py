@@ -87,17 +87,17 @@ class Walk:
             self._raised.append((error, record, _call("operator", str(func), before)))
             raise
         outputs = _tensors(result)
-        held = {_storage(one) for one in _tensors((args, kwargs))}
-        if outputs and not mutable and all(_storage(one) in held for one in outputs):
+        held = {_storage(tensor) for tensor in _tensors((args, kwargs))}
+        if outputs and not mutable and all(_storage(output) in held for output in outputs):
             return result  # a view
-        record["outputs"] = [_range(one) for one in outputs]
+        record["outputs"] = [_range(output) for output in outputs]
         if "empty" in str(func):  # whatever lay in that memory
-            record["outputs"] = [one | {"nan": 0, "inf": 0} for one in record["outputs"]]
+            record["outputs"] = [output | {"nan": 0, "inf": 0} for output in record["outputs"]]
         record["float64"] = None if mutable else _in_float64(func, args, kwargs, outputs)
         number = record["number"] = len(self._records)
         self._records.append(record)
-        for one in outputs:
-            self._made[_storage(one)] = number
+        for output in outputs:
+            self._made[_storage(output)] = number
         if not record["backward"]:
             self._forward[_sequence()] = record
         if _makes_it(record):
@@ -211,9 +211,13 @@ class Walk:
 
     def _followed(self) -> tuple[str, list[Record]]:
         """The operators from the first bad value to the last, the origin first; why it is one."""
-        bad = [r for r in self._records if any(one["nan"] or one["inf"] for one in r["outputs"])]
+        bad = [
+            r
+            for r in self._records
+            if any(output["nan"] or output["inf"] for output in r["outputs"])
+        ]
         losses = [r for r in bad if not r["backward"] and not r["outputs"][0]["shape"]]
-        gradients = [r for r in bad if any(one["nan"] for one in r["outputs"])]
+        gradients = [r for r in bad if any(output["nan"] for output in r["outputs"])]
         if losses or gradients:
             return "not_finite", self._back(losses[0] if losses else gradients[-1])
         differing = (r for r in self._records if r["float64"] and r["float64"]["differs"])
@@ -316,7 +320,7 @@ def _makes_it(record: Record) -> bool:
     if record["float64"] and record["float64"]["differs"]:
         return True
     return any(
-        any(one[kind] for one in outputs) and not any(one[kind] for one in inputs)
+        any(output[kind] for output in outputs) and not any(one[kind] for one in inputs)
         for kind in ("nan", "inf")
     )
 

@@ -56,9 +56,9 @@ class _View:
         self._root = root
         self._hidden = frozenset(request["hidden"])
         self._shown = frozenset(request["shown"])
-        made = (one["path"] for one in request["mounts"] if not os.path.lexists(one["path"]))
+        made = (mount["path"] for mount in request["mounts"] if not os.path.lexists(mount["path"]))
         self._rules = self._hidden | self._shown | frozenset(made)
-        self._mounted = {one["path"] for one in request["mounts"]}
+        self._mounted = {mount["path"] for mount in request["mounts"]}
         self._begun: set[str] = set()
         self._stores = 0
         os.mkdir(root + _STORE)
