@@ -169,7 +169,7 @@ def test_a_journal_that_cannot_be_taken_in_does_not_hold_up_the_others(
     gone = runs.folder / "none" / "1" / "journal.jsonl"
     found = take_in_all(database, dict.fromkeys([*good, nameless, gone], THIS_MACHINE))
     assert [found[journal] for journal in good] == [len(whole())] * 3
-    assert "which job" in str(found[nameless])
+    assert "does not name its job" in str(found[nameless])
     assert isinstance(found[gone], InputError)
     assert len(find_jobs(database)) == 3
 
