@@ -135,7 +135,7 @@ def test_a_job_that_is_none_leaves_all_others_out(
         *(_ending(number) for number in range(8)),
         Ending("service:/z", nameless, io.BytesIO()),
     ]
-    with pytest.raises(InputError, match="which job"):
+    with pytest.raises(InputError, match="does not name its job"):
         add_endings(database, several)
     assert _count(database, schema.JobRow) == 0
     assert len(add_endings(database, several[:-1])) == 8

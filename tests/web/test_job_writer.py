@@ -72,7 +72,7 @@ def test_a_request_that_is_refused_does_not_hold_up_the_others(database: Databas
         good = [pool.submit(keeping.keep, [_ending(f"job{n}")]) for n in range(2)]
         wrong = pool.submit(keeping.keep, [Ending("service://x/1", whole("x")[1:], io.BytesIO())])
     assert [len(one.result()) for one in good] == [1, 1]
-    with pytest.raises(InputError, match="which job"):
+    with pytest.raises(InputError, match="does not name its job"):
         wrong.result()
     assert len(find_jobs(database)) == 3
 

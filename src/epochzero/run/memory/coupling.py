@@ -170,10 +170,7 @@ class _WithoutChance(TorchDispatchMode):  # type: ignore[no-untyped-call]
             return result.fill_(1)
         if name in _RANDOM:
             return result.fill_(0.5)
-        if any(
-            isinstance(leaf, Tensor) and leaf.dtype in _LOW
-            for leaf in tree_leaves(result)
-        ):
+        if any(isinstance(leaf, Tensor) and leaf.dtype in _LOW for leaf in tree_leaves(result)):
             self.low_precision = True
         return result
 
