@@ -18,9 +18,9 @@ BUG_TYPES = {
     "model": "the model's structure",
     "training": "training",
     "tensor": "tensors and inputs",
-    "api": "use of an API",
+    "api": "API usage",
     "gpu": "GPU",
-    "ndl": "no fault of deep learning",
+    "ndl": "not a deep-learning fault",
 }
 
 
@@ -32,7 +32,7 @@ def is_worth_showing(extrinsic: Extrinsic, explain: bool) -> bool:
 def suspicion_text(extrinsic: Extrinsic) -> str:
     """How likely the cause lies outside of the code, and where."""
     suspect = " ".join([extrinsic.suspect.replace("_", " "), extrinsic.name]).strip()
-    chance = f"the cause may lie outside of this code ({extrinsic.probability:.0%})"
+    chance = f"the cause may be outside this code ({extrinsic.probability:.0%})"
     return f"{chance}; suspect: {suspect}" if suspect else chance
 
 

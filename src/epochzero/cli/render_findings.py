@@ -97,7 +97,7 @@ def _dry(run: DryRun, folder: Path, verbose: bool) -> Iterator[str]:
         f"{run.seconds:.0f} s"
     )
     reached = [part.name for part in run.parts if part.reached]
-    yield layout.wrapped("Reached", ", ".join(reached) or "no part of a training job")
+    yield layout.wrapped("Reached", ", ".join(reached) or "no phase of a training job")
     for part in run.parts:
         if not part.reached:
             under = f", under {part.condition}" if part.condition else ""

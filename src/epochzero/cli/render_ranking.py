@@ -23,7 +23,7 @@ def lines(found: Ranking, explain: bool) -> Iterator[str]:
     yield _headline(found)
     if not found.items:
         yield layout.wrapped(
-            "", "A traceback (--log), a message or the name of a file or function would help."
+            "", "Add a traceback (--log), an error message or the name of a file or function."
         )
     if explain and found.bug_type:
         yield layout.field("Type", BUG_TYPES.get(found.bug_type, found.bug_type))
@@ -42,14 +42,14 @@ def _headline(found: Ranking) -> str:
     what = f"{layout.counted(found.searched, 'file')} {_where(found)}, method {found.method}"
     if not found.items:
         mark = click.style("NOT LOCATED", fg="yellow", bold=True)
-        return f"{mark}  The report has nothing in common with {what}"
+        return f"{mark}  No code matches the report in {what}"
     mark = click.style("LOCATED", fg="green", bold=True)
     places = layout.counted(len(found.items), f"likely {found.level}")
     return f"{mark}  {places} in {what}"
 
 
 def _where(found: Ranking) -> str:
-    return f"at {found.commit[:HASH_LENGTH]}" if found.commit else "of the work tree"
+    return f"at {found.commit[:HASH_LENGTH]}" if found.commit else "of the working tree"
 
 
 def _item(item: Item, number: str, explain: bool) -> Iterator[str]:

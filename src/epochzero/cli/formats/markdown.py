@@ -41,7 +41,7 @@ class _Markdown(Format):
 
 def _findings(found: CheckResult, folder: Path) -> Iterator[str]:
     errors, warnings = number_of(found, "error"), number_of(found, "warning")
-    yield f"### {layout.counted(errors, 'error')}, {layout.counted(warnings, 'warning')} before the run"
+    yield f"### {layout.counted(errors, 'error')}, {layout.counted(warnings, 'warning')} predicted"
     yield ""
     for finding in found.findings:
         place = layout.code(layout.one_line(places_text([finding.place], folder)))
@@ -103,9 +103,9 @@ def _notes(found: Diagnosis) -> list[str]:
 
 def _ranking(found: Ranking, explain: bool) -> Iterator[str]:
     if found.items:
-        yield f"### Likely places of the bug ({found.level}s)"
+        yield f"### Likely locations of the bug ({found.level}s)"
     else:
-        yield "### No place in this code has anything in common with the report"
+        yield "### No code matches the report"
     yield ""
     for number, item in enumerate(found.items, 1):
         unit = f" in {layout.code(layout.one_line(item.unit))}" if item.unit else ""

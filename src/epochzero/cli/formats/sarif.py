@@ -105,7 +105,7 @@ def _finding(
     }
     if location := _place(finding.place, folder):
         result["locations"] = [location]
-    via = [_place(place, folder, told="The job passes this line first.") for place in finding.via]
+    via = [_place(place, folder, told="The job executes this line first.") for place in finding.via]
     if related := [location for location in via if location]:
         result["relatedLocations"] = [{"id": n, **at} for n, at in enumerate(related)]
     return result
@@ -178,12 +178,14 @@ def _diagnosis(found: Diagnosis, index: int) -> dict[str, Any]:
 def _write_ranking(found: Ranking) -> None:
     from epochzero.locate.model import SCHEMA
 
-    title = f"A {found.level} that may hold the bug of a report"
+    title = f"A {found.level} that may contain the reported bug"
     rule = {
         "id": f"locate/{found.level}",
         "shortDescription": {"text": title},
-        "fullDescription": {"text": f"{title}, by what both have in common."},
-        "help": {"text": "The likeliest place comes first. Look at the reasons: it is a guess."},
+        "fullDescription": {"text": f"{title}, ranked by the evidence that both share."},
+        "help": {
+            "text": "The most likely location comes first. It is an estimate; review the reasons."
+        },
         "defaultConfiguration": {"level": "note"},
     }
     identities = _Identities()
@@ -208,7 +210,7 @@ def _item(item: Item, number: int, rule: object, identities: _Identities) -> dic
         "ruleId": rule,
         "ruleIndex": 0,
         "level": "note",
-        "message": {"text": _message(f"Likely place {number} of the bug: {told}")},
+        "message": {"text": _message(f"Likely location {number} of the bug: {told}")},
         "locations": [location],
         "partialFingerprints": identities.of((str(rule), item.path, item.unit, item.code)),
         "rank": 100 / number,
