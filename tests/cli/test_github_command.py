@@ -80,7 +80,7 @@ def test_a_pull_request_from_its_first_error_to_all_clear(
     assert not more
     assert "comment posted: https://github.com/" in ran.err
     (body,) = forge.bodies(7)
-    assert "1 error, 0 warnings before the run" in body
+    assert "1 error, 0 warnings predicted" in body
     assert body.endswith(summary(tmp_path).rstrip("\n"))
 
     (checkout / "train.py").write_text(RIGHT)
