@@ -15,6 +15,7 @@ BENCHMARKS = {
     "diagnosis_accuracy": ("openpai", "nvrx"),
     "diagnosis_coverage": ("openpai", "nvrx"),
     "diagnosis_lab": ("openpai", "nvrx"),
+    "raw_logs": ("openpai", "nvrx"),
     "diagnosis_false_alarms": ("openpai", "nvrx", "mlperf"),
     "diagnosis_speed": ("nvrx", "mlperf"),
     "localization": ("repos",),
