@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 
-from epochzero.check.call_signatures import signature
 from epochzero.check.code import (
     Definition,
     Function,
@@ -17,6 +16,7 @@ from epochzero.check.code import (
 )
 from epochzero.check.program.model import Module, Program
 from epochzero.check.target.model import Signature
+from epochzero.check.target.signature import of_definition
 
 _HARMLESS = frozenset(
     [
@@ -63,7 +63,7 @@ def parameters(function: Function, bound: bool) -> Signature | None:
     """
     if any(_name(one) not in _HARMLESS for one in function.decorator_list):
         return None
-    return signature(function.args, bound and not _is_static(function))
+    return of_definition(function.args, bound=bound and not _is_static(function))
 
 
 def _name(decorator: ast.expr) -> str:

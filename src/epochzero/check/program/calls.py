@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from epochzero.check.call_signatures import misfit, signature
 from epochzero.check.findings import SourceLocation
 from epochzero.check.program import files, library, methods, phases, python_errors, stdlib_results
 from epochzero.check.program.binding import own_names
@@ -37,6 +36,7 @@ from epochzero.check.program.tensors.machine import Tensors
 from epochzero.check.program.texts import PATHS, as_text
 from epochzero.check.program.values import Anything, Constant, External, Items, Text
 from epochzero.check.target.model import Signature
+from epochzero.check.target.signature import misfit, of_definition
 
 DEEPEST = 24
 """Calls within calls that are followed."""
@@ -557,7 +557,7 @@ _OPENED = ("builtins.open", "csv.DictReader")
 
 def _said(function: Function, given: Arguments) -> tuple[Signature, int, tuple[str, ...], bool]:
     """What a function takes, and what it is given."""
-    said = signature(function.node.args)
+    said = of_definition(function.node.args)
     return said, len(given.positional), tuple(given.keywords), given.complete
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 
-from epochzero.check.call_signatures import misfit
 from epochzero.check.program.heap import Class, Function, LibraryResult, V
 from epochzero.check.program.values import External
 from epochzero.check.target.model import Signature
+from epochzero.check.target.signature import misfit
 
 
 def is_made_otherwise(cls: Class) -> bool:

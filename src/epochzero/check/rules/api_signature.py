@@ -7,7 +7,6 @@ from difflib import get_close_matches
 from functools import partial
 
 from epochzero.check.api import class_of, elsewhere, is_gone, member, uses
-from epochzero.check.call_signatures import misfit
 from epochzero.check.rules.base import (
     Claims,
     Program,
@@ -20,6 +19,7 @@ from epochzero.check.rules.base import (
     guarded,
 )
 from epochzero.check.target.model import Signature
+from epochzero.check.target.signature import misfit
 
 
 def _check(program: Program, target: Target) -> Claims:

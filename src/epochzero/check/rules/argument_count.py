@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from epochzero.check.call_signatures import misfit
 from epochzero.check.calls import (
     called_method,
     constructor,
@@ -29,6 +28,7 @@ from epochzero.check.rules.base import (
     guarded,
 )
 from epochzero.check.target.model import Signature
+from epochzero.check.target.signature import misfit
 
 
 def _check(program: Program, target: Target) -> Claims:

@@ -10,7 +10,6 @@ from functools import cache
 from importlib.resources import files
 
 from epochzero.check.api import installed, reached
-from epochzero.check.call_signatures import misfit, signature
 from epochzero.check.code import code_of
 from epochzero.check.program.values import Instance, Items, Value
 from epochzero.check.rules.base import (
@@ -24,6 +23,7 @@ from epochzero.check.rules.base import (
     examples,
     guarded,
 )
+from epochzero.check.target.signature import misfit, of_definition
 
 _DEEPEST = 3
 
@@ -109,13 +109,13 @@ def _wrong(
             for call in _table().get((base, method.name), ()):
                 if method.decorator_list or not _is_called_so(call, target):
                     continue
-                parameters = signature(method.args, bound=True)
+                parameters = of_definition(method.args, bound=True)
                 wrong = [
                     misfit(parameters, count, call.keywords, True) for count in call.positional
                 ]
                 if all(wrong):
                     # Python also counts self.
-                    parameters = signature(method.args)
+                    parameters = of_definition(method.args)
                     yield (
                         method,
                         call,

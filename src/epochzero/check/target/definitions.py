@@ -219,7 +219,7 @@ def bind_function(
     own = bound and "staticmethod" not in decorators
     if node.name == "__new__":
         own = bound
-    signature = of_definition(node.args, bound=own)
+    signature = of_definition(node.args, bound=own, stub=True)
     if not decorators <= _KEEPING:
         bind(names, node.name, FunctionDefinition(None))
     elif "overload" in decorators:

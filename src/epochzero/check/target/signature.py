@@ -1,4 +1,4 @@
-"""The parameters of a function: from its definition, from several of them, and as a text.
+"""The parameters of a function: from its definition, from several of them, and as a text; whether a call fits.
 
 The text is what stands between the brackets of a Python definition, with ``...`` for every default:
 ``input, dim=..., /, *, keepdim=..., **options``.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from epochzero.check.target.model import Signature
@@ -136,17 +136,20 @@ class _Reading:
         )
 
 
-def of_definition(arguments: ast.arguments, *, bound: bool = False) -> Signature:
+def of_definition(
+    arguments: ast.arguments, *, bound: bool = False, stub: bool = False
+) -> Signature:
     """The signature of a definition.
 
     Args:
         arguments: of the ``def``.
         bound: whether the first one is given by Python (``self``, ``cls``).
+        stub: whether it describes a library. Stubs of before PEP 570 mark parameters by position only
+            with two underscores.
     """
-    # Stubs of before PEP 570 mark parameters by position only with two underscores.
     only = [a.arg for a in arguments.posonlyargs]
     both = [a.arg for a in arguments.args]
-    while not arguments.posonlyargs and both and _is_old_positional(both[0], only, bound):
+    while stub and not arguments.posonlyargs and both and _is_old_positional(both[0], only, bound):
         only.append(both.pop(0))
     positional = [*only, *both]
     required = len(positional) - len(arguments.defaults)
@@ -197,3 +200,39 @@ def merged(signatures: Sequence[Signature]) -> Signature:
         any_positional=any(s.any_positional for s in signatures),
         any_keyword=any(s.any_keyword for s in signatures),
     )
+
+
+def misfit(signature: Signature, positional: int, keywords: Collection[str], complete: bool) -> str:
+    """What Python would say of the arguments of a call; empty when they fit."""
+    names = signature.positional
+    if positional > len(names) and not signature.any_positional:
+        return f"takes {len(names)} positional argument{_s(names)} but {_were(positional)} given"
+    unknown = [one for one in keywords if one not in signature.keywords]
+    if unknown and not signature.any_keyword:
+        return f"got an unexpected keyword argument '{unknown[0]}'"
+    twice = [one for one in names[:positional] if one in keywords and one in signature.keywords]
+    if twice:
+        return f"got multiple values for argument '{twice[0]}'"
+    if not complete:
+        return ""
+    missing = [one for one in names[positional : signature.required] if one not in keywords]
+    if missing:
+        return (
+            f"missing {len(missing)} required positional argument{_s(missing)}: {_listed(missing)}"
+        )
+    missing = [one for one in signature.required_keywords if one not in keywords]
+    if missing:
+        return f"missing {len(missing)} required keyword-only argument{_s(missing)}: {_listed(missing)}"
+    return ""
+
+
+def _s(names: Collection[str]) -> str:
+    return "" if len(names) == 1 else "s"
+
+
+def _were(count: int) -> str:
+    return f"{count} was" if count == 1 else f"{count} were"
+
+
+def _listed(names: list[str]) -> str:
+    return " and ".join(f"'{name}'" for name in names)
