@@ -45,9 +45,9 @@ def read_job(
     if not is_folder(root):
         raise InputError(f"{folder}: not a folder, so no job can be read in it")
     command = shlex.join(arguments)
-    record = Record(root, environment, command)
+    record = Record(root, environment, command, follow)
     draft = Job((), None, "", root, command=command, root=root)
-    follow(_words(arguments, command), Setting(record, draft, Script(COMMAND, command, 0)))
+    Setting(record, draft, Script(COMMAND, command, 0)).follow(_words(arguments, command))
     if not record.jobs and record.problems:
         record.jobs.append(draft)  # no program, and scripts in which something goes wrong
     if not record.jobs and not record.unknowns:

@@ -9,13 +9,28 @@ import difflib
 import re
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 from epochzero import launchers
 from epochzero.check.findings import SourceLocation
-from epochzero.check.job.meanings import slurm_seconds
+from epochzero.check.job.builtins import readable
+from epochzero.check.job.meanings import slurm_seconds, totals
 from epochzero.check.job.model import Job, Word
-from epochzero.check.job.options import take
-from epochzero.check.job.setting import Script, Setting
+from epochzero.check.job.options import (
+    Taken,
+    apply_options,
+    set_variables,
+    take,
+)
+from epochzero.check.job.setting import AT_HOME, Script, Setting, read_text
+from epochzero.check.job.shell_commands import (
+    read_script,
+    run_shell_script,
+    run_text,
+)
+from epochzero.errors import InputError
+from epochzero.file_access import is_file
 from epochzero.launchers import Launcher, Option
 
 _BEHIND_A_BLANK = re.compile(r"#[ \t]+SBATCH[ \t]+-\S")
@@ -150,3 +165,62 @@ def variables_of(job: Job, options: Sequence[tuple[Option, Word]]) -> dict[str, 
         known = {k: v for k, v in known.items() if not k.startswith("SLURM_ARRAY")}
     always = re.compile("SLURM_(NNODES|JOB_NUM_NODES|JOB_NAME|JOB_PARTITION|ARRAY.*)")
     return {k: v for k, v in known.items() if v is not None or always.fullmatch(k)}
+
+
+_NOTHING_ASKED: dict[str, Any] = dict.fromkeys(
+    ("nodes", "processes", "processes_per_node", "gpus", "gpus_per_node", "cpus", "memory_bytes"),
+    None,
+) | {"time_limit_s": None, "said": {}}
+
+
+def is_batch_file(launcher: Launcher, rest: Sequence[Word], setting: Setting) -> bool:
+    """Whether what is submitted is a file with the options of the batch system in it."""
+    if not launcher.directives or not rest:
+        return False
+    path = next((p for p in setting.candidates(rest[0].text) if is_file(p)), None)
+    try:
+        return path is not None and launcher_of(read_text(path)) is launcher
+    except InputError:
+        return False
+
+
+def run_batch(launcher: Launcher, words: Sequence[Word], taken: Taken, setting: Setting) -> None:
+    """``sbatch options file arguments``: options on the command line win over those of the file."""
+    script = read_script(taken.rest[0], setting) if taken.rest else None
+    if script is None and not taken.rest and setting.input is not None:
+        place = setting.input.place
+        script = Script(place.path, readable(setting.input), place.line)
+    options = [*(options_of(script, launcher) if script else ()), *taken.options]
+    submitted = setting.draft
+    setting.draft = replace(submitted, **_NOTHING_ASKED)  # a batch file may submit others
+    apply_options(launcher, launcher.names[0], options, setting)
+    set_variables(launcher, setting)
+    told: dict[str, str | None] = dict.fromkeys(launcher.submitted_from, str(submitted.folder))
+    if launcher is launchers.by_name()["sbatch"]:
+        told |= variables_of(totals(setting.draft), options)
+    given = {option.name for option, _ in options}
+    if launcher.home_unless and given.isdisjoint(launcher.home_unless):
+        setting.lost = AT_HOME
+    environment = {**setting.draft.environment, **told}
+    setting.draft = replace(setting.draft, environment=environment)
+    wrap = next((value for option, value in options if option.meaning == "wrap"), None)
+    if wrap is not None:
+        run_text(wrap, setting)
+    elif script is not None:
+        setting.arguments = tuple(taken.rest[1:])
+        if launcher.flags:
+            note_directives(script, launcher, setting)
+        run_shell_script(replace(script, path=""), setting)
+        _note_not_waited(setting)
+    else:
+        reason = "its batch file stands on its standard input"
+        setting.record.unknown(f"`{words[0].text}`", reason, words[0].place)
+
+
+def _note_not_waited(setting: Setting) -> None:
+    """Notes what a batch script leaves in the background, which ends with it."""
+    record = setting.record
+    for source, started in record.background:
+        certain = setting.sure and started == record.started()
+        record.problem("background", source.place, source.text, certain=certain)
+    record.background.clear()

@@ -15,7 +15,6 @@ from epochzero.check.job.model import CommandSource, Word
 from epochzero.check.job.setting import Script, Setting, read_text
 from epochzero.errors import InputError
 
-Follow = Callable[[Sequence[Word], Setting], None]
 """What is done with a command that is not the shell's own."""
 
 _LETTERS = {"e": "errexit", "u": "nounset"}
@@ -38,9 +37,8 @@ BUILTINS = frozenset(
 class Builtins(ABC):
     """Runs commands by their words."""
 
-    def __init__(self, setting: Setting, follow: Follow) -> None:
+    def __init__(self, setting: Setting) -> None:
         self.setting = setting
-        self.follow = follow
 
     @abstractmethod
     def run_script(self, script: Script) -> None:
@@ -105,7 +103,7 @@ class Builtins(ABC):
         """``conda activate``, or the program."""
         if len(words) > 1 and words[1].text in ("activate", "load", "deactivate", "use", "purge"):
             return self.activate(words)
-        self.follow(words, self.setting)
+        self.setting.follow(words)
         return Outcome.DONE
 
     def set(self, words: Sequence[Word]) -> Outcome:
@@ -151,7 +149,7 @@ class Builtins(ABC):
 
     def make(self, words: Sequence[Word]) -> Outcome:
         """``mkdir -p a b``."""
-        self.follow(words, self.setting)
+        self.setting.follow(words)
         for word in words[1:]:
             # Under a condition too: a folder is often made where it is not there.
             if word.known and not word.text.startswith("-") and not self.setting.lost:
@@ -160,7 +158,7 @@ class Builtins(ABC):
 
     def tee(self, words: Sequence[Word]) -> Outcome:
         """``tee log``."""
-        self.follow(words, self.setting)
+        self.setting.follow(words)
         for word in words[1:]:
             if word.known and word.text and not word.text.startswith(("-", "/dev/")):
                 write(self.setting, word)

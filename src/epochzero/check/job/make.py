@@ -7,9 +7,18 @@ conditions, functions, patterns and included files nothing is followed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from epochzero.check.findings import SourceLocation
+from epochzero.check.job.model import COMMAND, Word
+from epochzero.check.job.setting import Script, Setting, read_text
+from epochzero.check.job.shell_commands import run_shell_script
+from epochzero.errors import InputError
+from epochzero.file_access import is_file
+
+_MAKEFILES = ("GNUmakefile", "makefile", "Makefile")
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _MOST_NESTED = 20
 _VARIABLE = re.compile(r"(?:export\s+)?([\w.-]+)\s*(::?=|\?=|\+=|=)\s*(.*)")
 _RULE = re.compile(r"([^\s:=#][^:=#]*?)\s*::?(?!=)\s*([^;=]*)$")
@@ -123,3 +132,33 @@ def _expanded(text: str, made: _Makefile, target: str, depth: int) -> str:
         return f"${{{name}}}"
 
     return _REFERENCE.sub(value, text)
+
+
+def run_make(named: Word | None, words: Sequence[Word], setting: Setting) -> None:
+    """The targets of a Makefile; each line of a recipe is a shell of its own."""
+    files = (named.text,) if named else _MAKEFILES
+    paths = (path for file in files for path in setting.candidates(file))
+    path = next((path for path in paths if is_file(path)), None)
+    given = dict(word.text.split("=", 1) for word in words if _ASSIGNMENT.fullmatch(word.text))
+    # A number is that of ``-j 8``.
+    targets = [w for w in words if not (_ASSIGNMENT.fullmatch(w.text) or w.text.isdigit())]
+    if path is None:
+        return
+    try:
+        text = read_text(path)
+    except InputError as error:
+        reason = str(error).removeprefix(f"{path}: ")
+        setting.record.unknown(setting.label(path), reason, SourceLocation(COMMAND))
+        return
+    for asked in targets or [Word("", SourceLocation(COMMAND))]:
+        try:
+            lines = list(recipes(text, asked.text, given))
+        except KeyError:
+            reason = f"{setting.label(path)} has no such target that can be read"
+            setting.record.unknown(f"the target {asked.text}", reason, asked.place)
+            continue
+        for line in lines:
+            is_made = line.target != asked.text and is_file(setting.draft.folder / line.target)
+            if not is_made:
+                script = Script(setting.label(path), line.text, line.row + 1)
+                run_shell_script(script, setting.inner())

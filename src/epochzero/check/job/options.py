@@ -1,12 +1,28 @@
-"""The options of a launcher, taken apart from what it starts."""
+"""The options of a launcher: taken apart from what it starts, and what they say of the job."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import os
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+from pathlib import Path
 
+import yaml
+
+from epochzero.check.job.environments import (
+    conda_environment,
+)
+from epochzero.check.job.meanings import MEANINGS, totals, with_said
 from epochzero.check.job.model import Word
-from epochzero.launchers import Launcher, Option
+from epochzero.check.job.nodes import entry, scalars
+from epochzero.check.job.python import (
+    pip_install,
+)
+from epochzero.check.job.setting import Script, Setting, read_text
+from epochzero.errors import InputError
+from epochzero.launchers import COUNTS, Launcher, Option
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +84,113 @@ def _attached(launcher: Launcher, word: Word) -> tuple[Option, Word] | None:
 
 def _part(word: Word, text: str) -> Word:
     return Word(text, word.place, word.known)
+
+
+def apply_options(
+    launcher: Launcher, name: str, options: Sequence[tuple[Option, Word]], setting: Setting
+) -> None:
+    """What the options of a launcher say of the job."""
+    counted = {"processes", "processes_per_node", "slots", "include", "map_by", "hostfile"}
+    if counted & {*launcher.otherwise, *(option.meaning for option, _ in options)}:
+        # What an outer launcher starts are then launchers, not the program's processes.
+        setting.draft = replace(setting.draft, processes=None, processes_per_node=None)
+    for field, number in launcher.otherwise.items():
+        if getattr(setting.draft, field) is None:
+            setting.draft = replace(setting.draft, **{field: number})  # type: ignore[arg-type]
+    for option, value in options:
+        setting.draft = with_said(setting.draft, name, option.name, value)
+        if option.meaning in MEANINGS:
+            setting.draft = MEANINGS[option.meaning](setting.draft, value)
+        elif option.meaning in _FILES:
+            _FILES[option.meaning](value, setting)
+    for option, value in options:
+        if option.meaning == "folder_inside":
+            enter_inside(value, setting)
+
+
+def _folder(value: Word, setting: Setting) -> None:
+    setting.enter(value)
+    entered = setting.draft.entered[:-1]
+    setting.draft = replace(setting.draft, entered=entered, working_folder=value.text)
+
+
+def enter_inside(value: Word, setting: Setting) -> None:
+    """The working folder in a container: where its mounts show it outside."""
+    setting.draft = replace(setting.draft, working_folder=value.text)
+    here = setting.here(value.text) if value.known else None
+    if here is not None:
+        setting.draft = replace(setting.draft, folder=here)
+    elif value.text:
+        setting.lost = f"{value.text} lies in the container"
+
+
+def _accelerate_config(value: Word, setting: Setting) -> None:
+    """The file of ``accelerate config``; the options of the command line win over it."""
+    path = Path(os.path.abspath(setting.draft.folder / value.text))
+    try:
+        text = read_text(path)
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except (InputError, yaml.YAMLError, RecursionError) as error:
+        may_be = value.known and not (setting.lost or setting.fetched)
+        reason = " ".join(str(error).split()) if may_be else "it depends on the run"
+        setting.record.unknown(f"`--config_file {value.text}`", reason, value.place)
+        return
+    script = Script(setting.label(path), text)
+    draft = setting.draft
+    parts = [node, *(entry(node, part) for part in ("deepspeed_config", "fsdp_config"))]
+    for key, told, row in chain.from_iterable(map(scalars, parts)):
+        if key == "distributed_type":
+            key, told = f"use_{told.lower()}", "true"
+        word = Word(told, script.place(row))
+        meaning = {"num_processes": "processes", "num_machines": "nodes"}.get(key)
+        if f"accelerate --{key}" not in draft.said:
+            draft = with_said(draft, "accelerate", f"--{key}", word)
+            draft = MEANINGS[meaning](draft, word) if meaning else draft
+    setting.draft = draft
+
+
+def _hostfile(value: Word, setting: Setting) -> None:
+    """``host slots=4`` lines of DeepSpeed."""
+    path = Path(os.path.abspath(setting.draft.folder / value.text))
+    try:
+        lines = read_text(path).split("\n") if value.known else []
+    except InputError:
+        return  # it may be made for the run; what it says is not known
+    hosts = [
+        found[1] for line in lines if (found := re.match(r"\s*[^#\s]\S*\s+slots=(\d{1,6})", line))
+    ]
+    if hosts:
+        each = int(hosts[0]) if len(set(hosts)) == 1 else None
+        setting.draft = replace(setting.draft, nodes=len(hosts), processes_per_node=each)
+
+
+_FILES: dict[str, Callable[[Word, Setting], None]] = {
+    "folder": _folder,
+    "accelerate_config": _accelerate_config,
+    "hostfile": _hostfile,
+    "conda_environment": conda_environment,
+}
+
+
+def set_variables(launcher: Launcher, setting: Setting) -> None:
+    """The environment variables that a launcher sets."""
+    counted = totals(setting.draft)
+    values: dict[str, str | None] = {}
+    for name, value in launcher.sets.items():
+        count = getattr(counted, value) if value in COUNTS else None
+        values[name] = None if count is None else str(count)
+    said = setting.draft.said
+    for option, passed in launcher.passes.items():
+        given = {name: said[its] for name, its in passed.items() if option in said and its in said}
+        values |= {name: one.text or "true" for name, one in given.items()}
+    for name in values:
+        setting.variables.pop(name, None)
+    setting.draft = replace(setting.draft, environment={**setting.draft.environment, **values})
+
+
+def run_other_subcommand(words: Sequence[Word], setting: Setting) -> None:
+    """``conda install``, ``uv pip install``, ``docker build``."""
+    texts = [word.text for word in words[1:3]]
+    setting.note_program(words[0])
+    if texts[:1] == ["pip"]:
+        pip_install(words[2:], setting)

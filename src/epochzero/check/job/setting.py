@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -93,6 +93,7 @@ class Record:
         root: the folder from which it is submitted, absolute.
         given: the environment in which it is submitted; None when it is not known.
         command: the whole, for people.
+        follow: how a command in a setting is followed to the programs that it runs.
         background: what was started in the background and not waited for, each with how many
             programs were started so far.
         waits: how often a script has waited for what runs in the background.
@@ -101,6 +102,7 @@ class Record:
     root: Path
     given: Mapping[str, str] | None
     command: str
+    follow: Callable[[Sequence[Word], Setting], None]
     jobs: list[Job] = field(default_factory=list)
     unknowns: list[Unknown] = field(default_factory=list)
     programs: list[CommandSource] = field(default_factory=list)
@@ -188,6 +190,22 @@ class Setting:
     blind: bool = False
     input: Word | None = None
     depth: int = 0
+
+    def follow(self, words: Sequence[Word]) -> None:
+        """Follows a command here to the programs that it runs."""
+        self.record.follow(words, self)
+
+    def note_program(self, word: Word) -> None:
+        """Notes a program that the script calls."""
+        if self.sure and word.known:
+            self.record.programs.append(CommandSource(word.place, word.text))
+
+    def inner(self) -> Setting:
+        """The setting of what a launcher or a shell starts."""
+        inner = self.fork()
+        inner.depth += 1
+        inner.options = frozenset()
+        return inner
 
     def fork(self) -> Setting:
         """A copy whose changes are not seen here: a subshell, or a branch that may not be taken."""

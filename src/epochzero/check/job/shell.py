@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import tree_sitter_bash
 from tree_sitter import Language, Parser
 
-from epochzero.check.job.builtins import BUILTINS, COMMANDS, Builtins, Follow, write
+from epochzero.check.job.builtins import BUILTINS, COMMANDS, Builtins, write
 from epochzero.check.job.condition import Outcome, opposite, tested
 from epochzero.check.job.expand import between, one, text_of, words_of
 from epochzero.check.job.model import CommandSource, Word
@@ -36,8 +36,8 @@ def _parser() -> Parser:
     return Parser(Language(tree_sitter_bash.language()))
 
 
-def run_script(script: Script, setting: Setting, follow: Follow) -> None:
-    """Walks a script in this setting and gives what it starts to ``follow``."""
+def run_script(script: Script, setting: Setting) -> None:
+    """Walks a script in this setting and follows what it starts."""
     if setting.depth > MOST_DEPTH:
         place = script.place(0)
         setting.record.unknown("a script", "scripts and functions call one another too deep", place)
@@ -49,7 +49,7 @@ def run_script(script: Script, setting: Setting, follow: Follow) -> None:
     if not note_line_ends(script, setting) and tree.root_node.has_error:
         _note_fault(script, _first_error(tree.root_node), setting)
     try:
-        _Walk(setting, follow).program(tree.root_node.children)
+        _Walk(setting).program(tree.root_node.children)
     except RecursionError:
         setting.record.unknown("the shell script", "it is nested too deep", script.place(0))
     setting.script = before
@@ -83,7 +83,7 @@ class _Walk(Builtins):
     """The walk through the nodes of one script."""
 
     def run_script(self, script: Script) -> None:
-        run_script(script, self.setting, self.follow)
+        run_script(script, self.setting)
 
     def all(self, nodes: Sequence[Node]) -> Outcome:
         """Nodes in their order; the outcome of the last."""
@@ -158,7 +158,7 @@ class _Walk(Builtins):
         for nodes, unsure in branches:
             branch = self.setting.fork()
             branch.sure = branch.sure and not unsure
-            _Walk(branch, self.follow).all(nodes)
+            _Walk(branch).all(nodes)
             branch.sure = self.setting.sure
             done.append(branch)
         self.setting.join(*done)
@@ -166,7 +166,7 @@ class _Walk(Builtins):
     def subshell(self, node: Node) -> Outcome:
         """``( ... )``: what it changes is not seen outside."""
         inner = self.setting.fork()
-        outcome = _Walk(inner, self.follow).all(node.children)
+        outcome = _Walk(inner).all(node.children)
         self.setting.fetched = self.setting.fetched or inner.fetched
         return outcome
 
@@ -179,7 +179,7 @@ class _Walk(Builtins):
             if child.id == node.named_children[-1].id and len(record.jobs) > started:
                 self.hides_failure(node)
             inner = self.setting.fork()
-            outcome = _Walk(inner, self.follow).one(child)
+            outcome = _Walk(inner).one(child)
             self.setting.fetched = self.setting.fetched or inner.fetched
         return outcome
 
@@ -384,7 +384,7 @@ class _Walk(Builtins):
             self.setting.assign(changed, Word("$" + changed, place, known=False, many=True))
         branch = self.setting.fork()
         branch.sure = False
-        _Walk(branch, self.follow).all([body])
+        _Walk(branch).all([body])
         branch.sure = self.setting.sure
         if branch.left in ("break", "continue"):
             branch.left = ""
@@ -459,7 +459,7 @@ class _Walk(Builtins):
         if words[0].known and re.match(r"--?[A-Za-z]", name):
             self.setting.record.problem("option", words[0].place, name, certain=self.setting.sure)
             return Outcome.MAYBE
-        self.follow(words, self.setting)
+        self.setting.follow(words)
         if name == "exec" and len(words) > 1:
             self.setting.left = "exit"
         return Outcome.DONE
