@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from epochzero.check import CheckResult, Finding, Limits, Target, Unknown, check
     from epochzero.diagnose import Diagnosis, Facts, diagnose
     from epochzero.errors import TrainingFault
-    from epochzero.integrations import Watch, memory, progress, watch, watch_tensor
+    from epochzero.integrations import Watch, guard, memory, progress, watch, watch_tensor
     from epochzero.locate import Locator, Ranking, Report, locate
     from epochzero.run import run
     from epochzero.run.replay import replay
@@ -52,6 +52,7 @@ __all__ = [
     "__version__",
     "check",
     "diagnose",
+    "guard",
     "locate",
     "memory",
     "progress",
@@ -65,7 +66,7 @@ _ROOMS = {
     "epochzero.check": ("CheckResult", "Finding", "Limits", "Target", "Unknown", "check"),
     "epochzero.diagnose": ("Diagnosis", "Facts", "diagnose"),
     "epochzero.errors": ("TrainingFault",),
-    "epochzero.integrations": ("Watch", "memory", "progress", "watch", "watch_tensor"),
+    "epochzero.integrations": ("Watch", "guard", "memory", "progress", "watch", "watch_tensor"),
     "epochzero.locate": ("Locator", "Ranking", "Report", "locate"),
     "epochzero.run": ("run",),
     "epochzero.run.watch.live": ("WatchOptions",),

@@ -170,3 +170,46 @@ def test_a_note_that_cannot_be_left_changes_nothing(
     assert run(*words, cwd=tmp_path, env=environment, timeout=120).returncode == 9
     # The supervisor of one rank is enough.
     assert ("note_failed" in kept.events) == (rank == 0)
+
+
+WANDB_JOB = """
+import wandb
+run = wandb.init(project="toys", mode="offline", notes="A toy.", tags=["small"])
+run.log({"loss": 1.0})
+raise SystemExit(1)
+"""
+WANDB_READ = """
+import json, sys
+from pathlib import Path
+from google.protobuf.json_format import MessageToDict
+from wandb.proto.wandb_internal_pb2 import Record
+from epochzero.run.notes.child.wandb_note import records_in
+found = []
+for file in sorted(Path("wandb").glob("offline-run-*/run-*.wandb")):
+    for data in records_in(file.read_bytes()):
+        record = Record()
+        record.ParseFromString(data)
+        found.append(MessageToDict(record))
+print(json.dumps(found))
+"""
+
+
+def test_a_run_of_wandb_gets_configuration_tag_and_text(tmp_path: Path) -> None:
+    pytest.importorskip("wandb", reason="the note is written by W&B itself")
+    started = _started(tmp_path)
+    silent = {**os.environ, "WANDB_SILENT": "true"}
+    subprocess.run([sys.executable, "-c", WANDB_JOB], cwd=tmp_path, env=silent, check=False)
+
+    event = _leave("wandb", started, dict(os.environ))
+
+    assert event.what == "note_left", event
+    read = [sys.executable, "-c", WANDB_READ]
+    records = json.loads(subprocess.check_output(read, cwd=tmp_path, text=True))
+    runs = [record["run"] for record in records if "run" in record]
+    assert len({run["runId"] for run in runs}) == 1
+    assert event.details.get("where") == f"run {runs[0]['runId']}"
+    assert runs[-1]["notes"].startswith("A toy.")
+    assert "CUDA out of memory" in runs[-1]["notes"]
+    assert runs[-1]["tags"] == ["small", "epochzero:gpu_out_of_memory"]
+    ends = [record["exit"].get("exitCode", 0) for record in records if "exit" in record]
+    assert ends[-1] == 1

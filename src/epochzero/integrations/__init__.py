@@ -24,6 +24,7 @@ if TYPE_CHECKING:
         LightningFitMemory,
         LightningWatch,
     )
+    from epochzero.integrations.loss_guard import guard
     from epochzero.integrations.transformers import (
         TransformersCallback,
         TransformersFitMemory,
@@ -41,6 +42,7 @@ __all__ = [
     "TransformersFitMemory",
     "TransformersWatch",
     "Watch",
+    "guard",
     "memory",
     "progress",
     "watch",
@@ -57,6 +59,7 @@ _MODULES = {
     "TransformersFitMemory": "epochzero.integrations.transformers",
     "TransformersWatch": "epochzero.integrations.transformers",
     "Watch": "epochzero.integrations.watching",
+    "guard": "epochzero.integrations.loss_guard",
     "watch": "epochzero.integrations.watching",
     "watch_tensor": "epochzero.integrations.watching",
 }

@@ -1,4 +1,5 @@
-"""The diagnosis, put where the experiment is: a run of MLflow, a log folder of TensorBoard.
+"""The diagnosis, put where the experiment is: a run of MLflow or W&B, a log directory of
+TensorBoard.
 
 Each tool is written to by its own library in a process of its own (`child/`), with the Python of
 the job, since that is where the library is: what it prints, how long it takes, that it is not there,
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TOOLS", "leave_note", "run_tags"]
 
-TOOLS = ("mlflow", "tensorboard")
+TOOLS = ("mlflow", "tensorboard", "wandb")
 
 _CHILD = Path(__file__).parent / "child"
 _PATIENCE_S = 60.0
@@ -139,7 +140,7 @@ def _tags(
 
 
 def _text(started: Started, diagnosis: Diagnosis, decision: Decision | None) -> str:
-    """The diagnosis as Markdown, which both tools show."""
+    """The diagnosis as Markdown, which these tools show."""
     frame = diagnosis.user_frame
     parts = [f"**{diagnosis.title or 'Failed'}** (attempt {started.attempt})"]
     parts += [_code(diagnosis.root.text)] if diagnosis.root else []
