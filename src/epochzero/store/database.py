@@ -37,6 +37,8 @@ _UNANSWERED_MS = 15_000
 """A host that is down neither responds nor reports an error."""
 # An arbitrary number that no other program uses for its advisory lock in this database.
 _MIGRATION_LOCK = 0x45706F63685A
+_FIRST_RELEASED = "0005"
+"""The first migration of the release."""
 _WRITES = "epochzero_writes"
 _migrating = threading.Lock()
 """Alembic has one global context per process, shared by all threads and databases."""
@@ -255,6 +257,9 @@ def _bring_up_to_date(connection: Connection, name: str) -> None:
                 f"{name}: was written by a newer version of EpochZero (schema {revision}, this version uses "
                 f"{REVISION}). Update EpochZero."
             )
+        if revision is not None and revision < _FIRST_RELEASED:
+            # The first migration brings the tables of before the release up to date, whichever they are.
+            connection.execute(text("DELETE FROM alembic_version"))
         if revision != REVISION:
             _migrate(connection)
 

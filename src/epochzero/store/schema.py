@@ -88,9 +88,9 @@ class JobRow(Base):
     category: Mapped[str] = mapped_column(index=True)
     fingerprint: Mapped[str] = mapped_column(index=True)
     team: Mapped[str] = mapped_column(default="", server_default="")
-    title: Mapped[str] = mapped_column(default="")
-    wasted_gpu_hours: Mapped[float] = mapped_column(default=0.0)
-    caught: Mapped[int] = mapped_column(default=0)
+    title: Mapped[str] = mapped_column(default="", server_default="")
+    wasted_gpu_hours: Mapped[float] = mapped_column(default=0.0, server_default="0")
+    caught: Mapped[int] = mapped_column(default=0, server_default="0")
 
 
 class AttemptRow(Base):
