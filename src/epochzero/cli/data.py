@@ -16,7 +16,7 @@ import click
 from epochzero.cli.group import Group
 from epochzero.cli.layout import counted, plain, shorten, wrapped
 from epochzero.cli.line import line
-from epochzero.cli.output import OutputFile, format_option
+from epochzero.cli.output import OutputFile, format_option, seed_option
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
@@ -29,12 +29,14 @@ _DATA = click.argument("data", metavar="PATH", type=click.Path(path_type=Path))
 _LABEL = click.option(
     "--label", metavar="COLUMN", help="Label column.  [default: detected by name]"
 )
-_SEED = click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=0,
+_SEED = seed_option()
+_COUNT = click.option(
+    "-n",
+    "count",
+    type=click.IntRange(min=1),
+    default=100,
     show_default=True,
-    help="Random seed.",
+    help="Records per table.",
 )
 _FILES = click.option(
     "--sample",
@@ -228,10 +230,7 @@ def _write_finding(finding: DataFinding) -> None:
 
 @command.command(name="synthesize")
 @click.argument("known", metavar="PROFILE", type=click.Path(path_type=Path, dir_okay=False))
-@click.option(
-    "-n", "count", type=click.IntRange(min=1), default=100, show_default=True,
-    help="Records per table.",
-)  # fmt: skip
+@_COUNT
 @click.option(
     "-o",
     "--output",
@@ -272,10 +271,7 @@ def make_synthesis(
 
 @command.command(name="sample")
 @_DATA
-@click.option(
-    "-n", "count", type=click.IntRange(min=1), default=100, show_default=True,
-    help="Records per table.",
-)  # fmt: skip
+@_COUNT
 @click.option(
     "-o",
     "--output",

@@ -13,7 +13,7 @@ import click
 
 from epochzero.cli.layout import counted, field, plain, shorten, wrapped
 from epochzero.cli.line import line
-from epochzero.cli.output import OutputFile
+from epochzero.cli.output import OutputFile, format_option, seed_option
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
@@ -44,10 +44,8 @@ _MOST_CONFUSED = 5
 )
 @click.option("--export", "output", metavar="OUT.jsonl", type=OutputFile(".jsonl"),
               help="Write the records with their resolved labels.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,
-              help="Random seed of the bootstrap of --agreement.")  # fmt: skip
-@click.option("-f", "--format", "form", type=click.Choice(("text", "json")), default="text",
-              show_default=True, help="Output format.")  # fmt: skip
+@seed_option("Random seed of the bootstrap of --agreement.")
+@format_option("Output format.")
 def command(
     file: Path, annotator: str | None, scheme: str | None, browser: bool, agreement: bool,
     disagreements: bool, adjudicate: bool, output: Path | None, seed: int, form: str,

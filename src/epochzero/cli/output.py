@@ -28,6 +28,25 @@ def format_option(
     )
 
 
+def seed_option(help: str = "Random seed.") -> Callable[[_Command], _Command]:
+    """``--seed``: the option of every command that draws at random."""
+    return click.option(
+        "--seed", type=click.IntRange(min=0), default=0, show_default=True, help=help
+    )
+
+
+def out_option(*, required: bool = True) -> Callable[[_Command], _Command]:
+    """``--out``: the option of every command that writes a report."""
+    return click.option(
+        "-o",
+        "--out",
+        metavar="DIR",
+        type=OutputFolder(),
+        required=required,
+        help="Output directory; existing files of the same names are overwritten.",
+    )
+
+
 def echo_json(value: object) -> None:
     """Prints JSON."""
     text = json.dumps(value, indent=2, ensure_ascii=False)

@@ -12,7 +12,7 @@ import click
 from epochzero.cli.group import Group
 from epochzero.cli.layout import counted, wrapped
 from epochzero.cli.line import line
-from epochzero.cli.output import OutputFolder
+from epochzero.cli.output import format_option, out_option, seed_option
 from epochzero.cli.storing import Moment, opened, store_option
 from epochzero.cli.study_import import command as import_command
 from epochzero.cli.study_localization import command as localization_command
@@ -47,12 +47,9 @@ command.add_command(localization_command)
 
 @command.command(name="failures")
 @click.argument("source")
-@click.option("-o", "--out", metavar="DIR", type=OutputFolder(), required=True,
-              help="Output directory; existing files of the same names are overwritten.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,
-              help="Random seed of the bootstrap.")  # fmt: skip
-@click.option("-f", "--format", "form", type=click.Choice(("text", "json")), default="text",
-              show_default=True, help="Output format of the summary.")  # fmt: skip
+@out_option()
+@seed_option("Random seed of the bootstrap.")
+@format_option("Output format of the summary.")
 @store_option
 def failures(source: str, out: Path, seed: int, form: str, store: str | None) -> None:
     """Analyze the failures in SOURCE: categories, causes, phases, costs and recurrences.

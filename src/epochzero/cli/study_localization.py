@@ -13,7 +13,7 @@ from epochzero.cli.cache import cache_folder
 from epochzero.cli.engine import engine_options, quiet_ray
 from epochzero.cli.layout import counted, wrapped
 from epochzero.cli.line import line
-from epochzero.cli.output import OutputFolder
+from epochzero.cli.output import OutputFolder, format_option, out_option, seed_option
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,8 +31,7 @@ _PATH = click.Path(path_type=Path)
               help="Bug reports with their fixes, or a directory of Denchmark or BugsInPy.")  # fmt: skip
 @click.option("--repos", metavar="DIR", type=click.Path(path_type=Path, file_okay=False), required=True,
               help="Directory of clones named owner+name.")  # fmt: skip
-@click.option("-o", "--out", metavar="DIR", type=OutputFolder(), required=True,
-              help="Output directory; existing files of the same names are overwritten.")  # fmt: skip
+@out_option()
 @click.option("--baseline-reports", "baseline", metavar="FILE", type=_PATH,
               help="Bug reports of traditional systems, for comparison.")  # fmt: skip
 @click.option("--techniques", metavar="NAMES",
@@ -45,10 +44,8 @@ _PATH = click.Path(path_type=Path)
 @click.option("--sample", metavar="N", type=click.IntRange(min=1), help="Measure a sample of N bugs per file.")  # fmt: skip
 @engine_options(also="-j --jobs")
 @click.option("--work", metavar="DIR", type=OutputFolder(), help="Directory of cached results.  [default: the cache directory]")  # fmt: skip
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,
-              help="Random seed of the bootstrap and of sampling.")  # fmt: skip
-@click.option("-f", "--format", "form", type=click.Choice(("text", "json")), default="text",
-              show_default=True, help="Output format of the summary.")  # fmt: skip
+@seed_option("Random seed of the bootstrap and of sampling.")
+@format_option("Output format of the summary.")
 def command(
     reports: Path,
     repos: Path,

@@ -11,7 +11,7 @@ import click
 
 from epochzero.cli.layout import wrapped
 from epochzero.cli.line import line
-from epochzero.cli.output import OutputFolder
+from epochzero.cli.output import format_option, out_option, seed_option
 
 if TYPE_CHECKING:
     from epochzero.study.fleet import FleetStudied
@@ -50,11 +50,9 @@ class _Sizes(click.ParamType[list[int]]):
 @click.option("--days", type=click.IntRange(1, 3660), default=30, show_default=True)
 @click.option("--assumptions", "own", metavar="FILE.toml", type=click.Path(path_type=Path, dir_okay=False),
               help="Values of your platform that replace the defaults.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Random seed.")  # fmt: skip
-@click.option("-o", "--out", metavar="DIR", type=OutputFolder(), required=True,
-              help="Output directory; existing files of the same names are overwritten.")  # fmt: skip
-@click.option("-f", "--format", "form", type=click.Choice(("text", "json")), default="text",
-              show_default=True, help="Output format of the summary.")  # fmt: skip
+@seed_option()
+@out_option()
+@format_option("Output format of the summary.")
 def command(
     jobs_per_day: list[int], days: int, own: Path | None, seed: int, out: Path, form: str
 ) -> None:

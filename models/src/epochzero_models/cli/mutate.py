@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from epochzero.cli.layout import wrapped
-from epochzero.cli.output import OutputFolder, echo_json, format_option
+from epochzero.cli.output import echo_json, format_option, out_option, seed_option
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 @click.option("--leaf", "leaves", multiple=True, metavar="LEAF",
               help="Fault, a leaf of the taxonomy of real faults; repeatable.")  # fmt: skip
 @click.option("--all", "every", is_flag=True, help="Inject every fault that applies to PROGRAM.")
-@click.option("-o", "--out", metavar="DIR", type=OutputFolder(), required=True,
-              help="Output directory; existing files of the same names are overwritten.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,
-              help="Random seed that selects the place of a fault.")  # fmt: skip
+@out_option()
+@seed_option("Random seed that selects the place of a fault.")
 @format_option("Output format.")
 def command(
     program: Path, leaves: tuple[str, ...], every: bool, out: Path, seed: int, form: str

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from epochzero.cli.line import line
-from epochzero.cli.output import OutputFolder
+from epochzero.cli.output import out_option, seed_option
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,10 +34,8 @@ _SHARED = (
     click.option("--most", type=click.IntRange(min=1), metavar="N",
                  help="Use a random sample of at most N examples."),
     click.option("--device", default="cpu", show_default=True, help="Torch device."),
-    click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,
-                 help="Random seed, also set for your code."),
-    click.option("-o", "--out", metavar="DIR", type=OutputFolder(),
-                 help="Output directory; existing files of the same names are overwritten."),
+    seed_option("Random seed, also set for your code."),
+    out_option(required=False),
 )  # fmt: skip
 
 
