@@ -103,7 +103,7 @@ def test_a_failed_write_leaves_nothing(database: Database) -> None:
     [
         ("postgresql://nobody@127.0.0.1:1/none", "refused"),
         ("mysql://user@host/name", "an SQLite file or postgresql"),
-        ("postgresql://user:hunter2@host:port/name", "is no address"),
+        ("postgresql://user:hunter2@host:port/name", "is not a database address"),
         ("/proc/none/epochzero.db", "unable to open"),
     ],
 )
