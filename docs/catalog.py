@@ -1,4 +1,5 @@
-"""Writes ``docs/catalog``: a page for each family of signatures, made from the signatures.
+"""Writes ``docs/catalog``: a page for each family of signatures, made from the signatures, and one
+for the borders between categories.
 
 python docs/catalog.py           # write the pages
 python docs/catalog.py --check   # exit 1 if they are not up to date
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from pages import plain, written
 
+from epochzero import taxonomy
 from epochzero.diagnose.catalog import BUILTIN, Signature, load_folder
 
 FOLDER = Path(__file__).resolve().parent / "catalog"
@@ -35,11 +37,24 @@ def pages() -> Iterator[tuple[str, str]]:
                 "|---|---|",
                 *rows,
                 "",
+                "[Borders between categories](borders.md) define which of two similar categories applies.",
+                "",
             ]
         ),
     )
+    yield "borders.md", _borders()
     for name, group in families:
         yield f"{name}.md", "\n".join([f"# {name}", "", *map(_entry, group)])
+
+
+def _borders() -> str:
+    lines = ["# Borders between categories", ""]
+    lines += ["One question decides between two categories that are easily confused.", ""]
+    for border in sorted(taxonomy.borders(), key=lambda b: (b.yes, b.no)):
+        lines += [f"## {border.yes} or {border.no}", "", border.question, ""]
+        lines += [f"Yes, `{border.yes}`:", "", "```text", border.yes_example, "```", ""]
+        lines += [f"No, `{border.no}`:", "", "```text", border.no_example, "```", ""]
+    return "\n".join(lines)
 
 
 def _family(signature: Signature) -> str:

@@ -41,6 +41,7 @@ class LogRead:
         damage: messages about parts that could not be read.
         notes: messages about skipped parts.
         tail: its last bytes.
+        named_rank: the only rank that its text names.
     """
 
     name: str
@@ -51,6 +52,7 @@ class LogRead:
     damage: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     tail: bytes = b""
+    named_rank: int | None = None
 
 
 class Diagnoser:
@@ -137,6 +139,7 @@ class Diagnoser:
             restarts=log.restarts,
             damage=tuple(f"{log.name}: {sentence}" for sentence in scan.damage),
             tail=scan.tail,
+            named_rank=scan.named_rank,
             notes=(f"{log.name}: {scan.nuls:,} NUL bytes skipped",) if scan.nuls else (),
         )
 
@@ -152,6 +155,7 @@ class Diagnoser:
             empty=all(read.blank for read in reads),
             incomplete=any(read.damage for read in reads),
             tails=tuple(read.tail for read in reads),
+            ranks={read.name: read.named_rank for read in reads},
         )
         restarts = max((read.restarts for read in reads), default=0)
         timeline = order(events, self.catalog, failed=bool(facts.exit_status), restarts=restarts)

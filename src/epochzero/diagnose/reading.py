@@ -2,7 +2,8 @@
 
 The rules are data (``reading.toml``). They use the class of the exception and its message,
 the message first, because the class alone does not determine the category (Zhang et al., ICSE 2020,
-Section 3.2).
+Section 3.2). If a rule is a mere catch-all, or none fits, what the message says did not hold decides
+(``message``).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from functools import cache, cached_property, lru_cache
 from importlib.resources import files
 from typing import Any
 
+from epochzero.diagnose.message import category_of, read_message
 from epochzero.logs.patterns import PatternSet
 
 
@@ -27,6 +29,7 @@ class _Rule:
     frame: re.Pattern[str] | None
     lines_only: bool
     guess: bool
+    catch_all: bool
 
     def may_fit(self, kind: str, file: str) -> bool:
         """Whether the rule's conditions on class and frame hold."""
@@ -55,11 +58,33 @@ def read(kind: str, message: str, file: str = "") -> str:
     """
     if not kind and (named := _NAMED.search(message)):
         return read(named["type"], named["message"], file)
+    rule = _deciding(kind, message, file)
+    if rule is None:
+        return category_of(read_message(message)) if kind else ""
+    return (rule.catch_all and category_of(read_message(message))) or rule.category
+
+
+@lru_cache(maxsize=4096)
+def strength(kind: str, message: str, file: str = "") -> str:
+    """What a category rests on that `read` gives: a rule (``class``, ``words``, ``catch_all`` or
+    ``guess``), or the ``message`` alone.
+    """
+    if not kind and (named := _NAMED.search(message)):
+        return strength(named["type"], named["message"], file)
+    rule = _deciding(kind, message, file)
+    if rule is None or (rule.catch_all and category_of(read_message(message))):
+        return "message"
+    if rule.guess or rule.catch_all:
+        return "guess" if rule.guess else "catch_all"
+    return "words" if rule.has_message else "class"
+
+
+def _deciding(kind: str, message: str, file: str) -> _Rule | None:
+    """The rule that fits: what an exception is, its first line says; but it may be a mere heading."""
     short = kind.rsplit(".", 1)[-1].rsplit("::", 1)[-1]
     first, _, rest = message.partition("\n")
-    # The first line identifies an exception, unless it is a mere heading.
-    early = _category(short, first, file, guess=False) if rest else ""
-    return early or _category(short, message, file, guess=True)
+    early = _rule(short, first, file, guess=False) if rest else None
+    return early or _rule(short, message, file, guess=True)
 
 
 def prepare() -> None:
@@ -67,7 +92,7 @@ def prepare() -> None:
     _messages().prepare()
 
 
-def _category(kind: str, message: str, file: str, *, guess: bool) -> str:
+def _rule(kind: str, message: str, file: str, *, guess: bool) -> _Rule | None:
     said = _messages().said_in(message)
     for number, rule in enumerate(_rules()):
         if rule.guess and not guess:
@@ -75,8 +100,8 @@ def _category(kind: str, message: str, file: str, *, guess: bool) -> str:
         if not rule.may_fit(kind, file) or (rule.has_message and number not in said):
             continue
         if rule.unless is None or not rule.unless.search(message):
-            return rule.category
-    return ""
+            return rule
+    return None
 
 
 class Messages:
@@ -148,6 +173,7 @@ def _rules() -> tuple[_Rule, ...]:
             frame=re.compile(raw["frame"]) if "frame" in raw else None,
             lines_only=raw.get("lines_only", False),
             guess=raw.get("guess", False),
+            catch_all=raw.get("catch_all", False),
         )
         for raw in _raw()
     )

@@ -183,6 +183,13 @@ def _as_launcher_saw(root: Judged, judged: Sequence[Judged]) -> Judged:
     """
     if root.event.rank is not None or root.event.kind != "exception":
         return root
+    # PyTorch prints what nobody caught again, with the rank.
+    again = [
+        j.event.rank for j in judged
+        if j.event.rank is not None and j.event.text == root.event.text and j.event.line > root.event.line
+    ]  # fmt: skip
+    if again:
+        return replace(root, event=replace(root.event, rank=again[0]))
     named = [
         j.match.rank for j in judged
         if reports_death(j) and j.match and j.match.rank is not None

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from epochzero import taxonomy
 from epochzero.diagnose.classifier import classify
+from epochzero.diagnose.confidence import confidence
 from epochzero.diagnose.ending import death, survival
 from epochzero.diagnose.facts import Facts, signal_name
 from epochzero.diagnose.fingerprint import (
@@ -30,7 +31,7 @@ from epochzero.diagnose.model import (
     Root,
 )
 from epochzero.diagnose.phase import phase_of
-from epochzero.diagnose.timeline import BURST_LINES, EXCEPTION, Judged, Timeline
+from epochzero.diagnose.timeline import BURST_LINES, EXCEPTION, Judged, Timeline, reports_death
 from epochzero.logs.events import LogEvent
 from epochzero.logs.progress import last_form
 from epochzero.logs.traceback import Frame
@@ -76,6 +77,7 @@ class JobContext:
         empty: the logs contain no readable text.
         incomplete: a part of the logs could not be read.
         tails: the last bytes of each log.
+        ranks: the only rank that the text of a log names, by the name of the log.
     """
 
     source: tuple[str, ...]
@@ -84,6 +86,7 @@ class JobContext:
     empty: bool
     incomplete: bool = False
     tails: tuple[bytes, ...] = ()
+    ranks: Mapping[str, int | None] = field(default_factory=dict)
 
 
 def verdict(timeline: Timeline, job: JobContext) -> Diagnosis:
@@ -100,7 +103,8 @@ def verdict(timeline: Timeline, job: JobContext) -> Diagnosis:
     reports_death = told and told.status
     says_why = root is not None and (root.role == "cause" or root.category)
     if root is not None and says_why and not reports_death and not root.event.cut_off:
-        return _failed(root, timeline, job)
+        found = _failed(root, timeline, job)
+        return replace(found, confidence=confidence(found))
     status = _status(root, job.facts)
     if status or root is not None or job.facts.state in _states():
         return _missing(root, timeline, job, status)
@@ -170,7 +174,7 @@ def _missing(
         if stated
         else _exit_title(status, cut),
         meaning=f"{_EMPTY} {end.meaning}" if job.empty else end.meaning,
-        root=_root(root) if root else None,
+        root=_root(root, timeline, job) if root else None,
         user_frame=_user_frame(_stack(root, timeline)) if root else None,
         stack=_places(_stack(root, timeline)) if root else (),
         evidence=_evidence(root, timeline) if root else (),
@@ -222,7 +226,7 @@ _NOTHING_SAID = "The job failed, and its logs do not show why."
 def _failed(root: Judged, timeline: Timeline, job: JobContext) -> Diagnosis:
     event = root.event
     signature = root.match.signature if root.match else None
-    category, basis, confidence = _category(root, timeline)
+    category, basis = _category(root)
     default = _defaults()[category]
     stack = _stack(root, timeline)
     own = _user_frame(stack)
@@ -237,11 +241,10 @@ def _failed(root: Judged, timeline: Timeline, job: JobContext) -> Diagnosis:
         phase=told or phase_of(stack, category, kind=event.type, trained=job.trained),
         retry=retry,
         retry_reason=reason,
-        confidence=confidence,
         also=_also(root, timeline),
         title=signature.title if signature else taxonomy.categories()[category].title,
         meaning=signature.meaning if signature else default.meaning,
-        root=_root(root),
+        root=_root(root, timeline, job),
         exception=ExceptionInfo(event.type, event.message) if event.type else None,
         user_frame=own,
         stack=_places(stack),
@@ -258,40 +261,30 @@ def _failed(root: Judged, timeline: Timeline, job: JobContext) -> Diagnosis:
 
 _VERSIONS = re.compile(r"^(?:partially initialized )?module '[\w.]+' has no attribute")
 """A name that another version of an installed package has."""
-_OWN_PACKAGE = re.compile(
-    r"(?:^|[/\\])(\w+?)(?:[-_][\w.]+)?[/\\](?:(?:python|src|lib)[/\\])?\1[/\\]"
-)
-"""A package in the source tree of its own project: ``fairseq/fairseq/``, ``ray/python/ray/``."""
 _REFUSAL = re.compile(r"raise\b|assert\b|six\.|.*raise_from|.*\.format\(|.*% \(?\w")
 """The source line of a check that a library makes on purpose, or the end of its message."""
 _SLIPS = frozenset(
     {
         "attribute_not_found", "division_by_zero", "illegal_index", "key_not_found", "null_reference",
-        "syntax_error", "undefined_variable",
+        "syntax_error", "type_mismatch", "undefined_variable",
     }
 )  # fmt: skip
-_FROM_OUTSIDE = frozenset({"environment", "infrastructure"})
 
 
 def _cause(event: LogEvent, category: str, default: _Default) -> str:
-    """The category's usual root cause; a defect of the library where a line of its own failed.
+    """The category's usual root cause; a defect of the library where a slip is in a line of its own.
 
-    A library that refuses a call says so with ``raise``. Where another line of its code fails, it did
-    not expect what happened.
+    A library that refuses a call says so with ``raise``. Where Python itself fails in another line of
+    its code, the library did not expect what happened.
     """
     if category == "attribute_not_found" and _VERSIONS.search(event.message):
         return "environment"
     last = event.frames[-1] if event.frames else None
-    if last is None or default.root_cause in _FROM_OUTSIDE:
+    if last is None or is_user_frame(last) or category not in _SLIPS:
         return default.root_cause
-    if is_user_frame(last) and not _OWN_PACKAGE.search(last.file):
-        return default.root_cause
-    if not last.code:
-        return "library_defect" if category in _SLIPS else default.root_cause
-    if _REFUSAL.match(last.code):
-        bare = last.code.startswith("assert") and not event.message
-        return "library_defect" if bare else default.root_cause
-    return default.root_cause if category == "corrupt_data" else "library_defect"
+    bare = last.code.startswith("assert") and not event.message
+    refused = _REFUSAL.match(last.code) and not bare
+    return default.root_cause if refused else "library_defect"
 
 
 def _stack(root: Judged, timeline: Timeline) -> tuple[Frame, ...]:
@@ -331,10 +324,13 @@ def _dimension(category: str) -> str:
     return taxonomy.categories()[category].dimension
 
 
-def _root(root: Judged) -> Root:
+def _root(root: Judged, timeline: Timeline, job: JobContext) -> Root:
     event = root.event
     named = root.match.rank if root.match else None
     rank = event.rank if named is None else named
+    # What a launcher started wrote the logs of several ranks.
+    if rank is None and not any(reports_death(judged) for judged in timeline.judged):
+        rank = job.ranks.get(event.log)
     return Root(event.log, event.line, event.shown, rank, event.host, event.time)
 
 
@@ -387,21 +383,12 @@ def _also(root: Judged, timeline: Timeline) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in named if name != root.category))[:3]
 
 
-def _category(root: Judged, timeline: Timeline) -> tuple[str, Basis, float]:
-    """Category, its basis, and the estimated probability that it is right.
-
-    The probabilities are accuracies measured on the development logs (``bench/results``), reduced
-    if other causes compete.
-    """
-    if not root.category:
-        guess, probability = classify(root.event.type, root.event.message)
-        if guess:
-            return guess, "classifier", round(min(probability, 0.5), 2)
-        return "internal_error", "nothing", 0.1
-    basis: Basis = "signature" if root.match else "reading"
-    value = {"signature": 0.95, "reading": 0.85}[basis]
-    rivals = {j.category for j in timeline.candidates if j.claim == root.claim} - {root.category}
-    return root.category, basis, round(value - (0.15 if rivals else 0.0), 2)
+def _category(root: Judged) -> tuple[str, Basis]:
+    """Category and its basis."""
+    if root.category:
+        return root.category, "signature" if root.match else "reading"
+    guess, _ = classify(root.event.type, root.event.message)
+    return (guess, "classifier") if guess else ("internal_error", "nothing")
 
 
 def _evidence(root: Judged, timeline: Timeline) -> tuple[str, ...]:

@@ -350,7 +350,7 @@ class _StreamReader:
             level=self.lines[at].prefix.level,
             handled=bare is not None and self._ignored(at),
             uncaught=False,
-            set_aside=is_quoted(text) or (bare is not None and is_set_aside(text)),
+            set_aside=is_quoted(text) or is_set_aside(text),
             anchors=self._anchors(at, end),
         )
 

@@ -17,7 +17,7 @@ _TOP = frozenset({"<module>", "_run_module_as_main", ""})
 _INTERACTIVE = re.compile(r"^(?:<ipython|<stdin>|<console>|Cell In|Input In|In ?\[)|ipykernel_\d+")
 # What the program does, not what an error message advises ("try again").
 _SET_ASIDE = re.compile(
-    r"(?i)\b(?:skipp(?:ing|ed)|ignoring|retrying|(?:trying|will try) again|falling back|falls back"
+    r"(?i)\[skip\]|\b(?:skipp(?:ing|ed)|ignoring|retrying|(?:trying|will try) again|falling back|falls back"
     r"|continuing|proceeding|using (?:the )?default|will be disabled|won't convert|non-fatal)\b"
 )
 _GAVE_UP = re.compile(

@@ -151,7 +151,7 @@ _CANDIDATES = _ByFirst()
 _RECORD = re.compile(
     rf"(?:\[[\w.]+\](?=\[)|[\w./:-]+[ \t]+)?[-|]?[ \t]*\[?(?P<level>{_LEVEL})\b\]?[ \t]*[|:-]?[ \t]+"
 )
-_WARNING = re.compile(r"\S+\.py:\d+: (?:[A-Z]\w*Warning): ")
+_WARNING = re.compile(r"\S+\.py:\d+: (?:[A-Z]\w*Warning): |(?:[A-Z]\w*)?[Ww]arning: ")
 _MAYBE_PREFIXED = re.compile(
     r"[\[({0-9A-Z]|[\w.]+[_-][\w.-]+ +\| |[\w.-]+:\d+:\d+ \[|(?:worker|node|host|gpu|ip)"
 )
@@ -209,7 +209,7 @@ def split(line: str, *, bare_ranks: bool = False) -> tuple[Prefix, str]:
     if "time" in found and "level" not in found and (record := _RECORD.match(rest)):
         found["level"] = record["level"]
         rest = rest[record.end() :]
-    if "level" not in found and "Warning: " in rest and _WARNING.match(rest):
+    if "level" not in found and "arning: " in rest and _WARNING.match(rest):
         found["level"] = "WARNING"
     return (_prefix(found), rest) if found or rest is not line else (NOTHING, line)
 

@@ -8,6 +8,7 @@ last are retained, and of all regions at most `KEPT_BYTES` from either end of th
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -56,6 +57,10 @@ class Hit(NamedTuple):
     start: int
     end: int
     cues: tuple[int, ...]
+
+
+_NAMED_RANK = re.compile(rb"(?i)rank[ _:=-]{0,2}(\d{1,4})\b(?![.:\d]|\]:)")
+"""How a program that runs once a rank names itself; torchrun's own prefix ends with a colon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +122,12 @@ class Scan:
         text = strip_ansi((self.head + self.tail).decode("utf-8", "replace"))
         read = self.regions or self.progress_blocks
         return not read and not text.replace("\0", "").strip()
+
+    @property
+    def named_rank(self) -> int | None:
+        """The rank that the log names as its own: the only one that its ends name, more than once."""
+        named = _NAMED_RANK.findall(self.head + self.tail)
+        return int(named[0]) if len(named) > 1 and len(set(named)) == 1 else None
 
     def note_ends(self, head: bytes, tail: bytes) -> None:
         """Updates head and tail of the log with the ends of the next part."""

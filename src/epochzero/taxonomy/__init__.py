@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any
 
 __all__ = [
-    "Leaf", "Node", "Term", "categories", "dimensions", "faults", "find", "leaves", "nodes", "phases",
+    "Border", "Leaf", "Node", "Term", "borders", "categories", "dimensions", "faults", "find", "leaves", "nodes", "phases",
     "retries", "root_causes", "symptoms",
 ]  # fmt: skip
 
@@ -87,6 +87,23 @@ class Node:
         return tuple(leaf for leaf in leaves().values() if leaf.node == self.name)
 
 
+@dataclass(frozen=True, slots=True)
+class Border:
+    """What decides between two categories that are easily confused.
+
+    Attributes:
+        yes, no: the categories if the answer is yes or no.
+        question: that decides.
+        yes_example, no_example: a message on each side.
+    """
+
+    yes: str
+    no: str
+    question: str
+    yes_example: str
+    no_example: str
+
+
 Vocabulary = Mapping[str, Term]
 
 
@@ -100,6 +117,13 @@ def _load(vocabulary: str) -> Vocabulary:
     return MappingProxyType(
         {name: Term(name=name, **fields) for name, fields in _entries(vocabulary).items()}
     )
+
+
+@cache
+def borders() -> tuple[Border, ...]:
+    """The borders between categories that are easily confused."""
+    text = files(__name__).joinpath("borders.toml").read_text(encoding="utf-8")
+    return tuple(Border(**raw) for raw in tomllib.loads(text)["border"])
 
 
 def dimensions() -> Vocabulary:

@@ -1,0 +1,106 @@
+"""Trains the model of confidence and writes ``src/epochzero/diagnose/confidence.json``.
+
+It learns how often categories are right on logs that nothing was written from: the held-out halves of
+the labelled failures, the notebooks and our labels, and the open half of the raw logs. Before it
+writes, it measures the expected calibration error by leaving projects out.
+
+    python bench/train_confidence.py
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from common import data_file, jsonl, rate, verdict_of
+from learning import FOLDS, fit, fold, write
+from raw_log_texts import cached, default_cache, raw_logs
+from split import held, project_of
+
+from epochzero.diagnose import Diagnoser
+from epochzero.diagnose.confidence import confidence_features
+from epochzero.diagnose.linear import LinearModel
+from epochzero.logs.source import Log
+
+TARGET = Path(__file__).resolve().parent.parent / "src/epochzero/diagnose/confidence.json"
+LABELS = Path(__file__).resolve().parent / "labels" / "held_out.jsonl"
+PENALTY = 3.0
+BINS = 10
+
+
+class Case(NamedTuple):
+    """A diagnosis of which it is known whether its category is right."""
+
+    project: str
+    source: str
+    features: frozenset[str]
+    right: bool
+
+
+def main() -> None:
+    cases = list(_cases())
+    report = _measure(cases)
+    print(json.dumps(report, indent=2))
+    described = {"cases": len(cases), "projects": len({case.project for case in cases})}
+    write(TARGET, train(cases), trained_on=described, measured=report)
+
+
+def train(cases: Sequence[Case]) -> LinearModel:
+    """A model of whether the categories of the cases are right."""
+    return fit([(c.features, "right" if c.right else "wrong", 1.0) for c in cases], PENALTY)
+
+
+def _cases() -> Iterator[Case]:
+    diagnoser = Diagnoser(redact=False)
+    own = {row["id"]: row for row in jsonl(LABELS)}
+    for name in ("labelled", "notebooks", "unlabelled"):
+        for row in data_file(f"failures/{name}.jsonl.gz").records:
+            label = row.get("label") or own.get(row["id"])
+            if label and held(row["id"]):
+                text = row["log"].encode()
+                yield from _case(diagnoser, project_of(row["id"]), name, text, label["category"])
+    for log in raw_logs():
+        path = cached(log, default_cache())
+        if log.half == "open" and log.category and path.is_file():
+            yield from _case(diagnoser, log.repository, "raw", path.read_bytes(), log.category)
+
+
+def _case(
+    diagnoser: Diagnoser, project: str, source: str, text: bytes, category: str
+) -> Iterator[Case]:
+    found = diagnoser.diagnose([Log("log", text=text)])
+    if found.outcome == "failed":
+        right = verdict_of(found) == category
+        yield Case(project, source, confidence_features(found), right)
+
+
+def _measure(cases: Sequence[Case]) -> Mapping[str, object]:
+    """The expected calibration error on projects that were left out of the training."""
+    stated: list[tuple[float, Case]] = []
+    for left_out in range(FOLDS):
+        model = train([case for case in cases if fold(case.project) != left_out])
+        for case in cases:
+            if fold(case.project) == left_out:
+                answer, p = model.classify(case.features)
+                stated.append((p if answer == "right" else 1.0 - p, case))
+    sources = sorted({case.source for case in cases})
+    return {
+        "all": expected_error([(p, case.right) for p, case in stated]),
+        **{s: expected_error([(p, c.right) for p, c in stated if c.source == s]) for s in sources},
+    }
+
+
+def expected_error(stated: Sequence[tuple[float, bool]]) -> Mapping[str, object]:
+    """How far stated probabilities are from shares, over bins of equal width."""
+    error = 0.0
+    for number in range(BINS):
+        inside = [(p, r) for p, r in stated if min(BINS - 1, int(p * BINS)) == number]
+        error += abs(sum(p for p, _ in inside) - sum(r for _, r in inside))
+    right = sum(r for _, r in stated)
+    return {"cases": len(stated), "right": right, "expected_error": rate(error, len(stated))}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,44 @@
+"""How likely the category of a diagnosis is right, by what it rests on.
+
+A small model (``confidence.json``, made by ``bench/train_confidence.py``) that was trained on logs of
+projects which neither signatures nor rules were written from. What it sees is in the diagnosis itself.
+"""
+
+from __future__ import annotations
+
+from epochzero.diagnose.linear import shipped
+from epochzero.diagnose.model import Diagnosis
+from epochzero.diagnose.reading import strength
+
+
+def confidence(found: Diagnosis) -> float:
+    """The estimated probability that the category is right, 0 to 1.
+
+    Args:
+        found: a diagnosis of a job that failed.
+    """
+    answer, probability = shipped("confidence.json").classify(confidence_features(found))
+    return round(probability if answer == "right" else 1.0 - probability, 2)
+
+
+def confidence_features(found: Diagnosis) -> frozenset[str]:
+    """What a category rests on: kind of evidence, category, and what is known of its exception."""
+    basis: str = found.basis
+    if basis == "reading" and found.root is not None:
+        file = found.stack[-1].file if found.stack else ""
+        basis = (
+            strength(found.exception.type, found.exception.message, file)
+            if found.exception
+            else strength("", found.root.text, file)
+        )
+    return frozenset(
+        {
+            f"basis={basis}",
+            f"category={found.category}",
+            f"exception={found.exception is not None}",
+            f"stack={bool(found.stack)}",
+            f"rivals={bool(found.also)}",
+            f"cause={found.root_cause}",
+            f"end={found.end.evidence}",
+        }
+    )

@@ -1,0 +1,65 @@
+"""What the reader finds in messages of Python, C++ checks, status codes and the JVM."""
+
+from __future__ import annotations
+
+import pytest
+
+from epochzero import taxonomy
+from epochzero.diagnose.message import category_of, read_message
+from epochzero.diagnose.message.reader import decided_categories
+
+READINGS = [
+    # relation, subject, message
+    ("differs", "shape", "mat1 and mat2 shapes cannot be multiplied (32x784 and 512x10)"),
+    ("differs", "shape", "Check failed: lshape == rshape ([3,4] vs. [4,3]) dimension mismatch"),
+    ("differs", "device", "Expected all tensors to be on the same device, but found two of them"),
+    ("expected_other", "dtype", "expected scalar type Float but found Half"),
+    ("out_of_range", "index", "index 5 is out of bounds for axis 0 with size 5"),
+    ("none", "type", "'NoneType' object has no attribute 'shape'"),
+    ("none", "", 'Cannot invoke "Model.fit()" because it is null'),
+    ("missing", "file", "could not find the folder of images"),
+    ("missing", "module", "cannot load the plugin"),
+    ("missing", "key", "column price not found"),
+    ("required", "argument", "a target must be provided"),
+    ("unexpected", "argument", "fit() got an unexpected keyword argument 'foo'"),
+    ("unimplemented", "operator", "UNIMPLEMENTED: this operation is not implemented for TPU"),
+    ("denied", "file", "PERMISSION_DENIED: no access to the file"),
+    ("exhausted", "memory", "RESOURCE_EXHAUSTED: not enough memory for the allocation"),
+    ("expired", "peer", "DEADLINE_EXCEEDED: the server took too long"),
+    ("truncated", "data", "DATA_LOSS: truncated record"),
+    ("wrong_state", "graph", "the session has already been closed"),
+]
+
+
+@pytest.mark.parametrize(("relation", "subject", "message"), READINGS)
+def test_relation_and_subject(relation: str, subject: str, message: str) -> None:
+    reading = read_message(message)
+    assert (reading.relation, reading.subject) == (relation, subject)
+
+
+def test_operands() -> None:
+    reading = read_message("expected scalar type Float but found Half")
+    assert (reading.wanted, reading.found) == ("scalar type Float", "Half")
+    assert (reading.wanted_kind, reading.found_kind) == ("dtype", "dtype")
+
+
+def test_a_bare_assertion_is_read_in_its_source_line() -> None:
+    reading = read_message("", "assert x.shape == y.shape")
+    assert (reading.relation, reading.subject, reading.asserted) == ("differs", "shape", True)
+
+
+def test_the_clause_that_says_what_did_not_hold_is_read_not_the_heading_above_it() -> None:
+    assert read_message("Evaluation error\nindex 5 is out of range").relation == "out_of_range"
+
+
+def test_what_a_path_spells_is_not_read() -> None:
+    assert read_message("/data/corrupted/missing/x.bin").relation == ""
+
+
+def test_nothing_is_read_of_noise() -> None:
+    assert read_message("#" * 100_000).relation == ""
+    assert category_of(read_message("")) == ""
+
+
+def test_every_decision_is_a_category() -> None:
+    assert decided_categories() <= set(taxonomy.categories())
