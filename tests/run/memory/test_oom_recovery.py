@@ -286,13 +286,21 @@ def test_the_next_run_begins_where_the_last_ended(
     assert second.losses == pytest.approx(first.losses, rel=1e-6)
 
 
+@pytest.fixture(scope="module")
+def remembered(tmp_path_factory: pytest.TempPathFactory) -> tuple[int, str]:
+    """A limit of memory, and the key of the plan that a training has found for it."""
+    folder = tmp_path_factory.mktemp("remembered")
+    limit = int(Trained(folder / "whole.json", size=512).peak / 1.5)
+    Trained(folder / "kept.json", size=512, limit=limit)
+    (key,) = json.loads((folder / "kept.json").read_text())
+    return limit, key
+
+
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", '{"KEY": 3}', '{"KEY": {"parts": -1, "checkpoint": 1}}', "[" * 10_000]
 )
-def test_a_damaged_file_is_as_none(tmp_path: Path, text: str) -> None:
-    limit = int(Trained(tmp_path / "whole.json", size=512).peak / 1.5)
-    Trained(tmp_path / "kept.json", size=512, limit=limit)
-    (key,) = json.loads((tmp_path / "kept.json").read_text())
+def test_a_damaged_file_is_as_none(tmp_path: Path, remembered: tuple[int, str], text: str) -> None:
+    limit, key = remembered
     (tmp_path / "kept.json").write_text(text.replace("KEY", key))
     again = Trained(tmp_path / "kept.json", size=512, limit=limit)
     assert again.step.plan.parts == 2
