@@ -236,7 +236,7 @@ class Broken(nn.Module):
 
 
 def test_a_model_that_gives_nan_is_told_of_with_the_input(people: PeopleTable) -> None:
-    with pytest.raises(InputError, match=r"Broken: gives NaN or infinity for sex=\d, income=9"):
+    with pytest.raises(InputError, match=r"Broken: returns NaN or infinity for sex=\d, income=9"):
         measure_fairness(Broken(), people, budget=INPUTS)
 
 
@@ -322,14 +322,14 @@ def test_a_table_is_read_with_its_texts(tmp_path: Path) -> None:
         (TABLE, [], "", "no attribute is protected"),
         (TABLE, ["sex", "age", "job"], "", "all attributes are protected"),
         (TABLE.replace("41", ""), ["sex"], "", "record 2, column 'age' is empty"),
-        (TABLE.replace("41", "nan"), ["sex"], "", "record 2, column 'age' holds NaN"),
-        (TABLE.replace("22", "1e999"), ["sex"], "", "record 3, column 'age' holds NaN or inf"),
+        (TABLE.replace("41", "nan"), ["sex"], "", "record 2, column 'age' contains NaN"),
+        (TABLE.replace("22", "1e999"), ["sex"], "", "record 3, column 'age' contains NaN or inf"),
         (",sex,y\n1,f,0\n2,m,1\n", ["sex"], "", "a column has no name"),
         (TABLE.replace("m,", "f,"), ["sex"], "", "'sex' has one value only"),
         (TABLE, ["sex"], 'job = ["cook"]', "record 1, column 'job' holds 'clerk'"),
         (TABLE, ["sex"], "age = 3", "domain of 'age': a list of texts or numbers"),
         (TABLE, ["sex"], "age = {low = 0, high = 1e9}", "more than 10,000 values"),
-        (TABLE, ["sex"], "age = [", "is no TOML"),
+        (TABLE, ["sex"], "age = [", "invalid TOML"),
         ("sex,age,job,y\n", ["sex"], "", "which column has the labels"),
         ("sex,age,y\nf,3,0\nm,3,1\n", ["sex"], "", "no attribute has two values but"),
         (MANY, ["sex"], "", "column 'name': holds 10,001 different texts"),
@@ -399,7 +399,7 @@ def test_the_truth_is_what_the_labels_follow(kind: str) -> None:
 
 
 def test_an_unknown_kind_is_refused() -> None:
-    with pytest.raises(InputError, match="no such table can be made; there are everywhere, region"):
+    with pytest.raises(InputError, match="unknown kind of table; choose one of everywhere, region"):
         load_people("synthetic:nowhere")
     assert Region("all", {"sex": 1}, 1.0).within == {}
 

@@ -79,7 +79,7 @@ def test_a_pickled_model_is_refused_and_not_run(
         ("net.py:number", "gives a int, not a torch.nn.Module"),
         ("net.pt", "weights without a model; name the code"),
         ("nothing.pt", "no such file"),
-        ("net.py", "is no model that is known"),
+        ("net.py", "is not a supported model format"),
     ],
 )
 def test_what_is_no_model_is_told_of(name: str, told: str, net_file: Path, weights: Path) -> None:

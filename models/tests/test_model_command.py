@@ -108,7 +108,7 @@ def test_evaluate_attacks(run: Command, folder: Path) -> None:
         ("cli_net.py:absent", (), "has no absent"),
         ("cli_net.py:build", ("--weights", "none.pt"), "no such file of weights"),
         ("cli_net.py:build", ("--weights", "-", "--weights", "-"), "2 times for 1 models"),
-        ("cli_net.py:build", ("--device", "cuda:99"), "is no device"),
+        ("cli_net.py:build", ("--device", "cuda:99"), "is not a device"),
         ("cli_net.py:build", ("--group", "sex"), "there is no column 'sex'"),
     ],
 )

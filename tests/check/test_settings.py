@@ -54,10 +54,10 @@ def test_a_preset_is_no_path(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("selct = ['undefined-name']", "selct is not known; did you mean select?"),
-        ("colour = 1", "colour is not known; it may have target, select"),
-        ("select = 'undefined-name'", "select must be a list of texts"),
-        ("ignore = [1]", "ignore must be a list of texts"),
+        ("selct = ['undefined-name']", "unknown key selct; did you mean select?"),
+        ("colour = 1", "unknown key colour; it may have target, select"),
+        ("select = 'undefined-name'", "select must be a list of strings"),
+        ("ignore = [1]", "ignore must be a list of strings"),
         ("target = 3", "target must be a text"),
         ("seconds-per-epoch = 0", "seconds-per-epoch must be a number above 0"),
         ("seconds-per-epoch = true", "seconds-per-epoch must be a number above 0"),

@@ -198,9 +198,9 @@ def test_agreement_disagreements_and_export(run: Command, source: Path) -> None:
     [
         ([], "missing annotator"),
         (["--as", "a", "--agreement"], "exclude each other"),
-        (["--agreement"], "nobody has labelled"),
+        (["--agreement"], "contains no labels"),
         (["--as", "a", "--scheme", "none.toml"], "cannot be read"),
-        (["--as", "../a"], "a name of an annotator"),
+        (["--as", "../a"], "not a valid annotator name"),
         (["--as", "a"], "requires a terminal"),
     ],
 )

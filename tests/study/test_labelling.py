@@ -112,14 +112,14 @@ def test_a_scheme_of_ones_own(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("title = ", "no TOML"),
+        ("title = ", "invalid TOML"),
         ("title = 'x'", "'questions' is missing"),
         ("title = 'x'\nquestions = []", "no questions"),
-        ("title = 'x'\nquestions = 3", "no scheme"),
+        ("title = 'x'\nquestions = 3", "not a label scheme"),
         ("title = 'x'\n[[questions]]\nname = 'a'\ntitle = 'A'\nvocabulary = 'words'", "no vocabulary"),
         ("title = 'x'\n[[questions]]\nname = 'a'\ntitle = 'A'\nvocabulary = 'categories'", "more than 22"),
         ("title = 'x'\n[[questions]]\nname = 'a'\ntitle = 'A'", "fewer than 2"),
-        ("title = 'x'\n[[questions]]\nname = 'a'\ntitle = 'A'\nwithin = 'b'\nvocabulary = 'phases'", "no earlier"),
+        ("title = 'x'\n[[questions]]\nname = 'a'\ntitle = 'A'\nwithin = 'b'\nvocabulary = 'phases'", "not an earlier"),
     ],
 )  # fmt: skip
 def test_a_wrong_scheme_is_refused_by_name(tmp_path: Path, text: str, told: str) -> None:
@@ -141,7 +141,7 @@ def test_records_that_cannot_be_labelled_are_counted(tmp_path: Path) -> None:
     assert [one.id for one in found.items] == ["1", "line 6"]
     assert sorted(found.left_out.values()) == [1, 1, 1, 1]
     (tmp_path / "none.jsonl").write_text("{}\n")
-    with pytest.raises(InputError, match="nothing to label"):
+    with pytest.raises(InputError, match="no records to label"):
         read_items(tmp_path / "none.jsonl")
 
 
@@ -254,7 +254,7 @@ def test_a_second_session_of_the_same_name_is_refused(source: Path) -> None:
 @pytest.mark.parametrize("name", ["", "../x", "a/b", ".x", "a b", "x" * 65])
 def test_a_name_is_no_path(source: Path, name: str) -> None:
     folder = LabelFolder(source)
-    with pytest.raises(InputError, match="a name of an annotator"):
+    with pytest.raises(InputError, match="not a valid annotator name"):
         folder.journal(name, folder.scheme(None))
 
 

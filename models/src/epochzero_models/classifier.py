@@ -176,8 +176,8 @@ def _check_finite(name: str, logits: Tensor) -> None:
     if bad.any():
         at = int(bad.nonzero()[0])
         raise InputError(
-            f"{name}: gives NaN or infinity for {int(bad.sum()):,} of {len(bad):,} examples, the "
-            f"first of them example {at + 1}; look at its weights and at that input"
+            f"{name}: returns NaN or infinity for {int(bad.sum()):,} of {len(bad):,} examples, the first of them "
+            f"example {at + 1}; check its weights and that input"
         )
 
 
@@ -190,9 +190,9 @@ def _as_logits(raw: Any, count: int, name: str) -> Tensor:
         )
     if scores.ndim != 2 or len(scores) != count or scores.shape[1] < 2:
         raise InputError(
-            f"{name}: gives outputs of shape {tuple(scores.shape)} for {count} examples; a score for "
-            "each class is expected, shape (n, classes) with two classes at least. A single logit z "
-            "becomes two by torch.stack((0 * z, z), dim=1)"
+            f"{name}: returns outputs of shape {tuple(scores.shape)} for {count} examples; expected one score per "
+            "class, shape (n, classes) with at least two classes. A single logit z becomes two by torch.stack((0 "
+            "* z, z), dim=1)"
         )
     return scores.clamp_min(SMALLEST_PROBABILITY).log() if _are_probabilities(scores) else scores
 

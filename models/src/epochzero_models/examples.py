@@ -66,7 +66,7 @@ class Examples:
             InputError: there are fewer than two examples.
         """
         if len(self) < 2:
-            raise InputError(f"{self.name}: has one example; two parts are to be made of them")
+            raise InputError(f"{self.name}: contains only one example and cannot be split")
         order = torch.from_numpy(np.random.default_rng(seed).permutation(len(self)))
         half = len(self) // 2
         return self.take(order[:half].sort().values), self.take(order[half:].sort().values)
@@ -85,6 +85,6 @@ class Examples:
         row, column = (int(at) for at in bad.nonzero()[0])
         where = f", column {self.columns[column]!r}" if self.columns else ""
         raise InputError(
-            f"{self.name}: {int(bad.any(dim=1).sum()):,} of {len(self):,} inputs hold NaN or "
-            f"infinity, the first of them example {row + 1}{where}; leave them out or fill them in"
+            f"{self.name}: {int(bad.any(dim=1).sum()):,} of {len(self):,} inputs contain NaN or infinity, the "
+            f"first of them example {row + 1}{where}; remove or replace them"
         )

@@ -63,7 +63,7 @@ def load_model(
     loader = _LOADERS.get(path.suffix.lower())
     if loader is None:
         raise InputError(
-            f"{source}: is no model that is known ({', '.join(_LOADERS)}); {_OWN_CODE}"
+            f"{source}: is not a supported model format ({', '.join(_LOADERS)}); {_OWN_CODE}"
         )
     return loader(path, place)
 
@@ -73,7 +73,7 @@ def _device(name: str) -> torch.device:
         torch.empty(1, device=name)
         return torch.device(name)
     except (RuntimeError, AssertionError) as error:
-        raise InputError(f"{name}: is no device of this machine's torch") from error
+        raise InputError(f"{name}: is not a device of this machine's torch") from error
 
 
 # The user's code
@@ -97,7 +97,7 @@ def _set_weights(module: nn.Module, source: str, path: Path) -> None:
         module.load_state_dict(_state_dict(path))
     except RuntimeError as error:
         told = " ".join(str(error).split())[:400]
-        raise InputError(f"{path}: are not the weights of {source}: {told}") from error
+        raise InputError(f"{path}: does not contain the weights of {source}: {told}") from error
 
 
 def _state_dict(path: Path) -> Mapping[str, Tensor]:
@@ -108,7 +108,7 @@ def _state_dict(path: Path) -> Mapping[str, Tensor]:
         try:
             tensors: Mapping[str, Tensor] = safe.load_file(path)
         except Exception as error:  # its own kind of error, which is not exported for catching
-            raise InputError(f"{path}: is no file of safetensors: {error}") from error
+            raise InputError(f"{path}: is not a safetensors file: {error}") from error
         return tensors
     found = _unpickled(path)
     for key in _NESTED:
@@ -136,9 +136,9 @@ def _unpickled(path: Path) -> Any:
     except pickle.UnpicklingError as error:
         if "GLOBAL" in str(error) or _is_plain_pickle(path):
             raise InputError(f"{path}: {_PICKLED}") from error
-        raise InputError(f"{path}: is no file that torch has saved, or it is damaged") from error
+        raise InputError(f"{path}: is not a file saved by torch, or it is damaged") from error
     except Exception as error:  # torch raises almost anything for files that are not its own
-        raise InputError(f"{path}: is no file that torch has saved, or it is damaged") from error
+        raise InputError(f"{path}: is not a file saved by torch, or it is damaged") from error
 
 
 def _is_plain_pickle(path: Path) -> bool:
@@ -152,7 +152,7 @@ def _is_plain_pickle(path: Path) -> bool:
 def _from_torch_file(path: Path, device: torch.device) -> Classifier:
     if not _is_torchscript(path):
         _unpickled(path)
-        raise InputError(f"{path}: holds weights without a model; {_OWN_CODE} {path}")
+        raise InputError(f"{path}: contains weights without a model; {_OWN_CODE} {path}")
     try:
         with warnings.catch_warnings(action="ignore"):  # that TorchScript is no longer developed
             module = torch.jit.load(path, map_location=device)  # type: ignore[no-untyped-call]

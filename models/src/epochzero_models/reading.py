@@ -109,7 +109,7 @@ def _collected(source: str, made: Any, tell: Tell | None) -> Examples:
         size += x.numel() * x.element_size()
         if size > MOST_BYTES:
             raise InputError(
-                f"{source}: needs more than {MOST_BYTES >> 30} GB in memory; give a part of it"
+                f"{source}: needs more than {MOST_BYTES >> 30} GB of memory; pass a part of the data"
             )
         if tell:
             tell(f"{source}: {number:,} {'batches' if batched else 'examples'} read")
@@ -147,7 +147,7 @@ def _pair(source: str, item: Any, number: int) -> tuple[Tensor, Tensor]:
     except (TypeError, ValueError, RuntimeError) as error:
         kinds = f"{type(item[0]).__name__} and {type(item[1]).__name__}"
         raise InputError(
-            f"{source}: item {number} is a pair of {kinds}, which are no tensors ({error})"
+            f"{source}: item {number} is a pair of {kinds}, which cannot be converted to tensors ({error})"
         ) from error
 
 
@@ -253,8 +253,8 @@ def _numbers(source: str, name: str, values: Any) -> np.ndarray[Any, np.dtype[np
     except (TypeError, ValueError):
         text = next(one for one in filled if not _are_numbers([one]))
         raise InputError(
-            f"{source}: column {name!r} holds {str(text)[:40]!r}, which is no number: write texts as "
-            "the numbers that the model was trained with"
+            f"{source}: column {name!r} holds {str(text)[:40]!r}, which is not a number: encode strings as the "
+            "numbers that the model was trained with"
         ) from None
 
 
@@ -279,13 +279,11 @@ def _whole_labels(source: str, values: Any) -> Tensor:
         labels = labels[:, 0]
     if labels.ndim != 1:
         raise InputError(
-            f"{source}: labels have the shape {tuple(labels.shape)}; a class number for each example "
-            "is expected, such as one-hot labels give by .argmax(1)"
+            f"{source}: labels have the shape {tuple(labels.shape)}; expected one class index per example, for "
+            "one-hot labels .argmax(1)"
         )
     if labels.is_floating_point() and not bool((labels == labels.round()).all()):
-        raise InputError(
-            f"{source}: labels are no whole numbers: a class for each example is expected"
-        )
+        raise InputError(f"{source}: labels are not integers: expected one class index per example")
     return labels.long()
 
 
@@ -293,7 +291,7 @@ def _inputs(source: str, values: Any) -> Tensor:
     try:
         return _as_inputs(torch.as_tensor(values))
     except (TypeError, ValueError, RuntimeError) as error:
-        raise InputError(f"{source}: inputs are no numbers: {error}") from error
+        raise InputError(f"{source}: inputs are not numeric: {error}") from error
 
 
 def _as_inputs(values: Tensor) -> Tensor:
@@ -314,7 +312,7 @@ def _from_images(
     files = found[0].files
     classes = {name: at for at, name in enumerate(sorted({file.parent.name for file in files}))}
     if len(classes) < 2:
-        raise InputError(f"{source}: a folder of images for each class is expected, two at least")
+        raise InputError(f"{source}: expected one directory of images per class, at least two")
     if most is not None and len(files) > most:
         chosen = np.sort(np.random.default_rng(seed).choice(len(files), most, replace=False))
         files = tuple(files[at] for at in chosen)
@@ -339,5 +337,5 @@ def _pixels(file: Path) -> Tensor:
             plain = image if image.mode in ("L", "RGB") else image.convert("RGB")
             pixels = np.asarray(plain, np.float32) / 255
     except Exception as error:  # the decoders raise almost anything for damaged files
-        raise InputError(f"{file}: is no image that can be read: {error}") from error
+        raise InputError(f"{file}: is not a readable image: {error}") from error
     return torch.from_numpy(np.atleast_3d(pixels).transpose(2, 0, 1).copy())

@@ -110,10 +110,10 @@ def _settings(section: Mapping[str, Any], folder: Path) -> Settings:
         if key not in _KEYS:
             near = get_close_matches(key, _KEYS, n=1)
             hint = f"did you mean {near[0]}?" if near else f"it may have {', '.join(_KEYS)}"
-            raise InputError(f"{key} is not known; {hint}")
+            raise InputError(f"unknown key {key}; {hint}")
     target = section.get("target", "")
     if not isinstance(target, str):
-        raise InputError("target must be a text: a name or the path of a file")
+        raise InputError("target must be a string: a name or the path of a file")
     if target and exists(folder / target):
         target = str(folder / target)
     ignores = section.get("per-file-ignores", {})
@@ -161,5 +161,5 @@ def _rules(section: Mapping[str, Any], key: str, table: str = "") -> tuple[str, 
 def _texts(section: Mapping[str, Any], key: str, table: str = "") -> tuple[str, ...]:
     value = section.get(key, [])
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise InputError(f"{table}{key} must be a list of texts")
+        raise InputError(f"{table}{key} must be a list of strings")
     return tuple(value)

@@ -161,7 +161,7 @@ def pull_request(
 )
 @_common
 def comment(saved: Path, event: Path, account: str, dry_run: bool) -> None:
-    """Comment on a pull request from a fork with the findings of a run without permission to comment.
+    """Post the findings that a run without permission to comment has saved, for pull requests from forks.
 
     Use this command in a workflow that `workflow_run` starts after that run. FILE is untrusted and
     validated. There is no comment unless the pull request still has the repository and commit of the

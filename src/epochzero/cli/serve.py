@@ -87,7 +87,7 @@ def command(
 ) -> None:
     """Run a team server that collects failures and serves a web UI.
 
-    Without a team it answers this machine only, and asks for no token. With one, each request bears a
+    Without a team, the server accepts only local requests and requires no token. With one, each request bears a
     token of its team.
 
     \b

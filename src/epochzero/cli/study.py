@@ -100,8 +100,8 @@ def _read(source: str, store: str | None) -> Corpus:
         if path.is_file():
             return read_file(path, lambda n: shown.tell(f"{counted(n, 'record')} read"))
     raise InputError(
-        f'{source}: no such file or folder; a SOURCE is "last 30 days", a store, a folder of logs, or '
-        "a file of failures"
+        f'{source}: no such file or directory; SOURCE is "last 30 days", a store, a directory of logs, or a '
+        "file of failures"
     )
 
 

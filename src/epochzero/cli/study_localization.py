@@ -98,7 +98,7 @@ def command(
     require_matplotlib()
     require_scipy()
     if address and engine != "ray":
-        raise click.UsageError("--address is of a Ray cluster; give --engine ray")
+        raise click.UsageError("--address requires --engine ray")
     quiet_ray()
     names = _techniques(techniques)
     selected = select(
@@ -151,7 +151,7 @@ def _techniques(told: str | None) -> tuple[str, ...]:
 def _work() -> Path:
     folder = cache_folder()
     if folder is None:
-        raise InputError("there is no home folder to keep what is measured in: give --work DIR")
+        raise InputError("no home directory for the results exists: pass --work DIR")
     return folder / "study"
 
 

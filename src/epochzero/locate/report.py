@@ -65,7 +65,7 @@ def read_report(text: str) -> Report:
         first, _, rest = _clean(text).strip().partition("\n")
         report = Report(_cut(first.lstrip("# ").strip()), _cut(rest.strip()))
     if not re.search(r"\w", report.title + report.text):
-        raise InputError("the report is empty: it needs a title or a description")
+        raise InputError("the report is empty: a title or description is required")
     return report
 
 

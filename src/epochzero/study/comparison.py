@@ -79,7 +79,9 @@ def _scipy() -> Any:
     try:
         return import_module("scipy.stats")
     except ImportError as error:
-        raise InputError("These statistics need SciPy: pip install 'epochzero[study]'") from error
+        raise InputError(
+            "These statistics require SciPy: pip install 'epochzero[study]'"
+        ) from error
 
 
 def mean(

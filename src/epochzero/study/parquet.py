@@ -34,7 +34,7 @@ def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
     try:
         parquet = import_module("pyarrow.parquet")
     except ImportError as error:
-        raise InputError("Parquet needs pyarrow: pip install 'epochzero[study]'") from error
+        raise InputError("Parquet requires pyarrow: pip install 'epochzero[study]'") from error
     try:
         for batch in parquet.ParquetFile(path, **STREAMED).iter_batches(_AT_ONCE):
             yield from batch.to_pylist()

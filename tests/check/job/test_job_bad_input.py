@@ -37,7 +37,7 @@ Submit = Callable[..., Submission]
         ("poetry run trainer", "runs no Python program"),
         ("python --version", "runs no Python program"),
         ("docker build .", "runs no Python program"),
-        ("", "no command"),
+        ("", "missing command"),
     ],
 )  # fmt: skip
 def test_the_message_says_what_is_wrong(
@@ -79,5 +79,5 @@ def test_a_name_that_is_no_path_is_not_there(submit: Submit) -> None:
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="not a folder"):
+    with pytest.raises(InputError, match="not a directory"):
         read_job(["python", "x.py"], tmp_path / "nowhere")

@@ -88,5 +88,5 @@ def test_a_service_that_is_not_there_is_refused(submit: Submit) -> None:
         submit("docker compose up")
     with pytest.raises(InputError, match="no service trian: train, evaluate, database"):
         submit("docker compose run trian", FILES)
-    with pytest.raises(InputError, match="not YAML"):
+    with pytest.raises(InputError, match="not valid YAML"):
         submit("docker compose up", {"compose.yaml": "services: ["})

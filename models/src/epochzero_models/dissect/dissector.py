@@ -124,13 +124,15 @@ def read_dissector(folder: str | Path) -> Dissector:
             arrays = {name: torch.from_numpy(opened[name]) for name in opened.files}
     except OSError as error:
         raise InputError(
-            f"{folder}: cannot be read: {error.strerror or error}; `epochzero model dissect --out "
-            f"{folder}` makes it"
+            f"{folder}: cannot be read: {error.strerror or error}; `epochzero model dissect --out {folder}` "
+            "creates it"
         ) from error
     except (ValueError, EOFError, zipfile.BadZipFile, RecursionError) as error:
         raise InputError(f"{folder}: is damaged: {error}") from error
     if not isinstance(described, dict) or described.get("schema") != SCHEMA:
-        raise InputError(f"{folder}: is no dissection of this version: its schema is not {SCHEMA}")
+        raise InputError(
+            f"{folder}: is not a dissection of this version: its schema is not {SCHEMA}"
+        )
     try:
         return _made(described, arrays)
     except (KeyError, TypeError, ValueError) as error:

@@ -36,8 +36,8 @@ def choose_layers(classifier: Classifier, batch: Tensor, count: int = LAYERS) ->
     candidates = _candidates(classifier, batch)
     if not candidates:
         raise InputError(
-            f"{classifier.name}: has no layer before its outputs that gives one tensor; parts of a model "
-            "can be looked into where they are modules of their own"
+            f"{classifier.name}: no layer before the output returns a single tensor; only parts of a model that "
+            "are modules can be dissected"
         )
     for depth in range(1 + max(one.depth for one in candidates)):
         level = [one for one in candidates if one.depth <= depth]

@@ -84,8 +84,8 @@ def choose_threshold(scores: NDArray[Any], right: Flags, false_rejections: float
     if not right.any() or (false_rejections is None and right.all()):
         which = "right" if not right.any() else "wrong"
         raise InputError(
-            f"none of the {len(right):,} examples for the choice of the threshold is predicted {which}: "
-            "give more data" + ("" if which == "right" else ", or --false-rejections")
+            f"none of the {len(right):,} examples used to choose the threshold is predicted {which}: pass more data"
+            + ("" if which == "right" else ", or --false-rejections")
         )
     values = np.unique(scores)
     if false_rejections is not None:

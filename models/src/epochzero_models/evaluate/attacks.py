@@ -70,7 +70,7 @@ def require_art() -> None:
         import_module("art")
     except ImportError as error:
         raise InputError(
-            "Attacks need adversarial-robustness-toolbox: pip install 'epochzero[models]', or --no-attacks"
+            "Attacks require adversarial-robustness-toolbox: pip install 'epochzero[models]', or --no-attacks"
         ) from error
 
 

@@ -39,7 +39,9 @@ def require_sklearn() -> None:
     try:
         import_module("sklearn.cluster")
     except ImportError as error:
-        raise InputError("Fairness needs scikit-learn: pip install 'epochzero[models]'") from error
+        raise InputError(
+            "Fairness requires scikit-learn: pip install 'epochzero[models]'"
+        ) from error
 
 
 def adf(archive: Archive, data: Tensor, draw: torch.Generator, seeds: int = SEEDS) -> None:

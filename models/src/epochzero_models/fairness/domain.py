@@ -83,8 +83,8 @@ class Domain:
         count = prod(len(self.attributes[at].values) for at in self.protected)
         if count > MOST_VARIANTS:
             raise InputError(
-                f"the protected attributes have {count:,} combinations of values, more than "
-                f"{MOST_VARIANTS:,}: protect fewer at a time, or give them wider steps in --domains"
+                f"the protected attributes have {count:,} combinations of values, more than {MOST_VARIANTS:,}: pass "
+                "fewer attributes, or use larger steps in --domains"
             )
 
     @cached_property
@@ -207,8 +207,8 @@ def attribute_of(name: str, cells: Sequence[Any], told: Any = None) -> Attribute
         texts = tuple(sorted({str(cell) for cell in cells}))
         if len(texts) > MOST_VALUES:
             raise InputError(
-                f"column {name!r}: holds {len(texts):,} different texts, more than {MOST_VALUES:,}; leave it out if "
-                "it is a name or number of the record"
+                f"column {name!r}: holds {len(texts):,} different texts, more than {MOST_VALUES:,}; remove it if it "
+                "is an ID of the record"
             ) from None
         return Attribute(name, tuple(map(float, range(len(texts)))), texts)
     low, high = float(numbers[0]), float(numbers[-1])
@@ -232,7 +232,7 @@ def read_domains(path: Path) -> Mapping[str, Any]:
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read: {error}") from error
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path}: is no TOML: {error}") from error
+        raise InputError(f"{path}: invalid TOML: {error}") from error
 
 
 def _told(name: str, told: Any) -> Attribute:
@@ -252,8 +252,8 @@ def _told(name: str, told: Any) -> Attribute:
                 name, tuple(low + step * n for n in range(round((high - low) // step) + 1))
             )
     raise InputError(
-        f"domain of {name!r}: a list of texts or numbers, or {{ low = 17, high = 90, step = 1 }} is "
-        f"expected, not {str(told)[:60]}"
+        f"domain of {name!r}: expected a list of strings or numbers, or {{ low = 17, high = 90, step = 1 }}, "
+        f"not {str(told)[:60]}"
     )
 
 

@@ -56,7 +56,7 @@ class Budget:
             InputError: neither seconds nor inputs are given, and a fair model would be searched for ever.
         """
         if self.seconds is None and self.inputs is None:
-            raise InputError("a search needs a budget of seconds or of inputs")
+            raise InputError("a search requires a budget in seconds or inputs")
 
 
 @dataclass(frozen=True, eq=False)

@@ -151,5 +151,5 @@ class Subject:
                 f"{one.name}={one.shown(int(level))}"
                 for one, level in zip(self.domain.attributes, levels, strict=True)
             )
-            raise InputError(f"{self.classifier.name}: gives NaN or infinity for {told}")
+            raise InputError(f"{self.classifier.name}: returns NaN or infinity for {told}")
         return found

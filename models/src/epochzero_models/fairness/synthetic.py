@@ -120,7 +120,7 @@ def synthesize_discrimination(kind: str, rows: int = ROWS, seed: int = 0) -> Syn
     """
     if kind not in KINDS:
         raise InputError(
-            f"synthetic:{kind}: no such table can be made; there are {', '.join(KINDS)}"
+            f"synthetic:{kind}: unknown kind of table; choose one of {', '.join(KINDS)}"
         )
     counts = COUNTABLE.get(kind, {**PROTECTED, **LEVELS})
     attributes = tuple(

@@ -106,7 +106,7 @@ def load_people(
         columns = read_columns(source)
         if "" in columns:
             raise InputError(
-                f"{source}: a column has no name; leave it out if it holds the numbers of the rows"
+                f"{source}: a column has no name; remove it if it contains row numbers"
             )
     else:
         examples = load_examples(source, target=target, seed=seed, tell=tell)
@@ -147,7 +147,7 @@ def _filled(source: str, name: str, cells: Any) -> Sequence[Any]:
     for row, cell in enumerate(values, 1):
         if cell is None or cell == "" or cell != cell:  # NaN alone differs from itself
             raise InputError(
-                f"{source}: record {row:,}, column {name!r} is empty; fill it in or leave the record out"
+                f"{source}: record {row:,}, column {name!r} is empty; add the value or remove the record"
             )
     try:
         finite = np.isfinite(np.asarray(values, np.float64))
@@ -155,8 +155,8 @@ def _filled(source: str, name: str, cells: Any) -> Sequence[Any]:
         return values
     if not finite.all():
         raise InputError(
-            f"{source}: record {int(finite.argmin()) + 1:,}, column {name!r} holds NaN or infinity; fill it in or "
-            "leave the record out"
+            f"{source}: record {int(finite.argmin()) + 1:,}, column {name!r} contains NaN or infinity; fill it in "
+            "or leave the record out"
         )
     return values
 
@@ -167,8 +167,8 @@ def _levels(source: str, attribute: Attribute, cells: Sequence[Any]) -> Tensor:
         for row, cell in enumerate(cells, 1):
             if str(cell) not in place:
                 raise InputError(
-                    f"{source}: record {row:,}, column {attribute.name!r} holds {str(cell)[:40]!r}, which its "
-                    "domain lacks"
+                    f"{source}: record {row:,}, column {attribute.name!r} contains {str(cell)[:40]!r}, which is not in "
+                    "its domain"
                 )
         return torch.tensor([place[str(cell)] for cell in cells])
     try:

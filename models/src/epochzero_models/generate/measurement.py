@@ -230,7 +230,7 @@ def _check_fits(examples: Examples, generation: Generation) -> None:
     shape = image_shape(examples)
     if shape != generation.shape:
         raise InputError(
-            f"{examples.name}: images of shape {shape}, but the networks take {generation.shape}"
+            f"{examples.name}: images of shape {shape}, but the networks require {generation.shape}"
         )
     check_labels("the networks", generation.classes, examples)
 

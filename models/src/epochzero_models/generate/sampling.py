@@ -40,7 +40,7 @@ def mean_distance(products: Sequence[Product]) -> float:
         InputError: there are fewer than two products.
     """
     if len(products) < 2:
-        raise InputError("a distance needs two products")
+        raise InputError("a distance requires two products")
     pairs = [distance(a, b) for at, a in enumerate(products) for b in products[at + 1 :]]
     return float(np.mean(pairs))
 
@@ -74,7 +74,7 @@ class Sampler:
             product = self._near_a_wish()
             if self._accepts(product):
                 return product
-        raise InputError(f"none of {REFUSED} architectures can be used; ask for smaller ones")
+        raise InputError(f"none of {REFUSED} architectures can be used; request smaller ones")
 
     def _near_a_wish(self) -> Product:
         """The solver keeps to a wish wherever the constraints let it.
@@ -202,5 +202,5 @@ def _solvers() -> Any:
         return import_module("pysat.solvers")
     except ImportError as error:
         raise InputError(
-            "Generating models needs python-sat: pip install 'epochzero[models]'"
+            "Generating models requires python-sat: pip install 'epochzero[models]'"
         ) from error

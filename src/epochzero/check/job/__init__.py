@@ -40,10 +40,12 @@ def read_job(
             there, cannot be read or is no Python.
     """
     if not arguments:
-        raise InputError("no command: give what you would submit, such as `python train.py`")
+        raise InputError(
+            "missing command: pass the command that you would submit, such as `python train.py`"
+        )
     root = Path(os.path.abspath(folder))
     if not is_folder(root):
-        raise InputError(f"{folder}: not a folder, so no job can be read in it")
+        raise InputError(f"{folder}: not a directory")
     command = shlex.join(arguments)
     record = Record(root, environment, command, follow)
     draft = Job((), None, "", root, command=command, root=root)

@@ -65,7 +65,7 @@ def read_target(path_or_name: str | Path) -> Target:
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not a text in UTF-8: {error}") from error
+        raise InputError(f"{path}: not UTF-8 text: {error}") from error
     return parse_target(text, str(path), folder=path.parent)
 
 

@@ -90,7 +90,7 @@ def capability_of(text: str) -> tuple[int, int]:
     """
     found = re.fullmatch(r"(\d{1,2})\.(\d)|(?:sm|compute)_(\d{1,2})(\d)[af]?", text.strip())
     if found is None:
-        raise ValueError(f"{text!r} is no compute capability such as 9.0 or sm_90")
+        raise ValueError(f"{text!r} is not a compute capability such as 9.0 or sm_90")
     major, minor = (part for part in found.groups() if part is not None)
     return int(major), int(minor)
 
@@ -133,7 +133,7 @@ def gpus_of(text: str) -> tuple[GPU, ...]:
         if wanted in (_plain(name), _plain(gpu.model)):
             count = int(found["count"] or 1) if found else 0
             if not 0 < count <= MOST_GPUS:
-                raise InputError(f"{text!r}: 1 to {MOST_GPUS} GPUs can be given")
+                raise InputError(f"{text!r}: 1 to {MOST_GPUS} GPUs can be specified")
             return (gpu,) * count
     from difflib import get_close_matches
 

@@ -212,7 +212,7 @@ def _text(path: Path) -> str:
     if len(data) > LARGEST_LIST_BYTES:
         raise InputError(f"{path}: is larger than {LARGEST_LIST_BYTES >> 20} MB")
     if b"\0" in data[:1024] and not data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise InputError(f"{path}: not a text; it looks like a binary file")
+        raise InputError(f"{path}: not text; it appears to be a binary file")
     # PowerShell writes `pip freeze > requirements.txt` in UTF-16.
     marked = data.startswith((b"\xff\xfe", b"\xfe\xff"))
     return data.decode("utf-16" if marked else "utf-8-sig", "replace")
@@ -276,7 +276,7 @@ def _requirement(line: str) -> tuple[str, str] | None:
         return None
     found = _REQUIREMENT.match(line)
     if found is None or not re.match(r"\s*(?:$|[<>!~=]=|[<>;,(]|--)", line[found.end() :]):
-        raise ValueError(f"{line[:80]!r} is no requirement")
+        raise ValueError(f"{line[:80]!r} is not a requirement")
     return normalized(found["name"]), found["version"] or ""
 
 

@@ -105,7 +105,7 @@ def _own(path: Path, name: str, value: Any, one: Assumption) -> Assumption:
     low, mode, high = (_number(fields.get(key)) for key in ("low", "mode", "high"))
     if low is None or high is None or not 0 <= low <= (low if mode is None else mode) <= high:
         raise InputError(
-            f"{path}: {name}: give a number, or low and high, and maybe a mode between"
+            f"{path}: {name}: expected a number, or low and high with an optional mode between"
         )
     if high > (largest := _LARGEST.get(name, 1.0)):
         raise InputError(f"{path}: {name}: {high:g} is more than {largest:g} ({one.unit})")

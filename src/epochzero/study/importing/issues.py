@@ -71,8 +71,8 @@ def read_issues(path: Path) -> tuple[list[Issue], dict[str, int]]:
         else:
             issues[issue.number] = issue
     if not issues:
-        raise InputError(f"{path}: no issue is in it; give what `gh issue list --json` or GitHub's"
-                         " REST interface writes, with number, title, body, createdAt and closedAt")  # fmt: skip
+        raise InputError(f"{path}: contains no issues; expected the output of `gh issue list --json` or of GitHub's REST API, "
+"with number, title, body, createdAt and closedAt")  # fmt: skip
     return list(issues.values()), left_out
 
 

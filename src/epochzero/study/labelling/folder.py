@@ -41,8 +41,8 @@ class LabelFolder:
             return load_scheme(name or SCHEMES[0])
         if name is not None and load_scheme(name).version != begun.version:
             raise InputError(
-                f"{self.path}: was begun with other questions or definitions ({begun.title}); leave --scheme "
-                "away to go on with them, or label a copy of the file with the new ones"
+                f"{self.path}: was started with other questions or definitions ({begun.title}); omit --scheme to "
+                "continue with them, or label a copy of the file with the new ones"
             )
         return begun
 
@@ -56,7 +56,7 @@ class LabelFolder:
         """
         if not _NAME.fullmatch(annotator):
             raise InputError(
-                f"{annotator!r}: a name of an annotator has letters, digits, - and _, 64 at most"
+                f"{annotator!r}: not a valid annotator name; use at most 64 letters, digits, - and _"
             )
         folder = self._adjudicated if adjudicating else self.path
         journal = LabelJournal(folder / f"{annotator}.jsonl", scheme.version)
@@ -72,7 +72,7 @@ class LabelFolder:
         """
         found = _read_all(self.path)
         if not found:
-            raise InputError(f"{self.path}: nobody has labelled anything yet")
+            raise InputError(f"{self.path}: contains no labels yet")
         return found
 
     def adjudicated(self) -> dict[str, Labels]:

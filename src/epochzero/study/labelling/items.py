@@ -78,14 +78,14 @@ def read_items(path: Path) -> Items:
         InputError: it cannot be read, or there is nothing to label in it.
     """
     if not path.exists():
-        raise InputError(f"{path}: no such file or folder")
+        raise InputError(f"{path}: no such file or directory")
     builder = CorpusBuilder(path.name)
     found = _of_folder(path, builder) if path.is_dir() else _of_file(path, builder)
     left_out = builder.built().left_out
     if not found:
         why = "; ".join(f"{count:,} {reason}" for reason, count in left_out.items())
         raise InputError(
-            f"{path}: holds nothing to label{f' ({why})' if why else ''}. Each line must be a JSON object "
+            f"{path}: contains no records to label{f' ({why})' if why else ''}. Each line must be a JSON object "
             f"with one of {', '.join((*_TITLES, *_TEXTS))}"
         )
     return Items(tuple(found.values()), left_out)

@@ -106,7 +106,7 @@ def read_journal(path: Path) -> Labels:
         try:
             fields = json.loads(line)
             if not all(isinstance(one, str) for one in fields.values()):
-                raise ValueError("a field is no text")
+                raise ValueError("a field is not a string")
             decisions.append(LabelDecision(**fields))
         except (ValueError, TypeError, AttributeError, RecursionError):
             unreadable += 1

@@ -165,7 +165,7 @@ def load_scheme(name: str) -> Scheme:
     try:
         return scheme_of(tomllib.loads(text), name)
     except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{name}: is no TOML: {error}") from error
+        raise InputError(f"{name}: invalid TOML: {error}") from error
 
 
 def scheme_of(data: Mapping[str, Any], name: str) -> Scheme:
@@ -186,7 +186,7 @@ def scheme_of(data: Mapping[str, Any], name: str) -> Scheme:
     except KeyError as error:
         raise InputError(f"{name}: {error} is missing in the scheme") from error
     except (TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{name}: is no scheme: {error}") from error
+        raise InputError(f"{name}: is not a label scheme: {error}") from error
     return scheme
 
 
@@ -216,7 +216,7 @@ def _check(scheme: Scheme) -> None:
     if not scheme.questions:
         raise ValueError("it has no questions")
     if scheme.begin not in ("start", "end"):
-        raise ValueError(f"begin is {scheme.begin!r}, and must be start or end")
+        raise ValueError(f"begin is {scheme.begin!r}; it must be start or end")
     before: dict[str, Question] = {}
     for question in scheme.questions:
         where = f"question {question.name!r}"
@@ -224,7 +224,9 @@ def _check(scheme: Scheme) -> None:
             raise ValueError(f"{where} stands twice")
         for earlier in (*question.unless, *filter(None, [question.within])):
             if earlier not in before:
-                raise ValueError(f"{where} depends on {earlier!r}, which is no earlier question")
+                raise ValueError(
+                    f"{where} depends on {earlier!r}, which is not an earlier question"
+                )
         outer = before[question.within].choices if question.within else ()
         for within in [one.name for one in outer] or [""]:
             offered = question.choices_after({question.within: within} if within else {})

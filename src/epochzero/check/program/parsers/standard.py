@@ -91,7 +91,7 @@ def _expanded(spec: ParserSpec, argv: Sequence[str], folder: Path | None) -> lis
             continue
         try:
             if folder is None:
-                raise OSError("the folder of the job is not known")
+                raise OSError("the directory of the job is unknown")
             path = folder / argument[1:]
             with open_file(path) as stream:
                 data = stream.read(LARGEST_ARGUMENTS_BYTES + 1)
@@ -240,7 +240,7 @@ class _Request:
             return None if nargs is None else nargs.value  # type: ignore[return-value]
         if not isinstance(nargs, Constant) and self._used(option):
             raise _CannotTellError(
-                f"how many values {option.flags[0]} takes is not known", option.place
+                f"the number of values of {option.flags[0]} is unknown", option.place
             )
         return None
 

@@ -107,7 +107,7 @@ def _rows(path: Path) -> Iterator[Record | str]:
                 if line.strip():
                     yield _object(line)
         except (EOFError, gzip.BadGzipFile) as error:
-            raise InputError(f"{path}: ends early or is damaged: {error}") from error
+            raise InputError(f"{path}: is truncated or damaged: {error}") from error
 
 
 def _object(line: bytes) -> Record | str:
