@@ -318,7 +318,7 @@ def test_a_table_is_read_with_its_texts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "protected", "domains", "told"),
     [
-        (TABLE, ["race"], "", "no column of inputs is called 'race'; there are sex, age, job"),
+        (TABLE, ["race"], "", "no input column 'race'; choose one of sex, age, job"),
         (TABLE, [], "", "no attribute is protected"),
         (TABLE, ["sex", "age", "job"], "", "all attributes are protected"),
         (TABLE.replace("41", ""), ["sex"], "", "record 2, column 'age' is empty"),

@@ -201,4 +201,4 @@ def test_fairness_finds_whom_a_model_judges_by_sex(run: Command, folder: Path) -
     told = run(*asked, "--protected", "sex", "--inputs", "2000", "--format", "json")
     assert json.loads(told.out)["searches"][0]["found"] == 5
     wrong = run(*asked, "--protected", "race")
-    assert (wrong.code, "no column of inputs is called 'race'" in wrong.err) == (2, True)
+    assert (wrong.code, "no input column 'race'" in wrong.err) == (2, True)

@@ -116,7 +116,7 @@ def test_a_scheme_of_ones_own(tmp_path: Path) -> None:
         ("title = 'x'", "'questions' is missing"),
         ("title = 'x'\nquestions = []", "no questions"),
         ("title = 'x'\nquestions = 3", "not a label scheme"),
-        ("title = 'x'\n[[questions]]\nname = 'a'\ntitle = 'A'\nvocabulary = 'words'", "no vocabulary"),
+        ("title = 'x'\n[[questions]]\nname = 'a'\ntitle = 'A'\nvocabulary = 'words'", "unknown vocabulary"),
         ("title = 'x'\n[[questions]]\nname = 'a'\ntitle = 'A'\nvocabulary = 'categories'", "more than 22"),
         ("title = 'x'\n[[questions]]\nname = 'a'\ntitle = 'A'", "fewer than 2"),
         ("title = 'x'\n[[questions]]\nname = 'a'\ntitle = 'A'\nwithin = 'b'\nvocabulary = 'phases'", "not an earlier"),

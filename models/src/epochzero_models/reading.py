@@ -185,7 +185,7 @@ def _joined(parts: Sequence[Any]) -> Any:
 def _from_columns(source: str, columns: Columns, target: str | None, group: str | None) -> Examples:
     label = label_column(source, columns, target)
     if group is not None and group not in columns:
-        raise InputError(f"{source}: no column is called {group!r}; {_known(columns)}")
+        raise InputError(f"{source}: there is no column {group!r}; {_known(columns)}")
     rest = {name: values for name, values in columns.items() if name != label}
     groups = () if group is None else _groups(source, group, columns[group])
     names: tuple[str, ...] = ()
@@ -212,7 +212,7 @@ def label_column(source: str, columns: Columns, target: str | None) -> str:
     """
     if target is not None:
         if target not in columns:
-            raise InputError(f"{source}: no column is called {target!r}; {_known(columns)}")
+            raise InputError(f"{source}: there is no column {target!r}; {_known(columns)}")
         return target
     named = [name for name in columns if name in LABEL_NAMES]
     if len(named) != 1:

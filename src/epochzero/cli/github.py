@@ -164,7 +164,7 @@ def comment(saved: Path, event: Path, account: str, dry_run: bool) -> None:
     """Post the findings that a run without permission to comment has saved, for pull requests from forks.
 
     Use this command in a workflow that `workflow_run` starts after that run. FILE is untrusted and
-    validated. There is no comment unless the pull request still has the repository and commit of the
+    validated. No comment is posted unless the pull request still has the repository and commit of the
     event.
 
     \b

@@ -19,7 +19,7 @@ def command() -> None:
     """Test a trained model: robustness, fairness, out-of-scope inputs.
 
     MODEL is file.py:function, a function that returns a torch module (with --weights for its state
-    dict), or a file: TorchScript (.pt), ONNX (.onnx) or Keras 3 (.keras). Pickled models are refused.
+    dict), or a file: TorchScript (.pt), ONNX (.onnx) or Keras 3 (.keras). Pickled models are rejected.
 
     DATA is file.py:function, a function that returns a torch dataset, a loader or arrays, or a file:
     arrays (.npz), a table (.csv), or a directory with one subdirectory of images per class.

@@ -114,7 +114,9 @@ def attack(
         raise InputError(f"{examples.name}: inputs are tokens, which have no gradients")
     low, high = float(examples.inputs.min()), float(examples.inputs.max())
     if low == high:
-        raise InputError(f"{examples.name}: all inputs are {low:g}; there is no range to attack in")
+        raise InputError(
+            f"{examples.name}: all inputs are {low:g}; an attack requires a range of inputs"
+        )
     module = _Logits(classifier)
     _check_gradients(module, examples)
     estimator = import_module("art.estimators.classification").PyTorchClassifier(

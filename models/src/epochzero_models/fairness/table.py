@@ -127,7 +127,7 @@ def _table(
     for name in (*protected, *told):
         if name not in names:
             known = ", ".join(names[:30])
-            raise InputError(f"{source}: no column of inputs is called {name!r}; there are {known}")
+            raise InputError(f"{source}: no input column {name!r}; choose one of {known}")
     if not len(columns[label]):
         raise InputError(f"{source}: has no rows")
     attributes = []

@@ -94,7 +94,7 @@ def with_own(path: Path) -> Mapping[str, Assumption]:
     for name, value in data.items():
         if name not in found:
             raise InputError(
-                f"{path}: no assumption is called {name!r}; there are {', '.join(found)}"
+                f"{path}: unknown assumption {name!r}; choose one of {', '.join(found)}"
             )
         found[name] = _own(path, name, value, found[name])
     return found

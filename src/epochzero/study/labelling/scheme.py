@@ -205,7 +205,7 @@ def _of_vocabulary(name: str, within: str) -> list[Choice]:
     if not name:
         return []
     if name not in _VOCABULARIES:
-        raise ValueError(f"no vocabulary is called {name!r}; there are {', '.join(_VOCABULARIES)}")
+        raise ValueError(f"unknown vocabulary {name!r}; choose one of {', '.join(_VOCABULARIES)}")
     return [
         Choice(one.name, one.title, one.definition, one.example, one.dimension if within else "")
         for one in _VOCABULARIES[name]().values()

@@ -162,7 +162,7 @@ def measure(
     """
     for name in techniques:
         if name not in METHODS:
-            raise InputError(f"unknown technique {name!r}; there are {', '.join(METHODS)}")
+            raise InputError(f"unknown technique {name!r}; choose one of {', '.join(METHODS)}")
         METHODS[name]()
     wanted = frozenset(asked)
     lost: Counter[str] = Counter()

@@ -221,9 +221,7 @@ class _Request:
             return "boolean"
         # Only where an own action says how many values it takes can the rest be read.
         if "nargs" not in option.keywords and self._used(option):
-            raise _CannotTellError(
-                f"{option.flags[0]} has an action of the program's own", option.place
-            )
+            raise _CannotTellError(f"{option.flags[0]} has a custom action", option.place)
         self._leave(option, "an action of the program's own sets it")
         return "own"
 
