@@ -52,7 +52,7 @@ def _as_yaml(word: Word) -> Iterator[None]:
         yield
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         told = " ".join(str(error).split())
-        raise InputError(f"{word.text}: not YAML that can be read: {told}") from error
+        raise InputError(f"{word.text}: not valid YAML: {told}") from error
 
 
 def _run_containers(
