@@ -58,7 +58,7 @@ def test_a_preset_is_no_path(tmp_path: Path) -> None:
         ("colour = 1", "unknown key colour; it may have target, select"),
         ("select = 'undefined-name'", "select must be a list of strings"),
         ("ignore = [1]", "ignore must be a list of strings"),
-        ("target = 3", "target must be a text"),
+        ("target = 3", "target must be a string"),
         ("seconds-per-epoch = 0", "seconds-per-epoch must be a number above 0"),
         ("seconds-per-epoch = true", "seconds-per-epoch must be a number above 0"),
         ("select = ['undefined-nam']", "select: no rule has the id 'undefined-nam'; did you mean"),

@@ -263,7 +263,7 @@ def test_other_questions_than_at_first_are_refused(source: Path) -> None:
     assert (
         LabelFolder(source).scheme("failures").version == LabelFolder(source).scheme(None).version
     )
-    with pytest.raises(InputError, match="begun with other questions"):
+    with pytest.raises(InputError, match="started with other questions"):
         LabelFolder(source).scheme("bugs")
 
 
