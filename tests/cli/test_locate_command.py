@@ -520,8 +520,8 @@ def test_what_failing_tests_cover(
         (["--method", "ochiai", "REPORT"], "ochiai requires --coverage"),
         (["--coverage", "COVERAGE", "--failed", "FAILED", "REPORT"], "excludes REPORT"),
         (["--coverage", "COVERAGE", "--failed", "FAILED", "--method", "bm25"], "ranks reports"),
-        (["--coverage", "REPORT", "--failed", "FAILED"], "no JSON"),
-        (["--coverage", "COVERAGE", "--failed", "REPORT"], "failed tests is a context"),
+        (["--coverage", "REPORT", "--failed", "FAILED"], "not JSON"),
+        (["--coverage", "COVERAGE", "--failed", "REPORT"], "is a context of the coverage report"),
     ],
 )
 def test_coverage_that_cannot_be_used(

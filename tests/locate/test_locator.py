@@ -313,3 +313,15 @@ def test_nothing_to_search(made: Made) -> None:
         locate(REPORT, made.folder)
     with pytest.raises(InputError, match="no source files to search at the working tree"):
         locate(REPORT, made.folder, None)
+
+
+def test_submodules_that_are_not_searched_are_named(project: Made, tmp_path: Path) -> None:
+    part = tmp_path / "part"
+    project.git("clone", "-q", str(project.folder), str(part))
+    project.git(
+        "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(part), "libs/part"
+    )
+    project.git("commit", "-qm", "A part")
+
+    for rev in ("HEAD", None):
+        assert "libs/part" in " ".join(locate(REPORT, project.folder, rev).notes)

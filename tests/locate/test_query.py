@@ -80,3 +80,22 @@ def test_any_text_can_be_asked(title: str, text: str) -> None:
     assert query.weights.shape == (len(query.terms), len(PARTS))
     assert list(query.hashes) == sorted(query.hashes)
     assert query.identifiers["summary"] <= query.identifiers["all"]
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('{"title": "Crash", "body": ', "invalid JSON at line 1"),
+        ('[{"title": "Crash"}]', "a JSON list"),
+        ('{"name": "Crash"}', "without a title or a body"),
+        ("{" + '"a":{' * 100_000, "JSON"),
+    ],
+)
+def test_json_that_is_no_report_is_refused(text: str, problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        read_report(text)
+
+
+@pytest.mark.parametrize("text", ["[Bug] crash in loader", '{"lr": 1}\nis the config', "{x} fails"])
+def test_prose_may_begin_with_a_bracket(text: str) -> None:
+    assert read_report(text).title == text.splitlines()[0]

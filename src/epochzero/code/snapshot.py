@@ -74,11 +74,13 @@ class Snapshot:
     Attributes:
         commit: the commit; for a work tree the one that it is based on.
         files: in the order of their paths.
+        submodules: paths of the repositories that are part of it and whose files are not.
     """
 
     commit: Commit
     files: tuple[File, ...]
     _reader: _Reader
+    submodules: tuple[str, ...] = ()
 
     def read(self, files: Iterable[File]) -> Iterator[tuple[File, bytes]]:
         """The content of files of this snapshot, in the order given, a few at a time.
@@ -182,7 +184,8 @@ class Repository:
         """
         commit = self.resolve(rev)
         listing = self.git.run("ls-tree", "-r", "-l", "-z", "--full-tree", commit.id)
-        return Snapshot(commit, tuple(_entries(listing)), self._objects.read)
+        files, submodules = tuple(_entries(listing)), tuple(_submodules(listing))
+        return Snapshot(commit, files, self._objects.read, submodules)
 
     def working_tree(self) -> Snapshot:
         """The files as they lie in the work tree: tracked ones with their changes, and new ones
@@ -203,7 +206,8 @@ class Repository:
         disk = _Disk(self._top, self._hash)
         paths = sorted(set(listing.split(b"\0")) - {b""})
         files = [file for path in paths if (file := disk.file(path)) is not None]
-        return Snapshot(commit, tuple(files), disk.read)
+        submodules = tuple(_submodules(git.run("ls-files", "-z", "--stage", "--full-name")))
+        return Snapshot(commit, tuple(files), disk.read, submodules)
 
 
 def _refuse_outside(git: Git, git_dir: Path, top: Path | None) -> None:
@@ -291,6 +295,13 @@ def _entries(listing: bytes) -> Iterator[File]:
             # The size of a missing blob is a word; reading the blob says what is wrong.
             length = int(size) if size.isdigit() else 0
             yield File(path.decode("utf-8", "surrogateescape"), blob.decode(), length)
+
+
+def _submodules(listing: bytes) -> Iterator[str]:
+    """The submodules of ``ls-tree -z`` or ``ls-files -z --stage``."""
+    for entry in listing.split(b"\0"):
+        if entry.startswith(b"160000 "):
+            yield entry.partition(b"\t")[2].decode("utf-8", "surrogateescape")
 
 
 class _Objects:

@@ -32,6 +32,7 @@ from epochzero.locate.techniques.spectrum import (
     suspicious_functions,
     suspicious_lines,
 )
+from epochzero.number_formats import counted
 
 if TYPE_CHECKING:
     from epochzero.diagnose import Diagnosis
@@ -61,6 +62,7 @@ __all__ = [
     "with_diagnosis",
 ]
 
+_MOST_SUBMODULES = 3
 DEFAULT_METHOD = LEARNED
 METHODS: Mapping[str, Callable[[], Technique]] = {
     LEARNED: shipped,
@@ -151,7 +153,7 @@ class Locator:
             items=search.items(level, top),
             bug_type=kind.type,
             extrinsic=kind.extrinsic,
-            notes=_notes(corpus.history),
+            notes=(*_notes(corpus.history), *_submodule_notes(tree.snapshot)),
         )
 
     def covered(
@@ -196,7 +198,14 @@ class Locator:
                 "no source file covered by a failing run is in the repository; paths in the coverage report must be "
                 "relative to its root, so run coverage there"
             )
-        return Ranking(tree.searched_commit, level, method, len(tree.corpus), tuple(known[:top]))
+        return Ranking(
+            tree.searched_commit,
+            level,
+            method,
+            len(tree.corpus),
+            tuple(known[:top]),
+            notes=_submodule_notes(tree.snapshot),
+        )
 
     def _tree_at(self, rev: str | None) -> Tree:
         """The files of a revision; those of a work tree are looked at anew each time."""
@@ -204,7 +213,7 @@ class Locator:
             snapshot = self._repository.working_tree()
             committed = self._repository.snapshot(snapshot.commit.id)
             clean = _readable(snapshot) == _readable(committed)
-            self._tree = self._built(snapshot, "the work tree", clean)
+            self._tree = self._built(snapshot, "the working tree", clean)
         else:
             commit = self._repository.resolve(rev)
             if self._tree is None or self._tree.searched_commit != commit.id:
@@ -295,6 +304,15 @@ def _query(report: Subject) -> Query:
     if isinstance(report, str):
         return query_of(read_report(report))
     return query_of(report) if isinstance(report, Report) else query_of_diagnosis(report)
+
+
+def _submodule_notes(snapshot: Snapshot) -> tuple[str, ...]:
+    if not snapshot.submodules:
+        return ()
+    shown = ", ".join(snapshot.submodules[:_MOST_SUBMODULES])
+    more = "" if len(snapshot.submodules) <= _MOST_SUBMODULES else ", ..."
+    count = counted(len(snapshot.submodules), "submodule")
+    return (f"{count} not searched ({shown}{more}); to search one, pass its directory as --repo",)
 
 
 def _notes(history: History | None) -> tuple[str, ...]:

@@ -54,9 +54,9 @@ def read_report(text: str) -> Report:
     other text the first line is the title.
 
     Raises:
-        InputError: there is nothing to read.
+        InputError: there is nothing to read, or it is JSON that is broken or no report.
     """
-    if text.lstrip().startswith("{") and (raw := _json(text)) is not None:
+    if _LIKE_JSON.match(text) and (raw := _json(text)) is not None:
         title, body = str(raw.get("title") or ""), str(raw.get("body") or "")
         report = Report(
             _cut(_clean(title)), _cut(_clean(body)), str(raw.get("number") or ""), _opened(raw)
@@ -77,12 +77,32 @@ def seconds(time: str | None) -> float | None:
         return None
 
 
+_LIKE_JSON = re.compile(r"\ufeff?\s*(?:\{\s*[\"}]|\[\s*[\[{\"])")
+"""Prose can begin with a bracket, too: ``[Bug] ...``."""
+
+
 def _json(text: str) -> dict[str, Any] | None:
+    """The object in a text that looks like JSON; None where prose follows it.
+
+    Raises:
+        InputError: it is broken, or no report.
+    """
     try:
-        raw = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return raw if isinstance(raw, dict) and ("title" in raw or "body" in raw) else None
+        raw = json.loads(text.lstrip("\ufeff"))
+    except json.JSONDecodeError as error:
+        if error.msg == "Extra data":
+            return None
+        place = f"line {error.lineno}, column {error.colno}"
+        raise InputError(f"the report is invalid JSON at {place}: {error.msg}") from error
+    except RecursionError as error:
+        raise InputError("the report is JSON that is nested too deeply") from error
+    if not isinstance(raw, dict):
+        raise InputError(
+            "the report is a JSON list; pass one report, an object with a title or body"
+        )
+    if "title" not in raw and "body" not in raw:
+        raise InputError("the report is a JSON object without a title or a body")
+    return raw
 
 
 def _opened(raw: dict[str, Any]) -> float | None:

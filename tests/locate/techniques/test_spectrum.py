@@ -146,7 +146,7 @@ def test_a_failed_test_that_covers_nothing_counts_all_the_same() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "no JSON"),
+        ("", "not JSON"),
         ("[1]", "not a JSON report"),
         ('{"files": 3}', "not a JSON report"),
         ('{"files": {"m.py": 3}}', "no valid entry for 'm.py'"),
@@ -155,7 +155,7 @@ def test_a_failed_test_that_covers_nothing_counts_all_the_same() -> None:
         ('{"files": {"m.py": {"contexts": {"1": "a"}}}}', "damaged at 'm.py', line '1'"),
         ('{"files": {"m.py": {"executed_lines": [1]}}}', "has no contexts: .*--show-contexts"),
         ('{"files": {"m.py": {"contexts": {"1": [""]}}}}', "has no contexts"),
-        ('{"files": {"m.py": {"contexts": {"1": ["b"]}}}}', "none of the 1 failed .* is 'b'"),
+        ('{"files": {"m.py": {"contexts": {"1": ["b"]}}}}', "none of 1 failed test .* is 'b'"),
     ],
 )
 def test_what_cannot_be_used_is_said(text: str, message: str) -> None:
@@ -176,3 +176,17 @@ ANYTHING = st.recursive(
 def test_any_text_is_read_or_refused(text: str) -> None:
     with suppress(InputError):
         assert all(isinstance(run, Run) for run in read_coverage(text, ["a"]))
+
+
+def test_the_reason_of_a_file_names_the_line_that_it_is_of() -> None:
+    """Passing runs executed the file, and not the line."""
+    runs = [
+        Run("bad", False, {"m.py": frozenset({1, 2})}),
+        Run("good", True, {"m.py": frozenset({1})}),
+    ]
+
+    (found,) = suspicious_files(runs)
+
+    assert found.reasons[0].text == (
+        "line 2, the most suspicious one: covered by 1 of 1 failing and 0 of 1 passing runs"
+    )

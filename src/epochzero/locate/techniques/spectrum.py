@@ -28,6 +28,7 @@ from epochzero.code import Unit
 from epochzero.errors import InputError
 from epochzero.locate.index import Floats
 from epochzero.locate.model import Item, Reason
+from epochzero.number_formats import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,9 @@ def suspicious_functions(
     for item in suspicious_lines(runs, formula):
         unit = _innermost(units.get(item.path, ()), item.start)
         if unit is not None:
-            whole = Item(item.path, item.score, unit.qualified, unit.start, unit.end, item.reasons)
+            whole = Item(
+                item.path, item.score, unit.qualified, unit.start, unit.end, _of_line(item)
+            )
             best.setdefault((item.path, unit.qualified, unit.start), whole)
     return tuple(best.values())
 
@@ -175,8 +178,16 @@ def suspicious_files(runs: Sequence[Run], formula: Formula = ochiai) -> tuple[It
     """
     best: dict[str, Item] = {}
     for item in suspicious_lines(runs, formula):
-        best.setdefault(item.path, Item(item.path, item.score, reasons=item.reasons))
+        best.setdefault(item.path, Item(item.path, item.score, reasons=_of_line(item)))
     return tuple(best.values())
+
+
+def _of_line(item: Item) -> tuple[Reason, ...]:
+    """The reasons of the most suspicious line, which are not true of all that is around it."""
+    return tuple(
+        Reason(reason.kind, f"line {item.start}, the most suspicious one: {reason.text}")
+        for reason in item.reasons
+    )
 
 
 def _covering(runs: Sequence[Run]) -> Counter[tuple[str, int]]:
@@ -223,8 +234,8 @@ def read_coverage(text: str, failed: Collection[str]) -> tuple[Run, ...]:
     names = set(failed)
     if not names & covered.keys():
         raise InputError(
-            f"none of the {len(names)} failed tests is a context of the coverage report, which has {len(covered)} "
-            f"contexts such as {min(covered)!r}"
+            f"none of {counted(len(names), 'failed test')} is a context of the coverage report; one of its "
+            f"{counted(len(covered), 'context')} is {min(covered)!r}"
         )
     return tuple(
         Run(
