@@ -118,7 +118,7 @@ class Messages:
     def __init__(self, patterns: Sequence[str | None], slow_readings: int = 1000) -> None:
         self._numbers = [n for n, pattern in enumerate(patterns) if pattern is not None]
         self._patterns = [pattern for pattern in patterns if pattern is not None]
-        self._slow = [None if p is None else re.compile(p, re.ASCII) for p in patterns]
+        self._slow = patterns
         self._left = slow_readings
 
     def said_in(self, message: str) -> Container[int]:
@@ -142,12 +142,18 @@ class Messages:
 class _Said:
     """The numbers of the patterns that occur in a message, searched on demand."""
 
-    patterns: Sequence[re.Pattern[str] | None]
+    patterns: Sequence[str | None]
     message: str
 
     def __contains__(self, number: object) -> bool:
         pattern = self.patterns[number] if isinstance(number, int) else None
-        return pattern is not None and pattern.search(self.message) is not None
+        return pattern is not None and _compiled(pattern).search(self.message) is not None
+
+
+@cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    """A pattern, compiled when the first message needs it: a short log needs few of them."""
+    return re.compile(pattern, re.ASCII)
 
 
 @cache
