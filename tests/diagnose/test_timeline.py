@@ -449,3 +449,25 @@ def test_the_launcher_names_the_rank_of_a_traceback_without_prefix(diagnose: Dia
     found = diagnose(trace + LAUNCHER)
     assert found.root is not None
     assert (found.root.line, found.root.rank) == (4, 3)
+
+
+def test_what_fails_while_a_signal_is_handled_is_not_the_first_cause(diagnose: Diagnose) -> None:
+    found = diagnose(
+        text("""
+        Traceback (most recent call last):
+          File "/w/agent.py", line 62, in run
+            raise SignalException(f"Process {os.getpid()} got signal: {sigval}", sigval=sigval)
+        torch.distributed.elastic.multiprocessing.api.SignalException: Process 47068 got signal: 1
+
+        During handling of the above exception, another exception occurred:
+
+        Traceback (most recent call last):
+          File "/w/agent.py", line 4, in <module>
+            main()
+          File "/w/agent.py", line 70, in close
+            workers[30]
+        KeyError: 30
+        """)
+    )
+    assert found.category == "interrupted"
+    assert found.exception is None or found.exception.type != "KeyError"

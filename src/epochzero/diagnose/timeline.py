@@ -100,7 +100,7 @@ def order(
         restarts: number of restarts by the launcher.
     """
     judged = tuple(_judge(event, catalog, number) for number, event in enumerate(events))
-    judged = _without_restarted(_without_recovered(judged), restarts)
+    judged = _without_restarted(_without_recovered(_without_handlers(judged)), restarts)
     judged = _without_set_aside(judged, dead=failed or any(map(reports_death, judged)))
     least = FAINT if failed else WEAK
     candidates = tuple(j for j in judged if j.role == "cause" and j.claim >= least)
@@ -239,6 +239,24 @@ def _texts(event: LogEvent) -> tuple[str, ...]:
         return (event.text, event.shown)
     native = not is_header(event.block.split("\n", 1)[0])
     return (event.text, event.block) if native else (event.text,)
+
+
+_SIGNALLED = frozenset({"KeyboardInterrupt", "SignalException"})
+
+
+def _without_handlers(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
+    """Takes the claim from what failed while a process dealt with the signal that ended it."""
+    signalled = {
+        j.event.trace: j.order
+        for j in reversed(judged)
+        if j.event.type.rpartition(".")[2] in _SIGNALLED
+    }
+    return tuple(
+        replace(j, role="teardown", claim=0)
+        if j.event.link == "context" and j.order > signalled.get(j.event.trace, len(judged))
+        else j
+        for j in judged
+    )
 
 
 def _without_restarted(judged: tuple[Judged, ...], restarts: int) -> tuple[Judged, ...]:
