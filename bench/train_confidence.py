@@ -28,6 +28,8 @@ TARGET = Path(__file__).resolve().parent.parent / "src/epochzero/diagnose/confid
 LABELS = Path(__file__).resolve().parent / "labels" / "held_out.jsonl"
 PENALTY = 3.0
 BINS = 10
+RAW_WEIGHT = 3.0
+"""Raw logs of jobs are what is diagnosed; reports and notebooks are more numerous here."""
 
 
 class Case(NamedTuple):
@@ -49,7 +51,13 @@ def main() -> None:
 
 def train(cases: Sequence[Case]) -> LinearModel:
     """A model of whether the categories of the cases are right."""
-    return fit([(c.features, "right" if c.right else "wrong", 1.0) for c in cases], PENALTY)
+    return fit(
+        [
+            (c.features, "right" if c.right else "wrong", RAW_WEIGHT if c.source == "raw" else 1.0)
+            for c in cases
+        ],
+        PENALTY,
+    )
 
 
 def _cases() -> Iterator[Case]:

@@ -11,6 +11,10 @@ from epochzero.diagnose.model import Diagnosis
 from epochzero.diagnose.reading import strength
 
 
+EXCERPT_LINES = 150
+"""A failure further down is in the log of a job rather than in an excerpt of one."""
+
+
 def confidence(found: Diagnosis) -> float:
     """The estimated probability that the category is right, 0 to 1.
 
@@ -31,6 +35,7 @@ def confidence_features(found: Diagnosis) -> frozenset[str]:
             if found.exception
             else strength("", found.root.text, file)
         )
+    late = found.root is not None and (found.root.line or 0) > EXCERPT_LINES
     return frozenset(
         {
             f"basis={basis}",
@@ -39,6 +44,7 @@ def confidence_features(found: Diagnosis) -> frozenset[str]:
             f"stack={bool(found.stack)}",
             f"rivals={bool(found.also)}",
             f"cause={found.root_cause}",
+            f"long={late}",
             f"end={found.end.evidence}",
         }
     )
