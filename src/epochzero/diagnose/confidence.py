@@ -10,7 +10,6 @@ from epochzero.diagnose.linear import shipped
 from epochzero.diagnose.model import Diagnosis
 from epochzero.diagnose.reading import strength
 
-
 EXCERPT_LINES = 150
 """A failure further down is in the log of a job rather than in an excerpt of one."""
 
