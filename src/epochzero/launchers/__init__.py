@@ -104,6 +104,7 @@ class Launcher:
         environments: folders of the project in which it keeps the Python that it starts.
         set_on_nodes: a variable that is set on the machines where it runs jobs; empty if that is
             the machine on which it is called.
+        exports_environment: whether the job gets the environment of the submitting shell, or may get it.
         reserves: beginnings of the names of variables that the system sets.
         elsewhere: what its processes have elsewhere: ``files`` (they see another file system),
             ``processes`` (they are no children of the launcher).
@@ -134,6 +135,7 @@ class Launcher:
     home_unless: tuple[str, ...] = ()
     environments: tuple[str, ...] = ()
     set_on_nodes: str = ""
+    exports_environment: bool = False
     reserves: tuple[str, ...] = ()
     elsewhere: frozenset[str] = frozenset()
     processes: tuple[ProcessVariables, ...] = ()

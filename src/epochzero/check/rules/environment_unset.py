@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from epochzero import launchers
 from epochzero.check.job.model import Job
 from epochzero.check.program.events import Situation
 from epochzero.check.program.values import Constant, External
@@ -35,8 +36,6 @@ _OF_TEXTS = frozenset(
         "pathlib.Path",
     )
 )
-# These pass the environment of the submitting shell to the job, or may do so.
-_SUBMITTING = frozenset(("sbatch", "salloc", "srun", "qsub", "bsub"))
 
 
 def _check(program: Program, target: Target) -> Claims:
@@ -87,7 +86,7 @@ def _without_default(program: Program, target: Target, environment: Mapping[str,
 
 def _may_be_exported(name: str, job: Job, target: Target) -> bool:
     """Whether another shell submits the job, whose environment the job would inherit."""
-    submitted = not _SUBMITTING.isdisjoint(job.launchers)
+    submitted = any(one and one.exports_environment for one in map(launchers.of, job.launchers))
     return submitted and name not in _OF_LAUNCHERS and not job.container and not target.here
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from epochzero import launchers
 from epochzero.check.job.model import Job
 from epochzero.check.rules.base import (
     Claim,
@@ -18,7 +19,6 @@ from epochzero.check.rules.base import (
 from epochzero.check.rules.world import said_at, said_text
 
 _PORT = ("--master_port", "--master-port", "--main_process_port")
-_SYSTEMS = {"sbatch", "salloc", "srun", "qsub", "bsub", "jsrun", "ray"}
 _USUAL = 29500
 """The default rendezvous port of torchrun."""
 _TORCHRUN = ("torchrun", "torch.distributed.run", "torch.distributed.launch")
@@ -151,7 +151,8 @@ def _is_static(job: Job) -> bool:
 
 def _runs_elsewhere(job: Job) -> bool:
     """Whether the job may run on a machine other than the checked target, or in a container."""
-    return bool(job.container or _SYSTEMS & {*job.launchers} or (job.nodes or 1) > 1)
+    submitted = any(one and one.set_on_nodes for one in map(launchers.of, job.launchers))
+    return bool(job.container or submitted or (job.nodes or 1) > 1)
 
 
 def _takes_the_usual(job: Job) -> bool:
