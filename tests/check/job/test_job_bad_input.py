@@ -26,7 +26,7 @@ Submit = Callable[..., Submission]
         ("python model.bin", "model.bin: binary, not a script"),
         ("python loop.py", "loop.py: cannot be read: Too many levels of symbolic links"),
         ("python dangling.py", "dangling.py: not there"),
-        ("bash rnu.sh", "rnu.sh: not there, or not a file; did you mean run.sh?"),
+        ("bash rnu.sh", "rnu.sh: does not exist or is not a file; did you mean run.sh?"),
         ("bash src", "src: a folder, not a file"),
         ("bash loop.sh", "loop.sh: "),
         ("sbatch huge.sh", "huge.sh: larger than 4 MB"),

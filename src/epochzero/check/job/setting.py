@@ -41,7 +41,7 @@ def read_text(path: Path) -> str:
     except IsADirectoryError as error:
         raise InputError(f"{path}: a folder, not a file") from error
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise InputError(f"{path}: not there, or not a file") from error
+        raise InputError(f"{path}: does not exist or is not a file") from error
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise InputError(f"{path}: cannot be read: {reason}") from error
