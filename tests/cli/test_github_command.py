@@ -188,7 +188,7 @@ def test_a_file_that_names_another_pull_request_is_of_no_use(
     assert "no comment" in run("github", "comment", "--review", handed).err
     handed.write_text("### Hello @team")
     ran = run("github", "comment", "--review", handed)
-    assert (ran.code, "no JSON" in ran.err) == (2, True)
+    assert (ran.code, "not valid JSON" in ran.err) == (2, True)
     assert forge.comments == {}
 
 

@@ -181,7 +181,7 @@ def test_agreement_disagreements_and_export(run: Command, source: Path) -> None:
     write_labels(source, "bob", key, path)
     told = run("label", source, "--agreement")
     assert told.code == 0
-    assert "1 of 2 alike (50.0\xa0%)" in told.out
+    assert "1 of 2 equal (50.0\xa0%)" in told.out
     assert "Cohen's kappa 0.00" in told.out
     as_json = json.loads(run("label", source, "--agreement", "--format", "json").out)
     assert as_json["questions"][1]["pairs"][0]["share"] == 0.5

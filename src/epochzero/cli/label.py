@@ -189,7 +189,7 @@ def _write_question(one: QuestionAgreement) -> None:
         value = "not defined" if one.fleiss is None else f"{one.fleiss:.2f}"
         click.echo(f"  all: Fleiss' kappa {value}, of {one.fleiss_records:,}")
     for label in one.labels:
-        click.echo(f"    {label.name:<24} {100 * label.share:5.1f} % equal, used {label.given:,} times")  # fmt: skip
+        click.echo(f"    {label.name:<24} {100 * label.share:5.1f} % equal, used {counted(label.given, 'time')}")  # fmt: skip
     for first, second, count in one.confused[:_MOST_CONFUSED]:
         click.echo(f"    {first} or {second}: {counted(count, 'time')}")
 

@@ -217,7 +217,9 @@ class FakeGpu(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self.assume(f"the result of {func} has the shape that it has for ones")
         device = next(tensor.device for tensor in _tensors(args, kwargs))
         if sum(tensor.nbytes for tensor in _tensors(args, kwargs)) > REAL_BYTES:
-            raise NotImplementedError(f"{func} has no shapes without a GPU")
+            raise NotImplementedError(
+                f"the output shapes of {func} cannot be determined without a GPU"
+            )
         result = func(*_examples(args), **_examples(_on_cpu(kwargs)))
         if isinstance(result, torch.Tensor):
             return self._placed(result, device)
