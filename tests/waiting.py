@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-PATIENCE_S = 120.0
+PATIENCE_S = 600.0
 """Ends a test that would wait for ever. No result depends on it: a busy machine is only slower."""
 
 

@@ -167,7 +167,7 @@ def test_a_note_that_cannot_be_left_changes_nothing(
 ) -> None:
     environment = {**os.environ, "SLURM_STEP_ID": "0", "SLURM_PROCID": str(rank)}
     words = ("--note", "tensorboard", "--", "sh", "-c", "exit 9")
-    assert run(*words, cwd=tmp_path, env=environment, timeout=120).returncode == 9
+    assert run(*words, cwd=tmp_path, env=environment).returncode == 9
     # The supervisor of one rank is enough.
     assert ("note_failed" in kept.events) == (rank == 0)
 

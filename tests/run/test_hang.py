@@ -288,7 +288,7 @@ open("pipe").read()  # line 5
 def test_a_run_ends_a_job_that_hangs(run: Run, kept: Kept, tmp_path: Path, on_hang: str) -> None:
     (tmp_path / "hangs.py").write_text(HANGS.replace("mkfifo", "path.exists('pipe') or os.mkfifo"))
     options = ("--stall", "2", "--grace", "1", "--on-hang", on_hang)
-    done = run(*options, "--", sys.executable, "hangs.py", cwd=tmp_path, timeout=60)
+    done = run(*options, "--", sys.executable, "hangs.py", cwd=tmp_path)
     assert done.returncode == HANG_CODE
     assert b'at hangs.py:5 (`open("pipe").read()`)' in done.stderr
     assert b"The job made no progress" in done.stderr

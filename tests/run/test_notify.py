@@ -20,6 +20,7 @@ from epochzero.run.end_summary import notice_of
 from epochzero.run.notify import Webhook
 from tests.run.conftest import Kept, command
 from tests.run.test_end_summary import DIAGNOSIS, ENDED, STARTED
+from tests.waiting import PATIENCE_S
 
 NOTICE = notice_of(STARTED, ENDED, DIAGNOSIS)
 
@@ -131,7 +132,9 @@ def test_a_log_mentions_nobody() -> None:
 def _run(*words: str) -> int:
     """A run's exit code; a busy machine takes its time to diagnose and to check."""
     home = Path(os.environ["EPOCHZERO_HOME"]).parent
-    return subprocess.run(command(*words), capture_output=True, timeout=90, cwd=home).returncode
+    return subprocess.run(
+        command(*words), capture_output=True, timeout=PATIENCE_S, cwd=home
+    ).returncode
 
 
 def test_a_run_tells_of_its_failure_and_not_of_success(kept: Kept, server: Server) -> None:

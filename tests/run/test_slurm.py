@@ -161,7 +161,11 @@ def test_how_slurm_ended_a_job(
     assert (Concluded in kept) == (state != "COMPLETED")
 
 
-def test_the_state_that_slurm_tells_decides_the_diagnosis(sacct: Answer, home: Path) -> None:
+def test_the_state_that_slurm_tells_decides_the_diagnosis(
+    sacct: Answer, folder: Path, home: Path
+) -> None:
+    # Root does not read the log, since this machine does not know the user; anyone else does.
+    (folder / "slurm-4242.out").write_text("step 1 loss 0.9\n")
     (job,) = slurm_jobs("4242", sacct(JOB | {"State": "OUT_OF_MEMORY", "ExitCode": "0:125"}))
     concluded = records(record_job(job, home))[Concluded]
     assert isinstance(concluded, Concluded)

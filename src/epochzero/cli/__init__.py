@@ -115,3 +115,17 @@ def main() -> None:
         click.echo(f"epochzero: cannot write the output: {error.strerror}", err=True)
         # What Python still holds of it would fail once more at the end.
         os._exit(2)
+    finally:
+        _drop_output_of_closed_terminals()
+
+
+def _drop_output_of_closed_terminals() -> None:
+    """Drops what a terminal that is gone cannot show: Python would exit with 120 in place of our code."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is None or stream.closed:
+            continue
+        try:
+            stream.flush()
+        except OSError as error:
+            if error.errno == errno.EIO:
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

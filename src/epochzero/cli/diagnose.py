@@ -46,7 +46,8 @@ class _Time(click.ParamType[float]):
 
 
 @click.command(name="diagnose")
-@click.argument("paths", nargs=-1, required=True, type=click.Path(allow_dash=True))
+# That a file cannot be read is our own error, in the same words for everyone.
+@click.argument("paths", nargs=-1, required=True, type=click.Path(allow_dash=True, readable=False))
 @click.option("--each", is_flag=True, help="Treat each path as a separate job.")
 @format_option("Output format.", names_of("diagnoses"))
 @click.option(

@@ -109,7 +109,7 @@ CASES = {
         "exit status 0", "False",
     ),
     "locks its folder": Case(
-        "import os\nos.chmod('.', 0); os.chmod('data', 0)", "exit status 0"
+        "import os\nos.chmod('data', 0); os.chmod('.', 0)", "exit status 0"
     ),
     "writes through a link": Case(
         "import os; os.symlink('data/kept.txt', 'way'); open('way', 'w').write('gone')",
@@ -262,8 +262,21 @@ def processes_with(text: str) -> list[str]:
     return found
 
 
+MOUNTED = pytest.mark.xfail(
+    os.geteuid() != 0,
+    reason="the folder of a job is a mount point for anyone but root",
+    strict=True,
+)
+
+
 @namespaces
-@pytest.mark.parametrize("name", [*CASES, *IN_NAMESPACES])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=MOUNTED if name == "deletes its folder" else ())
+        for name in (*CASES, *IN_NAMESPACES)
+    ],
+)
 def test_whatever_a_job_does_is_survived_and_explained(
     name: str, run: Callable[..., Ended]
 ) -> None:

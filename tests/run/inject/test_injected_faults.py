@@ -14,9 +14,9 @@ import epochzero
 from epochzero.run.inject.outcome import EVENT
 from epochzero.run.model import Concluded, JobEvent
 from tests.run.conftest import Kept
+from tests.waiting import PATIENCE_S
 
 Run = Callable[..., CompletedProcess[bytes]]
-PATIENCE_S = 240.0
 
 TRAINING = """
 import sys, time

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENCE_S
+
 TRAINING = """
 import json, os, sys
 import torch
@@ -75,7 +77,7 @@ def _train(folder: Path, where: str) -> list[dict[str, object]]:
         subprocess.Popen([sys.executable, folder / "train.py", str(rank), str(folder), where])
         for rank in range(2)
     ]
-    assert [rank.wait(timeout=120) for rank in ranks] == [0, 0]
+    assert [rank.wait(PATIENCE_S) for rank in ranks] == [0, 0]
     return [json.loads((folder / f"{where}{rank}.json").read_text()) for rank in range(2)]
 
 

@@ -20,6 +20,7 @@ from epochzero.run.watch.history import TrainingHistory, read_records
 from epochzero.run.watch.model import SourceLine, TrainingFinding, WatchResult
 from epochzero.run.watch.page import page
 from epochzero.run.watch.plot import bars, chart, number, spark
+from tests.waiting import PATIENCE_S
 
 HOSTILE = '<script>alert("x")</script>&'
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
@@ -215,7 +216,7 @@ def test_a_browser_shows_it(history: TrainingHistory, tmp_path: Path) -> None:
             str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
             f"--user-data-dir={tmp_path / 'profile'}", "--dump-dom", str(tmp_path / "page.html"),
         ],
-        capture_output=True, timeout=120, check=True,
+        capture_output=True, timeout=PATIENCE_S, check=True,
     )  # fmt: skip
     assert b"CONSOLE" not in done.stderr
     assert b"<script" not in done.stdout
