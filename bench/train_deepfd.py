@@ -1,4 +1,4 @@
-"""Trains the classifiers of DeepFD and writes ``src/epochzero/run/watch/methods/deepfd.json``.
+"""Trains the classifiers of DeepFD and writes ``src/epochzero/study/training_faults/deepfd.json``.
 
 As Cao et al., ICSE 2022: faults of five kinds are put into programs, each program is trained and
 watched, a program into which a fault was put is faulty when it does worse than all runs of the one it was made
@@ -31,8 +31,8 @@ from epochzero.run.watch.child.observer import Observer
 from epochzero.run.watch.child.records import Records
 from epochzero.run.watch.child.schedule import Schedule
 from epochzero.run.watch.history import TrainingHistory, read_records
-from epochzero.run.watch.methods.classifiers import SCALE, Array
-from epochzero.run.watch.methods.deepfd import (
+from epochzero.study.training_faults.classifiers import SCALE, Array
+from epochzero.study.training_faults.deepfd import (
     FAULTS,
     FEATURES,
     STATISTICS,
@@ -41,7 +41,7 @@ from epochzero.run.watch.methods.deepfd import (
     scaled,
 )
 
-TARGET = Path(__file__).resolve().parent.parent / "src/epochzero/run/watch/methods/deepfd.json"
+TARGET = Path(__file__).resolve().parent.parent / "src/epochzero/study/training_faults/deepfd.json"
 SEED = 20_220_521
 ORIGINALS, MUTANTS = 4, 4
 """Runs of each program as it is, and faults of each kind put into it."""

@@ -40,8 +40,8 @@ from epochzero.injected.companions import with_companions
 from epochzero.run.watch.child.begin import FILE_VARIABLE
 from epochzero.run.watch.history import Record, read_records
 from epochzero.run.watch.live import WATCH_COMPANIONS
-from epochzero.run.watch.methods import NAMES, by_name
 from epochzero.run.watch.model import WatchResult
+from epochzero.study.training_faults import NAMES, by_name
 from epochzero_models.evaluate.calibration import expected_calibration_error
 
 sys.path.insert(0, str(REPOSITORY))

@@ -93,17 +93,6 @@ def _injected(
         raise click.BadParameter(str(error)) from error
 
 
-def _method(_: click.Context, __: click.Parameter, name: str) -> str:
-    if name != "epochzero":
-        from epochzero.run.watch.methods import by_name
-
-        try:
-            by_name(name)
-        except InputError as error:
-            raise click.BadParameter(str(error)) from error
-    return name
-
-
 @click.command(
     name="run", context_settings={"allow_interspersed_args": False}, no_args_is_help=True
 )
@@ -230,14 +219,6 @@ def _method(_: click.Context, __: click.Parameter, name: str) -> str:
     help="With --watch: terminate the job with exit code 79 when this fault or symptom is confirmed; repeatable.",
 )
 @click.option(
-    "--method",
-    metavar="NAME",
-    default="epochzero",
-    show_default=True,
-    callback=_method,
-    help="With --watch: detection method.",
-)
-@click.option(
     "--values",
     metavar="LAYER[,LAYER]",
     default="",
@@ -284,7 +265,6 @@ def command(
     notes: tuple[str, ...],
     watches: bool,
     fail_on: frozenset[str],
-    method: str,
     values: str,
     faults: tuple[InjectedFault, ...],
     capture: bool,
@@ -314,8 +294,8 @@ def command(
     126 if it could not be executed. It is 1 if --check found errors, 79 if --fail-on terminated the
     job, 80 if --on-hang killed it.
     """
-    if not watches and (fail_on or values or method != "epochzero"):
-        raise click.UsageError("--fail-on, --method and --values require --watch")
+    if not watches and (fail_on or values):
+        raise click.UsageError("--fail-on and --values require --watch")
     if not simulates and (ranks is not None or build_packages):
         raise click.UsageError("--ranks and --build-packages require --simulate")
     if simulates and target is None:
@@ -340,9 +320,7 @@ def command(
         stall=stall,
         on_hang=on_hang,
         notes=notes,
-        watch=WatchOptions(fail_on, method, tuple(filter(None, values.split(","))))
-        if watches
-        else None,
+        watch=WatchOptions(fail_on, tuple(filter(None, values.split(",")))) if watches else None,
         simulate=target if simulates else None,
         ranks=ranks,
         build_packages=build_packages,

@@ -56,8 +56,8 @@ def show(training: str, html: Path | None, method: str, form: str, store: str | 
 
     Exit code 0, or 2 if the job or the file does not exist or was not watched.
     """
-    from epochzero.run.watch.methods import by_name
     from epochzero.run.watch.model import to_dict
+    from epochzero.study.training_faults import by_name
 
     conclude = by_name(method)
     file, name = _records(training, store)

@@ -22,11 +22,12 @@ from epochzero.errors import TrainingFault
 from epochzero.run.watch.child.begin import active, is_first, watch_here
 from epochzero.run.watch.child.places import user_frame
 from epochzero.run.watch.history import TrainingHistory
+from epochzero.run.watch.lines.options import with_options
 from epochzero.run.watch.live import TOLD, fails
-from epochzero.run.watch.methods import by_name
 from epochzero.run.watch.model import CONFIRMED, TrainingFinding, WatchResult
 from epochzero.run.watch.record_reader import Followed
 from epochzero.run.watch.sources import call_of, layer_places
+from epochzero.run.watch.verdict import conclude
 
 _FREE_S, _SHARE = 1.0, 0.01
 """Seconds that conclusions may take, and the share of the job's time beyond; looking has its own."""
@@ -40,7 +41,6 @@ def watch(
     fail_on: str | Iterable[str] = (),
     every: int = 0,
     values: Iterable[str] = (),
-    method: str = "epochzero",
 ) -> Watch:
     """Watches all training in this process until `Watch.close`, or to the end of ``with``.
 
@@ -56,13 +56,11 @@ def watch(
         fail_on: words of faults or symptoms for which the next step raises once they are confirmed; ``any`` for all.
         every: look closer at each such iteration; 0 as often as costs little time.
         values: paths of layers and parameters whose values are kept over time.
-        method: that concludes: epochzero, deeplocalize, deepdiagnosis or deepfd.
 
     Raises:
         TrainingFault: later, from an optimizer's step or the end of ``with``, as ``fail_on`` says.
-        InputError: no method has the name.
     """
-    return Watch(model, optimizer, fail_on=fail_on, every=every, values=values, method=method)
+    return Watch(model, optimizer, fail_on=fail_on, every=every, values=values)
 
 
 def watch_tensor(name: str, tensor: torch.Tensor) -> None:
@@ -91,13 +89,11 @@ class Watch:
         fail_on: str | Iterable[str] = (),
         every: int = 0,
         values: Iterable[str] = (),
-        method: str = "epochzero",
         raises: bool = True,
     ) -> None:
         """Begins to watch; ``raises`` is whether ``fail_on`` does, or only sets `fault`."""
         self.fault: TrainingFinding | None = None
         self._fail_on = frozenset((fail_on,) if isinstance(fail_on, str) else fail_on)
-        self._method = by_name(method)
         self._raises = raises
         self._followed = Followed()
         self._watched: WatchResult | None = None
@@ -203,7 +199,7 @@ class Watch:
     def _conclude(self) -> None:
         self._new = False
         try:
-            self._watched = self._method(self.history)
+            self._watched = with_options(conclude(self.history), self.history.arguments)
         except Exception:
             _log.warning("the training cannot be evaluated; it continues", exc_info=True)
             self._spent = float("inf")

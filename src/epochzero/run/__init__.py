@@ -56,7 +56,7 @@ def run(
         capture: keep what `epochzero.replay` needs when it fails.
 
     Raises:
-        InputError: nothing can be kept in the folder; a word or method to watch for is not known; the
+        InputError: nothing can be kept in the folder; a word to watch for is not known; the
             platform contradicts itself, or cannot be simulated here; a fault is none.
         CatalogError: the policy is not there, or wrong.
     """
@@ -69,7 +69,6 @@ def run(
     from epochzero.run.request import RunRequest
     from epochzero.run.session import run_session
     from epochzero.run.watch.live import WatchOptions, check_words
-    from epochzero.run.watch.methods import by_name
 
     class Strict(Listener):
         """Refuses a job that cannot be stored where the caller wants it."""
@@ -80,7 +79,6 @@ def run(
     options = (WatchOptions() if watch else None) if isinstance(watch, bool) else watch
     if options is not None:
         check_words(options.fail_on)
-        by_name(options.method)
     request = RunRequest(
         command=tuple(command),
         environment=environment,

@@ -17,7 +17,7 @@ from torch import nn
 from epochzero.errors import InputError
 from epochzero.run.watch.child.neurons import Neurons
 from epochzero.run.watch.spectrum import FORMULAS, read_activity, spectrum, to_dict
-from tests.run.watch.methods.trainings import blobs
+from tests.study.training_faults.trainings import blobs
 
 # Two failing and four passing tests; elements that are covered by (failing, passing) of them.
 COVERED = [(2, 0), (2, 4), (1, 1), (0, 4), (0, 0)]
@@ -109,7 +109,7 @@ def test_records_of_a_watched_training_are_one_test_of_its_layers(tmp_path: Path
     from epochzero.run.watch.child.observer import Observer
     from epochzero.run.watch.child.records import Records
     from epochzero.run.watch.child.schedule import Schedule
-    from tests.run.watch.methods.trainings import training
+    from tests.study.training_faults.trainings import training
 
     def dead() -> nn.Module:
         model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))

@@ -7,5 +7,4 @@ lines/    which line of the source made a layer or set a value
 verdict   Findings -> Watched: the root, and its symptoms under it
 live      watches a job of `epochzero run`; `epochzero.integrations.watching` this process
 page      the verdict and the curves as HTML
-methods/  DeepLocalize, DeepDiagnosis, DeepFD on the same records
 """

@@ -58,12 +58,10 @@ class WatchOptions:
 
     Attributes:
         fail_on: words of faults and symptoms that terminate the job once they are confirmed; ``any`` for all.
-        method: that concludes, `epochzero.run.watch.methods`.
         values: paths of layers and parameters whose values are kept over time.
     """
 
     fail_on: frozenset[str] = frozenset()
-    method: str = "epochzero"
     values: tuple[str, ...] = ()
 
 
@@ -182,13 +180,14 @@ class TrainingWatcher:
 
     def _conclude(self) -> Iterator[Record]:
         """The verdict on what was read; an event for each finding that is new."""
-        from epochzero.run.watch.methods import by_name
+        from epochzero.run.watch.lines.options import with_options
+        from epochzero.run.watch.verdict import conclude
 
         self._new = False
         history = self._following.history()
         if not history.count:
             return
-        self.watched = by_name(self._options.method)(history)
+        self.watched = with_options(conclude(history), history.arguments)
         # A confirmed finding is shown however weak its signs are: the job may be terminated for it.
         found = [
             one for one in self.watched.findings if one.confidence >= TOLD or one.state == CONFIRMED

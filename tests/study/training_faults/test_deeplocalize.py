@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from epochzero.run.watch.methods.deeplocalize import find
 from epochzero.run.watch.model import TrainingFinding
-from tests.run.watch.methods.trainings import blobs, training, watched
+from epochzero.study.training_faults.deeplocalize import find
+from tests.study.training_faults.trainings import blobs, training, watched
 
 
 def net(*, first: nn.Module | None = None) -> nn.Module:

@@ -32,8 +32,8 @@ from dataclasses import dataclass
 
 from epochzero.run.watch.history import Iteration, TrainingHistory
 from epochzero.run.watch.lines import place_of, setting_place
-from epochzero.run.watch.methods.training_view import CalledLayer, Epoch, Recent, epochs, layers
 from epochzero.run.watch.model import SourceLine, TrainingFinding, WatchResult
+from epochzero.study.training_faults.training_view import CalledLayer, Epoch, Recent, epochs, layers
 
 EPOCHS, EPOCHS_OF_ACCURACY = 5, 20
 DEAD, SATURATED = 0.7, 0.5

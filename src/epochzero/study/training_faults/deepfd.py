@@ -35,9 +35,9 @@ import numpy as np
 
 from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.lines import place_of, setting_place
-from epochzero.run.watch.methods.classifiers import SCALE, Array, Forest, Neighbors
-from epochzero.run.watch.methods.training_view import Epoch, epochs, layers
 from epochzero.run.watch.model import SourceLine, TrainingFinding, WatchResult
+from epochzero.study.training_faults.classifiers import SCALE, Array, Forest, Neighbors
+from epochzero.study.training_faults.training_view import Epoch, epochs, layers
 
 FAULTS = ("optimizer", "learning rate", "activation", "loss", "epochs")
 STATISTICS = ("mean", "std", "skew", "median", "var", "sem", "max", "min")

@@ -25,8 +25,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from epochzero.run.watch.history import Iteration, TrainingHistory
-from epochzero.run.watch.methods.training_view import CalledLayer, Recent, layers
 from epochzero.run.watch.model import TrainingFinding, WatchResult
+from epochzero.study.training_faults.training_view import CalledLayer, Recent, layers
 
 BATCHES = 5
 _INVALID, _ZERO, _UNCHANGED = "invalid", "zero", "unchanged"

@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import nn
 
-from epochzero.run.watch.methods.deepdiagnosis import find
 from epochzero.run.watch.model import WatchResult
-from tests.run.watch.methods.trainings import blobs, training, watched
+from epochzero.study.training_faults.deepdiagnosis import find
+from tests.study.training_faults.trainings import blobs, training, watched
 
 
 def net(*last: nn.Module) -> nn.Module:

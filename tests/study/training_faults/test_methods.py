@@ -8,9 +8,9 @@ import pytest
 
 from epochzero.errors import InputError
 from epochzero.run.watch.history import read_records
-from epochzero.run.watch.methods import NAMES, by_name
-from epochzero.run.watch.methods.training_view import epochs
 from epochzero.run.watch.model import WatchResult
+from epochzero.study.training_faults import NAMES, by_name
+from epochzero.study.training_faults.training_view import epochs
 
 
 @pytest.mark.parametrize("name", NAMES)

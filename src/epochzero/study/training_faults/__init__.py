@@ -1,9 +1,9 @@
-"""Methods of the literature on the same records, for comparison: each concludes from a History alone.
+"""Methods of the literature that find faults of a training in the same records, for comparison.
 
 deeplocalize    DeepLocalize, ICSE 2021: the first numerical error, with its layer and phase
 deepdiagnosis   DeepDiagnosis, ICSE 2022: eight symptoms and what to change for each
 deepfd          DeepFD, ICSE 2022: five kinds of faults, told apart by classifiers
-looks           what all three read: the training by layers and epochs
+training_view   what all three read: the training by layers and epochs
 
 They were made for Keras, where a callback computes what it needs from whole tensors. Here they read statistics
 of sampled iterations; each module states where it departs from what was published.

@@ -10,11 +10,11 @@ import torch
 from torch import nn
 
 from epochzero import taxonomy
-from epochzero.run.watch.methods import deepfd
-from epochzero.run.watch.methods.classifiers import Forest, Neighbors
-from epochzero.run.watch.methods.deepfd import FEATURES, STATISTICS, features, find
-from epochzero.run.watch.methods.training_view import epochs
-from tests.run.watch.methods.trainings import training, watched
+from epochzero.study.training_faults import deepfd
+from epochzero.study.training_faults.classifiers import Forest, Neighbors
+from epochzero.study.training_faults.deepfd import FEATURES, STATISTICS, features, find
+from epochzero.study.training_faults.training_view import epochs
+from tests.study.training_faults.trainings import training, watched
 
 
 def net() -> nn.Module:
