@@ -473,6 +473,19 @@ def test_a_network_that_is_only_asked_is_not_frozen() -> None:
     assert [one.word for one in find(read_records(left_out))] == ["parameters_frozen"]
 
 
+@pytest.mark.parametrize(("last", "diverges"), [(9.0, True), (float("nan"), False)])
+def test_an_evaluation_loss_that_is_not_finite_does_not_diverge(
+    last: float, diverges: bool
+) -> None:
+    losses = [[number, "a.py:3", 2.0 - number / 100] for number in range(100)]
+    evaluations = [
+        {"kind": "evaluation", "iteration": at, "loss": loss}
+        for at, loss in ((30, 1.0), (60, 1.1), (90, last))
+    ]
+    history = read_records([{"kind": "losses", "losses": losses}, *evaluations])
+    assert bool([*catalogue()["validation_diverging"](history)]) is diverges
+
+
 def test_every_entry_of_the_catalogue_is_a_word_of_the_taxonomy() -> None:
     words = {*taxonomy.faults(), *taxonomy.symptoms()}
     assert set(catalogue()) <= words

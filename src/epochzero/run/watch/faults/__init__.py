@@ -1,17 +1,18 @@
-"""The catalogue of faults and symptoms: a module each, found by its presence.
+"""The catalogue of faults and symptoms: a module for each fault, a row of a table for each symptom.
 
-A module has ``find(history) -> Iterable[Finding]``. It looks at numbers only, takes a history at any moment of
-a training, and says nothing where the history does not tell.
+A module has ``find(history) -> Iterable[TrainingFinding]``, and is found by its presence. It reads only numbers, takes a
+history at any moment of a training, and finds nothing where the history does not tell.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pkgutil import iter_modules
 from types import MappingProxyType
 
+from epochzero.run.watch.faults._symptoms import SYMPTOMS
 from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.model import TrainingFinding
 
@@ -23,7 +24,7 @@ Find = Callable[[TrainingHistory], Iterable[TrainingFinding]]
 @cache
 def catalogue() -> Mapping[str, Find]:
     """What looks for each fault and symptom, by its word."""
-    names = sorted(
-        module.name for module in iter_modules(__path__) if not module.name.startswith("_")
-    )
-    return MappingProxyType({name: import_module(f"{__name__}.{name}").find for name in names})
+    modules = (one.name for one in iter_modules(__path__) if not one.name.startswith("_"))
+    finds: dict[str, Find] = {name: import_module(f"{__name__}.{name}").find for name in modules}
+    finds |= {word: partial(symptom.find, word) for word, symptom in SYMPTOMS.items()}
+    return MappingProxyType(dict(sorted(finds.items())))

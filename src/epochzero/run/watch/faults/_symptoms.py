@@ -1,0 +1,407 @@
+"""The symptoms: what is seen in a training, whatever fault causes it.
+
+Each has a function that looks at numbers only and returns what it sees, or None; `SYMPTOMS` gives it a
+word, a confidence and the curve to show.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+
+from epochzero.run.watch.faults._signals import (
+    LossCourse,
+    classes,
+    course,
+    does_well,
+    evaluations,
+    gradient_ratio,
+    overfits,
+    ratios,
+    relative_updates,
+    saturation,
+    train_accuracy,
+    weights,
+)
+from epochzero.run.watch.faults._text import percent
+from epochzero.run.watch.history import Record, Series, TrainingHistory
+from epochzero.run.watch.lines import activation_place, place_of
+from epochzero.run.watch.model import SourceLine, TrainingFinding
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """What a symptom looks like in one training.
+
+    Attributes:
+        text: a sentence.
+        since: iteration from which on it is seen.
+        layer: path of the layer that shows it.
+        place: line that made the layer or the value.
+        evidence: numbers by their names.
+    """
+
+    text: str
+    since: int = 0
+    layer: str = ""
+    place: SourceLine | None = None
+    evidence: Mapping[str, float | str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Symptom:
+    """A row of the table.
+
+    Attributes:
+        sign: looks for it.
+        confidence: strength of the sign.
+        series: curve of the page that shows it.
+    """
+
+    sign: Callable[[TrainingHistory], Sign | None]
+    confidence: float
+    series: str = ""
+
+    def find(self, word: str, history: TrainingHistory) -> Iterator[TrainingFinding]:
+        """The finding, if there is one."""
+        sign = self.sign(history)
+        if sign is not None:
+            yield TrainingFinding(
+                word,
+                sign.since,
+                sign.text,
+                layer=sign.layer,
+                place=sign.place,
+                confidence=self.confidence,
+                evidence=sign.evidence,
+                series=self.series,
+            )
+
+
+# -- The course of the loss --------------------------------------------------------------------
+
+_CONSTANT_LOSS = 100
+"""Iterations: a warm-up, and fine-tuning at a small rate, begin with tens of them at the same loss."""
+_DIVERGED = 1.5
+_UNDERFITTING_LEAST = 60
+_NAN_SOURCES = {
+    "LogBackward0": ("self", "the logarithm of zero or less"),
+    "Log2Backward0": ("self", "the logarithm of zero or less"),
+    "Log10Backward0": ("self", "the logarithm of zero or less"),
+    "Log1PBackward0": ("self", "the logarithm of zero or less"),
+    "DivBackward0": ("other", "a division by zero"),
+    "SqrtBackward0": ("result", "the root of zero or less"),
+    "RsqrtBackward0": ("result", "the root of zero or less"),
+    "ExpBackward0": ("result", "an exponential that overflows"),
+    "PowBackward0": ("self", "a power that overflows, or a root of less than zero"),
+    "AcosBackward0": ("self", "an angle out of range"),
+}
+
+
+def _of_loss(found: LossCourse, text: str) -> Sign:
+    return Sign(text, evidence={"first loss": found.start, "last loss": found.end})
+
+
+def _loss_not_falling(history: TrainingHistory) -> Sign | None:
+    found = course(history)
+    if found is None or found.count < _CONSTANT_LOSS or not found.finite or abs(found.fall) > 0.03:
+        return None
+    text = (
+        f"The loss was {found.start:.4g} and is {found.end:.4g} after {history.count} iterations."
+    )
+    return _of_loss(found, text)
+
+
+def _loss_rising(history: TrainingHistory) -> Sign | None:
+    found = course(history)
+    if found is None or found.count < 20 or found.rise <= 0.1 * abs(found.start):
+        return None
+    text = (
+        f"The loss was {found.start:.4g} and is {found.end:.4g} after {history.count} iterations."
+    )
+    return _of_loss(found, text)
+
+
+def _loss_oscillating(history: TrainingHistory) -> Sign | None:
+    """The loss jumps by more than it falls."""
+    found = course(history)
+    if found is None or found.count < 30 or found.roughness < 0.35 or does_well(history):
+        return None
+    change = percent(found.roughness)
+    return _of_loss(
+        found, f"The loss changes by {change} of its value from one iteration to the next."
+    )
+
+
+def _loss_plateau(history: TrainingHistory) -> Sign | None:
+    """The loss stops falling far from what could be reached."""
+    found = course(history)
+    if found is None or found.count < 60 or not 0.03 < found.fall < 0.6:
+        return None
+    if found.slope > 0.05 or does_well(history):
+        return None
+    return _of_loss(
+        found, f"The loss decreased by {percent(found.fall)} and then stayed at {found.end:.4g}."
+    )
+
+
+def _loss_vanishing(history: TrainingHistory) -> Sign | None:
+    found = course(history)
+    if found is None or found.count < 30 or not abs(found.end) < 1e-4 * max(abs(found.first), 1e-3):
+        return None
+    text = f"The loss has decreased from {found.first:.4g} to {found.end:.2g}."
+    return Sign(text, evidence={"first loss": found.first, "last loss": found.end})
+
+
+def _slow_learning(history: TrainingHistory) -> Sign | None:
+    found = course(history)
+    if found is None or found.count < 60 or not 0.005 < found.fall < 0.3 or found.slope < 0.1:
+        return None
+    return _of_loss(
+        found,
+        f"After {history.count} iterations the loss has decreased by only {percent(found.fall)} and is "
+        "still decreasing.",
+    )
+
+
+def _loss_not_a_number(history: TrainingHistory) -> Sign | None:
+    """The first loss that is no number, and what the operators before it had saved."""
+    loss = history.loss
+    bad = ~np.isfinite(loss[:, 1]) if len(loss) else np.empty(0, bool)
+    if not bad.any() and not history.nonfinite:
+        return None
+    since = (
+        int(loss[int(np.argmax(bad)), 0]) if bad.any() else int(history.nonfinite[0]["iteration"])
+    )
+    record = next(iter(history.nonfinite), None)
+    source = _nan_source(record) if record else ""
+    return Sign(
+        f"The loss is not finite from iteration {since} on{source}.",
+        since,
+        place=place_of(record) if record else None,
+    )
+
+
+def _nan_source(record: Record) -> str:
+    for operator in record.get("operators", ()):
+        name = operator["operator"]
+        saved, words = _NAN_SOURCES.get(name, ("", ""))
+        values = operator["saved"].get(saved)
+        if values and (values["zeros"] or values["negative"] or values["nonfinite"]):
+            return f": the first operator that produces it is {words} ({name.removesuffix('Backward0').lower()})"
+    return ""
+
+
+def _overfitting(history: TrainingHistory) -> Sign | None:
+    gap = overfits(history)
+    return Sign(f"{gap.text[0].upper()}{gap.text[1:]}", gap.since) if gap is not None else None
+
+
+def _underfitting(history: TrainingHistory) -> Sign | None:
+    """The accuracy on training data is hardly better than always saying the most frequent class."""
+    accuracy, shares = train_accuracy(history), classes(history)
+    if accuracy is None or not shares or history.count < _UNDERFITTING_LEAST:
+        return None
+    most = max(shares.values())
+    if not accuracy < most + 0.25 * (1 - most):
+        return None
+    return Sign(
+        f"{percent(accuracy)} of the training examples are classified correctly; always predicting the "
+        f"most frequent class would reach {percent(most)}."
+    )
+
+
+def _validation_diverging(history: TrainingHistory) -> Sign | None:
+    """An evaluation loss that has grown since its best, while the training loss has fallen."""
+    found = course(history)
+    losses = [(one.iteration, one.loss) for one in evaluations(history) if one.loss is not None]
+    if found is None or len(losses) < 3 or found.fall < 0.1:
+        return None
+    since, best = min(losses, key=lambda pair: pair[1])
+    # A loss that is NaN has not diverged: it is reported as such.
+    if not losses[-1][1] > _DIVERGED * best or since >= losses[-1][0]:
+        return None
+    return Sign(
+        f"The evaluation loss was {best:.4g} at iteration {since} and is {losses[-1][1]:.4g}; the "
+        f"training loss has decreased by {percent(found.fall)}.",
+        since,
+    )
+
+
+# -- Gradients, weights and updates ------------------------------------------------------------
+
+_HUGE_GRADIENT = 1e3
+_VANISHED_RATIO = 0.005
+_LARGE_UPDATE, _SMALL_UPDATE = 0.3, 1e-5
+
+
+def _of_parameter(history: TrainingHistory, name: str, text: str, since: int = 0) -> Sign:
+    path = name.rpartition(".")[0]
+    layer = history.layer(path)
+    return Sign(text, since, path, layer.place if layer else None)
+
+
+def _exploding_gradient(history: TrainingHistory) -> Sign | None:
+    for one in history.iterations:
+        for name, of in one.parameters.items():
+            gradient = of.get("gradient", {})
+            if gradient.get("nonfinite", 0) > 0 or gradient.get("rms", 0.0) > _HUGE_GRADIENT:
+                size = "not finite" if gradient.get("nonfinite") else f"{gradient['rms']:.2g}"
+                text = f"The gradient of {name} is {size} at iteration {one.number}."
+                return _of_parameter(history, name, text, one.number)
+    return None
+
+
+def _vanishing_gradient(history: TrainingHistory) -> Sign | None:
+    """The gradient of the first layer compared with that of the last."""
+    ratio = gradient_ratio(history)
+    if ratio is None or ratio > _VANISHED_RATIO or does_well(history):
+        return None
+    first = next(iter(weights(history)))
+    layer = history.layer(first.layer)
+    text = f"The gradient of {first.name} is {ratio:.1e} of that of the last layer."
+    return Sign(text, layer=first.layer, place=layer.place if layer else None)
+
+
+def _weights_unchanged(history: TrainingHistory) -> Sign | None:
+    # The largest of each: where gradients are gathered, most iterations have no step.
+    series = [ratios(history, one.name) for one in weights(history)]
+    updates = [float(np.nanmax(one[:, 1])) for one in series if len(one) >= 3]
+    if len(history.iterations) < 5 or not updates or max(updates) > 1e-9:
+        return None
+    return Sign(f"None of {len(history.iterations)} sampled steps has changed a weight.")
+
+
+def _updates_too_large(history: TrainingHistory) -> Sign | None:
+    updates = relative_updates(history)
+    name = max(updates, key=lambda name: updates[name], default="")
+    if not name or updates[name] < _LARGE_UPDATE or does_well(history):
+        return None
+    text = f"A step changes {name} by {percent(updates[name])} of its size."
+    return _of_parameter(history, name, text)
+
+
+def _updates_too_small(history: TrainingHistory) -> Sign | None:
+    most = max(relative_updates(history).values(), default=1.0)
+    if most > _SMALL_UPDATE or most <= 1e-9 or does_well(history):
+        return None
+    return Sign(f"No step changes a weight by more than {most:.1e} of its size.")
+
+
+# -- Outputs of layers -------------------------------------------------------------------------
+
+_DEAD_SHARE, _SATURATED_SHARE = 0.5, 0.6
+_PLACES = 8
+_LAST_OUTPUTS = 5
+
+
+def _of_activation(history: TrainingHistory, path: str, text: str, since: int = 0) -> Sign:
+    place = activation_place(history.layer(path), path)
+    return Sign(text, since, path.partition(":")[0], place)
+
+
+def _activation_not_finite(history: TrainingHistory) -> Sign | None:
+    """The first layer in the order of calls, at the first iteration where one does."""
+    for one in history.iterations:
+        for path, _ in history.order:
+            share = one.layers.get(path, {}).get("nonfinite", 0.0)
+            if share > 0:
+                text = (
+                    f"{path} is the first layer whose output is not finite ({percent(share)} of its "
+                    f"values) at iteration {one.number}."
+                )
+                return _of_activation(history, path, text, one.number)
+    return None
+
+
+def _constant_output(history: TrainingHistory) -> Sign | None:
+    """How much what the loss is given differs between the examples of a batch."""
+    seen = [one for one in history.iterations if one.output.get("between_examples") is not None]
+    last = seen[-_LAST_OUTPUTS:]
+    if len(last) < _LAST_OUTPUTS or any(one.output["between_examples"] > 1e-4 for one in last):
+        return None
+    text = f"The model returns {last[-1].output['mean']:.3g} for all examples of a batch."
+    return Sign(text, last[0].number)
+
+
+def _dead_units(history: TrainingHistory) -> Sign | None:
+    """The share of units that are constant over a batch, after each activation, at the end."""
+    if does_well(history):
+        return None
+    for path, kind in history.order:
+        if not kind.lower().startswith(("relu", "leaky", "elu", "gelu", "hard", "sigmoid", "tanh")):
+            continue
+        series = _constant_shares(history, path)
+        if len(series) >= 3 and float(np.median(series[-3:, 1])) > _DEAD_SHARE:
+            since = int(series[int(np.argmax(series[:, 1] > _DEAD_SHARE)), 0])
+            text = f"{percent(series[-1, 1])} of the units of {path} have the same output for all examples."
+            return _of_activation(history, path, text, since)
+    return None
+
+
+def _constant_shares(history: TrainingHistory, path: str) -> Series:
+    """The share of constant units over the iterations whose batch has enough places to tell by.
+
+    A unit of a live ReLU is silent for half of the examples: over one of them each unit is constant.
+    """
+    found = [
+        (one.number, layer["constant"])
+        for one in history.iterations
+        if (layer := one.layers.get(path))
+        and "constant" in layer
+        and _places(layer["shape"]) >= _PLACES
+    ]
+    return np.array(found, dtype=float).reshape(-1, 2)
+
+
+def _places(shape: Sequence[int]) -> int:
+    """How many values each unit has: examples, and of images or sequences their places."""
+    if len(shape) < 2:
+        return 1
+    unit = shape[-1] if len(shape) == 3 else shape[1]
+    return math.prod(shape) // max(1, unit)
+
+
+def _saturated_units(history: TrainingHistory) -> Sign | None:
+    """Of sigmoids and the like within the model, the share at their ends."""
+    if does_well(history):
+        return None
+    for path, kind in history.order[:-1]:
+        is_bounded = kind.lower() in ("sigmoid", "tanh", "hardtanh")
+        share = saturation(history, path) if is_bounded else 0.0
+        if share > _SATURATED_SHARE:
+            text = (
+                f"{percent(share)} of the outputs of {path} are in the saturated range of {kind}."
+            )
+            return _of_activation(history, path, text)
+    return None
+
+
+SYMPTOMS: Mapping[str, Symptom] = MappingProxyType(
+    {
+        "activation_not_finite": Symptom(_activation_not_finite, 0.9),
+        "constant_output": Symptom(_constant_output, 0.75),
+        "dead_units": Symptom(_dead_units, 0.65, "constant"),
+        "exploding_gradient": Symptom(_exploding_gradient, 0.75, "gradient"),
+        "loss_not_a_number": Symptom(_loss_not_a_number, 0.99, "loss"),
+        "loss_not_falling": Symptom(_loss_not_falling, 0.8, "loss"),
+        "loss_oscillating": Symptom(_loss_oscillating, 0.6, "loss"),
+        "loss_plateau": Symptom(_loss_plateau, 0.6, "loss"),
+        "loss_rising": Symptom(_loss_rising, 0.8, "loss"),
+        "loss_vanishing": Symptom(_loss_vanishing, 0.5, "loss"),
+        "overfitting": Symptom(_overfitting, 0.7, "loss"),
+        "saturated_units": Symptom(_saturated_units, 0.6, "saturated"),
+        "slow_learning": Symptom(_slow_learning, 0.6, "loss"),
+        "underfitting": Symptom(_underfitting, 0.65),
+        "updates_too_large": Symptom(_updates_too_large, 0.6, "update"),
+        "updates_too_small": Symptom(_updates_too_small, 0.6, "update"),
+        "validation_diverging": Symptom(_validation_diverging, 0.7, "loss"),
+        "vanishing_gradient": Symptom(_vanishing_gradient, 0.65, "gradient"),
+        "weights_unchanged": Symptom(_weights_unchanged, 0.85, "update"),
+    }
+)
+"""By the word of the taxonomy."""
