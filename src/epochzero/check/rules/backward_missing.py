@@ -22,6 +22,14 @@ def _check(program: Program, target: Target) -> Claims:
             return
 
 
+_BEGIN = """\
+import torch
+from torch import nn
+
+model = nn.Linear(4, 1)
+optimizer = torch.optim.Adam(model.parameters())
+"""
+
 RULE = Rule(
     title="The optimizer steps without gradients",
     category="framework_api_misuse",
@@ -30,22 +38,13 @@ RULE = Rule(
     fix="Call loss.backward() before optimizer.step().",
     source="PyTorch documentation, torch.optim.Optimizer.step and autograd",
     check=_check,
-    catches=examples("""
-        import torch
-        from torch import nn
-
-        model = nn.Linear(4, 1)
-        optimizer = torch.optim.Adam(model.parameters())
+    catches=examples(
+        """
         for step in range(100):
             loss = model(torch.rand(8, 4)).mean()
             optimizer.zero_grad()
             optimizer.step()  # <-
         ----
-        import torch
-        from torch import nn
-
-        model = nn.Linear(4, 1)
-        optimizer = torch.optim.Adam(model.parameters())
 
 
         def train(model, optimizer):
@@ -57,54 +56,32 @@ RULE = Rule(
 
         train(model, optimizer)
         ----
-        import torch
-        from torch import nn
-
-        model = nn.Linear(4, 1)
-        optimizer = torch.optim.Adam(model.parameters())
         for step in range(100):
             loss = model(torch.rand(8, 4)).mean()
             optimizer.zero_grad()
             optimizer.step()  # <-
             print(loss.item())
         ----
-        import torch
-        from torch import nn
-
-        model = nn.Linear(4, 1)
-        optimizer = torch.optim.Adam(model.parameters())
         while True:
             loss = model(torch.rand(8, 4)).mean()
             optimizer.step()  # <-
-    """),
-    leaves=examples("""
-        import torch
-        from torch import nn
-
-        model = nn.Linear(4, 1)
-        optimizer = torch.optim.Adam(model.parameters())
+    """,
+        begin=_BEGIN,
+    ),
+    leaves=examples(
+        """
         for step in range(100):
             loss = model(torch.rand(8, 4)).mean()
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
         ----
-        import torch
-        from torch import nn
-
-        model = nn.Linear(4, 1)
-        optimizer = torch.optim.Adam(model.parameters())
         for step in range(100):
             loss = model(torch.rand(8, 4)).mean()
             optimizer.zero_grad()
             torch.autograd.backward(loss)
             optimizer.step()
         ----
-        import torch
-        from torch import nn
-
-        model = nn.Linear(4, 1)
-        optimizer = torch.optim.Adam(model.parameters())
         for step in range(100):
             loss = model(torch.rand(8, 4)).mean()
             optimizer.zero_grad()
@@ -112,21 +89,13 @@ RULE = Rule(
                 p.grad = p
             optimizer.step()
         ----
-        import torch
-        from torch import nn
-
-        model = nn.Linear(4, 1)
-        optimizer = torch.optim.Adam(model.parameters())
         optimizer.step()
         ----
-        import torch
-        from torch import nn
-
-        model = nn.Linear(4, 1)
-        optimizer = torch.optim.Adam(model.parameters())
         for step in range(100):
             loss = model(torch.rand(8, 4)).mean()
             optimizer.zero_grad()
             optimizer.step(lambda: loss)
-    """),
+    """,
+        begin=_BEGIN,
+    ),
 )

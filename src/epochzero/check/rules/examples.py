@@ -38,10 +38,10 @@ class Case:
     path: str = "train.py"
 
 
-def examples(text: str) -> tuple[Case, ...]:
+def examples(text: str, *, begin: str = "") -> tuple[Case, ...]:
     r"""The cases in a text, which are separated by lines ``----``.
 
-    A case is the content of ``train.py``. Other files follow, each after a line with its name, as
+    A case is the content of ``train.py``, behind the lines of ``begin``. Other files follow, each after a line with its name, as
     ``head`` prints several files; ``target.toml`` is the target. ``# <-`` marks the line of the
     expected finding. A first line with ``$`` is the command, with variables of the environment
     before it; without one, ``python train.py`` runs. ``\ No newline at end of file`` has the
@@ -56,7 +56,7 @@ def examples(text: str) -> tuple[Case, ...]:
     ... ''')[0].line
     2
     """
-    return tuple(_case(part) for part in _CASE.split(dedent(text).removeprefix("\n")))
+    return tuple(_case(begin + part) for part in _CASE.split(dedent(text).removeprefix("\n")))
 
 
 def _case(text: str) -> Case:

@@ -72,6 +72,13 @@ def _claim(call: Called, message: str, consequence: str, fix: str) -> Claim:
     )
 
 
+_BEGIN = """\
+import torch
+
+model = torch.nn.Linear(2, 2).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=1)
+"""
+
 RULE = Rule(
     title="Half-precision gradients are not scaled, or are clipped while scaled",
     category="framework_api_misuse",
@@ -81,11 +88,8 @@ RULE = Rule(
     fix="Use GradScaler with float16, and call unscale_ before clipping.",
     source="PyTorch documentation, Automatic mixed precision examples: typical training, gradient clipping",
     check=_check,
-    catches=examples("""
-        import torch
-
-        model = torch.nn.Linear(2, 2).cuda()
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+    catches=examples(
+        """
         scaler = torch.amp.GradScaler('cuda')
         for step in range(9):
             optimizer.zero_grad()
@@ -96,10 +100,6 @@ RULE = Rule(
             scaler.step(optimizer)
             scaler.update()
         ----
-        import torch
-
-        model = torch.nn.Linear(2, 2).cuda()
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
         scaler = None
         for step in range(9):
             optimizer.zero_grad()
@@ -108,10 +108,6 @@ RULE = Rule(
             loss.backward()
             optimizer.step()
         ----
-        import torch
-
-        model = torch.nn.Linear(2, 2).cuda()
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
         scaler = None
         for step in range(9):
             optimizer.zero_grad()
@@ -119,12 +115,11 @@ RULE = Rule(
                 loss = model(torch.rand(4, 2)).sum()
             loss.backward()
             optimizer.step()
-    """),
-    leaves=examples("""
-        import torch
-
-        model = torch.nn.Linear(2, 2).cuda()
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+    """,
+        begin=_BEGIN,
+    ),
+    leaves=examples(
+        """
         scaler = torch.amp.GradScaler('cuda')
         for step in range(9):
             optimizer.zero_grad()
@@ -136,10 +131,6 @@ RULE = Rule(
             scaler.step(optimizer)
             scaler.update()
         ----
-        import torch
-
-        model = torch.nn.Linear(2, 2).cuda()
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
         scaler = torch.amp.GradScaler('cuda')
         for step in range(9):
             optimizer.zero_grad()
@@ -149,10 +140,6 @@ RULE = Rule(
             scaler.step(optimizer)
             scaler.update()
         ----
-        import torch
-
-        model = torch.nn.Linear(2, 2).cuda()
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
         scaler = None
         for step in range(9):
             optimizer.zero_grad()
@@ -161,10 +148,6 @@ RULE = Rule(
             loss.backward()
             optimizer.step()
         ----
-        import torch
-
-        model = torch.nn.Linear(2, 2).cuda()
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
         scaler = None
         for step in range(9):
             optimizer.zero_grad()
@@ -173,10 +156,6 @@ RULE = Rule(
             loss.backward()
             optimizer.step()
         ----
-        import torch
-
-        model = torch.nn.Linear(2, 2).cuda()
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
         scaler = None
         for step in range(9):
             optimizer.zero_grad()
@@ -184,5 +163,7 @@ RULE = Rule(
                 loss = model(torch.rand(4, 2)).sum()
             loss.backward()
             optimizer.step()
-    """),
+    """,
+        begin=_BEGIN,
+    ),
 )

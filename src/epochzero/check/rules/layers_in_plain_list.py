@@ -127,6 +127,15 @@ def _is_registered(cls: ast.ClassDef, name: str) -> bool:
     return False
 
 
+_BEGIN = """\
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, n=3):
+        super().__init__()
+"""
+
 RULE = Rule(
     title="Layers are stored in a plain list, where their module does not find them",
     category="framework_api_misuse",
@@ -136,13 +145,8 @@ RULE = Rule(
     fix="Use nn.ModuleList, nn.ModuleDict or nn.Sequential.",
     source="PyTorch documentation, torch.nn.ModuleList: modules it contains are properly registered",
     check=_check,
-    catches=examples("""
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self, n=3):
-                super().__init__()
+    catches=examples(
+        """
                 self.layers = [nn.Linear(4, 4) for _ in range(n)]  # <-
 
             def forward(self, x):
@@ -153,12 +157,6 @@ RULE = Rule(
 
         print(Net())
         ----
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self, n=3):
-                super().__init__()
                 self.layers = [nn.Linear(4, 4), nn.ReLU()]  # <-
 
             def forward(self, x):
@@ -169,12 +167,6 @@ RULE = Rule(
 
         print(Net())
         ----
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self, n=3):
-                super().__init__()
                 self.layers = {'a': nn.Conv2d(3, 3, 1)}  # <-
 
             def forward(self, x):
@@ -185,12 +177,6 @@ RULE = Rule(
 
         print(Net())
         ----
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self, n=3):
-                super().__init__()
                 self.n = n
                 self.layers = [nn.LSTM(4, 4)]  # <-
 
@@ -201,14 +187,11 @@ RULE = Rule(
 
 
         print(Net())
-    """),
-    leaves=examples("""
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self, n=3):
-                super().__init__()
+    """,
+        begin=_BEGIN,
+    ),
+    leaves=examples(
+        """
                 self.layers = nn.ModuleList([nn.Linear(4, 4) for _ in range(n)])
 
             def forward(self, x):
@@ -219,12 +202,6 @@ RULE = Rule(
 
         print(Net())
         ----
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self, n=3):
-                super().__init__()
                 self.layers = [nn.ReLU(), nn.Dropout(0.1)]
 
             def forward(self, x):
@@ -235,12 +212,6 @@ RULE = Rule(
 
         print(Net())
         ----
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self, n=3):
-                super().__init__()
                 self.layers = [nn.Linear(4, 4)]
                 self.net = nn.Sequential(*self.layers)
 
@@ -252,12 +223,6 @@ RULE = Rule(
 
         print(Net())
         ----
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self, n=3):
-                super().__init__()
                 layers = [nn.Linear(4, 4)]
                 self.layers = nn.Sequential(*layers)
 
@@ -269,12 +234,6 @@ RULE = Rule(
 
         print(Net())
         ----
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self, n=3):
-                super().__init__()
                 self.layers = [1, 2]
 
             def forward(self, x):
@@ -284,5 +243,7 @@ RULE = Rule(
 
 
         print(Net())
-    """),
+    """,
+        begin=_BEGIN,
+    ),
 )

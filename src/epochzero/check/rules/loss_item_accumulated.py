@@ -74,6 +74,15 @@ def _is_plain_again(module: Module, node: ast.AugAssign) -> bool:
     return False
 
 
+_BEGIN = """\
+import torch
+from torch import nn
+
+model = nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+total = 0
+"""
+
 RULE = Rule(
     title="Losses are summed together with their graphs",
     category="gpu_out_of_memory",
@@ -83,13 +92,8 @@ RULE = Rule(
     source="PyTorch documentation, frequently asked questions: don't accumulate history across your "
     "training loop",
     check=_check,
-    catches=examples("""
-        import torch
-        from torch import nn
-
-        model = nn.Linear(2, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        total = 0
+    catches=examples(
+        """
         for step in range(9):
             loss = model(torch.rand(4, 2)).mean()
             optimizer.zero_grad()
@@ -97,12 +101,6 @@ RULE = Rule(
             optimizer.step()
             total += loss  # <-
         ----
-        import torch
-        from torch import nn
-
-        model = nn.Linear(2, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        total = 0
         for step in range(9):
             loss = model(torch.rand(4, 2)).mean()
             optimizer.zero_grad()
@@ -111,12 +109,6 @@ RULE = Rule(
             total += loss  # <-
         print(total / 9)
         ----
-        import torch
-        from torch import nn
-
-        model = nn.Linear(2, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        total = 0
 
 
         def train():
@@ -132,12 +124,6 @@ RULE = Rule(
 
         train()
         ----
-        import torch
-        from torch import nn
-
-        model = nn.Linear(2, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        total = 0
         sums = {'a': 0}
         for step in range(9):
             loss = model(torch.rand(4, 2)).mean()
@@ -145,14 +131,11 @@ RULE = Rule(
             loss.backward()
             optimizer.step()
             sums['a'] += loss  # <-
-    """),
-    leaves=examples("""
-        import torch
-        from torch import nn
-
-        model = nn.Linear(2, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        total = 0
+    """,
+        begin=_BEGIN,
+    ),
+    leaves=examples(
+        """
         for step in range(9):
             loss = model(torch.rand(4, 2)).mean()
             optimizer.zero_grad()
@@ -160,12 +143,6 @@ RULE = Rule(
             optimizer.step()
             total += loss.item()
         ----
-        import torch
-        from torch import nn
-
-        model = nn.Linear(2, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        total = 0
         for step in range(9):
             loss = model(torch.rand(4, 2)).mean()
             optimizer.zero_grad()
@@ -174,28 +151,18 @@ RULE = Rule(
             loss = loss.item()
             total += loss
         ----
-        import torch
-        from torch import nn
-
-        model = nn.Linear(2, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        total = 0
         for step in range(9):
             loss = model(torch.rand(4, 2)).mean()
             total += loss
         total.backward()
         ----
-        import torch
-        from torch import nn
-
-        model = nn.Linear(2, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        total = 0
         for step in range(9):
             loss = model(torch.rand(4, 2)).mean()
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
             total += step
-    """),
+    """,
+        begin=_BEGIN,
+    ),
 )

@@ -116,6 +116,15 @@ def _is_one_less(scores: Value | None, wanted: Value | None) -> bool:
     return one is not None and other is not None and len(one) == len(other) + 1
 
 
+_BEGIN = """\
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+layer = nn.Linear(4, 3)
+x, y = torch.rand(8, 4), torch.randint(3, (8,))
+"""
+
 RULE = Rule(
     title="A loss receives numbers of a type that it rejects",
     category="type_mismatch",
@@ -127,79 +136,29 @@ RULE = Rule(
     source="PyTorch documentation, torch.nn.CrossEntropyLoss, NLLLoss and BCEWithLogitsLoss: shape and "
     "type of input and target",
     check=_check,
-    catches=examples("""
-        import torch
-        from torch import nn
-        import torch.nn.functional as F
-
-        layer = nn.Linear(4, 3)
-        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+    catches=examples(
+        """
         print(F.cross_entropy(layer(x), F.one_hot(y, 3)))  # <-
         ----
-        import torch
-        from torch import nn
-        import torch.nn.functional as F
-
-        layer = nn.Linear(4, 3)
-        x, y = torch.rand(8, 4), torch.randint(3, (8,))
         print(F.cross_entropy(layer(x).argmax(dim=1), y))  # <-
         ----
-        import torch
-        from torch import nn
-        import torch.nn.functional as F
-
-        layer = nn.Linear(4, 3)
-        x, y = torch.rand(8, 4), torch.randint(3, (8,))
         print(nn.CrossEntropyLoss()(y, layer(x)))  # <-
         ----
-        import torch
-        from torch import nn
-        import torch.nn.functional as F
-
-        layer = nn.Linear(4, 3)
-        x, y = torch.rand(8, 4), torch.randint(3, (8,))
         print(F.nll_loss(F.log_softmax(layer(x), 1), y.int()))  # <-
         ----
-        import torch
-        from torch import nn
-        import torch.nn.functional as F
-
-        layer = nn.Linear(4, 3)
-        x, y = torch.rand(8, 4), torch.randint(3, (8,))
         one = nn.Linear(4, 1)
         print(F.binary_cross_entropy_with_logits(one(x).squeeze(1), y.clamp(0, 1).long()))  # <-
-    """),
-    leaves=examples("""
-        import torch
-        from torch import nn
-        import torch.nn.functional as F
-
-        layer = nn.Linear(4, 3)
-        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+    """,
+        begin=_BEGIN,
+    ),
+    leaves=examples(
+        """
         print(F.cross_entropy(layer(x), y))
         ----
-        import torch
-        from torch import nn
-        import torch.nn.functional as F
-
-        layer = nn.Linear(4, 3)
-        x, y = torch.rand(8, 4), torch.randint(3, (8,))
         print(F.cross_entropy(layer(x), F.one_hot(y, 3).float()))
         ----
-        import torch
-        from torch import nn
-        import torch.nn.functional as F
-
-        layer = nn.Linear(4, 3)
-        x, y = torch.rand(8, 4), torch.randint(3, (8,))
         print(F.cross_entropy(layer(x), torch.rand(8, 3)))
         ----
-        import torch
-        from torch import nn
-        import torch.nn.functional as F
-
-        layer = nn.Linear(4, 3)
-        x, y = torch.rand(8, 4), torch.randint(3, (8,))
         from torch.utils.data import DataLoader, TensorDataset
 
         data = TensorDataset(x, y)
@@ -207,12 +166,6 @@ RULE = Rule(
         for x, y in DataLoader(data, batch_size=4):
             print(loss(layer(x), y))
         ----
-        import torch
-        from torch import nn
-        import torch.nn.functional as F
-
-        layer = nn.Linear(4, 3)
-        x, y = torch.rand(8, 4), torch.randint(3, (8,))
         from torch.utils.data import DataLoader, TensorDataset
 
         data = TensorDataset(x, y.float())
@@ -220,30 +173,14 @@ RULE = Rule(
         for x, y in DataLoader(data, batch_size=4):
             print(loss(layer(x), y.long()))
         ----
-        import torch
-        from torch import nn
-        import torch.nn.functional as F
-
-        layer = nn.Linear(4, 3)
-        x, y = torch.rand(8, 4), torch.randint(3, (8,))
         one = nn.Linear(4, 1)
         print(F.binary_cross_entropy_with_logits(one(x).squeeze(1), y.clamp(0, 1).float()))
         ----
-        import torch
-        from torch import nn
-        import torch.nn.functional as F
-
-        layer = nn.Linear(4, 3)
-        x, y = torch.rand(8, 4), torch.randint(3, (8,))
         print((layer(x).argmax(dim=1) == y).float().mean())
         ----
-        import torch
-        from torch import nn
-        import torch.nn.functional as F
-
-        layer = nn.Linear(4, 3)
-        x, y = torch.rand(8, 4), torch.randint(3, (8,))
         y = y.float()
         print(F.cross_entropy(layer(x), y.to('cpu', torch.long)))
-    """),
+    """,
+        begin=_BEGIN,
+    ),
 )

@@ -96,6 +96,17 @@ def _is_plain(node: ast.expr) -> bool:
     return compared or not attributes.isdisjoint(_PLAIN) or not called.isdisjoint(("float", "int"))
 
 
+_BEGIN = """\
+import torch
+
+model, loss_of = torch.nn.Linear(2, 2), torch.nn.MSELoss()
+optimizer = torch.optim.SGD(model.parameters(), lr=1)
+for step in range(9):
+    optimizer.zero_grad()
+    model(torch.rand(4, 2)).sum().backward()
+    optimizer.step()
+"""
+
 RULE = Rule(
     title="The evaluation stores the graphs of all its batches",
     category="gpu_out_of_memory",
@@ -106,15 +117,8 @@ RULE = Rule(
     source="PyTorch documentation, frequently asked questions: My model reports CUDA out of memory; "
     "torch.no_grad",
     check=_check,
-    catches=examples("""
-        import torch
-
-        model, loss_of = torch.nn.Linear(2, 2), torch.nn.MSELoss()
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        for step in range(9):
-            optimizer.zero_grad()
-            model(torch.rand(4, 2)).sum().backward()
-            optimizer.step()
+    catches=examples(
+        """
 
 
         def evaluate(data):
@@ -128,14 +132,6 @@ RULE = Rule(
 
         evaluate([torch.rand(4, 2)] * 100)
         ----
-        import torch
-
-        model, loss_of = torch.nn.Linear(2, 2), torch.nn.MSELoss()
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        for step in range(9):
-            optimizer.zero_grad()
-            model(torch.rand(4, 2)).sum().backward()
-            optimizer.step()
 
 
         def evaluate(data):
@@ -149,14 +145,6 @@ RULE = Rule(
 
         evaluate([torch.rand(4, 2)] * 100)
         ----
-        import torch
-
-        model, loss_of = torch.nn.Linear(2, 2), torch.nn.MSELoss()
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        for step in range(9):
-            optimizer.zero_grad()
-            model(torch.rand(4, 2)).sum().backward()
-            optimizer.step()
 
 
         def evaluate(data):
@@ -169,16 +157,11 @@ RULE = Rule(
 
 
         evaluate([torch.rand(4, 2)] * 100)
-    """),
-    leaves=examples("""
-        import torch
-
-        model, loss_of = torch.nn.Linear(2, 2), torch.nn.MSELoss()
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        for step in range(9):
-            optimizer.zero_grad()
-            model(torch.rand(4, 2)).sum().backward()
-            optimizer.step()
+    """,
+        begin=_BEGIN,
+    ),
+    leaves=examples(
+        """
 
 
         def evaluate(data):
@@ -192,14 +175,6 @@ RULE = Rule(
 
         evaluate([torch.rand(4, 2)] * 100)
         ----
-        import torch
-
-        model, loss_of = torch.nn.Linear(2, 2), torch.nn.MSELoss()
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        for step in range(9):
-            optimizer.zero_grad()
-            model(torch.rand(4, 2)).sum().backward()
-            optimizer.step()
 
 
         def evaluate(data):
@@ -213,14 +188,6 @@ RULE = Rule(
 
         evaluate([torch.rand(4, 2)] * 100)
         ----
-        import torch
-
-        model, loss_of = torch.nn.Linear(2, 2), torch.nn.MSELoss()
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        for step in range(9):
-            optimizer.zero_grad()
-            model(torch.rand(4, 2)).sum().backward()
-            optimizer.step()
 
 
         def evaluate(data):
@@ -234,14 +201,6 @@ RULE = Rule(
 
         evaluate([torch.rand(4, 2)] * 100)
         ----
-        import torch
-
-        model, loss_of = torch.nn.Linear(2, 2), torch.nn.MSELoss()
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        for step in range(9):
-            optimizer.zero_grad()
-            model(torch.rand(4, 2)).sum().backward()
-            optimizer.step()
 
 
         @torch.no_grad()
@@ -256,14 +215,6 @@ RULE = Rule(
 
         evaluate([torch.rand(4, 2)] * 100)
         ----
-        import torch
-
-        model, loss_of = torch.nn.Linear(2, 2), torch.nn.MSELoss()
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        for step in range(9):
-            optimizer.zero_grad()
-            model(torch.rand(4, 2)).sum().backward()
-            optimizer.step()
 
 
         def evaluate(data):
@@ -277,14 +228,6 @@ RULE = Rule(
 
         evaluate([torch.rand(4, 2)] * 100)
         ----
-        import torch
-
-        model, loss_of = torch.nn.Linear(2, 2), torch.nn.MSELoss()
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        for step in range(9):
-            optimizer.zero_grad()
-            model(torch.rand(4, 2)).sum().backward()
-            optimizer.step()
 
 
         def evaluate(data):
@@ -297,5 +240,7 @@ RULE = Rule(
 
 
         evaluate([torch.rand(4, 2)] * 100)
-    """),
+    """,
+        begin=_BEGIN,
+    ),
 )

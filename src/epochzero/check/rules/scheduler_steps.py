@@ -138,6 +138,15 @@ def _too_early(program: Program, steps: list[Called]) -> Iterator[Claim]:
         )
 
 
+_BEGIN = """\
+import torch
+from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
+
+model = torch.nn.Linear(2, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=1)
+loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 2)), 4)
+"""
+
 RULE = Rule(
     title="A learning-rate scheduler steps too often, or too early",
     category="framework_api_misuse",
@@ -147,13 +156,8 @@ RULE = Rule(
     fix="Create the scheduler for as many steps as it takes, and step it after the optimizer.",
     source="PyTorch documentation, torch.optim, How to adjust learning rate; torch.optim.lr_scheduler.OneCycleLR",
     check=_check,
-    catches=examples("""
-        import torch
-        from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
-
-        model = torch.nn.Linear(2, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 2)), 4)
+    catches=examples(
+        """
         scheduler = OneCycleLR(optimizer, 0.1, total_steps=10)
         for epoch in range(10):
             for (x,) in loader:
@@ -162,12 +166,6 @@ RULE = Rule(
                 optimizer.step(); scheduler.step()  # <-
             pass
         ----
-        import torch
-        from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
-
-        model = torch.nn.Linear(2, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 2)), 4)
         scheduler = OneCycleLR(optimizer, 0.1, epochs=3, steps_per_epoch=2)
         for epoch in range(10):
             for (x,) in loader:
@@ -176,12 +174,6 @@ RULE = Rule(
                 optimizer.step()
             scheduler.step()  # <-
         ----
-        import torch
-        from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
-
-        model = torch.nn.Linear(2, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 2)), 4)
         scheduler = CosineAnnealingLR(optimizer, T_max=10)
         for epoch in range(10):
             for (x,) in loader:
@@ -190,12 +182,6 @@ RULE = Rule(
                 optimizer.step(); scheduler.step()  # <-
             pass
         ----
-        import torch
-        from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
-
-        model = torch.nn.Linear(2, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 2)), 4)
         scheduler = StepLR(optimizer, 3)
         for epoch in range(10):
             for (x,) in loader:
@@ -203,14 +189,11 @@ RULE = Rule(
                 model(x).sum().backward()
                 scheduler.step(); optimizer.step()  # <-
             pass
-    """),
-    leaves=examples("""
-        import torch
-        from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
-
-        model = torch.nn.Linear(2, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 2)), 4)
+    """,
+        begin=_BEGIN,
+    ),
+    leaves=examples(
+        """
         scheduler = OneCycleLR(optimizer, 0.1, total_steps=10)
         for epoch in range(10):
             for (x,) in loader:
@@ -219,12 +202,6 @@ RULE = Rule(
                 optimizer.step()
             scheduler.step()
         ----
-        import torch
-        from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
-
-        model = torch.nn.Linear(2, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 2)), 4)
         scheduler = OneCycleLR(optimizer, 0.1, epochs=10, steps_per_epoch=len(loader))
         for epoch in range(10):
             for (x,) in loader:
@@ -233,12 +210,6 @@ RULE = Rule(
                 optimizer.step(); scheduler.step()
             pass
         ----
-        import torch
-        from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
-
-        model = torch.nn.Linear(2, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 2)), 4)
         scheduler = CosineAnnealingLR(optimizer, T_max=10)
         for epoch in range(10):
             for (x,) in loader:
@@ -247,12 +218,6 @@ RULE = Rule(
                 optimizer.step()
             scheduler.step()
         ----
-        import torch
-        from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
-
-        model = torch.nn.Linear(2, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 2)), 4)
         scheduler = CosineAnnealingLR(optimizer, T_max=10 * len(loader))
         for epoch in range(10):
             for (x,) in loader:
@@ -261,12 +226,6 @@ RULE = Rule(
                 optimizer.step(); scheduler.step()
             pass
         ----
-        import torch
-        from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
-
-        model = torch.nn.Linear(2, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 2)), 4)
         scheduler = StepLR(optimizer, 3)
         for epoch in range(10):
             for (x,) in loader:
@@ -275,12 +234,6 @@ RULE = Rule(
                 optimizer.step()
             scheduler.step()
         ----
-        import torch
-        from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
-
-        model = torch.nn.Linear(2, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 2)), 4)
         scheduler = None
         def train():
             scheduler = OneCycleLR(optimizer, 0.1, total_steps=4)
@@ -292,12 +245,6 @@ RULE = Rule(
         for fold in range(5):
             train()
         ----
-        import torch
-        from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
-
-        model = torch.nn.Linear(2, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 2)), 4)
         scheduler = OneCycleLR(optimizer, 0.1, total_steps=10)
         for epoch in range(10):
             for (x,) in loader:
@@ -305,5 +252,7 @@ RULE = Rule(
                 model(x).sum().backward()
                 optimizer.step()
             if epoch < 5: scheduler.step()
-    """),
+    """,
+        begin=_BEGIN,
+    ),
 )

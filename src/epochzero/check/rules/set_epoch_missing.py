@@ -29,6 +29,15 @@ def _check(program: Program, target: Target) -> Claims:
             return
 
 
+_BEGIN = """\
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, DistributedSampler
+
+model, data = nn.Linear(2, 2), torch.rand(8, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=1)
+"""
+
 RULE = Rule(
     title="A distributed sampler uses the same order in every epoch",
     category="framework_api_misuse",
@@ -36,13 +45,8 @@ RULE = Rule(
     fix="Call sampler.set_epoch(epoch).",
     source="PyTorch documentation, torch.utils.data.distributed.DistributedSampler, warning on set_epoch",
     check=_check,
-    catches=examples("""
-        import torch
-        from torch import nn
-        from torch.utils.data import DataLoader, DistributedSampler
-
-        model, data = nn.Linear(2, 2), torch.rand(8, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+    catches=examples(
+        """
         sampler = DistributedSampler(data)  # <-
         for epoch in range(3):
             for x in DataLoader(data, sampler=sampler):
@@ -50,12 +54,6 @@ RULE = Rule(
                 model(x).sum().backward()
                 optimizer.step()
         ----
-        import torch
-        from torch import nn
-        from torch.utils.data import DataLoader, DistributedSampler
-
-        model, data = nn.Linear(2, 2), torch.rand(8, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
         sampler = DistributedSampler(data, shuffle=True)  # <-
         for epoch in range(3):
             for x in DataLoader(data, sampler=sampler):
@@ -63,12 +61,6 @@ RULE = Rule(
                 model(x).sum().backward()
                 optimizer.step()
         ----
-        import torch
-        from torch import nn
-        from torch.utils.data import DataLoader, DistributedSampler
-
-        model, data = nn.Linear(2, 2), torch.rand(8, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
         sampler = DistributedSampler(data, 2, 0)  # <-
         for epoch in range(3):
             for x in DataLoader(data, sampler=sampler):
@@ -76,12 +68,6 @@ RULE = Rule(
                 model(x).sum().backward()
                 optimizer.step()
         ----
-        import torch
-        from torch import nn
-        from torch.utils.data import DataLoader, DistributedSampler
-
-        model, data = nn.Linear(2, 2), torch.rand(8, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
         import torch.utils.data.distributed as d
         sampler = d.DistributedSampler(data)  # <-
         for epoch in range(3):
@@ -89,14 +75,11 @@ RULE = Rule(
                 optimizer.zero_grad()
                 model(x).sum().backward()
                 optimizer.step()
-    """),
-    leaves=examples("""
-        import torch
-        from torch import nn
-        from torch.utils.data import DataLoader, DistributedSampler
-
-        model, data = nn.Linear(2, 2), torch.rand(8, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+    """,
+        begin=_BEGIN,
+    ),
+    leaves=examples(
+        """
         sampler = DistributedSampler(data)
         for epoch in range(3):
             sampler.set_epoch(epoch)
@@ -105,12 +88,6 @@ RULE = Rule(
                 model(x).sum().backward()
                 optimizer.step()
         ----
-        import torch
-        from torch import nn
-        from torch.utils.data import DataLoader, DistributedSampler
-
-        model, data = nn.Linear(2, 2), torch.rand(8, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
         sampler = DistributedSampler(data, shuffle=False)
         for epoch in range(3):
             for x in DataLoader(data, sampler=sampler):
@@ -118,12 +95,6 @@ RULE = Rule(
                 model(x).sum().backward()
                 optimizer.step()
         ----
-        import torch
-        from torch import nn
-        from torch.utils.data import DataLoader, DistributedSampler
-
-        model, data = nn.Linear(2, 2), torch.rand(8, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
         sampler = None
         for epoch in range(3):
             for x in DataLoader(data, sampler=sampler):
@@ -131,12 +102,8 @@ RULE = Rule(
                 model(x).sum().backward()
                 optimizer.step()
         ----
-        import torch
-        from torch import nn
-        from torch.utils.data import DataLoader, DistributedSampler
-
-        model, data = nn.Linear(2, 2), torch.rand(8, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
         sampler = DistributedSampler(data)
-    """),
+    """,
+        begin=_BEGIN,
+    ),
 )

@@ -81,6 +81,16 @@ def _keeps_order(call: Called) -> bool:
     return isinstance(shuffle, Constant) and shuffle.value is False and data.made_by in _SORTED
 
 
+_BEGIN = """\
+import torch
+from torch.utils.data import DataLoader, TensorDataset, RandomSampler
+from torchvision.datasets import ImageFolder
+
+model = torch.nn.Linear(2, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=1)
+data = TensorDataset(torch.rand(8, 2))
+"""
+
 RULE = Rule(
     title="The training data have the same order in every epoch",
     category="framework_api_misuse",
@@ -89,14 +99,8 @@ RULE = Rule(
     fix="Pass shuffle=True, or a sampler, to the training loader.",
     source="PyTorch documentation, torch.utils.data.DataLoader: shuffle, default False",
     check=_check,
-    catches=examples("""
-        import torch
-        from torch.utils.data import DataLoader, TensorDataset, RandomSampler
-        from torchvision.datasets import ImageFolder
-
-        model = torch.nn.Linear(2, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        data = TensorDataset(torch.rand(8, 2))
+    catches=examples(
+        """
         train_loader = DataLoader(data, batch_size=4)  # <-
         for epoch in range(3):
             for x in train_loader:
@@ -104,13 +108,6 @@ RULE = Rule(
                 model(x[0]).sum().backward()
                 optimizer.step()
         ----
-        import torch
-        from torch.utils.data import DataLoader, TensorDataset, RandomSampler
-        from torchvision.datasets import ImageFolder
-
-        model = torch.nn.Linear(2, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        data = TensorDataset(torch.rand(8, 2))
         train_loader = DataLoader(ImageFolder('.'), 4, shuffle=False)  # <-
         for epoch in range(3):
             for x in train_loader:
@@ -118,13 +115,6 @@ RULE = Rule(
                 model(x[0]).sum().backward()
                 optimizer.step()
         ----
-        import torch
-        from torch.utils.data import DataLoader, TensorDataset, RandomSampler
-        from torchvision.datasets import ImageFolder
-
-        model = torch.nn.Linear(2, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        data = TensorDataset(torch.rand(8, 2))
         class Data:
             pass
 
@@ -136,13 +126,6 @@ RULE = Rule(
                 model(x[0]).sum().backward()
                 optimizer.step()
         ----
-        import torch
-        from torch.utils.data import DataLoader, TensorDataset, RandomSampler
-        from torchvision.datasets import ImageFolder
-
-        model = torch.nn.Linear(2, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        data = TensorDataset(torch.rand(8, 2))
         batches = DataLoader(data, batch_size=4)  # <-
         for epoch in range(3):
             for x in enumerate(batches):
@@ -150,13 +133,6 @@ RULE = Rule(
                 model(x[1][0]).sum().backward()
                 optimizer.step()
         ----
-        import torch
-        from torch.utils.data import DataLoader, TensorDataset, RandomSampler
-        from torchvision.datasets import ImageFolder
-
-        model = torch.nn.Linear(2, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        data = TensorDataset(torch.rand(8, 2))
 
 
         def run(loader):
@@ -167,15 +143,11 @@ RULE = Rule(
 
         for epoch in range(3):
             run(DataLoader(data, 4))  # <-
-    """),
-    leaves=examples("""
-        import torch
-        from torch.utils.data import DataLoader, TensorDataset, RandomSampler
-        from torchvision.datasets import ImageFolder
-
-        model = torch.nn.Linear(2, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        data = TensorDataset(torch.rand(8, 2))
+    """,
+        begin=_BEGIN,
+    ),
+    leaves=examples(
+        """
         train_loader = DataLoader(data, batch_size=4, shuffle=True)
         for epoch in range(3):
             for x in train_loader:
@@ -183,13 +155,6 @@ RULE = Rule(
                 model(x[0]).sum().backward()
                 optimizer.step()
         ----
-        import torch
-        from torch.utils.data import DataLoader, TensorDataset, RandomSampler
-        from torchvision.datasets import ImageFolder
-
-        model = torch.nn.Linear(2, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        data = TensorDataset(torch.rand(8, 2))
         train_loader = DataLoader(data, sampler=RandomSampler(data))
         for epoch in range(3):
             for x in train_loader:
@@ -197,13 +162,6 @@ RULE = Rule(
                 model(x[0]).sum().backward()
                 optimizer.step()
         ----
-        import torch
-        from torch.utils.data import DataLoader, TensorDataset, RandomSampler
-        from torchvision.datasets import ImageFolder
-
-        model = torch.nn.Linear(2, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        data = TensorDataset(torch.rand(8, 2))
         train_loader = DataLoader(data, 4, shuffle=False)
         for epoch in range(3):
             for x in train_loader:
@@ -211,13 +169,6 @@ RULE = Rule(
                 model(x[0]).sum().backward()
                 optimizer.step()
         ----
-        import torch
-        from torch.utils.data import DataLoader, TensorDataset, RandomSampler
-        from torchvision.datasets import ImageFolder
-
-        model = torch.nn.Linear(2, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        data = TensorDataset(torch.rand(8, 2))
         train_loader, test_loader = [], DataLoader(data)
         for epoch in range(3):
             for x in train_loader:
@@ -225,22 +176,8 @@ RULE = Rule(
                 model(x[0]).sum().backward()
                 optimizer.step()
         ----
-        import torch
-        from torch.utils.data import DataLoader, TensorDataset, RandomSampler
-        from torchvision.datasets import ImageFolder
-
-        model = torch.nn.Linear(2, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        data = TensorDataset(torch.rand(8, 2))
         train_loader = DataLoader(data)
         ----
-        import torch
-        from torch.utils.data import DataLoader, TensorDataset, RandomSampler
-        from torchvision.datasets import ImageFolder
-
-        model = torch.nn.Linear(2, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        data = TensorDataset(torch.rand(8, 2))
         train_loader, tests = DataLoader(data, 4, True), DataLoader(data)
         for epoch in range(3):
             for x in train_loader:
@@ -249,5 +186,7 @@ RULE = Rule(
                 optimizer.step()
             for x in tests:
                 print(model(x[0]))
-    """),
+    """,
+        begin=_BEGIN,
+    ),
 )

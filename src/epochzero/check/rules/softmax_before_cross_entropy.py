@@ -92,6 +92,15 @@ def _applied(value: Value | None, last_layers: Mapping[object, str]) -> str:
     return method if method in ("softmax", "sigmoid") and maker.startswith("torch.") else ""
 
 
+_BEGIN = """\
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+layer = nn.Linear(4, 3)
+x, y = torch.rand(8, 4), torch.randint(3, (8,))
+"""
+
 RULE = Rule(
     title="A loss that expects scores receives probabilities",
     category="framework_api_misuse",
@@ -101,22 +110,11 @@ RULE = Rule(
     source="PyTorch documentation, torch.nn.CrossEntropyLoss, BCEWithLogitsLoss and NLLLoss, shape and "
     "meaning of input",
     check=_check,
-    catches=examples("""
-        import torch
-        from torch import nn
-        import torch.nn.functional as F
-
-        layer = nn.Linear(4, 3)
-        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+    catches=examples(
+        """
         p = F.softmax(layer(x), dim=1)
         print(F.cross_entropy(p, y))  # <-
         ----
-        import torch
-        from torch import nn
-        import torch.nn.functional as F
-
-        layer = nn.Linear(4, 3)
-        x, y = torch.rand(8, 4), torch.randint(3, (8,))
         class Net(nn.Module):
             def __init__(self):
                 super().__init__()
@@ -129,74 +127,29 @@ RULE = Rule(
         net, loss = Net(), nn.CrossEntropyLoss()
         print(loss(net(x), y))  # <-
         ----
-        import torch
-        from torch import nn
-        import torch.nn.functional as F
-
-        layer = nn.Linear(4, 3)
-        x, y = torch.rand(8, 4), torch.randint(3, (8,))
         loss = nn.BCEWithLogitsLoss()
         print(loss(torch.sigmoid(layer(x)), x))  # <-
         ----
-        import torch
-        from torch import nn
-        import torch.nn.functional as F
-
-        layer = nn.Linear(4, 3)
-        x, y = torch.rand(8, 4), torch.randint(3, (8,))
         net = nn.Sequential(layer, nn.Softmax(dim=1))
         loss = nn.CrossEntropyLoss()
         print(loss(net(x), y))  # <-
         ----
-        import torch
-        from torch import nn
-        import torch.nn.functional as F
-
-        layer = nn.Linear(4, 3)
-        x, y = torch.rand(8, 4), torch.randint(3, (8,))
         print(F.nll_loss(F.softmax(layer(x), -1), y))  # <-
-    """),
-    leaves=examples("""
-        import torch
-        from torch import nn
-        import torch.nn.functional as F
-
-        layer = nn.Linear(4, 3)
-        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+    """,
+        begin=_BEGIN,
+    ),
+    leaves=examples(
+        """
         print(F.cross_entropy(layer(x), y))
         ----
-        import torch
-        from torch import nn
-        import torch.nn.functional as F
-
-        layer = nn.Linear(4, 3)
-        x, y = torch.rand(8, 4), torch.randint(3, (8,))
         print(F.nll_loss(F.log_softmax(layer(x), 1), y))
         ----
-        import torch
-        from torch import nn
-        import torch.nn.functional as F
-
-        layer = nn.Linear(4, 3)
-        x, y = torch.rand(8, 4), torch.randint(3, (8,))
         print(F.binary_cross_entropy(torch.sigmoid(layer(x)), x))
         ----
-        import torch
-        from torch import nn
-        import torch.nn.functional as F
-
-        layer = nn.Linear(4, 3)
-        x, y = torch.rand(8, 4), torch.randint(3, (8,))
         scores = layer(x)
         print(F.cross_entropy(scores, y))
         print(scores.softmax(1))
         ----
-        import torch
-        from torch import nn
-        import torch.nn.functional as F
-
-        layer = nn.Linear(4, 3)
-        x, y = torch.rand(8, 4), torch.randint(3, (8,))
         class Net(nn.Module):
             def __init__(self):
                 super().__init__()
@@ -208,5 +161,7 @@ RULE = Rule(
 
         net, loss = Net(), nn.CrossEntropyLoss()
         print(loss(net(x), y))
-    """),
+    """,
+        begin=_BEGIN,
+    ),
 )

@@ -95,6 +95,20 @@ def _is_once(test: ast.expr) -> bool:
     return compares and not any(isinstance(one, ast.Mod) for one in ast.walk(test))
 
 
+_BEGIN = """\
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+
+    def forward(self, x):
+        return self.body(x)
+"""
+
 RULE = Rule(
     title="The model continues to train in evaluation mode",
     category="framework_api_misuse",
@@ -104,18 +118,8 @@ RULE = Rule(
     fix="Call model.train() at the start of each training epoch.",
     source="PyTorch documentation, torch.nn.Module.train and eval",
     check=_check,
-    catches=examples("""
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-
-            def forward(self, x):
-                return self.body(x)
+    catches=examples(
+        """
 
 
         model = Net()
@@ -129,17 +133,6 @@ RULE = Rule(
                 optimizer.step()
             model.eval()  # <-
         ----
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-
-            def forward(self, x):
-                return self.body(x)
 
 
         def evaluate(model, data):
@@ -159,17 +152,6 @@ RULE = Rule(
             if epoch % 3 == 0:
                 print(evaluate(model, data))
         ----
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-
-            def forward(self, x):
-                return self.body(x)
 
 
         class Trainer:
@@ -196,17 +178,6 @@ RULE = Rule(
 
         Trainer('cpu').fit(5)
         ----
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-
-            def forward(self, x):
-                return self.body(x)
 
 
         def evaluate(model, data):
@@ -226,17 +197,6 @@ RULE = Rule(
                 model(x).sum().backward()
                 optimizer.step()
         ----
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-
-            def forward(self, x):
-                return self.body(x)
 
 
         model = Net()
@@ -250,19 +210,11 @@ RULE = Rule(
                 model(x).sum().backward()
                 optimizer.step()
             net.train(mode=False)  # <-
-    """),
-    leaves=examples("""
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-
-            def forward(self, x):
-                return self.body(x)
+    """,
+        begin=_BEGIN,
+    ),
+    leaves=examples(
+        """
 
 
         model = Net()
@@ -276,17 +228,6 @@ RULE = Rule(
                 optimizer.step()
             model.eval()
         ----
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-
-            def forward(self, x):
-                return self.body(x)
 
 
         def evaluate(model, data):
@@ -306,17 +247,6 @@ RULE = Rule(
                 optimizer.step()
             evaluate(model, data)
         ----
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-
-            def forward(self, x):
-                return self.body(x)
 
 
         model = Net()
@@ -330,17 +260,6 @@ RULE = Rule(
         model.eval()
         print(model(data[0]))
         ----
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-
-            def forward(self, x):
-                return self.body(x)
 
 
         model = Net()
@@ -354,17 +273,6 @@ RULE = Rule(
             if epoch == 8:
                 model.eval()
         ----
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-
-            def forward(self, x):
-                return self.body(x)
 
 
         model = Net()
@@ -379,17 +287,6 @@ RULE = Rule(
                 model.eval()
                 break
         ----
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-
-            def forward(self, x):
-                return self.body(x)
 
 
         class Trainer:
@@ -417,17 +314,6 @@ RULE = Rule(
 
         Trainer('cpu').fit(5)
         ----
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-
-            def forward(self, x):
-                return self.body(x)
 
 
         model = Net()
@@ -440,17 +326,6 @@ RULE = Rule(
                 model(x).sum().backward()
                 optimizer.step()
         ----
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-
-            def forward(self, x):
-                return self.body(x)
 
 
         model = Net()
@@ -463,17 +338,6 @@ RULE = Rule(
                 model(x).sum().backward()
                 optimizer.step()
         ----
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-
-            def forward(self, x):
-                return self.body(x)
 
 
         teacher = Net()
@@ -486,5 +350,7 @@ RULE = Rule(
                 model(x).sum().backward()
                 optimizer.step()
             teacher.eval()
-    """),
+    """,
+        begin=_BEGIN,
+    ),
 )
