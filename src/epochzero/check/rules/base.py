@@ -38,6 +38,7 @@ __all__ = [
     "claim_at_start",
     "claim_failure",
     "examples",
+    "failure_check",
     "failures",
     "guarded",
 ]
@@ -178,6 +179,24 @@ def claim_failure(failed: Failed, *, message: str, fix: str, category: str = "")
         consequence=f"{failed.error}: {failed.message}".removesuffix(": "),
         fix=fix,
     )
+
+
+def failure_check(
+    *kinds: str, message: Callable[[Failed], str], fix: str = ""
+) -> Callable[[Program, Target], Claims]:
+    """The check of a rule that reports events that certainly fail in one of these ways.
+
+    Args:
+        kinds: kinds of `Failed`.
+        message: what is wrong with an event.
+        fix: what to do; by default what the event knows.
+    """
+
+    def check(program: Program, target: Target) -> Claims:
+        for failed in failures(program, *kinds):
+            yield claim_failure(failed, message=message(failed), fix=fix or failed.fix)
+
+    return check
 
 
 def at_keyword(program: Program, at: Situation, keyword: str) -> Situation:

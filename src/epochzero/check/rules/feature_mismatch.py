@@ -2,21 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import (
-    Claims,
-    Program,
-    Rule,
-    Target,
-    claim_failure,
-    examples,
-    failures,
-)
-
-
-def _check(program: Program, target: Target) -> Claims:
-    for failed in failures(program, "shape"):
-        yield claim_failure(failed, message=failed.why, fix=failed.fix)
-
+from epochzero.check.rules.base import Rule, examples, failure_check
 
 RULE = Rule(
     title="A layer, function or loss receives a tensor whose shape does not match",
@@ -25,7 +11,7 @@ RULE = Rule(
     "evaluation uses, in the last hour.",
     fix="Make the sizes match: derive one from the other.",
     source="Zhang et al., ICSE 2020, section 3.2, Tensor Mismatch: adjacent layers that are incompatible",
-    check=_check,
+    check=failure_check("shape", message=lambda failed: failed.why),
     catches=examples("""
         import torch
         from torch import nn

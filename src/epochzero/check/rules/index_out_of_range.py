@@ -2,25 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import (
-    Claims,
-    Program,
-    Rule,
-    Target,
-    claim_failure,
-    examples,
-    failures,
-)
-
-
-def _check(program: Program, target: Target) -> Claims:
-    for failed in failures(program, "index"):
-        yield claim_failure(
-            failed,
-            message=f"The sequence has fewer items than the index needs: {failed.at.place.code}",
-            fix="Provide the missing input, or check the length first.",
-        )
-
+from epochzero.check.rules.base import Rule, examples, failure_check
 
 RULE = Rule(
     title="An index is outside its list or text",
@@ -29,7 +11,13 @@ RULE = Rule(
     "index. If there are fewer, the job ends at that line.",
     fix="Provide the missing input, or check the length first.",
     source="Zhang et al., ICSE 2020, Table 1, Illegal Index",
-    check=_check,
+    check=failure_check(
+        "index",
+        message=lambda failed: (
+            f"The sequence has fewer items than the index needs: {failed.at.place.code}"
+        ),
+        fix="Provide the missing input, or check the length first.",
+    ),
     catches=examples("""
         $ python train.py data
         import sys

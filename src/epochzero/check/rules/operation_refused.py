@@ -2,25 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import (
-    Claims,
-    Program,
-    Rule,
-    Target,
-    claim_failure,
-    examples,
-    failures,
-)
-
-
-def _check(program: Program, target: Target) -> Claims:
-    for failed in failures(program, "type", "value"):
-        yield claim_failure(
-            failed,
-            message=f"Python does not support this operation on these values: {failed.at.place.code}",
-            fix="Convert the value at its source. If it is an option, set its type.",
-        )
-
+from epochzero.check.rules.base import Rule, examples, failure_check
 
 RULE = Rule(
     title="The type of a value does not allow an operation",
@@ -29,7 +11,14 @@ RULE = Rule(
     "are added, compared, called or iterated, which may be after the training.",
     fix="Convert the value at its source.",
     source="Zhang et al., ICSE 2020, Table 1, Type Mismatch",
-    check=_check,
+    check=failure_check(
+        "type",
+        "value",
+        message=lambda failed: (
+            f"Python does not support this operation on these values: {failed.at.place.code}"
+        ),
+        fix="Convert the value at its source. If it is an option, set its type.",
+    ),
     catches=examples("""
         import argparse
 

@@ -2,25 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import (
-    Claims,
-    Program,
-    Rule,
-    Target,
-    claim_failure,
-    examples,
-    failures,
-)
-
-
-def _check(program: Program, target: Target) -> Claims:
-    for failed in failures(program, "unpack"):
-        yield claim_failure(
-            failed,
-            message=f"The number of values differs from the number of names: {failed.at.place.code}",
-            fix="Write as many names as there are values; use `_` for values that you do not need.",
-        )
-
+from epochzero.check.rules.base import Rule, examples, failure_check
 
 RULE = Rule(
     title="A result is unpacked into more or fewer names than it has values",
@@ -29,7 +11,13 @@ RULE = Rule(
     "evaluation is reached last.",
     fix="Write as many names as there are values.",
     source="Zhang et al., ICSE 2020, Table 1, Illegal Argument; section 5.5, common programming errors",
-    check=_check,
+    check=failure_check(
+        "unpack",
+        message=lambda failed: (
+            f"The number of values differs from the number of names: {failed.at.place.code}"
+        ),
+        fix="Write as many names as there are values; use `_` for values that you do not need.",
+    ),
     catches=examples("""
         def test(model):
             return model, 0.5, 1
