@@ -11,8 +11,8 @@ from types import ModuleType
 import pytest
 
 from epochzero.check import CheckResult, check
+from epochzero.check.rule_examples import examples
 from epochzero.check.rules import Case, Rule, builtin, choose, find, load
-from epochzero.check.rules.examples import examples
 from epochzero.errors import CatalogError, InputError
 from tests.catalogs import every
 
@@ -98,7 +98,7 @@ def test_an_example_is_a_small_job() -> None:
 # -- The catalogue -----------------------------------------------------------------------------
 
 RULE = """\
-from epochzero.check.rules.base import Rule, examples
+from epochzero.check.rule import Rule, examples
 
 RULE = Rule(
     title="Something goes wrong", category="path_not_found", why="It does.",

@@ -21,8 +21,8 @@ from epochzero.check.program.interpreter import read_program
 from epochzero.check.program.model import Program
 from epochzero.check.request import CheckRequest
 from epochzero.check.result import CheckResult
+from epochzero.check.rule import Rule
 from epochzero.check.rules import DRY_RUN, UNREAD, choose
-from epochzero.check.rules.base import Rule
 from epochzero.check.rules.engine import run_rules
 from epochzero.check.settings import Settings, read_settings
 from epochzero.check.suppress import Suppression, apply, suppressions

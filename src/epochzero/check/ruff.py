@@ -21,7 +21,7 @@ from typing import Any
 from ruff import find_ruff_bin
 
 from epochzero.check.program.model import Module
-from epochzero.check.rules.base import CannotTell
+from epochzero.check.rule import CannotTell
 from epochzero.file_access import unconfined
 
 CODES = {

@@ -16,7 +16,7 @@ from functools import cache
 from types import ModuleType
 
 from epochzero import taxonomy
-from epochzero.check.rules.base import Case, Rule
+from epochzero.check.rule import Case, Rule
 from epochzero.check.rules.unread import Unread, others
 from epochzero.errors import CatalogError, InputError
 

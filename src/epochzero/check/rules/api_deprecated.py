@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.api import ApiChange, installed, reached, uses
-from epochzero.check.rules.base import (
-    Claims,
-    Program,
-    Reach,
-    Rule,
-    Target,
-    claim_at,
-    examples,
-)
+from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples
 
 
 def _check(program: Program, target: Target) -> Claims:

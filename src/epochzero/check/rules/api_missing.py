@@ -9,7 +9,7 @@ from itertools import accumulate, islice
 from epochzero.check.api import class_of, elsewhere, is_gone, member, uses
 from epochzero.check.program.events import Called, Failed, Imported, Looked, Situation
 from epochzero.check.program.values import External
-from epochzero.check.rules.base import (
+from epochzero.check.rule import (
     Claims,
     Program,
     Reach,

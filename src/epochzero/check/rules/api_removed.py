@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.api import ApiChange, Use, installed, is_gone, uses
-from epochzero.check.rules.base import (
+from epochzero.check.rule import (
     Claims,
     Program,
     Reach,

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from functools import partial
 
 from epochzero.check.api import class_of, elsewhere, is_gone, member, uses
-from epochzero.check.rules.base import (
+from epochzero.check.rule import (
     Claims,
     Program,
     Reach,

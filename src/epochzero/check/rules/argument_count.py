@@ -14,7 +14,7 @@ from epochzero.check.calls import (
     parameters,
 )
 from epochzero.check.code import Code, code_of, method_counts, resolve, stored_attributes
-from epochzero.check.rules.base import (
+from epochzero.check.rule import (
     Claims,
     Module,
     Program,

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from epochzero.check.code import code_of
 from epochzero.check.operators import ARITHMETIC, COMPARE
 from epochzero.check.program.values import Constant
-from epochzero.check.rules.base import (
+from epochzero.check.rule import (
     Claim,
     Claims,
     Module,

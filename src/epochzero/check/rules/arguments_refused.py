@@ -14,16 +14,7 @@ from epochzero.check.api import class_of
 from epochzero.check.conditions import holds
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, Instance, Items, Own, Text, Value
-from epochzero.check.rules.base import (
-    Claims,
-    Program,
-    Reach,
-    Rule,
-    Target,
-    claim_at,
-    examples,
-    guarded,
-)
+from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples, guarded
 
 _EXCEPTIONS: Mapping[str, type[BaseException]] = {
     "AssertionError": AssertionError,

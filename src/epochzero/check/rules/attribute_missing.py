@@ -14,7 +14,7 @@ from epochzero.check.calls import own_bases
 from epochzero.check.code import Code, code_of, dotted
 from epochzero.check.program.events import Looked
 from epochzero.check.program.values import Constant, Instance
-from epochzero.check.rules.base import (
+from epochzero.check.rule import (
     Claims,
     Module,
     Program,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from epochzero.check.program.configuration import get
 from epochzero.check.program.values import Constant, Items
-from epochzero.check.rules.base import Claims, Program, Rule, Target, claim_at_start, examples
+from epochzero.check.rule import Claims, Program, Rule, Target, claim_at_start, examples
 from epochzero.check.rules.deepspeed import configurations
 from epochzero.check.rules.megatron import at_option
 from epochzero.check.rules.world import number, option, world_size

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from epochzero.check.paths.downloads import cache_folder, downloads_of
 from epochzero.check.paths.world import World, caught, world_of
-from epochzero.check.rules.base import Claim, Program, Rule, Target, claim_at, examples
+from epochzero.check.rule import Claim, Program, Rule, Target, claim_at, examples
 
 _SAID_BY = {
     "huggingface": "HF_HOME",

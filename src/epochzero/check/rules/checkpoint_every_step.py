@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from epochzero.check.paths.accesses import accesses_of
 from epochzero.check.paths.sizes import enclosing_loops
-from epochzero.check.rules.base import Claim, Program, Rule, Target, claim_at, examples
+from epochzero.check.rule import Claim, Program, Rule, Target, claim_at, examples
 
 _BATCHES = re.compile(r"loader|batch|dataloader|train_dl|train_iter", re.IGNORECASE)
 _EPOCHS = re.compile(r"epoch", re.IGNORECASE)

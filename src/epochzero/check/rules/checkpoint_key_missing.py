@@ -9,7 +9,7 @@ from epochzero.check.checkpoints import Loaded, loads_of
 from epochzero.check.code import code_of
 from epochzero.check.program.events import Looked
 from epochzero.check.program.values import Instance
-from epochzero.check.rules.base import (
+from epochzero.check.rule import (
     Claim,
     Claims,
     Program,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from epochzero.check.paths.text import path_text
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, Instance, Items, Value
-from epochzero.check.rules.base import (
+from epochzero.check.rule import (
     Claim,
     Claims,
     Program,

@@ -7,16 +7,7 @@ from packaging.version import InvalidVersion, Version
 from epochzero.check.checkpoints import loads_of, refused_globals
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant
-from epochzero.check.rules.base import (
-    Claims,
-    Program,
-    Reach,
-    Rule,
-    Target,
-    claim_at,
-    examples,
-    guarded,
-)
+from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples, guarded
 from epochzero.check.torch_usage import does_anywhere
 
 _LEFT_TO_THE_VARIABLE = "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"

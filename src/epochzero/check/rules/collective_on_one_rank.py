@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from epochzero.check.code import Code, code_of
 from epochzero.check.program.ranks import is_first_rank
-from epochzero.check.rules.base import Claims, Program, Reach, Rule, Target, claim_at, examples
+from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples
 from epochzero.check.rules.world import world_size
 
 _COLLECTIVES = frozenset(

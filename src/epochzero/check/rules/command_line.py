@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from epochzero.check.program.argument_origins import stands
 from epochzero.check.program.parsers.model import ArgumentProblem, Parsed
-from epochzero.check.rules.base import Claim, Program, SourceLocation
+from epochzero.check.rule import Claim, Program, SourceLocation
 
 
 def argument_claims(program: Program, kinds: Collection[str], fix: str) -> Iterator[Claim]:

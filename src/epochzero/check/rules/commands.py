@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from epochzero.check.program.events import Called, Situation
 from epochzero.check.program.values import Constant, Items, Text, Value
-from epochzero.check.rules.base import Program
+from epochzero.check.rule import Program
 
 _SHELL = {"os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput"}
 _DIRECT = {

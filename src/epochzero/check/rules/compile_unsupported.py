@@ -5,16 +5,7 @@ from __future__ import annotations
 from epochzero.check.builds import lacks_cuda, lowest_capability, moves_to_cuda
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant
-from epochzero.check.rules.base import (
-    Claims,
-    Program,
-    Reach,
-    Rule,
-    Target,
-    claim_at,
-    examples,
-    guarded,
-)
+from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples, guarded
 from epochzero.check.torch_usage import does_anywhere
 
 _TRITON = (7, 0)

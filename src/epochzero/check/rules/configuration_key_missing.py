@@ -9,7 +9,7 @@ from epochzero.check.program.configuration import kind_of
 from epochzero.check.program.events import Called
 from epochzero.check.program.parsers.model import nearest
 from epochzero.check.program.values import Constant, Instance, Items, Value
-from epochzero.check.rules.base import (
+from epochzero.check.rule import (
     Claim,
     Claims,
     Program,

@@ -10,7 +10,7 @@ from epochzero.check.job.model import Job
 from epochzero.check.paths.world import world_of
 from epochzero.check.program.argument_origins import stands
 from epochzero.check.program.parsers.model import ArgumentProblem
-from epochzero.check.rules.base import (
+from epochzero.check.rule import (
     Case,
     Claim,
     Claims,

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from epochzero.check.builds import lacks_cuda, moves_to_cuda
 from epochzero.check.job.containers import has_no_gpus
-from epochzero.check.rules.base import (
-    Claims,
-    Program,
-    Reach,
-    Rule,
-    Target,
-    claim_at,
-    examples,
-    guarded,
-)
+from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples, guarded
 
 
 def _check(program: Program, target: Target) -> Claims:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.paths.faults import Faulty, data_check
-from epochzero.check.rules.base import Rule, examples
+from epochzero.check.rule import Rule, examples
 
 
 def _fix(faulty: Faulty) -> str:

@@ -7,16 +7,7 @@ import ast
 from epochzero.check.calls import method_of, own_bases
 from epochzero.check.code import code_of
 from epochzero.check.program.values import Instance
-from epochzero.check.rules.base import (
-    Claims,
-    Program,
-    Reach,
-    Rule,
-    Target,
-    claim_at,
-    examples,
-    guarded,
-)
+from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples, guarded
 from epochzero.check.torch_usage import argument
 
 _DATASET = frozenset({"torch.utils.data.Dataset", "torch.utils.data.dataset.Dataset", "object"})

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from epochzero.check.program.configuration import Unreadable, load
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, Items, Value
-from epochzero.check.rules.base import Program
+from epochzero.check.rule import Program
 
 _OPTION = "--deepspeed_config"
 

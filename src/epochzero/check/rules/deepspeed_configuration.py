@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from epochzero.check.program.configuration import get
 from epochzero.check.program.values import Constant, Items, Value
-from epochzero.check.rules.base import Claim, Claims, Program, Rule, Target, examples
+from epochzero.check.rule import Claim, Claims, Program, Rule, Target, examples
 from epochzero.check.rules.deepspeed import configurations
 
 _BATCHES = ("train_batch_size", "train_micro_batch_size_per_gpu")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from epochzero.check.program.values import Items, Value
-from epochzero.check.rules.base import Claims, Program, Rule, Target, claim_at, examples, guarded
+from epochzero.check.rule import Claims, Program, Rule, Target, claim_at, examples, guarded
 from epochzero.check.rules.world import constant, number, world_size
 from epochzero.check.torch_usage import argument
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from epochzero.check.rules.base import Target
+from epochzero.check.rule import Target
 from epochzero.check.target.model import Distribution
 from epochzero.check.target.packages import likely_modules, well_known
 

@@ -6,7 +6,7 @@ import ast
 
 from epochzero.check.code import code_of
 from epochzero.check.program.values import Constant, Instance, Items, Value
-from epochzero.check.rules.base import (
+from epochzero.check.rule import (
     Claims,
     Module,
     Program,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from epochzero.check.job.containers import is_offline
 from epochzero.check.paths.downloads import Download, cache_folder, downloads_of
 from epochzero.check.paths.world import caught, world_of
-from epochzero.check.rules.base import Claim, Program, Rule, Target, examples
+from epochzero.check.rule import Claim, Program, Rule, Target, examples
 
 
 def _check(program: Program, target: Target) -> Iterator[Claim]:

@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.builds import first_import, first_on_cuda, wants_cuda
-from epochzero.check.rules.base import (
-    Claims,
-    Program,
-    Reach,
-    Rule,
-    Target,
-    claim_at,
-    examples,
-)
+from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples
 from epochzero.check.target import oldest_driver
 from epochzero.check.target.gpus import version
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 from epochzero.check.budget import Stopped, at_most
 from epochzero.check.findings import Finding, SourceLocation, Unknown
 from epochzero.check.program.model import Program
-from epochzero.check.rules.base import CannotTell, Rule
+from epochzero.check.rule import CannotTell, Rule
 from epochzero.check.target.model import Target
 
 RULE_S, RULES_S = 10.0, 30.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import Claims, Program, Rule, Target, examples
+from epochzero.check.rule import Claims, Program, Rule, Target, examples
 from epochzero.check.rules.scripts import claim_of, problems_of
 
 

@@ -8,7 +8,7 @@ from epochzero import launchers
 from epochzero.check.job.model import Job
 from epochzero.check.program.events import Situation
 from epochzero.check.program.values import Constant, External
-from epochzero.check.rules.base import (
+from epochzero.check.rule import (
     Claim,
     Claims,
     Program,

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from epochzero.check.rules.base import Claim, Claims, Program, Rule, Target, examples
+from epochzero.check.rule import Claim, Claims, Program, Rule, Target, examples
 from epochzero.check.rules.world import TIME_OPTIONS, constant, given, in_hours, said_at
 from epochzero.file_access import open_file
 

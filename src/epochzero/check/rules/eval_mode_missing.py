@@ -10,16 +10,7 @@ from epochzero.check.code import Code, Function, code_of
 from epochzero.check.loops import loops_around
 from epochzero.check.models import Models
 from epochzero.check.program.events import Called
-from epochzero.check.rules.base import (
-    Claims,
-    Module,
-    Program,
-    Reach,
-    Rule,
-    Target,
-    claim_at,
-    examples,
-)
+from epochzero.check.rule import Claims, Module, Program, Reach, Rule, Target, claim_at, examples
 from epochzero.check.torch_usage import (
     does_anywhere,
     has_framework_loop,

@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from epochzero.check.rules.base import (
-    Claims,
-    Program,
-    Rule,
-    Target,
-    claim_failure,
-    examples,
-    failures,
-)
+from epochzero.check.rule import Claims, Program, Rule, Target, claim_failure, examples, failures
 
 _CATEGORIES: Mapping[str, str] = {
     "AttributeError": "attribute_not_found",

@@ -11,16 +11,7 @@ from typing import Any
 from epochzero.check.api import class_of, reached
 from epochzero.check.program.events import Called, Situation
 from epochzero.check.program.values import Constant, Items, Value
-from epochzero.check.rules.base import (
-    Claims,
-    Program,
-    Reach,
-    Rule,
-    Target,
-    claim_at,
-    examples,
-    guarded,
-)
+from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples, guarded
 from epochzero.check.rules.distributions import providers
 from epochzero.check.target.packages import normalized
 

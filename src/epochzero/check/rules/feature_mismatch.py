@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import Rule, examples, failure_check
+from epochzero.check.rule import Rule, examples, failure_check
 
 RULE = Rule(
     title="A layer, function or loss receives a tensor whose shape does not match",

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from epochzero.check.program.events import Situation
 from epochzero.check.ruff import Asked, Message
-from epochzero.check.rules.base import Claim, Module, Program, Severity, SourceLocation, Target
+from epochzero.check.rule import Claim, Module, Program, Severity, SourceLocation, Target
 
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 _Body: TypeAlias = list[ast.stmt]

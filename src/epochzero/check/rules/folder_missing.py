@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from epochzero.check.job.model import COMMAND, CommandSource, Job
-from epochzero.check.rules.base import Claims, Program, Rule, Target, claim_at_start, examples
+from epochzero.check.rule import Claims, Program, Rule, Target, claim_at_start, examples
 from epochzero.file_access import readable
 
 _SURE = re.compile(r"[\w./+@%,=-]+")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import Claim, Claims, Program, Rule, Target, examples
+from epochzero.check.rule import Claim, Claims, Program, Rule, Target, examples
 from epochzero.check.rules.flakes import Flake, flakes, reading
 
 _COUNT = "F507"

@@ -6,7 +6,7 @@ import ast
 
 from epochzero.check.calls import method_of, own_bases
 from epochzero.check.code import code_of, made_class
-from epochzero.check.rules.base import (
+from epochzero.check.rule import (
     Claims,
     Module,
     Program,

@@ -9,15 +9,7 @@ from epochzero.check.builds import (
     runs_on,
     wants_cuda,
 )
-from epochzero.check.rules.base import (
-    Claims,
-    Program,
-    Rule,
-    Severity,
-    Target,
-    claim_at,
-    examples,
-)
+from epochzero.check.rule import Claims, Program, Rule, Severity, Target, claim_at, examples
 from epochzero.check.target import first_cuda, last_cuda
 from epochzero.check.target.gpus import version
 

@@ -7,16 +7,7 @@ from collections.abc import Iterator
 from epochzero.check.builds import moves_to_cuda
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, Instance, Items, Value
-from epochzero.check.rules.base import (
-    Claims,
-    Program,
-    Reach,
-    Rule,
-    Target,
-    claim_at,
-    examples,
-    guarded,
-)
+from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples, guarded
 from epochzero.check.rules.world import chosen, gpus_of_a_node, number
 from epochzero.check.torch_usage import argument
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from epochzero.check.builds import device_named
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, External
-from epochzero.check.rules.base import Claim, Claims, Program, Rule, Target, claim_at, examples
+from epochzero.check.rule import Claim, Claims, Program, Rule, Target, claim_at, examples
 from epochzero.check.torch_usage import argument, backward_calls, does_anywhere, has_framework_loop
 
 _CLIPS = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_")

@@ -12,7 +12,7 @@ from importlib.resources import files
 from epochzero.check.api import installed, reached
 from epochzero.check.code import code_of
 from epochzero.check.program.values import Instance, Items, Value
-from epochzero.check.rules.base import (
+from epochzero.check.rule import (
     Claims,
     Module,
     Program,

@@ -6,16 +6,7 @@ from epochzero.check.calls import own_bases
 from epochzero.check.code import code_of
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, Instance
-from epochzero.check.rules.base import (
-    Claims,
-    Program,
-    Reach,
-    Rule,
-    Target,
-    claim_at,
-    examples,
-    guarded,
-)
+from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples, guarded
 from epochzero.check.torch_usage import argument
 
 _ITERABLE = ("torch.utils.data.IterableDataset", "torch.utils.data.dataset.IterableDataset")

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 from epochzero.check.program.events import Looked
 from epochzero.check.program.values import Constant, Items
-from epochzero.check.rules.base import (
+from epochzero.check.rule import (
     Claims,
     Program,
     Reach,

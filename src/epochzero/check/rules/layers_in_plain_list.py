@@ -6,15 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from epochzero.check.code import Code, Function, code_of
-from epochzero.check.rules.base import (
-    Claims,
-    Program,
-    Reach,
-    Rule,
-    Target,
-    claim_at,
-    examples,
-)
+from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples
 
 _MODULE = frozenset({"torch.nn.Module", "torch.nn.modules.Module"})
 _WITHOUT_PARAMETERS = frozenset(

@@ -6,7 +6,7 @@ from packaging.version import InvalidVersion, Version
 
 from epochzero.check.program.parsers.model import OptionSpec, ParserSpec
 from epochzero.check.program.values import Constant
-from epochzero.check.rules.base import (
+from epochzero.check.rule import (
     Claim,
     Claims,
     Program,

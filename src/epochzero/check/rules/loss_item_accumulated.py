@@ -5,16 +5,7 @@ from __future__ import annotations
 import ast
 
 from epochzero.check.code import code_of
-from epochzero.check.rules.base import (
-    Claims,
-    Module,
-    Program,
-    Reach,
-    Rule,
-    Target,
-    claim_at,
-    examples,
-)
+from epochzero.check.rule import Claims, Module, Program, Reach, Rule, Target, claim_at, examples
 from epochzero.check.torch_usage import backward_calls
 
 

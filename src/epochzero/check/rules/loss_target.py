@@ -7,16 +7,7 @@ from collections.abc import Mapping
 from epochzero.check.origins import FLOATING, LONG, Origins
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Instance, Value
-from epochzero.check.rules.base import (
-    Claims,
-    Program,
-    Reach,
-    Rule,
-    Target,
-    claim_at,
-    examples,
-    guarded,
-)
+from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples, guarded
 from epochzero.check.torch_usage import argument
 
 _CLASSES, _LOGARITHMS, _BINARY = "cross_entropy", "nll_loss", "binary_cross_entropy"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import Claims, Program, Rule, Target, claim_at_start, examples
+from epochzero.check.rule import Claims, Program, Rule, Target, claim_at_start, examples
 from epochzero.check.rules.world import said_at, said_text
 
 _ENDPOINT = ("--rdzv_endpoint", "--rdzv-endpoint")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import SourceLocation
+from epochzero.check.rule import SourceLocation
 
 PARSER = (
     "import argparse\n\np = argparse.ArgumentParser()\n"

@@ -15,7 +15,7 @@ from epochzero.check.job.model import Job
 from epochzero.check.program.events import Imported, Situation
 from epochzero.check.program.modules import lies_in
 from epochzero.check.program.values import Constant
-from epochzero.check.rules.base import (
+from epochzero.check.rule import (
     Claim,
     Claims,
     Program,

@@ -3,16 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.builds import lacks_cuda
-from epochzero.check.rules.base import (
-    Claims,
-    Program,
-    Reach,
-    Rule,
-    Target,
-    claim_at,
-    examples,
-    guarded,
-)
+from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples, guarded
 from epochzero.check.rules.world import constant, visible
 from epochzero.check.torch_usage import argument
 

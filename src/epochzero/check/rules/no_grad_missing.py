@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from epochzero.check.code import Code, Function, code_of
-from epochzero.check.rules.base import Claims, Program, Reach, Rule, Target, claim_at, examples
+from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples
 from epochzero.check.torch_usage import does_anywhere, has_framework_loop, optimizer_steps
 
 _NAME = re.compile(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from epochzero.check.calls import called_function, gives_nothing
 from epochzero.check.code import Code, code_of, only_value
-from epochzero.check.rules.base import (
+from epochzero.check.rule import (
     Claims,
     Module,
     Program,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import Rule, examples, failure_check
+from epochzero.check.rule import Rule, examples, failure_check
 
 RULE = Rule(
     title="The type of a value does not allow an operation",

@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import (
-    Claims,
-    Program,
-    Rule,
-    Target,
-    claim_failure,
-    examples,
-    failures,
-)
+from epochzero.check.rule import Claims, Program, Rule, Target, claim_failure, examples, failures
 
 _CIRCULAR = "circular import"
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from epochzero.check.program.configuration import Unreadable, get, load
 from epochzero.check.program.values import Constant, Items, Value
-from epochzero.check.rules.base import (
+from epochzero.check.rule import (
     Claim,
     Claims,
     Program,

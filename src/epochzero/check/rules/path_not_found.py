@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from epochzero.check.paths.report import Texts, path_check, where_searched
 from epochzero.check.paths.world import Problem, World, world_of
-from epochzero.check.rules.base import Claim, Program, Rule, Target, Unknown, examples
+from epochzero.check.rule import Claim, Program, Rule, Target, Unknown, examples
 
 
 def _describe(problem: Problem, world: World) -> Texts:

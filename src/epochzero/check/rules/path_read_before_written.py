@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from epochzero.check.paths.report import Texts, path_check
 from epochzero.check.paths.world import Problem, World
-from epochzero.check.rules.base import Rule, examples
+from epochzero.check.rule import Rule, examples
 
 
 def _describe(problem: Problem, world: World) -> Texts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from epochzero.check.rules.base import (
+from epochzero.check.rule import (
     Claims,
     Program,
     Rule,

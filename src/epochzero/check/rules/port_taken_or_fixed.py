@@ -7,15 +7,7 @@ from collections.abc import Iterator
 
 from epochzero import launchers
 from epochzero.check.job.model import Job
-from epochzero.check.rules.base import (
-    Claim,
-    Claims,
-    Program,
-    Rule,
-    Target,
-    claim_at_start,
-    examples,
-)
+from epochzero.check.rule import Claim, Claims, Program, Rule, Target, claim_at_start, examples
 from epochzero.check.rules.world import said_at, said_text
 
 _PORT = ("--master_port", "--master-port", "--main_process_port")

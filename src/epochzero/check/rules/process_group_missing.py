@@ -2,16 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import (
-    Claims,
-    Program,
-    Reach,
-    Rule,
-    Target,
-    claim_at,
-    examples,
-    guarded,
-)
+from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples, guarded
 from epochzero.check.torch_usage import has_framework_loop
 
 _NEEDS_GROUP = frozenset(

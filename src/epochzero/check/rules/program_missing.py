@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from epochzero.check.job.model import Job
 from epochzero.check.program.values import Constant
-from epochzero.check.rules.base import (
+from epochzero.check.rule import (
     Claim,
     Claims,
     Program,

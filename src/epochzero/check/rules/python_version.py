@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from epochzero.check.program.events import Imported, Situation
 from epochzero.check.program.values import External
-from epochzero.check.rules.base import (
+from epochzero.check.rule import (
     Claim,
     Claims,
     Module,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from epochzero.check.builds import moves_to_cuda
 from epochzero.check.program.values import Constant, Instance
-from epochzero.check.rules.base import Claims, Program, Reach, Rule, Target, claim_at, examples
+from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples
 from epochzero.check.rules.world import constant
 from epochzero.check.torch_usage import argument, has_framework_loop
 

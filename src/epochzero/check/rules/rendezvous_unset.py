@@ -5,16 +5,7 @@ from __future__ import annotations
 import re
 
 from epochzero.check.program.events import Called
-from epochzero.check.rules.base import (
-    Claims,
-    Program,
-    Reach,
-    Rule,
-    Target,
-    claim_at,
-    examples,
-    guarded,
-)
+from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples, guarded
 from epochzero.check.rules.world import constant, is_set
 from epochzero.check.torch_usage import argument
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from epochzero.check.paths.sizes import enclosing_loops, rounds
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Instance, Value
-from epochzero.check.rules.base import (
+from epochzero.check.rule import (
     Claim,
     Claims,
     Program,

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import (
-    Claims,
-    Program,
-    Rule,
-    Target,
-    claim_at_start,
-    examples,
-)
+from epochzero.check.rule import Claims, Program, Rule, Target, claim_at_start, examples
 
 
 def _check(program: Program, target: Target) -> Claims:

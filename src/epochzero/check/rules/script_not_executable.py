@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from epochzero.check.job.model import ScriptProblem
-from epochzero.check.rules.base import Claims, Program, Rule, Target, examples
+from epochzero.check.rule import Claims, Program, Rule, Target, examples
 from epochzero.check.rules.scripts import claim_of, problems_of
 from epochzero.file_access import readable
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from epochzero.check.job.model import ScriptProblem
-from epochzero.check.rules.base import Claim, Program, claim_at_start
+from epochzero.check.rule import Claim, Program, claim_at_start
 
 
 def problems_of(program: Program, *kinds: str) -> Iterator[ScriptProblem]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, External
-from epochzero.check.rules.base import Claim, Claims, Program, Rule, Target, claim_at, examples
+from epochzero.check.rule import Claim, Claims, Program, Rule, Target, claim_at, examples
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.loops import Loop, loops_around
-from epochzero.check.rules.base import Claims, Program, Rule, Target, claim_at, examples
+from epochzero.check.rule import Claims, Program, Rule, Target, claim_at, examples
 from epochzero.check.rules.world import number
 from epochzero.check.torch_usage import argument, optimizer_steps
 

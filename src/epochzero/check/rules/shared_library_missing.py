@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from epochzero.check.builds import Needed, needed_libraries
 from epochzero.check.program.events import Imported
-from epochzero.check.rules.base import (
-    Claims,
-    Program,
-    Reach,
-    Rule,
-    Target,
-    claim_at,
-    examples,
-    guarded,
-)
+from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples, guarded
 
 
 def _check(program: Program, target: Target) -> Claims:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from epochzero.check.rules.base import Claims, Program, Rule, Target, examples
+from epochzero.check.rule import Claims, Program, Rule, Target, examples
 from epochzero.check.rules.scripts import claim_of, problems_of
 
 

@@ -10,15 +10,7 @@ from epochzero.check.loops import loops_around
 from epochzero.check.origins import unwrapped
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, Instance
-from epochzero.check.rules.base import (
-    Claims,
-    Program,
-    Rule,
-    SourceLocation,
-    Target,
-    claim_at,
-    examples,
-)
+from epochzero.check.rule import Claims, Program, Rule, SourceLocation, Target, claim_at, examples
 from epochzero.check.torch_usage import argument, optimizer_steps
 
 _SORTED = ("torchvision.datasets.ImageFolder", "torchvision.datasets.DatasetFolder")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from epochzero.check.program.values import Instance, Value
-from epochzero.check.rules.base import Claims, Program, Rule, Target, claim_at, examples
+from epochzero.check.rule import Claims, Program, Rule, Target, claim_at, examples
 
 _WRONG: Mapping[str, frozenset[str]] = {
     "cross_entropy": frozenset({"softmax"}),

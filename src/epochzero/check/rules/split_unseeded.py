@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant
-from epochzero.check.rules.base import Claims, Program, Rule, Target, claim_at, examples
+from epochzero.check.rule import Claims, Program, Rule, Target, claim_at, examples
 from epochzero.check.torch_usage import argument, does_anywhere
 
 _SKLEARN = "sklearn.model_selection.train_test_split"

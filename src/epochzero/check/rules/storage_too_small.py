@@ -11,7 +11,7 @@ from epochzero.check.paths.sizes import parameters, saved_bytes, times_saved
 from epochzero.check.paths.world import world_of
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, External, Items, Value
-from epochzero.check.rules.base import Claim, Program, Rule, Target, Unknown, examples
+from epochzero.check.rule import Claim, Program, Rule, Target, Unknown, examples
 
 _SAVES = ("torch.save", "safetensors.torch.save_file", "safetensors.torch.save_model")
 _BYTES = {

@@ -6,16 +6,7 @@ import ast
 
 from epochzero.check.calls import own_bases
 from epochzero.check.code import Code, Function, code_of
-from epochzero.check.rules.base import (
-    Claims,
-    Module,
-    Program,
-    Reach,
-    Rule,
-    Target,
-    claim_at,
-    examples,
-)
+from epochzero.check.rule import Claims, Module, Program, Reach, Rule, Target, claim_at, examples
 
 _MODULE = frozenset({"torch.nn.Module", "torch.nn.modules.Module"})
 

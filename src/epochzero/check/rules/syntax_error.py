@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 
 from epochzero.check.code import code_of
-from epochzero.check.rules.base import (
+from epochzero.check.rule import (
     Case,
     Claim,
     Claims,

@@ -9,15 +9,7 @@ from epochzero.check.code import code_of
 from epochzero.check.loops import Loop, loops_around
 from epochzero.check.models import Model, Models
 from epochzero.check.program.events import Called
-from epochzero.check.rules.base import (
-    Claims,
-    Program,
-    Rule,
-    SourceLocation,
-    Target,
-    claim_at,
-    examples,
-)
+from epochzero.check.rule import Claims, Program, Rule, SourceLocation, Target, claim_at, examples
 from epochzero.check.torch_usage import makes_layers_with_modes, optimizer_steps
 
 _WITHOUT_GRADIENTS = {"torch.no_grad", "torch.inference_mode"}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from epochzero.check.job.model import Job
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, Value
-from epochzero.check.rules.base import (
+from epochzero.check.rule import (
     Claims,
     Program,
     Reach,

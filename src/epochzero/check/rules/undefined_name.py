@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from functools import lru_cache
 
 from epochzero.check.code import Code, Function, code_of
-from epochzero.check.rules.base import (
+from epochzero.check.rule import (
     Claim,
     Claims,
     Module,

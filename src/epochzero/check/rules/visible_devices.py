@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from epochzero.check.builds import moves_to_cuda
 from epochzero.check.program.events import Called, Looked
-from epochzero.check.rules.base import (
+from epochzero.check.rule import (
     Claim,
     Claims,
     Program,

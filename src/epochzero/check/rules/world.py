@@ -7,7 +7,7 @@ from contextlib import suppress
 from epochzero.check.job.model import COMMAND, Job
 from epochzero.check.program.events import Looked
 from epochzero.check.program.values import Constant, Value
-from epochzero.check.rules.base import Program, SourceLocation, Target
+from epochzero.check.rule import Program, SourceLocation, Target
 
 # Prefixes of variables that a launcher may set in addition to those of the job.
 _SETS = {

@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import (
-    Claims,
-    Program,
-    Rule,
-    Target,
-    claim_at,
-    claim_at_start,
-    examples,
-)
+from epochzero.check.rule import Claims, Program, Rule, Target, claim_at, claim_at_start, examples
 from epochzero.check.rules.world import constant, gpus_of_a_node, number, said_at, uses_gpus
 
 _PROCESSES = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rules.base import Claims, Program, Rule, Target, claim_at, examples
+from epochzero.check.rule import Claims, Program, Rule, Target, claim_at, examples
 from epochzero.check.torch_usage import (
     backward_calls,
     does_anywhere,

@@ -16,7 +16,7 @@ from epochzero.check.findings import Claim, Finding, Severity, SourceLocation, U
 from epochzero.check.program.events import Failed, Situation
 from epochzero.check.program.model import Module, Program
 from epochzero.check.reachability import Reach
-from epochzero.check.rules.examples import Case, examples
+from epochzero.check.rule_examples import Case, examples
 from epochzero.check.target.model import Target
 
 __all__ = [
