@@ -433,7 +433,7 @@ def test_a_function_without_a_slope_is_found_though_the_training_does_well() -> 
 def test_layers_whose_result_is_thrown_away_are_unused() -> None:
     found = list(catalogue()["layer_unused"](replace(GOOD, model=Around, epochs=1).run()))
     assert [(one.word, one.layer) for one in found] == [("layer_unused", "middle")]
-    assert "thrown away: leave takes" in found[0].text
+    assert "discarded: leave takes" in found[0].text
 
 
 def test_the_loss_of_a_search_before_the_training_is_not_the_loss() -> None:
