@@ -49,7 +49,8 @@ def consequences(cascade: Sequence[Consequence], top: int) -> Iterator[str]:
         whose = f"rank{'s' if len(ranks) > 1 else ''} {_ranges(ranks)}: " if ranks else ""
         yield f"{whose}{group[0].title or layout.shorten(group[0].text, 140)}"
     if len(shown) > top:
-        yield f"and {len(shown) - top} more consequences (--top {len(shown)} shows them)"
+        more = len(shown) - top
+        yield f"and {more} more consequence{'' if more == 1 else 's'} (--top {len(shown)} shows all)"
 
 
 def _ranges(numbers: Sequence[int]) -> str:
