@@ -124,7 +124,7 @@ class TestRanks:
         done = train("--retries", "auto", "--policy", "quick.toml", "--inject", "kill-rank@step:2")
         assert done.returncode == 0
         assert done.stdout.count(b"step 1/6") == 2
-        assert done.stderr.count(b"kill-rank@step:2: ended, to be started again") == 1
+        assert done.stderr.count(b"kill-rank@step:2: terminated, for a restart") == 1
 
     def test_the_rank_that_is_named_is_killed(self, run: Run, kept: Kept) -> None:
         script = (
