@@ -31,7 +31,9 @@ def phase_of(frames: Sequence[Frame], category: str, *, kind: str = "", trained:
         trained: the log shows steps or epochs before the failure.
     """
     ruled = ruled_phase(frames, category, trained=trained)
-    if category in _AT_START and not trained:
+    own = [frame for frame in frames if is_user_frame(frame)]
+    # What the user calls the failing function says more than all other names.
+    if (category in _AT_START and not trained) or _by_names(own[-1:]):
         return ruled
     learned, _ = shipped("phase.json").classify(
         phase_features(frames, category, ruled, kind=kind, trained=trained)
