@@ -138,7 +138,7 @@ def test_layers_are_blocks_at_even_steps() -> None:
     assert names[-1] in ("11", "12")
     few = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Dropout(), nn.Linear(8, 3), nn.Softmax(1))
     assert choose_layers(as_classifier(few), torch.zeros(2, 4)) == ("1",)
-    with pytest.raises(InputError, match="no layer before its outputs"):
+    with pytest.raises(InputError, match="no layer before the output"):
         choose_layers(as_classifier(nn.Sequential(nn.Linear(4, 3))), torch.zeros(2, 4))
 
 

@@ -106,7 +106,7 @@ def test_adf_finds_what_chance_finds_rarely_and_the_seed_decides(people: PeopleT
 def test_a_budget_of_instances_is_kept_and_one_is_needed(people: PeopleTable) -> None:
     few = measure_fairness(Rule(), people, budget=Budget(inputs=6000, instances=7))
     assert [one.found for one in few.searches] == [7, 7, 7]
-    with pytest.raises(InputError, match="seconds or of inputs"):
+    with pytest.raises(InputError, match="seconds or inputs"):
         Budget(instances=7)
 
 
@@ -332,7 +332,7 @@ def test_a_table_is_read_with_its_texts(tmp_path: Path) -> None:
         (TABLE, ["sex"], "age = [", "invalid TOML"),
         ("sex,age,job,y\n", ["sex"], "", "which column has the labels"),
         ("sex,age,y\nf,3,0\nm,3,1\n", ["sex"], "", "no attribute has two values but"),
-        (MANY, ["sex"], "", "column 'name': holds 10,001 different texts"),
+        (MANY, ["sex"], "", "column 'name': contains 10,001 different strings"),
     ],
 )
 def test_wrong_tables_are_told_of(

@@ -124,7 +124,7 @@ def test_distance_is_that_of_jaccard() -> None:
 def test_products_that_are_not_accepted_are_drawn_anew() -> None:
     small = random_products(MODEL, 5, accepts=lambda product: len(product) < 40, seed=1)
     assert max(map(len, small)) < 40
-    with pytest.raises(InputError, match="ask for smaller ones"):
+    with pytest.raises(InputError, match="request smaller ones"):
         random_products(feature_model(1, 1), 1, accepts=lambda _: False)
 
 

@@ -89,7 +89,7 @@ def test_what_is_no_model_is_told_of(name: str, told: str, net_file: Path, weigh
 
 def test_weights_of_another_model_are_told_of(net_file: Path, tmp_path: Path) -> None:
     torch.save(nn.Linear(2, 2).state_dict(), tmp_path / "other.pt")
-    with pytest.raises(InputError, match=r"not the weights of .*Missing key"):
+    with pytest.raises(InputError, match=r"does not contain the weights of .*Missing key"):
         load_model(f"{net_file}:build", tmp_path / "other.pt")
     with pytest.raises(InputError, match="no such file of weights"):
         load_model(f"{net_file}:build", tmp_path / "none.pt")

@@ -259,7 +259,7 @@ def test_a_log_that_ends_its_worker_has_a_row_that_says_so(inline: Inline, tmp_p
     rows = rows_of(tmp_path / "out")
     assert len(rows) == 5
     assert [name for name, row in rows.items() if row["error"]] == ["0002.log"]
-    assert "ended the worker twice" in rows["0002.log"]["error"]
+    assert "terminated the worker twice" in rows["0002.log"]["error"]
 
 
 def test_logs_of_a_large_job_are_read_apart_and_set_beside_each_other(

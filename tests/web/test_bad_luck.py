@@ -248,7 +248,7 @@ def test_a_database_that_is_away_is_told_and_all_is_well_when_it_is_back(tmp_pat
         ]
         assert [one.status_code for one in answers] == [503] * 6
         assert {one.headers["Retry-After"] for one in answers} == {"5"}
-        assert "tries again every 5 s" in answers[2].text
+        assert "reloads every 5 s" in answers[2].text
         assert str(tmp_path) not in "".join(one.text for one in answers)
         assert ask("GET", "/healthz").status_code == 200
         database.start()

@@ -126,7 +126,7 @@ def test_an_address_that_is_none_and_a_wrong_token_are_told(
         with pytest.raises(InputError, match="is not a server URL"):
             Destination(url)
     journal = Runs(tmp_path / "runs").write(whole())
-    with pytest.raises(InputError, match="answers 401: a valid token is needed"):
+    with pytest.raises(InputError, match="returned 401: a valid token is required"):
         send_attempt(Destination(serving.to.url, "ez_wrong"), journal.parent)
 
 

@@ -345,7 +345,7 @@ def test_a_webhook_does_not_reach_private_networks_and_follows_no_redirect() -> 
     ):
         assert "private" in post(f"http://{host}/", b"{}", private=False)
     assert _Listener.told == []
-    assert post(f"http://127.0.0.1:{port}/hook", b"{}") == "it answers 302"
+    assert post(f"http://127.0.0.1:{port}/hook", b"{}") == "it returned 302"
     assert _Listener.told == ["/hook"]
     server.shutdown()
     server.server_close()

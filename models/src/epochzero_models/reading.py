@@ -253,7 +253,7 @@ def _numbers(source: str, name: str, values: Any) -> np.ndarray[Any, np.dtype[np
     except (TypeError, ValueError):
         text = next(one for one in filled if not _are_numbers([one]))
         raise InputError(
-            f"{source}: column {name!r} holds {str(text)[:40]!r}, which is not a number: encode strings as the "
+            f"{source}: column {name!r} contains {str(text)[:40]!r}, which is not a number: encode strings as the "
             "numbers that the model was trained with"
         ) from None
 

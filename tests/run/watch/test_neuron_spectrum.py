@@ -135,7 +135,7 @@ def test_records_of_a_watched_training_are_one_test_of_its_layers(tmp_path: Path
 def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
     empty = tmp_path / "empty"
     empty.write_text("no record\n")
-    with pytest.raises(InputError, match="no records of neurons"):
+    with pytest.raises(InputError, match="contains neither records of neurons"):
         read_activity([empty])
     with pytest.raises(InputError, match="cannot be read"):
         read_activity([tmp_path / "missing"])

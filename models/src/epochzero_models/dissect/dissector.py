@@ -142,7 +142,7 @@ def read_dissector(folder: str | Path) -> Dissector:
 def _made(described: dict[str, Any], arrays: dict[str, Tensor]) -> Dissector:
     classes, growth = int(described["classes"]), described["growth"]
     if growth not in GROWTHS:
-        raise ValueError(f"growth is one of {', '.join(GROWTHS)}, not {growth!r}")
+        raise ValueError(f"growth must be one of {', '.join(GROWTHS)}, not {growth!r}")
     submodels = tuple(
         Submodel(str(layer), arrays[f"{at}.weight"], arrays[f"{at}.bias"])
         for at, layer in enumerate(described["layers"])

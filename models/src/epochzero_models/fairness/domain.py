@@ -197,7 +197,7 @@ def attribute_of(name: str, cells: Sequence[Any], told: Any = None) -> Attribute
         told: of a file of domains: a list of values, or a mapping of low, high and step.
 
     Raises:
-        InputError: what is told is no domain, or there are too many different texts.
+        InputError: the domain is not valid, or there are too many different strings.
     """
     if told is not None:
         return _told(name, told)
@@ -207,7 +207,7 @@ def attribute_of(name: str, cells: Sequence[Any], told: Any = None) -> Attribute
         texts = tuple(sorted({str(cell) for cell in cells}))
         if len(texts) > MOST_VALUES:
             raise InputError(
-                f"column {name!r}: holds {len(texts):,} different texts, more than {MOST_VALUES:,}; remove it if it "
+                f"column {name!r}: contains {len(texts):,} different strings, more than {MOST_VALUES:,}; remove it if it "
                 "is an ID of the record"
             ) from None
         return Attribute(name, tuple(map(float, range(len(texts)))), texts)
