@@ -70,7 +70,7 @@ def test_a_shuffling_loader_follows_the_seed(own: str) -> None:
         ("empty", "has no examples"),
         ("uneven", r"differ in their shapes, \(2,\) and \(3,\)"),
         ("alone", r"item 1 is a Tensor, not \(input, label\)"),
-        ("texts", "item 1 is a pair of str and int, which are no tensors"),
+        ("texts", "item 1 is a pair of str and int, which cannot be converted to tensors"),
         ("hot", "for one-hot labels"),
         ("hot_items", "for one-hot labels"),
         ("number", "gives a int"),

@@ -56,7 +56,7 @@ def test_what_cannot_be_restored_changes_nothing(
     if damage == "cut":
         file.write_bytes(file.read_bytes()[:-40])
     elif damage == "text":
-        file.write_text("not a backup")
+        file.write_text("no backup")
     else:
         restore(other, file)
     before = find_jobs(other)
