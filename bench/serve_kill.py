@@ -312,8 +312,8 @@ class _Senders:
             for number in range(LOGS_AT_ONCE)
         }
         lines = [json.dumps({"log": log, "job": job, "exit_code": 1}) for job, log in logs.items()]
-        with Client(self._service.url, self._service.token) as client:
-            self._again(lambda: client.diagnose_and_store_many(lines))
+        client = Client(self._service.url, self._service.token)
+        self._again(lambda: client.diagnose_and_store_many(lines))
         self.written |= {f"{TEAM}.{job}": _Written(log.encode()) for job, log in logs.items()}
 
 

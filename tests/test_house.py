@@ -29,6 +29,7 @@ ROOMS = {
     "compiled": {"file_access"},
     "errors": set(),
     "file_access": set(),
+    "http_client": set(),
     "lazy_exports": set(),
     "redact": {"logs"},
     "number_formats": set(),
@@ -56,6 +57,7 @@ ROOMS = {
         "data",
     },
     "run": {
+        "http_client",
         "number_formats",
         "redact",
         "errors",
@@ -100,6 +102,7 @@ ROOMS = {
         "",
     },
     "github": {
+        "http_client",
         "file_access",
         "redact",
         "errors",
@@ -111,6 +114,7 @@ ROOMS = {
         "check",
     },
     "web": {
+        "http_client",
         "redact",
         "number_formats",
         "errors",

@@ -18,7 +18,6 @@ def forge() -> Iterator[Forge]:
 
 
 @pytest.fixture
-def github(forge: Forge) -> Iterator[GitHub]:
+def github(forge: Forge) -> GitHub:
     """Asks the server, with a token."""
-    with GitHub(REPOSITORY, TOKEN, forge.url) as client:
-        yield client
+    return GitHub(REPOSITORY, TOKEN, forge.url)

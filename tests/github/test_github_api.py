@@ -61,11 +61,8 @@ def test_a_limit_that_ends_too_late_is_told(forge: Forge, github: GitHub) -> Non
 
 def test_what_is_refused_is_not_asked_again(forge: Forge) -> None:
     forge.files[7] = []
-    with (
-        GitHub(REPOSITORY, "wrong", forge.url) as github,
-        pytest.raises(RefusedError, match="401 for GET /pulls/7/files: Bad credentials"),
-    ):
-        github.changed_files(7)
+    with pytest.raises(RefusedError, match="401 for GET /pulls/7/files: Bad credentials"):
+        GitHub(REPOSITORY, "wrong", forge.url).changed_files(7)
     assert len(forge.asked) == 1
 
 
@@ -78,8 +75,5 @@ def test_a_comment_is_not_posted_twice_by_asking_again(forge: Forge, github: Git
 
 def test_a_server_that_is_not_there_is_told_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(api, "_PAUSES_S", (0.0, 0.0))
-    with (
-        GitHub(REPOSITORY, "", "http://127.0.0.1:9") as github,
-        pytest.raises(InputError, match="does not respond"),
-    ):
-        github.changed_files(7)
+    with pytest.raises(InputError, match="does not respond"):
+        GitHub(REPOSITORY, "", "http://127.0.0.1:9").changed_files(7)

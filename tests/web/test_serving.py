@@ -138,13 +138,13 @@ def test_a_client_that_never_finishes_its_request_is_let_go(serving: Serving) ->
 
 
 def test_the_client_reads_what_it_sent(serving: Serving) -> None:
-    with Client(serving.to.url, serving.to.token) as client:
-        kept = client.diagnose_and_store(LOG, name="train", exit_code=1)
-        assert kept.category == "key_not_found"
-        assert [job.id for job in client.jobs(state="failed")] == [kept.job]
-        assert client.job(kept.job)["summary"]["name"] == "train"
-        assert client.log(kept.job, lines=1) == b"step 1\n"
-        assert [one.fingerprint for one in client.fingerprints()] == [kept.fingerprint]
-        assert client.overview().categories == {"key_not_found": 1}
-        with pytest.raises(InputError, match="answers 404"):
-            client.job("nothing")
+    client = Client(serving.to.url, serving.to.token)
+    kept = client.diagnose_and_store(LOG, name="train", exit_code=1)
+    assert kept.category == "key_not_found"
+    assert [job.id for job in client.jobs(state="failed")] == [kept.job]
+    assert client.job(kept.job)["summary"]["name"] == "train"
+    assert client.log(kept.job, lines=1) == b"step 1\n"
+    assert [one.fingerprint for one in client.fingerprints()] == [kept.fingerprint]
+    assert client.overview().categories == {"key_not_found": 1}
+    with pytest.raises(InputError, match="returned 404"):
+        client.job("nothing")

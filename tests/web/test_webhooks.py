@@ -273,8 +273,8 @@ def test_a_kill_of_the_service_loses_nothing_that_is_to_be_told(
     service = Process(tmp_path, store, "--private-webhooks")
     database = open_database(store)
     add_rule(database, TEAM, f"{receiver.url}/hook", "new_fingerprint")
-    with Client(service.url, service.token) as client:
-        client.diagnose_and_store(LOG, exit_code=1)
+    client = Client(service.url, service.token)
+    client.diagnose_and_store(LOG, exit_code=1)
     service.kill()
     service.start()
     wait_until(lambda: receiver.told)

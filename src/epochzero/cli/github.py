@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -129,23 +128,22 @@ def pull_request(
     Exit code 0 if there are no errors, 1 if there are errors or a job cannot be checked, 2 if the event
     or the settings are invalid or GitHub does not respond.
     """
-    _check_installed()
     from epochzero.github import handed_json, read_pull_request, review, review_comment
 
     opened = read_pull_request(_text(event))
     lines = [line.strip() for job in jobs for line in job.splitlines() if line.strip()]
-    with _github(opened.repository, dry_run) as github:
-        changed = github.changed_files(opened.number)
-        found = review(folder, changed, jobs=lines, target=target)
-        body = review_comment(found, _links(github, opened.commit))
-        if save:
-            save.write_text(handed_json(opened.number, found), encoding="utf-8")
-        if dry_run:
-            click.echo(body)
-        else:
-            for finding in found.findings:
-                click.echo(workflow_command(finding, Path(".")))
-            _publish(github, opened.number, body, "check", not found.clear, account)
+    github = _github(opened.repository, dry_run)
+    changed = github.changed_files(opened.number)
+    found = review(folder, changed, jobs=lines, target=target)
+    body = review_comment(found, _links(github, opened.commit))
+    if save:
+        save.write_text(handed_json(opened.number, found), encoding="utf-8")
+    if dry_run:
+        click.echo(body)
+    else:
+        for finding in found.findings:
+            click.echo(workflow_command(finding, Path(".")))
+        _publish(github, opened.number, body, "check", not found.clear, account)
     if found.errors or found.not_checked:
         context.exit(1)
 
@@ -173,25 +171,22 @@ def comment(saved: Path, event: Path, account: str, dry_run: bool) -> None:
     Exit code 0 if the comment was written or none is needed, 2 if FILE or the event is invalid or
     GitHub does not respond.
     """
-    _check_installed()
     from epochzero.github import read_handed, read_run, review_comment
 
     run, handed = read_run(_text(event)), read_handed(_text(saved))
-    with _github(run.repository, dry_run) as github:
-        head = github.head(handed.number)
-        same = (head.repository, head.commit) == (run.head_repository, run.commit)
-        if not (head.open and head.repository and same):
-            what = (
-                f"pull request {handed.number} is not, or no longer, at the commit that was checked"
-            )
-            click.echo(f"epochzero: no comment: {what}", err=True)
-            return
-        found = handed.review(github.changed_files(handed.number))
-        body = review_comment(found, _links(github, run.commit))
-        if dry_run:
-            click.echo(body)
-        else:
-            _publish(github, handed.number, body, "check", not found.clear, account)
+    github = _github(run.repository, dry_run)
+    head = github.head(handed.number)
+    same = (head.repository, head.commit) == (run.head_repository, run.commit)
+    if not (head.open and head.repository and same):
+        what = f"pull request {handed.number} is not, or no longer, at the commit that was checked"
+        click.echo(f"epochzero: no comment: {what}", err=True)
+        return
+    found = handed.review(github.changed_files(handed.number))
+    body = review_comment(found, _links(github, run.commit))
+    if dry_run:
+        click.echo(body)
+    else:
+        _publish(github, handed.number, body, "check", not found.clear, account)
 
 
 @command.command(name="issue")
@@ -221,23 +216,17 @@ def issue(level: Level, top: int, event: Path, folder: Path, account: str, dry_r
     Exit code 0 if the ranking was made, 2 if the event or the repository is invalid or GitHub does not
     respond.
     """
-    _check_installed()
     from epochzero.github import ranking_comment, read_issue
     from epochzero.locate import locate
 
     opened = read_issue(_text(event))
-    with _github(opened.repository, dry_run) as github:
-        found = locate(opened.report, folder, level=level, top=top)
-        body = ranking_comment(found, _links(github, found.commit))
-        if dry_run:
-            click.echo(body)
-        else:
-            _publish(github, opened.number, body, "locate", bool(found.items), account)
-
-
-def _check_installed() -> None:
-    if find_spec("httpx") is None:
-        raise InputError("GitHub requires another package: pip install 'epochzero[github]'")
+    github = _github(opened.repository, dry_run)
+    found = locate(opened.report, folder, level=level, top=top)
+    body = ranking_comment(found, _links(github, found.commit))
+    if dry_run:
+        click.echo(body)
+    else:
+        _publish(github, opened.number, body, "locate", bool(found.items), account)
 
 
 def _text(event: Path) -> str:

@@ -6,16 +6,15 @@ requests files", "Rate limits for the REST API", "Best practices for using the R
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any
-
-import httpx
+from urllib.parse import urlencode, urlsplit
 
 from epochzero.errors import InputError
+from epochzero.http_client import NoResponseError, Response, request
 
 PUBLIC_API = "https://api.github.com"
 _TIMEOUT_S = 30.0
@@ -72,7 +71,7 @@ class Head:
 
 
 class GitHub:
-    """Asks GitHub about one repository, as a context manager.
+    """Asks GitHub about one repository.
 
     What fails on the server's side, and what comes too often for it, is asked again a few times.
 
@@ -84,29 +83,14 @@ class GitHub:
 
     def __init__(self, repository: str, token: str = "", url: str = PUBLIC_API) -> None:
         self.repository = repository
-        headers = {
+        self._url = f"{url.rstrip('/')}/repos/{repository}"
+        self._host = urlsplit(url).hostname
+        self._headers = {
             "Accept": "application/vnd.github+json",
-            "User-Agent": "epochzero",
             "X-GitHub-Api-Version": "2022-11-28",
         }
         if token:
-            headers["Authorization"] = f"Bearer {token}"
-        self._http = httpx.Client(
-            base_url=f"{url.rstrip('/')}/repos/{repository}",
-            headers=headers,
-            timeout=_TIMEOUT_S,
-        )
-
-    def __enter__(self) -> GitHub:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._http.close()
+            self._headers["Authorization"] = f"Bearer {token}"
 
     def changed_files(self, number: int) -> list[str]:
         """The paths that a pull request adds or changes; not those that it removes.
@@ -147,7 +131,7 @@ class GitHub:
             UnsureError: it may be there or not.
             InputError: GitHub refuses or does not answer.
         """
-        return _comment(self._ask("POST", f"/issues/{number}/comments", json={"body": body}))
+        return _comment(self._ask("POST", f"/issues/{number}/comments", {"body": body}))
 
     def edit(self, comment: Comment, body: str) -> Comment:
         """The comment with another text.
@@ -155,7 +139,7 @@ class GitHub:
         Raises:
             InputError: GitHub refuses or does not answer.
         """
-        return _comment(self._ask("PATCH", f"/issues/comments/{comment.id}", json={"body": body}))
+        return _comment(self._ask("PATCH", f"/issues/comments/{comment.id}", {"body": body}))
 
     def delete(self, comment: Comment) -> None:
         """Takes a comment away.
@@ -168,48 +152,55 @@ class GitHub:
     def _listed(self, path: str) -> Iterator[Mapping[str, Any]]:
         """Each object of a list that comes in pages."""
         for page in range(1, _MOST_PAGES + 1):
-            found = self._ask("GET", path, params={"per_page": _PER_PAGE, "page": page})
+            found = self._ask("GET", path, query={"per_page": _PER_PAGE, "page": page})
             if not isinstance(found, list):
                 raise InputError(f"{self._host} returned an invalid list for {path}")
             yield from (one for one in found if isinstance(one, dict))
             if len(found) < _PER_PAGE:
                 return
 
-    def _ask(self, method: str, path: str, **values: Any) -> Any:
+    def _ask(
+        self,
+        method: str,
+        path: str,
+        value: Mapping[str, Any] | None = None,
+        query: Mapping[str, int] | None = None,
+    ) -> Any:
+        data = None if value is None else json.dumps(value).encode()
+        asked = f"{path}?{urlencode(query)}" if query else path
         for usual in (*_PAUSES_S, None):
-            answer = self._answer(method, path, **values)
-            if answer.is_success:
+            answer = self._answer(method, asked, data)
+            if answer.succeeded:
                 return self._json(answer)
             pause = None if usual is None else _pause(answer, method, usual)
             if pause is None or pause > _LONGEST_PAUSE_S:
                 break
             time.sleep(pause)
-        told = f"{self._host} returned {answer.status_code} for {method} {path}: {_message(answer)}"
-        if method == "POST" and answer.status_code >= 500:
+        told = f"{self._host} returned {answer.status} for {method} {path}: {_message(answer)}"
+        if method == "POST" and answer.status >= 500:
             raise UnsureError(told)
         if _is_limited(answer):
             raise InputError(f"{told}; try again later")
-        raise RefusedError(told, answer.status_code)
+        raise RefusedError(told, answer.status)
 
-    def _answer(self, method: str, path: str, **values: Any) -> httpx.Response:
-        try:
-            for pause in _PAUSES_S:
-                with suppress(httpx.ConnectError):  # Nothing was asked yet.
-                    return self._http.request(method, path, **values)
-                time.sleep(pause)
-            return self._http.request(method, path, **values)
-        except httpx.HTTPError as error:
-            raise UnsureError(f"{self._host} does not respond: {error}") from error
+    def _answer(self, method: str, path: str, data: bytes | None) -> Response:
+        headers = (
+            self._headers if data is None else {**self._headers, "Content-Type": "application/json"}
+        )
+        for pause in (*_PAUSES_S, None):
+            try:
+                return request(method, self._url + path, data, headers=headers, timeout=_TIMEOUT_S)
+            except NoResponseError as error:
+                if error.sent or pause is None:
+                    raise UnsureError(f"{self._host} does not respond: {error}") from error
+            time.sleep(pause)
+        raise AssertionError("the last try returns or raises")
 
-    def _json(self, answer: httpx.Response) -> Any:
+    def _json(self, answer: Response) -> Any:
         try:
             return answer.json() if answer.content else None
         except ValueError as error:
             raise UnsureError(f"{self._host} returned invalid JSON: {error}") from error
-
-    @property
-    def _host(self) -> str:
-        return self._http.base_url.host
 
 
 def _comment(value: Any) -> Comment:
@@ -226,17 +217,17 @@ def _comment(value: Any) -> Comment:
         raise UnsureError(f"GitHub returned an invalid comment: {error!r}") from error
 
 
-def _is_limited(answer: httpx.Response) -> bool:
+def _is_limited(answer: Response) -> bool:
     """Whether GitHub was asked too often."""
     headers = answer.headers
     told = "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0"
-    return answer.status_code == 429 or (answer.status_code == 403 and told)
+    return answer.status == 429 or (answer.status == 403 and told)
 
 
-def _pause(answer: httpx.Response, method: str, usual: float) -> float | None:
+def _pause(answer: Response, method: str, usual: float) -> float | None:
     """Seconds until a request may succeed; None where it will not, or may have done so already."""
     limited = _is_limited(answer)
-    if not limited and (answer.status_code < 500 or method == "POST"):
+    if not limited and (answer.status < 500 or method == "POST"):
         return None
     try:
         if "retry-after" in answer.headers:
@@ -248,10 +239,10 @@ def _pause(answer: httpx.Response, method: str, usual: float) -> float | None:
     return usual
 
 
-def _message(answer: httpx.Response) -> str:
+def _message(answer: Response) -> str:
     """Why, in a line."""
     try:
         told = answer.json()["message"]
     except (ValueError, KeyError, TypeError):
-        told = answer.reason_phrase
+        told = answer.reason
     return " ".join(str(told).split())[:200]

@@ -6,11 +6,7 @@ says that the attempt has ended. A second sender, or the same after a kill, chan
 
 from __future__ import annotations
 
-import http.client
-import json
 import threading
-import urllib.error
-import urllib.request
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,12 +15,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from epochzero.errors import InputError
+from epochzero.http_client import NoResponseError, Response, request
 from epochzero.run.identity import rank_of
 from epochzero.run.journal import NAME, read_journal
 from epochzero.run.model import Record, Started
 from epochzero.run.output import logs_in
 from epochzero.run.watcher import Clock
-from epochzero.run.webhook_client import no_redirects
 
 _PIECE = 4 << 20
 _TIMEOUT_S = 30.0
@@ -70,22 +66,17 @@ class Destination:
         Raises:
             InputError: it does not do what was asked, or cannot be reached.
         """
-        headers = {"User-Agent": "epochzero"}
-        if self.token:
-            headers["Authorization"] = f"Bearer {self.token}"
+        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
         if data is not None:
             headers |= {"Content-Encoding": "zstd", "Content-Type": "application/octet-stream"}
         url = f"{self.url.rstrip('/')}/api/v1{path}"
-        request = urllib.request.Request(url, data, headers, method=method)
         try:
-            with no_redirects().open(request, timeout=_TIMEOUT_S) as answer:
-                return json.load(answer)
-        except urllib.error.HTTPError as error:
-            with error:
-                raise _RefusedError(self.url, error.code, _detail(error)) from error
-        except (OSError, http.client.HTTPException, ValueError) as error:
-            reason = error.reason if isinstance(error, urllib.error.URLError) else error
-            raise InputError(f"{self.url} does not respond: {reason}") from error
+            answer = request(method, url, data, headers=headers, timeout=_TIMEOUT_S)
+            if answer.succeeded:
+                return answer.json()
+        except (NoResponseError, ValueError) as error:
+            raise InputError(f"{self.url} does not respond: {error}") from error
+        raise _RefusedError(self.url, answer.status, _detail(answer))
 
 
 class _RefusedError(InputError):
@@ -97,11 +88,11 @@ class _RefusedError(InputError):
         self.size = size if isinstance(size, int) else None
 
 
-def _detail(error: urllib.error.HTTPError) -> Any:
+def _detail(answer: Response) -> Any:
     try:
-        return json.loads(error.read(1 << 16))["detail"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return error.reason
+        return answer.json()["detail"]
+    except (ValueError, KeyError, TypeError):
+        return answer.reason
 
 
 def send_attempt(to: Destination, folder: Path) -> bool:

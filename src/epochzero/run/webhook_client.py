@@ -12,27 +12,14 @@ import http.client
 import ipaddress
 import socket
 import time
-import urllib.error
 import urllib.request
 from typing import Any
+
+from epochzero.http_client import NoResponseError, request
 
 _TIMEOUT_S = 5.0
 _PAUSE_S = 1.0
 _MOST_TRIES = 2
-
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """What is told to one host is not told to another."""
-
-    def redirect_request(self, *_: object) -> None:
-        """Follows none."""
-
-
-def no_redirects(
-    *handlers: type[urllib.request.BaseHandler] | urllib.request.BaseHandler,
-) -> urllib.request.OpenerDirector:
-    """What opens an address and goes to no other one."""
-    return urllib.request.build_opener(_NoRedirects, *handlers)
 
 
 # What tells a cloud's machine its own credentials (RFC 3927 and providers' documentation). Some are addresses of
@@ -182,25 +169,25 @@ def post(url: str, data: bytes, *, private: bool = True, identity: str = "") -> 
         private: whether the address may be one of a private network or of this machine.
         identity: goes along as ``Webhook-Id``, the same in each try; none where it is empty.
     """
-    headers = {"Content-Type": "application/json", "User-Agent": "epochzero"}
+    headers = {"Content-Type": "application/json"}
     if identity:
         headers["Webhook-Id"] = identity
-    request = urllib.request.Request(url, data, headers)
     # A proxy would look the name up once more.
     proxies = () if private else (urllib.request.ProxyHandler({}),)
-    opener = no_redirects(_HTTPHandler(private), _HTTPSHandler(private), *proxies)
+    handlers = (_HTTPHandler(private), _HTTPSHandler(private), *proxies)
     problem = ""
     for again in range(_MOST_TRIES):
         time.sleep(_PAUSE_S if again else 0.0)
         try:
-            with opener.open(request, timeout=_TIMEOUT_S):
-                return ""
-        except urllib.error.HTTPError as error:
-            error.close()
-            problem = f"it returned {error.code}"
-            if error.code < 500 and error.code != 429:
-                return problem
-        except (OSError, http.client.HTTPException) as error:
-            reason = error.reason if isinstance(error, urllib.error.URLError) else error
-            problem = str(reason) or type(reason).__name__
+            answer = request(
+                "POST", url, data, headers=headers, timeout=_TIMEOUT_S, most=0, handlers=handlers
+            )
+        except NoResponseError as error:
+            problem = str(error)
+            continue
+        if answer.succeeded:
+            return ""
+        problem = f"it returned {answer.status}"
+        if answer.status < 500 and answer.status != 429:
+            return problem
     return problem

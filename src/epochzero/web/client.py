@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Any, TypeVar
+from urllib.parse import urlencode
 
-import httpx
 from pydantic import TypeAdapter
 
 from epochzero.errors import InputError
+from epochzero.http_client import NoResponseError, Response, request
 from epochzero.store.failure_notes import Known
 from epochzero.store.overview import FingerprintCount, Overview
 from epochzero.store.queries import JobPage, JobSummary
@@ -39,7 +39,7 @@ class UploadedLog:
 
 
 class Client:
-    """Client of a team server; a context manager, or call `close`.
+    """Client of a team server.
 
     Args:
         url: of the server.
@@ -47,27 +47,8 @@ class Client:
     """
 
     def __init__(self, url: str, token: str = "") -> None:
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        self._http = httpx.Client(
-            base_url=f"{url.rstrip('/')}/api/v1",
-            headers=headers,
-            timeout=_TIMEOUT_S,
-        )
-
-    def __enter__(self) -> Client:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Closes the connection."""
-        self._http.close()
+        self._url = url.rstrip("/")
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
 
     def jobs(self, *, sort: str = "newest", **wanted: str | float) -> Iterator[JobSummary]:
         """The jobs that match a filter, fetched page by page while iterating.
@@ -121,23 +102,31 @@ class Client:
             log: its bytes.
             about: fields of `epochzero.web.log_diagnosis.About`, such as ``name`` and ``exit_code``.
         """
-        return self._ask("POST", "/diagnose-and-store", UploadedLog, params=about, content=log)
+        return self._ask("POST", "/diagnose-and-store", UploadedLog, params=about, data=log)
 
     def diagnose_and_store_many(self, lines: Iterable[str]) -> list[UploadedLog]:
         """Diagnoses and stores many small logs: JSON lines with ``log`` and the fields of `About`."""
         path = "/diagnose-and-store/bulk"
-        return self._ask("POST", path, list[UploadedLog], content="\n".join(lines))
+        return self._ask("POST", path, list[UploadedLog], data="\n".join(lines).encode())
 
     def _ask(self, method: str, path: str, kind: type[_Answer], **values: Any) -> _Answer:
         return TypeAdapter(kind).validate_json(self._asked(method, path, **values).content)
 
-    def _asked(self, method: str, path: str, **values: Any) -> httpx.Response:
+    def _asked(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, Any] | None = None,
+        data: bytes | None = None,
+    ) -> Response:
+        query = f"?{urlencode(params)}" if params else ""
+        url = f"{self._url}/api/v1{path}{query}"
         try:
-            answer = self._http.request(method, path, **values)
-        except httpx.HTTPError as error:
-            raise InputError(f"{self._http.base_url.host} does not respond: {error}") from error
-        if answer.is_error:
-            raise InputError(
-                f"{self._http.base_url.host} returned {answer.status_code}: {answer.text}"
-            )
+            answer = request(method, url, data, headers=self._headers, timeout=_TIMEOUT_S)
+        except NoResponseError as error:
+            raise InputError(f"{self._url} does not respond: {error}") from error
+        if not answer.succeeded:
+            text = answer.content.decode("utf-8", "replace")
+            raise InputError(f"{self._url} returned {answer.status}: {text}")
         return answer
