@@ -18,7 +18,7 @@ from alembic.migration import MigrationContext
 from epochzero.store import schema
 from epochzero.store.database import _url, open_database
 
-EARLIER = ["0001", "0002", "0003", "0004"]
+EARLIER = ["0001", "0002", "0003", "0004", "0005"]
 DAY = 86_400.0
 ROWS: dict[str, list[dict[str, Any]]] = {
     "chunks": [{"digest": "a" * 32, "size": 1, "data": b"x"}],

@@ -13,7 +13,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import BigInteger, Float, Integer, String, Text
 
-REVISION = "0005"
+REVISION = "0006"
 """The newest migration; the store must be at this revision."""
 
 _JSON = JSON().with_variant(JSONB(), "postgresql")
@@ -269,6 +269,7 @@ class DecisionRow(Base):
     policy: Mapped[str]
     avoid: Mapped[list[str]]
     saved_gpu_hours: Mapped[float]
+    risked_gpu_hours: Mapped[float] = mapped_column(default=0.0, server_default="0")
 
 
 class Note(Base):

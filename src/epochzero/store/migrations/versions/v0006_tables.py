@@ -1,6 +1,6 @@
 """All tables, indexes and triggers of version 0.1.0: in a new store, or in one of before the release.
 
-Stores of before the release have the tables 0001 to 0004. What they lack is found by looking, so that one
+Stores of before the release have the tables 0001 to 0005. What they lack is found by looking, so that one
 migration serves them all. The next migration that changes a table of these must describe the tables of this one
 itself, since `Base.metadata` describes the newest ones.
 
@@ -11,14 +11,12 @@ written meanwhile is missed. SQLite has one writer at a time anyway.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import sqlalchemy as sa
 from alembic import op
 
 from epochzero.store.schema import Base
 
-revision = "0005"
+revision = "0006"
 down_revision = None
 
 _OF_LAST = """
@@ -49,8 +47,12 @@ def upgrade() -> None:
     """Makes what is missing; all rows stay."""
     connection = op.get_bind()
     before = sa.inspect(connection).get_table_names()
-    if "jobs" in before:
-        _complete_jobs([column["name"] for column in sa.inspect(connection).get_columns("jobs")])
+    untitled = "jobs" in before and "title" not in _columns("jobs")
+    for table in Base.metadata.sorted_tables:
+        if table.name in before:
+            _complete_columns(table)
+    if untitled:
+        _title_jobs()
     Base.metadata.create_all(connection)
     for table in Base.metadata.sorted_tables:
         if table.name in before:
@@ -61,19 +63,24 @@ def upgrade() -> None:
             make(event, rows)
 
 
-def _complete_jobs(columns: Sequence[str]) -> None:
-    """Adds the columns of later tables, and fills them from the rows of the other tables."""
-    if "team" not in columns:
-        # The jobs that are there are this machine's.
-        op.add_column("jobs", sa.Column("team", sa.Text(), nullable=False, server_default=""))
-    if "title" in columns:
-        return
-    for name, kind, default in (
-        ("title", sa.Text(), ""),
-        ("wasted_gpu_hours", sa.Float(53), "0"),
-        ("caught", sa.BigInteger(), "0"),
-    ):
-        op.add_column("jobs", sa.Column(name, kind, nullable=False, server_default=default))
+def _columns(table: str) -> list[str]:
+    return [column["name"] for column in sa.inspect(op.get_bind()).get_columns(table)]
+
+
+def _complete_columns(table: sa.Table) -> None:
+    """Adds the columns that a table lacks; each has a default for the rows that are there."""
+    there = _columns(table.name)
+    for column in table.columns:
+        if column.name not in there:
+            default = column.server_default
+            assert isinstance(default, sa.DefaultClause)
+            assert isinstance(default.arg, str)
+            added = sa.Column(column.name, column.type, nullable=False, server_default=default.arg)
+            op.add_column(table.name, added)
+
+
+def _title_jobs() -> None:
+    """Fills what the pages show of a job, from the rows of the other tables."""
     title = _OF_LAST.format(columns="f.title", table="failures") + "ORDER BY r.ended, f.id LIMIT 1"
     caught = _OF_LAST.format(columns="1", table="findings")
     op.execute(
