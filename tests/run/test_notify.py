@@ -83,7 +83,7 @@ def test_a_refusal_is_told_without_the_address(server: Server, answer: int, trie
     server.answers = [answer]
     with pytest.raises(InputError) as told:
         Webhook(server.url).tell(NOTICE)
-    assert str(told.value) == f"127.0.0.1 was not notified: it answers {answer}"
+    assert str(told.value) == f"127.0.0.1 was not notified: it returned {answer}"
     assert len(server.told) == tries
 
 

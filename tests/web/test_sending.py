@@ -141,7 +141,7 @@ def test_the_same_job_with_another_log_is_a_conflict(served: Served, pruned: boo
     assert post(LOG).json()["new"] is False
     other = post(LOG + b"step 2\n")
     assert other.status_code == 409
-    assert "job a, attempt 1: another log" in other.json()["detail"]
+    assert "job a, attempt 1: a different log" in other.json()["detail"]
     assert post(LOG + b"step 2\n", "job=a&attempt=2").json()["new"] is True
     lines = [
         json.dumps({"log": log, "job": job}) for log, job in (("x", "b"), ("y", "c"), ("z", "b"))
