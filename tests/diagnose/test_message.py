@@ -63,3 +63,20 @@ def test_nothing_is_read_of_noise() -> None:
 
 def test_every_decision_is_a_category() -> None:
     assert decided_categories() <= set(taxonomy.categories())
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "timeout option should be non-negative",
+        "timeout must be greater than 0",
+        "port must be between 1 and 65535, got 0",
+    ],
+)
+def test_a_sentence_about_a_value_is_about_the_argument(message: str) -> None:
+    """A noun in it is what is set, not what happened."""
+    assert read_message(message).relation == "not_allowed"
+
+
+def test_a_time_that_is_over_has_expired() -> None:
+    assert read_message("read timeout while waiting for the server").relation == "expired"
