@@ -419,9 +419,9 @@ def test_results_are_read_only() -> None:
 def test_damage_is_noticed(place: int, change: int) -> None:
     data = bytearray(parse(b"def f(): return 'a b c d'\n", "a.py").to_bytes())
     data[place % len(data)] ^= change
-    with pytest.raises(ValueError, match="parsed file"):
+    with pytest.raises(ValueError, match="cache entry"):
         Parsed.from_bytes(bytes(data))
-    with pytest.raises(ValueError, match="parsed file"):
+    with pytest.raises(ValueError, match="cache entry"):
         Parsed.from_bytes(bytes(data[: place % len(data)]))
 
 

@@ -94,7 +94,7 @@ def test_few_cases_are_marked(report: Report) -> None:
     assert "18.0 %<span" in to_html(report)
     assert "80.0 %<span" not in to_html(report)
     assert "18.0 % †" in to_markdown(report)
-    assert "† rests on fewer than 10 failures." in to_markdown(report)
+    assert "† based on fewer than 10 failures." in to_markdown(report)
 
 
 def test_markdown_shows_text_as_text(report: Report) -> None:

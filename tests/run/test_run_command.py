@@ -189,7 +189,7 @@ def test_a_wait_for_a_retry_can_be_left(
     ("options", "message"),
     [
         (("--retries", "often"), b"advise, auto, never or a number"),
-        (("--retries", "auto", "--policy", "bold"), b"no retry policy is called 'bold'"),
+        (("--retries", "auto", "--policy", "bold"), b"unknown retry policy 'bold'"),
         (("--store", "mysql://a@b/c"), b"an SQLite file or postgresql"),
     ],
 )

@@ -20,6 +20,9 @@ _SET_ASIDE = re.compile(
     r"(?i)\[skip\]|\b(?:skipp(?:ing|ed)|ignoring|retrying|(?:trying|will try) again|falling back|falls back"
     r"|continuing|proceeding|using (?:the )?default|will be disabled|won't convert|non-fatal)\b"
 )
+_TRIES = re.compile(
+    r"(?i)\b(?:attempt|retry|trial|try) ?#?(?P<made>\d{1,4}) ?(?:of|/) ?(?P<most>\d{1,4})\b"
+)
 _GAVE_UP = re.compile(
     r"(?i)giving up|gave up|exhausted|no (?:more )?(?:retries|attempts)|abort|exiting|cannot|can't"
     r"|could not (?:continue|proceed|recover)|unable to|not (?:skip|ignor|continu|retry)|\bto continue"
@@ -63,8 +66,13 @@ def is_set_aside(text: str, failed: str | None = None) -> bool:
         failed: message and location of the exception. If given, the line must refer to it: it names
             no other subject before it states what the program does.
     """
+    if _GAVE_UP.search(text):
+        return False
+    tries = _TRIES.search(text)
+    if tries and int(tries["made"]) < int(tries["most"]):
+        return True
     found = _SET_ASIDE.search(text)
-    if found is None or _GAVE_UP.search(text):
+    if found is None:
         return False
     subject = _words(text[: found.start()])
     return failed is None or not subject or not subject.isdisjoint(_words(failed))

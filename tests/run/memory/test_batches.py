@@ -66,7 +66,7 @@ def test_the_parts_are_the_batch(kind: str, size: int, parts: int) -> None:
     [
         ((torch.zeros(4, 2), torch.zeros(3)), r"batch\[0\] has 4, batch\[1\] has 3"),
         ({"image": torch.zeros(())}, "no tensor to split"),
-        ("text", "of type str has no tensor"),
+        ("text", "of type str contains no tensor"),
         (None, "of type NoneType"),
     ],
 )

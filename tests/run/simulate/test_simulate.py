@@ -303,8 +303,8 @@ def test_a_rank_that_fails_ends_the_others(run: Run, place: Place) -> None:
         ("[user]\nuid = 5\n", "add user.gid"),
         ("open_files = 4\n", "no program starts"),
         ("open_files = 999999999999\n", "exceeds this machine's limit"),
-        ('[files]\n"/a" = false\n"/a/b" = true\n', "/a/b in it is"),
-        ('[files]\n"/a" = false\n[[mounts]]\npath = "/a"\n', "/a is mounted, and"),
+        ('[files]\n"/a" = false\n"/a/b" = true\n', "/a/b inside it does"),
+        ('[files]\n"/a" = false\n[[mounts]]\npath = "/a"\n', "/a is mounted, but"),
         ('[[mounts]]\npath = "data"\n', "must be absolute"),
     ],
 )

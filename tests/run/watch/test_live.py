@@ -179,8 +179,8 @@ def test_a_word_that_is_no_fault_is_refused(run: Run) -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("true",), b"no Python began"),
-        ((sys.executable, "-c", "pass"), b"neither PyTorch nor Keras was ever imported"),
+        (("true",), b"no Python was started"),
+        ((sys.executable, "-c", "pass"), b"neither PyTorch nor Keras was imported"),
         ((sys.executable, "-c", "import torch"), b"neither a backward pass"),
     ],
 )

@@ -82,7 +82,7 @@ def test_the_report_marks_few_bugs_and_says_what_is_missing() -> None:
     assert {"systems", "classes", "types", "extrinsic", "findings", "data"} <= names
     assert "gaps" not in names
     page = to_html(studied.report)
-    assert "rests on fewer than 30 bugs" in page
+    assert "based on fewer than 30 bugs" in page
     assert "“Files that are alike” is left out: there are bugs of one kind of system only" in page
     assert "Left out: there is no clone of its project" in page
     assert "0.371" in page, "the published value stands beside"

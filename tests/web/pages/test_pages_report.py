@@ -88,7 +88,7 @@ def test_a_team_has_its_own(teams: tuple[TestClient, dict[str, str]]) -> None:
 
 def test_an_empty_period_says_what_to_do(own: TestClient) -> None:
     text = answered(own, "/report?since=2020-01-01&until=2020-01-02").text
-    assert "Choose a longer period" in text
+    assert "Choose a longer one" in text
 
 
 def test_without_what_draws_it_says_how_to_get_that(

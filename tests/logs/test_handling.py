@@ -1,0 +1,21 @@
+"""Whether a program continues without what failed."""
+
+from __future__ import annotations
+
+import pytest
+
+from epochzero.logs.handling import is_set_aside
+
+
+@pytest.mark.parametrize(
+    ("line", "continues"),
+    [
+        ("ERROR attempt 1 of 5 failed: <urlopen error [Errno 111] Connection refused>", True),
+        ("download failed (try 2/3)", True),
+        ("ERROR attempt 5 of 5 failed: <urlopen error [Errno 111] Connection refused>", False),
+        ("attempt 2 of 5 failed, giving up", False),
+        ("ERROR download failed", False),
+    ],
+)
+def test_a_try_that_is_not_the_last_will_be_repeated(line: str, continues: bool) -> None:
+    assert is_set_aside(line) is continues
