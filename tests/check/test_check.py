@@ -44,7 +44,6 @@ def test_a_module_that_is_too_large_is_unknown_and_not_missing(
 
 def test_the_collector_is_left_as_it_was(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("print(1)\n")
-    gc.unfreeze()  # A service that an earlier test started in this process has frozen what it loaded.
     for was_on in (True, False):
         (gc.enable if was_on else gc.disable)()
         try:
