@@ -1,14 +1,14 @@
-"""Capture a failing step, run it again.
+"""Capture a failing step and run it again.
 
-capture   sets up a job so that it is captured, and adds what only its supervisor knows
-child     runs in the job: keeps, and plays again
-reading   a folder -> Capture, read with distrust
-since     what is otherwise than then, known before it runs
-playing   Capture -> the job again, contained -> what came
-verdict   what came beside what was captured -> ReplayResult
-walked    the operators of the failing step
-program   a small program that shows the failure
-model     Capture, ReplayResult and their parts
+capture      prepare a job so that it is captured; add what only its supervisor knows
+child        code that runs in the job: capture and playback
+reading      directory -> Capture, validated
+since        differences from the captured run that are known before the replay
+playback     Capture -> the job again, contained -> ReplayResult
+verdict      compare the replay with the capture
+walk_result  operators of the failing step
+program      write a small program that reproduces the failure
+model        Capture, ReplayResult and their parts
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def replay(
     bisect: bool = False,
     on_differences: Callable[[Sequence[str]], object] = lambda _: None,
 ) -> ReplayResult:
-    """Runs the failing step of a captured job again, and says whether the same failure came.
+    """Run the failing step of a captured job again and report whether the same failure occurs.
 
-    The job's own program runs, with the random states, seeds and batches of then. What it writes goes
-    nowhere, and it has no network.
+    The job's own program runs with the random states, seeds and batches of the captured run. Its writes are
+    discarded, and it has no network access.
 
     >>> import epochzero, os
     >>> ran = epochzero.run(["python", "train.py"], "runs", environment=os.environ, capture=True)  # doctest: +SKIP
@@ -48,21 +48,21 @@ def replay(
     (True, 'bits')
 
     Args:
-        job: folder of an attempt that was run with ``capture``, or of its capture.
-        environment: takes the place of variables whose values were kept secret.
-        step: of an optimizer after which to end; by default where the job failed.
-        way: ``start`` for the whole program, ``snapshot`` for the last snapshot and the batches since;
-            ``auto`` takes the start where that is not far, and the snapshot if it did not suffice.
-        inspect: look at batch, weights, gradients and random states at the end.
-        python: that runs it, instead of the one that ran the job.
-        write: let it write its files and use the network.
-        seconds: most that it may take; by default ten times what the job took, at least 120.
-        bisect: walk through the operators of the failing step, to the one that its failure comes from.
+        job: directory of an attempt that ran with ``capture``, or of its capture.
+        environment: supplies variables whose values were withheld as secrets.
+        step: optimizer step after which to stop; by default the step at which the job failed.
+        way: ``start`` runs the whole program, ``snapshot`` the batches since the last snapshot; ``auto`` runs from the
+            start if that is short, and from the snapshot if the start did not reproduce the failure.
+        inspect: report batch, weights, gradients and random states at the end.
+        python: interpreter to use instead of the job's.
+        write: allow the program to write its files and to use the network.
+        seconds: time limit; by default ten times the duration of the job, at least 120.
+        bisect: follow the operators of the failing step to the origin of the failure.
         on_differences: called before anything runs, with one sentence for each difference from the
             captured run that may matter.
 
     Raises:
-        InputError: there is no capture, it is damaged, or what is asked for cannot be played.
+        InputError: the capture is missing or damaged, or the requested step cannot be replayed.
     """
     from epochzero.run.replay.playback import Asked, play
 

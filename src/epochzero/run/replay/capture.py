@@ -1,4 +1,4 @@
-"""Sets up a job so that its process captures itself; adds what only the supervisor knows."""
+"""Prepares a job so that its process captures itself, and adds what only the supervisor knows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from epochzero.run.model import Started
 from epochzero.run.replay.child.files import MANIFEST
 
 CAPTURE_FOLDER = "capture"
-"""In the attempt's folder; one folder in it for each process that failed."""
+"""Directory inside the attempt's directory; contains one directory for each process that failed."""
 JOB_FILE = "job.json"
 _BEGIN = "epochzero.run.replay.child.begin"
 CAPTURE_COMPANIONS = (
@@ -23,16 +23,16 @@ CAPTURE_COMPANIONS = (
     Companion("numpy.random", f"{_BEGIN}:begin_numpy"),
     Companion("torch", f"{_BEGIN}:begin_torch"),
 )
-"""What captures, and replays, in the process of the job."""
+"""Companions that capture, and later replay, in the process of the job."""
 _VARIABLE = "EPOCHZERO_CAPTURE"
 _HASH_SEED = "PYTHONHASHSEED"
 
 
 def captured_environment(environment: Mapping[str, str], folder: Path) -> dict[str, str]:
-    """The environment of a job with `CAPTURE_COMPANIONS`.
+    """Return the environment of a job with `CAPTURE_COMPANIONS`.
 
-    Sets and dictionaries of strings are in an order that Python draws anew for each process, and that
-    cannot be read: it is drawn here.
+    The order of sets of strings depends on a hash seed that Python draws for each process and does not expose,
+    so the seed is chosen here.
     """
     seed = str(int.from_bytes(os.urandom(4), "little"))
     variables = {_HASH_SEED: seed, **environment, _VARIABLE: str(folder / CAPTURE_FOLDER)}
@@ -42,18 +42,18 @@ def captured_environment(environment: Mapping[str, str], folder: Path) -> dict[s
 
 
 def has_capture(folder: Path) -> bool:
-    """Whether an attempt has left what can be replayed."""
+    """Whether an attempt left a capture that can be replayed."""
     captures = folder / CAPTURE_FOLDER
     return (captures / JOB_FILE).is_file() and any(captures.glob(f"*/{MANIFEST}"))
 
 
 def write_job(folder: Path, started: Started, environment: Mapping[str, str]) -> None:
-    """Adds to the captures of an attempt what ran, and in what; nothing where there are none.
+    """Add command, directory and environment to the captures of an attempt, if there are any.
 
     Args:
-        folder: of the attempt.
-        started: its first record.
-        environment: of the job, as it was started.
+        folder: directory of the attempt.
+        started: first record of the attempt.
+        environment: environment with which the job was started.
     """
     captures = folder / CAPTURE_FOLDER
     if not any(captures.glob(f"*/{MANIFEST}")):
@@ -63,7 +63,7 @@ def write_job(folder: Path, started: Started, environment: Mapping[str, str]) ->
     shown = {n: v for n, v in variables(environment).items() if not n.startswith("EPOCHZERO_")}
     withheld = sorted(name for name, value in shown.items() if value != environment[name])
     commit, changes = repository_of(Path(started.folder))
-    told = {
+    record = {
         "command": redact_command(started.command),
         "folder": started.folder,
         "variables": {n: v for n, v in shown.items() if n not in withheld},
@@ -71,6 +71,6 @@ def write_job(folder: Path, started: Started, environment: Mapping[str, str]) ->
         "commit": commit,
         "changes": hashlib.sha256(changes.encode()).hexdigest() if changes else "",
     }
-    # A full disk loses the capture, not the job.
+    # A full disk must not fail the job; the capture is lost.
     with suppress(OSError):
-        (captures / JOB_FILE).write_text(json.dumps(told), encoding="utf-8")
+        (captures / JOB_FILE).write_text(json.dumps(record), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A capture, and what came when it was replayed; immutable values with a JSON form."""
+"""A capture and the result of its replay: immutable values with a JSON form."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ SCHEMA = "epochzero.replay/1"
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where a training is.
+    """A position in a training run.
 
     Attributes:
-        steps: of all optimizers.
-        backwards: backward passes, the one that is about to begin included.
-        batches: that all loaders delivered.
+        steps: optimizer steps so far, of all optimizers.
+        backwards: backward passes so far, including the one that is about to start.
+        batches: batches delivered so far by all data loaders.
     """
 
     steps: int
@@ -33,12 +33,12 @@ class ReplayFailure:
 
     Attributes:
         kind: ``exception``, ``nonfinite`` (a loss), ``exit`` (an exit code) or ``signal``.
-        type: of the exception, or the signal's name.
-        message: of the exception, the exit code.
-        path, line, function: of the user's innermost code at work; empty and 0 where not known.
-        through: files of code that the exception passed through, the innermost last.
-        operators: of a loss that is not finite, the first that saw such values, the farthest from it first.
-        arguments: what that function was given, as docs/replay.md tells structures.
+        type: exception type or signal name.
+        message: message of the exception, or the exit code.
+        path, line, function: innermost frame of the user's code; empty and 0 if unknown.
+        through: source files in the traceback, innermost last.
+        operators: for a non-finite loss, the operators that first received non-finite values, the earliest first.
+        arguments: arguments of that function, encoded as described in docs/replay.md.
     """
 
     kind: str
@@ -53,44 +53,44 @@ class ReplayFailure:
 
     @property
     def text(self) -> str:
-        """The failure in a line."""
+        """Return a one-line description."""
         if self.kind == "nonfinite":
             return self.message
         named = {"exit": f"exit code {self.message}", "signal": self.type}
         lines = self.message.strip().splitlines() or [""]
-        # Of a loader's worker the message is a traceback.
+        # The message of an exception in a data-loader worker is a whole traceback.
         said = lines[-1] if "Original Traceback" in self.message else f"{self.type}: {lines[0]}"
         return named.get(self.kind, said.removesuffix(": "))
 
 
 @dataclass(frozen=True, slots=True)
 class Capture:
-    """What was kept of a failed process.
+    """What was captured of a failed process.
 
     Attributes:
-        folder: with its files.
-        command, directory: of the job, and where it ran.
-        variables: of the job; those of ``withheld`` have no values.
+        folder: directory of the capture.
+        command, directory: command line and working directory of the job.
+        variables: environment of the job; variables in ``withheld`` have no values.
         withheld: names of variables that look like secrets.
-        commit, changes: of the repository, and a digest of what differed from it; empty for none.
-        rank: of the process.
+        commit, changes: commit of the repository and digest of uncommitted changes; empty if there are none.
+        rank: rank of the process.
         failure: how it failed.
-        position: where.
-        nonfinite: the first loss that was not finite, with where it was; None for none.
-        losses: of the last backward passes, up to the failure.
-        ended: when the capture was written, in seconds since 1970.
+        position: where in the training it failed.
+        nonfinite: the first non-finite loss and its position; None if all losses were finite.
+        losses: losses of the last backward passes, up to the failure.
+        ended: time at which the capture was written, in seconds since 1970.
         elapsed_s: seconds from the start of the process to the failure.
-        snapshot: where the last snapshot was made; None for none.
-        complete: whether all batches since the snapshot, or the start, are kept.
-        checkpoint_bytes: of weights, buffers and optimizers.
-        size_bytes: of all files of the capture.
-        versions: of Python, the packages that were imported, CUDA and the GPU.
-        code: the user's own files of code that were loaded: ``path``, ``modified``, ``sha256``.
-        devices: on which the models lay.
-        files: that were read: ``path``, ``bytes``, ``modified``, of small ones ``sha256``.
+        snapshot: position of the last snapshot; None if there is none.
+        complete: whether all batches since the snapshot, or since the start, are stored.
+        checkpoint_bytes: size of weights, buffers and optimizer states.
+        size_bytes: size of all files of the capture.
+        versions: versions of Python, imported packages, CUDA and the GPU.
+        code: loaded source files of the user: ``path``, ``modified``, ``sha256``.
+        devices: devices of the models.
+        files: files that were read: ``path``, ``bytes``, ``modified``; ``sha256`` for small files.
         spent_s: seconds that capturing took.
-        troubles: what went wrong in capturing.
-        input: the file that was the standard input; ``pipe``, which cannot be read again; empty for neither.
+        troubles: errors that occurred while capturing.
+        input: file that was the standard input; ``pipe`` if it was a pipe, which cannot be read again; empty otherwise.
     """
 
     folder: Path
@@ -122,15 +122,15 @@ class Capture:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table about a step.
+    """One row of the table of a step.
 
     Attributes:
         what: ``batch``, ``input``, ``weight``, ``gradient`` or ``random``.
-        name: its path.
+        name: path of the value.
         shape, dtype: of a tensor.
-        min, max, mean: of its finite values; None where there are none.
-        nonfinite: how many values are not finite.
-        digest: of a random state.
+        min, max, mean: of its finite elements; None if it has none.
+        nonfinite: number of elements that are not finite.
+        digest: digest of a random state.
     """
 
     what: str
@@ -146,25 +146,25 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class ReplayResult:
-    """What came of a replay.
+    """The result of a replay.
 
     Attributes:
-        reproduced: whether the same failure came: the same exception at the same place, or a loss that
-            is not finite for the same operators. When another step was asked for: whether it was reached.
-        way: ``start``, or ``snapshot``.
+        reproduced: whether the failure occurred again: the same exception at the same place, or a non-finite loss
+            with the same operators. If a step was requested: whether it was reached.
+        way: ``start`` or ``snapshot``.
         expected: how the job failed.
-        came: how it failed now; None where it did not.
-        position: where it ended.
-        exactness: ``bits`` where all losses that can be compared are equal bit for bit, ``close``,
-            ``different``, or ``none`` where there are none.
-        compared: how many losses.
-        largest_difference: of two losses, relative to the larger; 0 for none.
-        first_difference: the backward pass of the first loss that differs; None for none.
-        differences: what is otherwise than then and may matter, a sentence each.
-        table: the step, where that was asked for.
-        walked: the operators of the step, where that was asked for and the step was reached.
-        output: the end of what the program wrote.
-        seconds: that it took.
+        came: how the replay failed; None if it did not fail.
+        position: position at which the replay ended.
+        exactness: ``bits`` if all comparable losses are equal bit for bit, ``close``, ``different``, or ``none`` if no
+            loss can be compared.
+        compared: number of compared losses.
+        largest_difference: largest difference of two losses, relative to the larger one; 0 if none differ.
+        first_difference: backward pass of the first loss that differs; None if none differ.
+        differences: other differences from the captured run that may matter, one sentence each.
+        table: table of the step, if requested.
+        walked: operators of the step, if requested and if the step was reached.
+        output: end of the program's output.
+        seconds: duration of the replay.
     """
 
     reproduced: bool
@@ -183,6 +183,6 @@ class ReplayResult:
     seconds: float
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON, with the schema's version."""
+        """Return JSON data, including the schema version."""
         told = asdict(replace(self, walked=None))
         return {"schema": SCHEMA, **told, "walked": self.walked.to_dict() if self.walked else None}

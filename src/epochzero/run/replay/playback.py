@@ -1,4 +1,4 @@
-"""Runs a captured job again, contained, with companions that play its capture."""
+"""Runs a captured job again, contained, with companions that replay its capture."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from epochzero.run.replay.walk_result import walked_of
 
 WAYS = ("auto", "start", "snapshot")
 NEAR_S = 120.0
-"""A job that failed sooner is played from its start."""
+"""A job that failed sooner is replayed from its start."""
 _VARIABLE = "EPOCHZERO_REPLAY"
 _CONTAINED = "epochzero.check.dryrun.child.companions"
 
@@ -47,9 +47,9 @@ class Played:
     """One run of the program.
 
     Attributes:
-        told: by the process that was captured; None where it told nothing.
-        output: the end of what the program wrote.
-        why: how it ended, a sentence.
+        told: record of the captured process; None if it wrote none.
+        output: end of the program's output.
+        why: how it ended, as a sentence.
     """
 
     told: Mapping[str, Any] | None
@@ -78,10 +78,10 @@ def play(
 
 
 def _ways(capture: Capture, asked: Asked) -> Iterator[str]:
-    """What to try, in this order.
+    """Yield the ways to try, in this order.
 
     Raises:
-        InputError: what is asked for is not in the capture.
+        InputError: the capture does not contain the requested step.
     """
     if asked.way not in WAYS:
         raise InputError(f"{asked.way!r} is not a replay mode; choose one of {', '.join(WAYS)}")
@@ -101,16 +101,16 @@ def _ways(capture: Capture, asked: Asked) -> Iterator[str]:
 
 
 def run_again(capture: Capture, environment: Mapping[str, str], asked: Asked, way: str) -> Played:
-    """Runs the program of a capture once more.
+    """Run the program of a capture once.
 
     Args:
-        capture: what is played.
-        environment: for variables that were withheld.
-        asked: how.
+        capture: what to replay.
+        environment: supplies variables that were withheld.
+        asked: options.
         way: ``start`` or ``snapshot``.
 
     Raises:
-        InputError: its program or folder is not there any more.
+        InputError: the program or its directory no longer exists.
     """
     from epochzero.check.dryrun.contain.model import Limits
     from epochzero.check.dryrun.process import RECORDS_DESCRIPTOR, run_contained
@@ -142,7 +142,7 @@ def _run_free(
     environment: Callable[[int], Mapping[str, str]],
     seconds: float,
 ) -> Played:
-    """Runs the program with all its effects."""
+    """Run the program with all its effects."""
     with tempfile.TemporaryFile() as records, tempfile.TemporaryFile() as output:
         number = records.fileno()
         try:
@@ -169,7 +169,7 @@ def _run_free(
 
 
 def _last_of(records: Sequence[bytes]) -> Mapping[str, Any] | None:
-    """The last record that can be read: a process may have come farther than the one before."""
+    """Return the last valid record: a process may have progressed further than the previous one."""
     for record in reversed(records):
         with suppress(ValueError):
             told = json.loads(record)
@@ -190,7 +190,7 @@ def _command(capture: Capture, python: Path | None) -> list[str]:
 def _environment(
     capture: Capture, environment: Mapping[str, str], asked: Asked, way: str, records: int
 ) -> dict[str, str]:
-    """The job's variables; of those that were withheld the values of now."""
+    """Return the job's variables; withheld ones get their current values."""
     now = {name: environment[name] for name in capture.withheld if name in environment}
     companions: tuple[Companion, ...] = (
         Companion(AT_START, f"{_CONTAINED}:hold_back"),
@@ -219,10 +219,10 @@ def _replayed(
     known: Sequence[str],
     seconds: float,
 ) -> ReplayResult:
-    """The verdict."""
+    """Compare the run with the capture."""
     expected, at = capture.failure, capture.position
     if capture.nonfinite is not None and (way == "snapshot" or expected.kind == "nonfinite"):
-        # What was kept leads up to the first loss that was not finite.
+        # The stored batches lead up to the first non-finite loss.
         expected, _ = capture.nonfinite
     told = played.told or {}
     ended = position_of(told["position"]) if "position" in told else Position(0, 0, 0)

@@ -1,8 +1,8 @@
-"""A small program that shows a failure by itself, to be attached to a bug report.
+"""Writes a small program that reproduces a failure, to be attached to a bug report.
 
-It needs only torch. The tensors stand in it where they are small; larger ones are made with the same range, and
-where that does not fail the same way, they lie in a file beside it. The program is run before it is handed
-out, and only one that fails as the job did is.
+The program requires only torch. Small tensors are literals. Larger ones are drawn from the same range; if that
+does not reproduce the failure, they are stored in a file next to the program. Every program is run before it is
+returned, and only one that fails in the same way as the job is returned.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from epochzero.run.replay.child.layout import header_of
 from epochzero.run.replay.walk_result import Held, OperatorCall, Walked
 
 MOST_INLINE = 256
-"""Numbers of all tensors that stand in the program."""
+"""Largest number of elements, of all tensors together, that are written as literals."""
 LIMIT_S = 120
 _NAME = re.compile(r"(?:torch|aten|[a-z_]+)(?:\.\w+)+")
 _WORD = re.compile(r"torch\.\w+")
@@ -57,14 +57,14 @@ _BAD = "the result is not finite"
 
 @dataclass(frozen=True, slots=True)
 class Reproducer:
-    """A program that fails as the job did.
+    """A program that fails in the same way as the job.
 
     Attributes:
         path: of the program.
-        call: what fails in it.
-        data: ``inline``, ``made`` with the same range, or ``file``.
-        file: of the tensors; None for none.
-        said: how it ended when it was tried.
+        call: the call that fails in it.
+        data: ``inline``, ``made`` from the same range, or ``file``.
+        file: file of the tensors; None if there is none.
+        said: how the program ended when it was run.
     """
 
     path: Path
@@ -75,16 +75,16 @@ class Reproducer:
 
 
 def write_program(walked: Walked, path: Path, python: Path | None = None) -> Reproducer:
-    """Writes a program that shows the failure, once it has been seen to fail.
+    """Write a program that reproduces the failure, after running it to confirm that.
 
     Args:
-        walked: through the failing step.
-        path: of the program to write; a file of tensors gets its name with ``.safetensors``.
-        python: with torch, that tries it; by default the one that ran the job.
+        walked: result of following the failing step.
+        path: of the program to write; a file of tensors gets the same name with ``.safetensors``.
+        python: interpreter with torch that runs it; by default the one that ran the job.
 
     Raises:
-        InputError: no operator of torch fails by itself, none of the programs that were tried failed as the job
-            did, or the file cannot be written.
+        InputError: no operator of torch fails on its own, no candidate program failed in the same way as the job,
+            or the file cannot be written.
     """
     if walked.why not in ("raised", "not_finite") or not walked.calls:
         raise InputError(
@@ -103,7 +103,7 @@ def write_program(walked: Walked, path: Path, python: Path | None = None) -> Rep
 
 
 def _with_tensors(walked: Walked) -> Iterator[tuple[OperatorCall, Mapping[str, Held]]]:
-    """Each call that can be written down, with its tensors."""
+    """Yield each call that can be written as a program, with its tensors."""
     for number, call in enumerate(walked.calls):
         held = {
             n.partition(".")[2]: t for n, t in walked.held.items() if n.startswith(f"{number}.")
@@ -113,7 +113,7 @@ def _with_tensors(walked: Walked) -> Iterator[tuple[OperatorCall, Mapping[str, H
 
 
 def _is_safe(call: OperatorCall) -> bool:
-    """Whether a name is one of torch's, and a module is made of plain values: it becomes code."""
+    """Whether a name belongs to torch and a module has only plain arguments: both become code."""
     if call.kind != "module":
         return _NAME.fullmatch(call.name) is not None
     try:
@@ -127,13 +127,13 @@ def _is_safe(call: OperatorCall) -> bool:
     return True
 
 
-# Its text ---------------------------------------------------------------------------------------------
+# Program text -----------------------------------------------------------------------------------------
 
 
 def _texts(
     call: OperatorCall, held: Mapping[str, Held], walked: Walked, path: Path
 ) -> Iterator[tuple[str, str]]:
-    """The programs to try, the smallest first, each with how it has its tensors."""
+    """Yield candidate programs, the smallest first, each with the form of its tensors."""
     try:
         arguments = [_literal(arg) for arg in call.given["args"]]
         arguments += [f"{_word(n)}={_literal(one)}" for n, one in call.given["kwargs"].items()]
@@ -176,7 +176,7 @@ def _head(walked: Walked) -> str:
 
 
 def _literal(told: Any) -> str:
-    """An argument as code; tensors are ``x0``, ``x1``."""
+    """Return an argument as code; tensors are named ``x0``, ``x1``."""
     if told is None or isinstance(told, (bool, int, float, str)):
         return repr(told)
     kind = told["kind"]
@@ -203,7 +203,7 @@ def _word(name: str) -> str:
 
 
 def _gradients(given: Any) -> dict[str, str]:
-    """What makes a tensor one that gradients are computed for, by name."""
+    """Code, by name of a tensor, that makes it require gradients."""
     if isinstance(given, Mapping):
         if given.get("kind") == "tensor":
             return {given["name"]: ".requires_grad_()"} if given.get("requires_grad") else {}
@@ -215,7 +215,7 @@ def _gradients(given: Any) -> dict[str, str]:
 
 def _inline(held: Held) -> str:
     flat = _values(held).reshape(-1)
-    # The shortest digits that are the same number in its type.
+    # The shortest decimal that is the same value in the tensor's type.
     values = repr([float(str(one)) for one in flat] if flat.dtype.kind == "f" else flat.tolist())
     values = re.sub(r"-?\b(?:inf|nan)\b", lambda word: f'float("{word[0]}")', values)
     made = f"torch.tensor({values}, dtype=torch.{_DTYPES[held.dtype]})"
@@ -223,7 +223,7 @@ def _inline(held: Held) -> str:
 
 
 def _made(name: str, held: Held, gradient: str) -> list[str]:
-    """Lines that make a tensor of the same range, with as much that is zero or not finite."""
+    """Return lines that create a tensor of the same range with the same share of zeros and non-finite values."""
     values, dtype = _values(held).reshape(-1), f"torch.{_DTYPES[held.dtype]}"
     shape = list(held.shape)
     if not values.size:
@@ -249,7 +249,7 @@ def _has(values: Any, number: float) -> bool:
 
 
 def _values(held: Held) -> Any:
-    """The numbers of a tensor, as NumPy has them."""
+    """The elements of a tensor as a NumPy array."""
     if held.dtype == "BF16":
         wide = np.frombuffer(held.data, dtype="<u2").astype(np.uint32) << 16
         return wide.view(np.float32).reshape(held.shape)
@@ -261,11 +261,11 @@ def _count(held: Held) -> int:
     return math.prod(held.shape)
 
 
-# Trying and keeping -----------------------------------------------------------------------------------
+# Running and storing ----------------------------------------------------------------------------------
 
 
 def _tried(text: str, held: Mapping[str, Held], path: Path, python: str) -> Sequence[str]:
-    """What the program prints to standard error in a folder of its own; nothing where it does not fail."""
+    """Run the program in a temporary directory; return its standard error, empty if it does not fail."""
     with tempfile.TemporaryDirectory(prefix="epochzero-program-") as folder:
         program = Path(folder, path.name)
         program.write_text(text, encoding="utf-8")
@@ -281,7 +281,7 @@ def _tried(text: str, held: Mapping[str, Held], path: Path, python: str) -> Sequ
 
 
 def _plain(said: str) -> str:
-    """A message without the module of its exception."""
+    """Return a message without the module of its exception."""
     kind, colon, message = said.partition(": ")
     return f"{kind.rpartition('.')[2]}{colon}{message}"
 

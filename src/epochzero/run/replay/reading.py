@@ -1,4 +1,4 @@
-"""Reads a capture with distrust: nothing of it is code, and nothing is believed before it is checked."""
+"""Reads captures. A capture is untrusted: nothing in it is executed, and everything is validated."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ _UNCAPTURED = "run the job with `epochzero run --capture`; a job that succeeds l
 
 
 def read_capture(folder: Path) -> Capture:
-    """The capture of the process of a job that failed first.
+    """Read the capture of the process that failed first.
 
     Args:
-        folder: of an attempt, or of its captures.
+        folder: directory of an attempt, or of its captures.
 
     Raises:
-        InputError: there is none, or it is cut off, damaged or of another version.
+        InputError: there is no capture, or it is truncated, damaged or of another version.
     """
     root = folder / CAPTURE_FOLDER if (folder / CAPTURE_FOLDER).is_dir() else folder
     paths = sorted(root.glob(f"*/{MANIFEST}"))
     if not paths:
         raise InputError(f"{folder}: contains no capture; {_UNCAPTURED}")
     job = _object(root / JOB_FILE, _read_job)
-    told = [(path, _object(path, read_json)) for path in paths]
-    for path, manifest in told:
+    fields = [(path, _object(path, read_json)) for path in paths]
+    for path, manifest in fields:
         if manifest.get("schema") != SCHEMA:
             raise InputError(f"{path}: {manifest.get('schema')!r} is not {SCHEMA}")
     try:
-        # What was ended from outside failed after another, or was killed.
-        path, first = min(told, key=lambda one: (_order(one[1]), one[1]["time"]))
-        # Those of the other ranks are replayed with it.
-        for one, manifest in told:
+        # A process that was terminated from outside failed after another, or was killed.
+        path, first = min(fields, key=lambda one: (_order(one[1]), one[1]["time"]))
+        # The captures of the other ranks are replayed together with this one.
+        for one, manifest in fields:
             _check_parts(one.parent, manifest["parts"])
         return _capture(path.parent, first, job)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -68,40 +68,40 @@ def _read_job(path: Path) -> Any:
 
 def _object(path: Path, read: Callable[[Path], Any]) -> dict[str, Any]:
     try:
-        told = read(path)
+        fields = read(path)
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: the capture is damaged: {error}") from error
-    if not isinstance(told, dict):
+    if not isinstance(fields, dict):
         raise InputError(f"{path}: the capture is damaged: it is not a JSON object")
-    return told
+    return fields
 
 
 def _check_parts(folder: Path, parts: Mapping[str, Any]) -> None:
-    """That the files are those that were written.
+    """Check that the files are unchanged since they were written.
 
     Raises:
-        InputError: one is not.
-        KeyError, TypeError: the table of them is damaged.
+        InputError: a file was changed.
+        KeyError, TypeError: the table of files is damaged.
     """
-    for name, told in parts.items():
+    for name, fields in parts.items():
         if name != TENSORS and not is_of_worker(name):
             raise InputError(f"{folder}: the capture contains the invalid file name {name!r}")
         path = folder / name
         try:
             with path.open("rb") as file:
-                _check_part(path, file, told)
+                _check_part(path, file, fields)
         except (OSError, ValueError, RecursionError) as error:
             raise InputError(f"{path}: the capture is damaged: {error}") from error
 
 
-def _check_part(path: Path, file: BinaryIO, told: Mapping[str, Any]) -> None:
+def _check_part(path: Path, file: BinaryIO, fields: Mapping[str, Any]) -> None:
     size = path.stat().st_size
-    if size < told["bytes"] or (size > told["bytes"] and not may_grow(path.name)):
-        raise InputError(f"{path}: has {size:,} bytes of {told['bytes']:,}: it is truncated or modified")  # fmt: skip
+    if size < fields["bytes"] or (size > fields["bytes"] and not may_grow(path.name)):
+        raise InputError(f"{path}: has {size:,} bytes of {fields['bytes']:,}: it is truncated or modified")  # fmt: skip
     if path.name == TENSORS:
         read_header(file)
         file.seek(0)
-    if _digest(file, told["bytes"]) != told["sha256"]:
+    if _digest(file, fields["bytes"]) != fields["sha256"]:
         raise InputError(f"{path}: is modified: its digest differs")
 
 
@@ -149,45 +149,45 @@ def _capture(folder: Path, manifest: Mapping[str, Any], job: Mapping[str, Any]) 
     )
 
 
-def _texts(told: Mapping[str, Any]) -> dict[str, str]:
-    return {str(name): str(text) for name, text in told.items()}
+def _texts(fields: Mapping[str, Any]) -> dict[str, str]:
+    return {str(name): str(text) for name, text in fields.items()}
 
 
 _KILLED = ReplayFailure("signal", "killed", "it was terminated without a message")
 
 
-def _nonfinite(told: Mapping[str, Any]) -> tuple[ReplayFailure, Position]:
-    path, line, _ = told["place"] or ("", 0, "")
+def _nonfinite(fields: Mapping[str, Any]) -> tuple[ReplayFailure, Position]:
+    path, line, _ = fields["place"] or ("", 0, "")
     failure = ReplayFailure(
-        "nonfinite", "loss", f"the loss is {told['value']}", str(path), int(line),
-        operators=tuple(map(str, told["operators"])),
+        "nonfinite", "loss", f"the loss is {fields['value']}", str(path), int(line),
+        operators=tuple(map(str, fields["operators"])),
     )  # fmt: skip
-    return failure, position_of(told["position"])
+    return failure, position_of(fields["position"])
 
 
-def failure_of(told: Mapping[str, Any] | None) -> ReplayFailure | None:
-    """The failure that a process has told of."""
-    if told is None:
+def failure_of(fields: Mapping[str, Any] | None) -> ReplayFailure | None:
+    """Parse the failure that a process recorded."""
+    if fields is None:
         return None
-    place = told["place"] or {}
+    place = fields["place"] or {}
     return ReplayFailure(
-        kind=str(told["kind"]),
-        type=str(told["type"]),
-        message=str(told["message"]),
+        kind=str(fields["kind"]),
+        type=str(fields["type"]),
+        message=str(fields["message"]),
         path=str(place.get("path", "")),
         line=int(place.get("line", 0)),
         function=str(place.get("function", "")),
-        through=tuple(str(frame["path"]) for frame in told["frames"]),
-        operators=tuple(map(str, told.get("operators", ()))),
-        arguments=told["arguments"],
+        through=tuple(str(frame["path"]) for frame in fields["frames"]),
+        operators=tuple(map(str, fields.get("operators", ()))),
+        arguments=fields["arguments"],
     )
 
 
-def position_of(told: Mapping[str, Any]) -> Position:
-    """The position that a process has told of."""
-    return Position(int(told["steps"]), int(told["backwards"]), int(told["batches"]))
+def position_of(fields: Mapping[str, Any]) -> Position:
+    """Parse the position that a process recorded."""
+    return Position(int(fields["steps"]), int(fields["backwards"]), int(fields["batches"]))
 
 
-def losses_of(told: Sequence[Any]) -> tuple[float, ...]:
-    """Losses, of which those that are not finite are words."""
-    return tuple(map(float, told))
+def losses_of(fields: Sequence[Any]) -> tuple[float, ...]:
+    """Parse losses; values that are not finite are stored as words."""
+    return tuple(map(float, fields))

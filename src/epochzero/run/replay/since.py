@@ -1,4 +1,4 @@
-"""What is otherwise than at a capture and may keep its failure from coming, known before anything runs."""
+"""Differences from the captured run that can prevent its failure, determined before anything runs."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _OF_GPU = ("cuda", "gpu")
 def changed_since(
     capture: Capture, environment: Mapping[str, str], python: Path | None = None
 ) -> tuple[str, ...]:
-    """A sentence for each: packages, the job's own code, files that it read, those of the failure first.
+    """Yield a sentence for each changed package, source file or data file, those in the traceback first.
 
     Args:
-        capture: of then.
-        environment: in which the job's Python is looked for.
-        python: that is to run it; None for the job's.
+        capture: the captured run.
+        environment: in which the job's interpreter is searched for.
+        python: interpreter that will run the job; None for the job's own.
     """
     found = [
         *_packages(capture, environment, python),
@@ -45,9 +45,9 @@ def changed_since(
 
 
 def other_version(name: str, then: str, now: str) -> str:
-    """The sentence about another version of something; of a package that is gone ``now`` is empty."""
-    said = f"{name} is {now or 'not installed'}; it was {then}"
-    return f"{said}: {_MATTERS[name]}" if name in _MATTERS else said
+    """Return the sentence about a changed version; ``now`` is empty for a removed package."""
+    sentence = f"{name} is {now or 'not installed'}; it was {then}"
+    return f"{sentence}: {_MATTERS[name]}" if name in _MATTERS else sentence
 
 
 # Packages -----------------------------------------------------------------------------------------
@@ -69,13 +69,13 @@ def _packages(
     for name, then in capture.versions.items():
         if name in _OF_GPU or (name in now and _agree(now[name], then)):
             continue
-        said = other_version(name, then, now.get(name, ""))
+        sentence = other_version(name, then, now.get(name, ""))
         if name in _MATTERS:
-            yield said
+            yield sentence
         elif name in now and _is_in(name, capture):
-            yield f"{said}; {_IN_IT}"
+            yield f"{sentence}; {_IN_IT}"
         elif name in now:
-            others.append(said)
+            others.append(sentence)
     if others:
         yield "; ".join(others)
 
@@ -86,7 +86,7 @@ def _folders(capture: Capture, variables: Mapping[str, str]) -> list[str]:
 
 
 def _versions(interpreter: Interpreter, first: list[str]) -> dict[str, str]:
-    """By the name of a distribution and of each of its modules; of Python itself, too."""
+    """Versions by name of a distribution and of each of its modules, and of Python."""
     found: dict[str, str] = {}
     here = installed([*first, *interpreter.folders])
     for distribution in here.values():
@@ -99,13 +99,13 @@ def _versions(interpreter: Interpreter, first: list[str]) -> dict[str, str]:
 
 
 def _agree(now: str, then: str) -> bool:
-    """Whether they are the same; a distribution may be numbered more finely than its module."""
+    """Whether two versions are equal; a distribution may have more components than its module."""
     first, second = now.partition("+")[0], then.partition("+")[0]
     return first == second or first.startswith(second + ".")
 
 
 def _is_in(name: str, capture: Capture) -> bool:
-    """Whether the failure came through a package."""
+    """Whether the traceback contains a package."""
     folders = {normalized(part) for path in capture.failure.through for part in Path(path).parts}
     return normalized(name) in folders
 
@@ -157,7 +157,7 @@ def _files(capture: Capture) -> Iterator[str]:
 
 
 def _digest(path: Path) -> str:
-    """SHA-256 of a file; empty where it cannot be read."""
+    """SHA-256 of a file; empty if it cannot be read."""
     with suppress(OSError):
         return hashlib.sha256(path.read_bytes()).hexdigest()
     return ""

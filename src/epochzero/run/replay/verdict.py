@@ -1,4 +1,4 @@
-"""What came of a replay, beside what was captured: the same failure, how exact, what differs."""
+"""Compares a replay with its capture: same failure, exactness of losses, other differences."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ ANEW = (
     "variables of the script, such as counters, were initialized again: only the training state is "
     "restored from the snapshot"
 )
-"""What may keep a failure from coming after a jump."""
+"""Differences that can prevent a failure from occurring after a jump."""
 FED = "its standard input was a pipe, which is not recorded: capture the job with a file as its input (`< FILE`)"
-"""What may keep a failure from coming at all."""
+"""Differences that can prevent a failure from occurring at all."""
 OUTSIDE = "the job was terminated from outside: the replay reaches the same position but nothing terminates it there"
-"""What keeps the end by a signal from coming."""
+"""Why the end by a signal does not occur again."""
 CLOSE = 1e-3
-"""Relative difference of losses up to which they count as close: another device adds in another order."""
+"""Relative difference up to which losses count as close: another device sums in a different order."""
 
 
 def is_same(expected: ReplayFailure, came: ReplayFailure | None) -> bool:
-    """Whether two failures are the same: of type and place, or of the operators that are not finite."""
+    """Whether two failures have the same type and place, or the same non-finite operators."""
     if came is None or (expected.kind, expected.type) != (came.kind, came.type):
         return False
     if expected.kind == "nonfinite":
@@ -35,12 +35,12 @@ def is_same(expected: ReplayFailure, came: ReplayFailure | None) -> bool:
 
 
 class Comparison:
-    """Losses of then and now, of the same backward passes.
+    """Losses of the same backward passes in the captured run and in the replay.
 
     Attributes:
-        count: how many could be compared.
-        largest: the largest difference, relative to the larger of the two.
-        first: the backward pass, from 1, of the first that differs; None for none.
+        count: number of compared losses.
+        largest: largest difference, relative to the larger loss.
+        first: backward pass, from 1, of the first loss that differs; None if none differ.
     """
 
     def __init__(self) -> None:
@@ -56,7 +56,7 @@ class Comparison:
         return "bits" if self.first is None else "close" if self.largest <= CLOSE else "different"
 
     def add(self, number: int, then: float, now: float) -> None:
-        """Compares one."""
+        """Compare the losses of one backward pass."""
         self.count += 1
         if then == now or (math.isnan(then) and math.isnan(now)):
             return
@@ -69,11 +69,11 @@ class Comparison:
 def compared(
     then: tuple[float, ...], at: Position, now: tuple[float, ...], ended: Position
 ) -> Comparison:
-    """Compares losses.
+    """Compare losses.
 
     Args:
-        then, now: of the last backward passes.
-        at, ended: where each of the two ends.
+        then, now: losses of the last backward passes.
+        at, ended: positions at which the two runs ended.
     """
     found = Comparison()
     first_then, first_now = at.backwards - len(then) + 1, ended.backwards - len(now) + 1
@@ -82,27 +82,27 @@ def compared(
     return found
 
 
-def differences(capture: Capture, told: Mapping[str, Any], known: Sequence[str]) -> Iterator[str]:
-    """What is otherwise than then and may matter, a sentence each.
+def differences(capture: Capture, record: Mapping[str, Any], known: Sequence[str]) -> Iterator[str]:
+    """Yield other differences from the captured run that may matter, one sentence each.
 
     Args:
-        capture: of then.
-        told: by the process that replayed.
-        known: what was so before it began, which comes first.
+        capture: the captured run.
+        record: written by the process that replayed.
+        known: differences that were known before the replay; they come first.
     """
     yield from known
-    for name, version in told.get("versions", {}).items():
+    for name, version in record.get("versions", {}).items():
         unsaid = not any(f"{name} is " in text for text in known)
         if unsaid and capture.versions.get(name, version) != version:
             yield other_version(name, capture.versions[name], version)
-    for path in told.get("later", ()):
+    for path in record.get("later", ()):
         yield (f"{path} was read, and was written after the job started: if the job wrote it, move it away before "
 "the replay")  # fmt: skip
-    if any(device.startswith("cuda") for device in capture.devices) and not told.get("gpu"):
+    if any(device.startswith("cuda") for device in capture.devices) and not record.get("gpu"):
         yield (f"the job ran on a GPU, the replay on a CPU: losses agree within {CLOSE:g} at best, and dropout draws "
 "different numbers")  # fmt: skip
-    drawn = [str(source) for source in told.get("changed", ()) if not source.startswith("os.")]
+    drawn = [str(source) for source in record.get("changed", ()) if not source.startswith("os.")]
     if drawn:
         yield f"values from {', '.join(drawn)} are replayed from the recording"
-    yield from map(str, told.get("notes", ()))
-    yield from (f"tracking the program failed: {trouble}" for trouble in told.get("troubles", ()))
+    yield from map(str, record.get("notes", ()))
+    yield from (f"tracking the program failed: {trouble}" for trouble in record.get("troubles", ()))

@@ -1,4 +1,4 @@
-"""What a walk through the failing step found: immutable values, read with distrust."""
+"""Results of following the failing step operator by operator: immutable values, read from untrusted JSON."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ WHYS = ("raised", "not_finite", "differs", "nothing")
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """What is known of a tensor.
+    """Properties of a tensor.
 
     Attributes:
         shape, dtype: of the tensor.
-        min, max: of its finite numbers; None where there are none, or it is too large.
-        nan, inf: how many of its numbers are not finite.
-        made_by: number of the operator that wrote it in this step; None for none.
-        name: of the parameter or buffer that it is; None for another.
+        min, max: of its finite elements; None if it has none or is too large to inspect.
+        nan, inf: number of elements that are NaN or infinite.
+        made_by: number of the operator that wrote it in this step; None if no operator did.
+        name: name of the parameter or buffer; None for any other tensor.
     """
 
     shape: tuple[int, ...]
@@ -41,15 +41,15 @@ class Operator:
     """An operator that ran in the failing step.
 
     Attributes:
-        number: in the order in which they ran.
-        name: as torch calls it.
+        number: position in the order of execution.
+        name: torch's name for it.
         backward: whether it computed a gradient.
-        module: path and class of the module at work, of a gradient's operator the one of its forward pass.
-        path, line, text: the user's innermost line, likewise.
-        of: of a gradient, the operator of the forward pass.
+        module: path and class of the active module; for a backward operator, the module of its forward operator.
+        path, line, text: innermost line of the user's code; for a backward operator, that of its forward operator.
+        of: for a backward operator, the number of its forward operator.
         inputs, outputs: its tensors.
-        finite_in_float64: whether it gives finite numbers in float64 for the same inputs; None where not known.
-        error: largest difference from float64, relative to the largest number; None where not known.
+        finite_in_float64: whether it returns finite values in float64 for the same inputs; None if unknown.
+        error: largest difference from the float64 result, relative to its largest value; None if unknown.
     """
 
     number: int
@@ -71,9 +71,9 @@ class Held:
     """The values of a tensor.
 
     Attributes:
-        dtype: a word of the layout of safetensors.
+        dtype: type name of the safetensors format.
         shape: of the tensor.
-        data: its bytes, little endian, row by row.
+        data: its bytes, little endian, in row-major order.
     """
 
     dtype: str
@@ -83,12 +83,12 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class OperatorCall:
-    """A call that fails by itself.
+    """A call that fails on its own, outside the program.
 
     Attributes:
         kind: ``function``, ``operator`` or ``module`` of torch.
-        name: of it; of a module, what makes it.
-        given: ``args`` and ``kwargs``, as docs/replay.md tells structures.
+        name: name of the function or operator; for a module, its constructor call.
+        given: ``args`` and ``kwargs``, encoded as described in docs/replay.md.
     """
 
     kind: str
@@ -98,21 +98,21 @@ class OperatorCall:
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """Where a failure comes from.
+    """The origin of a failure.
 
     Attributes:
-        operators: how many were walked through.
-        why: what is wrong with the culprit: it ``raised``, its result is ``not_finite`` while its inputs are, or
-            it ``differs`` from float64; ``nothing`` where there is none.
-        error: type and first line of the exception, where it raised.
-        culprit: the operator; None for none.
-        before: the operators before it.
-        chain: from the culprit to where the failure was seen.
-        sources: the operators that made the culprit's inputs.
-        calls: what fails by itself, the innermost first.
-        held: their tensors by the number of the call and their name; empty where they are too large.
+        operators: number of operators that were recorded.
+        why: what is wrong with the culprit: it ``raised``, its result is ``not_finite`` although its inputs are
+            finite, or it ``differs`` from float64; ``nothing`` if there is no culprit.
+        error: type and first line of the exception if it raised.
+        culprit: the operator that the failure comes from; None if there is none.
+        before: the operators that ran before it.
+        chain: operators from the culprit to the one at which the failure was observed.
+        sources: operators that produced the culprit's inputs.
+        calls: calls that fail on their own, innermost first.
+        held: tensors by number of the call and name; empty if they are too large.
         versions: of Python, torch and NumPy.
-        python: that ran it.
+        python: interpreter that ran the step.
     """
 
     operators: int
@@ -128,53 +128,53 @@ class Walked:
     python: str
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON, without the tensors."""
-        told = asdict(self)
-        del told["held"]
-        return told
+        """Return JSON data without tensors."""
+        record = asdict(self)
+        del record["held"]
+        return record
 
 
-def walked_of(told: Any) -> Walked | None:
-    """What the process that was replayed tells of its walk; None where it tells nothing that can be read."""
+def walked_of(record: Any) -> Walked | None:
+    """Parse the record of the replayed process; None if it is missing or invalid."""
     try:
-        if told["why"] not in WHYS:
+        if record["why"] not in WHYS:
             return None
         return Walked(
-            operators=int(told["operators"]),
-            why=told["why"],
-            error=str(told["error"]),
-            culprit=_operator(told["culprit"]) if told["culprit"] else None,
-            before=tuple(map(_operator, told["before"])),
-            chain=tuple(map(_operator, told["chain"])),
-            sources=tuple(map(_operator, told["sources"])),
+            operators=int(record["operators"]),
+            why=record["why"],
+            error=str(record["error"]),
+            culprit=_operator(record["culprit"]) if record["culprit"] else None,
+            before=tuple(map(_operator, record["before"])),
+            chain=tuple(map(_operator, record["chain"])),
+            sources=tuple(map(_operator, record["sources"])),
             calls=tuple(
-                OperatorCall(str(c["kind"]), str(c["name"]), c["given"]) for c in told["calls"]
+                OperatorCall(str(c["kind"]), str(c["name"]), c["given"]) for c in record["calls"]
             ),
-            held={str(name): _held(one) for name, one in told.get("tensors", {}).items()},
-            versions={str(name): str(version) for name, version in told["versions"].items()},
-            python=str(told["python"]),
+            held={str(name): _held(one) for name, one in record.get("tensors", {}).items()},
+            versions={str(name): str(version) for name, version in record["versions"].items()},
+            python=str(record["python"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
 
 
-def _operator(told: Mapping[str, Any]) -> Operator:
-    path, line, text = told["place"] or ("", 0, "")
-    wide = told["float64"] or {}
+def _operator(record: Mapping[str, Any]) -> Operator:
+    path, line, text = record["place"] or ("", 0, "")
+    wide = record["float64"] or {}
     return Operator(
-        int(told["number"]), str(told["operator"]), bool(told["backward"]), str(told["module"]),
-        str(path), int(line), str(text), told["of"],
-        tuple(map(_range, told["inputs"])), tuple(map(_range, told["outputs"])),
+        int(record["number"]), str(record["operator"]), bool(record["backward"]), str(record["module"]),
+        str(path), int(line), str(text), record["of"],
+        tuple(map(_range, record["inputs"])), tuple(map(_range, record["outputs"])),
         wide.get("finite"), wide.get("error"),
     )  # fmt: skip
 
 
-def _range(told: Mapping[str, Any]) -> Range:
-    return Range(**{**told, "shape": tuple(map(int, told["shape"]))})
+def _range(record: Mapping[str, Any]) -> Range:
+    return Range(**{**record, "shape": tuple(map(int, record["shape"]))})
 
 
-def _held(told: Mapping[str, Any]) -> Held:
-    held = Held(told["dtype"], tuple(map(int, told["shape"])), base64.b64decode(told["data"]))
+def _held(record: Mapping[str, Any]) -> Held:
+    held = Held(record["dtype"], tuple(map(int, record["shape"])), base64.b64decode(record["data"]))
     if len(held.data) != SIZES[held.dtype] * prod(held.shape):
         raise ValueError("a tensor of another size")
     return held

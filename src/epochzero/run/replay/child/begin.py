@@ -1,6 +1,6 @@
-"""Begins to capture, or to replay, in the process of a job: companions of `epochzero.injected.companions`.
+"""Starts capturing or replaying in the process of a job; companions of `epochzero.injected.companions`.
 
-Capturing and replaying put the same things in place, so that both see the same course.
+Capturing and replaying install the same hooks, so that both observe the same course.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _begun: dict[int, Any] = {}
 
 
 def begin_python(_: ModuleType, environment: Mapping[str, str]) -> None:
-    """Stands before the sources of chance, and listens for the end."""
+    """Intercept Python's sources of randomness and the end of the process."""
     if CAPTURE_VARIABLE in environment:
         here: Any = Capturing(Path(environment[CAPTURE_VARIABLE]), environment)
     else:
@@ -31,13 +31,13 @@ def begin_python(_: ModuleType, environment: Mapping[str, str]) -> None:
 
 
 def begin_numpy(numpy_random: ModuleType, _: Mapping[str, str]) -> None:
-    """NumPy's generators are there."""
+    """Intercept NumPy's generators, once NumPy is imported."""
     if (here := _begun.get(os.getpid())) is not None:
         here.sources.watch_numpy(numpy_random)
 
 
 def begin_torch(torch: ModuleType, _: Mapping[str, str]) -> None:
-    """torch is there: follows the training from now on."""
+    """Follow the training, once torch is imported."""
     if (here := _begun.get(os.getpid())) is not None:
         here.sources.watch_torch(torch)
         here.follow(torch)

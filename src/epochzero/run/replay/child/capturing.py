@@ -1,6 +1,6 @@
-"""Captures this process: keeps what is needed, and writes it when the job fails.
+"""Captures this process: stores what a replay needs, and writes it when the job fails.
 
-The folder of a capture holds ``manifest.json.gz`` (docs/replay.md tells its fields) and ``tensors.safetensors``.
+A capture is a directory with ``manifest.json.gz`` (fields: docs/replay.md) and ``tensors.safetensors``.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from epochzero.run.watch.child.places import user_frame
 
 
 class Ending:
-    """Hears how this process ends.
+    """Observes how this process ends.
 
-    `sys.excepthook` stays as the job has it: Python leaves the exception that ended it for its exit functions.
+    `sys.excepthook` is not replaced: Python leaves the exception that ended the process for its exit functions.
     """
 
     def __init__(self) -> None:
@@ -45,7 +45,7 @@ class Ending:
         self._exit: dict[str, Any] | None = None
 
     def listen(self) -> None:
-        """From now on."""
+        """Start observing."""
         atexit.register(self._ended)
         leave = sys.exit
 
@@ -58,7 +58,7 @@ class Ending:
                     else failures.of_exit(status, user_frame(), self.encode)
                 )
                 if _is_child():
-                    # multiprocessing ends its processes without exit functions.
+                    # multiprocessing terminates its processes without exit functions.
                     self.failed(self._exit)
             leave(status)
 
@@ -80,7 +80,7 @@ class Ending:
             self.trouble(trouble)
 
     def listen_for_signals(self) -> None:
-        """SIGTERM ends a job as before, after it was told."""
+        """SIGTERM still terminates the job, after the capture is written."""
         try:
             if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
                 signal.signal(signal.SIGTERM, self._terminated)
@@ -97,19 +97,19 @@ class Ending:
         os.kill(os.getpid(), number)
 
     def encode(self, value: Any) -> Any:
-        """An argument as JSON."""
+        """Encode an argument as JSON."""
         raise NotImplementedError
 
     def failed(self, failure: dict[str, Any]) -> None:
-        """The process has failed."""
+        """Called when the process has failed."""
         raise NotImplementedError
 
     def ended_well(self) -> None:
-        """The process ends as it should."""
+        """Called when the process ends without failure."""
         raise NotImplementedError
 
     def trouble(self, error: Exception) -> None:
-        """Something went wrong here."""
+        """Called when the capture itself raised an error."""
 
 
 def _is_child() -> bool:
@@ -118,13 +118,13 @@ def _is_child() -> bool:
 
 
 class Capturing(Ending):
-    """Captures this process into a folder of its rank."""
+    """Captures this process into the directory of its rank."""
 
     def __init__(self, root: Path, environment: Mapping[str, str]) -> None:
-        """Nothing is captured yet.
+        """Prepare the capture.
 
         Args:
-            root: where the captures of the job's processes lie.
+            root: directory of the captures of all processes of the job.
             environment: of this process.
         """
         super().__init__()
@@ -142,7 +142,7 @@ class Capturing(Ending):
         self.sources = Sources(self._folder)
 
     def begin(self) -> None:
-        """Before the first line of the job."""
+        """Start before the first line of the job."""
         self.sources.watch_python()
         self._inputs.listen()
         if self._input.startswith("/"):
@@ -150,7 +150,7 @@ class Capturing(Ending):
         self.listen()
 
     def follow(self, _: ModuleType) -> None:
-        """torch is there."""
+        """Follow the training, once torch is imported."""
         from epochzero.run.replay.child.course import Course
         from epochzero.run.replay.child.hooks import install
         from epochzero.run.replay.child.keeper import Keeper
@@ -163,7 +163,7 @@ class Capturing(Ending):
         self.listen_for_signals()
 
     def encode(self, value: Any) -> Any:
-        """See `Ending`: tensors of arguments are kept where they are small."""
+        """See `Ending`. Small tensors in arguments are stored."""
         if self._course is None:
             return _plain(value)
         from epochzero.run.replay.child.structure import encode
@@ -185,7 +185,7 @@ class Capturing(Ending):
             self._write(failure)
 
     def ended_well(self) -> None:
-        """See `Ending`: nothing is left, but a loss that was not finite."""
+        """See `Ending`. Nothing is written unless a loss was not finite."""
         others = not self._owns and (self._folder / MANIFEST).exists()
         if not others and (self._course is None or self._course.nonfinite is None):
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -198,16 +198,16 @@ class Capturing(Ending):
             self._course.troubles.append(f"{type(error).__name__}: {error}"[:500])
 
     def _worker_failed(self, name: str, indices: Any, states: dict[str, Any]) -> None:
-        """Within the worker of a loader: leaves what it had in work."""
+        """In a data-loader worker: write the indices and random states of the batch that failed."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         seed = sys.modules["torch"].initial_seed()
-        # With it the loader has seeded both, and many samples draw nothing.
+        # The loader derives both seeds from it, and many samples draw nothing.
         random = states_as_json(states, {"random": seed, "torch": seed})
-        told = {"indices": self.encode(indices), "random": random}
-        write_json(self._folder / failed_of(name), told)
+        record = {"indices": self.encode(indices), "random": random}
+        write_json(self._folder / failed_of(name), record)
 
     def _write(self, failure: dict[str, Any] | None = None) -> None:
-        """Writes what there is; a disk that is full leaves nothing, and the job goes on."""
+        """Write the capture; on a full disk, write nothing and let the job continue."""
         began = time.monotonic()
         self._own()
         partial = self._folder / "partial"
@@ -229,7 +229,7 @@ class Capturing(Ending):
                 self._course.spent_s += time.monotonic() - began
 
     def _own(self) -> None:
-        """Takes the folder of the rank; that of another process stays."""
+        """Take the directory of the rank; the directory of another process stays."""
         if not self._owns and (self._folder / MANIFEST).exists():
             self._folder = self._root / f"rank-{self.rank}-{os.getpid()}"
         self._owns = True
@@ -294,7 +294,7 @@ class Capturing(Ending):
 
 
 def versions() -> dict[str, str]:
-    """Of Python and of what computes, as far as it is imported."""
+    """Versions of Python and of imported computing packages."""
     found = {"python": ".".join(map(str, sys.version_info[:3]))}
     for name in ("torch", "numpy"):
         if name in sys.modules:
@@ -311,7 +311,7 @@ def _is_worker() -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """An argument where torch was never imported."""
+    """Encode an argument in a process that never imported torch."""
     if value is None or isinstance(value, (bool, int, str)):
         return value[:10_000] if isinstance(value, str) else value
     if isinstance(value, (list, tuple)) and len(value) <= 1000:

@@ -1,6 +1,6 @@
-"""Where in the training the job is: steps, backward passes, what loaders have delivered.
+"""Position of the job in its training: steps, backward passes, batches delivered by loaders.
 
-A step is one of an optimizer. Who keeps or plays is asked at some moments, as a `Follower`.
+A step is an optimizer step. At certain events a `Follower` is called, which records or replays.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from epochzero.run.watch.child.places import place
 
 MOST_LOSSES = 10_000
 _UNREAD = 64
-"""Losses of a GPU that wait to be read: reading makes the job wait for it."""
+"""Number of GPU losses that may be unread: reading one makes the job wait for the GPU."""
 
 
 class Follower(Protocol):
-    """Keeps, or plays, what happens."""
+    """Records or replays the events of a training."""
 
     def delivers(self, loader: int, iterator: Any, deliver: Callable[[], Any]) -> Any:
-        """A loader is to deliver its next batch: answers it, by calling ``deliver`` or otherwise."""
+        """A loader must deliver its next batch: return it, by calling ``deliver`` or otherwise."""
         ...
 
     def chooses(self, loader: int, choose: Callable[[], Any]) -> Any:
@@ -44,22 +44,22 @@ class Follower(Protocol):
         ...
 
     def not_finite(self) -> None:
-        """A loss is not finite, for the first time."""
+        """A loss is not finite for the first time."""
         ...
 
     def stepped(self) -> None:
-        """An optimizer has stepped."""
+        """An optimizer has made a step."""
         ...
 
 
 class Alive:
-    """Objects in the order in which they were made; keeps none alive."""
+    """Weak references to objects, in the order of their creation."""
 
     def __init__(self) -> None:
         self._held: list[weakref.ref[Any]] = []
 
     def add(self, one: Any) -> None:
-        """Knows this object, too."""
+        """Add an object."""
         if not any(ref() is one for ref in self._held):
             self._held.append(weakref.ref(one))
 
@@ -68,7 +68,7 @@ class Alive:
 
 
 def _guarded(method: Any) -> Any:
-    """What goes wrong here is remembered, and the job goes on; other threads and forks are not followed."""
+    """Decorate a method: record its exceptions and let the job continue; ignore other threads and forks."""
 
     @functools.wraps(method)
     def called(self: Course, *args: Any) -> Any:
@@ -88,32 +88,32 @@ def _guarded(method: Any) -> Any:
 
 
 class Course:
-    """Is told what the job does.
+    """Receives the events of the job.
 
     Attributes:
-        follower: who keeps or plays.
-        models, optimizers, schedulers, scalers: those that live; models in the order of their first call.
-        steps, backwards: of all optimizers and losses so far.
-        batches: that all loaders have delivered.
-        iterators: of loaders that were begun.
+        follower: records or replays.
+        models, optimizers, schedulers, scalers: live objects; models in the order of their first call.
+        steps, backwards: numbers of optimizer steps and backward passes so far.
+        batches: number of batches delivered so far by all loaders.
+        iterators: iterators of loaders that were started.
         nonfinite: the first loss that is not finite.
-        inputs: of the outermost call of a model, weakly where tensors; its batch.
-        batch: that was delivered last, as it is.
-        within: whether a model is at work that was called from no other.
-        on_fork: are told in a forked process what gives the name of its worker.
-        on_worker_failure: is told, within a worker, its name, the indices and the random states before.
-        worker: gives the name of the worker that this process is; None before a fork.
-        began: when, by the monotonic clock.
-        spent_s: seconds that keeping and writing took.
-        troubles: what went wrong in following.
-        ended: whether nothing is followed any more.
+        inputs: arguments of the outermost call of a model, with weak references to tensors; its batch.
+        batch: the last batch delivered.
+        within: whether a model that no other model called is active.
+        on_fork: called in a forked process with a function that returns the name of its worker.
+        on_worker_failure: called in a worker with its name, the indices, and the random states before them.
+        worker: returns the name of the worker that this process is; None before a fork.
+        began: start on the monotonic clock.
+        spent_s: seconds spent on recording and writing.
+        troubles: errors that occurred while following.
+        ended: whether following has stopped.
     """
 
     def __init__(self, *, looks_at_inputs: bool = False) -> None:
-        """Nothing has happened yet.
+        """Create a course without events.
 
         Args:
-            looks_at_inputs: whether each call of a model is followed, or only its first.
+            looks_at_inputs: whether to follow each call of a model, or only its first.
         """
         self.follower: Follower | None = None
         self.models, self.optimizers = Alive(), Alive()
@@ -146,22 +146,22 @@ class Course:
         return bool(self.steps or self.backwards)
 
     def position(self) -> dict[str, int]:
-        """Where the job is, as JSON."""
+        """Return the position of the job as JSON data."""
         return {"steps": self.steps, "backwards": self.backwards, "batches": self.batches}
 
     def jumps(self, position: dict[str, int]) -> None:
-        """The training goes on from this position."""
+        """Continue the training from this position."""
         self.steps, self.backwards = position["steps"], position["backwards"]
         self.batches = position["batches"]
         self._losses.clear()
 
     def losses(self) -> list[float]:
-        """The losses of the last backward passes."""
+        """Return the losses of the last backward passes."""
         self.read()
         return list(self._losses)
 
     def forked(self, worker: Callable[[], str]) -> None:
-        """This is another process now."""
+        """Called in a forked process."""
         self.ended, self.worker = True, worker
         for tell in self.on_fork:
             tell(worker)
@@ -169,7 +169,7 @@ class Course:
     # Models ---------------------------------------------------------------------------------------
 
     def enters(self, module: Any, args: Any, kwargs: Any) -> bool:
-        """A module is called from no other: whether `leaves` is to be told of its end."""
+        """A module is called, and not by another: whether `leaves` must be called when it returns."""
         if self._is_elsewhere():
             return False
         self.within = True
@@ -179,7 +179,7 @@ class Course:
         return True
 
     def leaves(self) -> None:
-        """The call has ended."""
+        """The outermost call of a model has returned."""
         self.within = False
 
     @_guarded
@@ -195,13 +195,13 @@ class Course:
 
     @_guarded
     def goes_back(self, tensors: Any) -> None:
-        """Gradients of these are about to be computed."""
+        """Gradients of these tensors are about to be computed."""
         tensor = tensors[0] if isinstance(tensors, (list, tuple)) and tensors else tensors
         if not isinstance(tensor, torch.Tensor) or tensor.is_meta:
             return
         self.backwards += 1
         if tensor.is_cpu and tensor.dim() == 0:
-            # As nearly all are: of a short step each call counts.
+            # The usual case, handled first: in a step of a millisecond each call counts.
             self._note(tensor.item(), tensor)
             return
         loss = tensor.detach() if tensor.dim() == 0 else tensor.detach().float().mean()
@@ -218,7 +218,7 @@ class Course:
             return
         self.nonfinite = {
             "value": str(loss),
-            # Of a GPU it is seen later, when others have followed.
+            # A loss on a GPU is read later, together with following ones.
             "place": place() if tensor is not None else None,
             "operators": [one["operator"] for one in origin(tensor)] if tensor is not None else [],
             "position": self.position() | {"backwards": self.backwards - len(self._unread)},
@@ -227,14 +227,14 @@ class Course:
             self.follower.not_finite()
 
     def read(self) -> None:
-        """Reads the losses of a GPU."""
+        """Read the pending GPU losses."""
         unread, self._unread = self._unread, []
         for loss in torch.stack([one.float() for one in unread]).tolist() if unread else ():
             self._note(loss, None)
 
     @_guarded
     def stepped(self, optimizer: Any) -> None:
-        """An optimizer has stepped."""
+        """An optimizer has made a step."""
         self.optimizers.add(optimizer)
         self.steps += 1
         if self.follower is not None:
@@ -244,7 +244,7 @@ class Course:
 
     @_guarded
     def loader_begins(self, loader: Any, iterator: Any) -> None:
-        """A loader is gone through from its beginning."""
+        """An iterator of a loader was created."""
         number = self._loaders.get(loader)
         if number is None:
             number = self._count
@@ -253,7 +253,7 @@ class Course:
         self._loaders_of.set(iterator, number)
 
     def delivers(self, iterator: Any, function: Any) -> Any:
-        """The next batch of a loader."""
+        """Return the next batch of a loader."""
         number = None if self._is_elsewhere() else self._loaders_of.get(iterator)
         if number is None or self.follower is None:
             return function(iterator)
@@ -263,16 +263,16 @@ class Course:
         return batch
 
     def chooses(self, iterator: Any, function: Any) -> Any:
-        """The indices of the next batch of a loader."""
+        """Return the indices of the next batch of a loader."""
         number = None if self._is_elsewhere() else self._loaders_of.get(iterator)
-        # A stream has none.
+        # An iterable data set has none.
         samples = not iterator._num_workers and iterator._dataset_kind == _DatasetKind.Map
         if number is None or self.follower is None or not samples:
             return function(iterator)
         return self.follower.chooses(number, lambda: function(iterator))
 
     def fetches(self, fetcher: Any, indices: Any, function: Any) -> Any:
-        """The samples of a batch; the failure of a worker is told."""
+        """Return the samples of a batch; report the failure of a worker."""
         name = self.worker() if self.worker is not None else ""
         if not name or self.on_worker_failure is None:
             return function(fetcher, indices)
@@ -290,7 +290,7 @@ class Course:
 
 
 def _weakly(value: Any, depth: int = 0) -> Any:
-    """Arguments with references to their tensors that keep none alive."""
+    """Return arguments with weak references to their tensors."""
     if isinstance(value, torch.Tensor):
         return weakref.ref(value)
     if depth < 4 and type(value) in (list, tuple):

@@ -1,4 +1,4 @@
-"""How a job failed, as JSON: an exception with its frames, an exit code, a signal, a loss that is not finite."""
+"""How a job failed, as JSON data: an exception with its frames, an exit code, a signal, a non-finite loss."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ Encode = Callable[[Any], Any]
 
 
 def of_exception(error: BaseException, encode: Encode) -> dict[str, Any]:
-    """An exception: type, message, frames, and what the innermost function of the user was given.
+    """Describe an exception: type, message, frames, and the arguments of the user's innermost function.
 
     Args:
-        error: as it was raised; of a chain the last, which ended the job.
-        encode: makes JSON of an argument.
+        error: the exception that ended the job; of a chain, the last one.
+        encode: encodes an argument as JSON data.
     """
     walked = list(_walked(error.__traceback__))
     own = [(frame, line) for frame, line in walked if is_user(frame.f_code.co_filename)]
@@ -44,7 +44,7 @@ def of_exception(error: BaseException, encode: Encode) -> dict[str, Any]:
 
 
 def _of_worker(message: str, frames: list[dict[str, Any]]) -> dict[str, Any]:
-    """Type, frames and place of what failed in a loader's worker: its traceback comes as the message."""
+    """Type, frames and place of a failure in a data-loader worker, whose traceback is in the message."""
     trace = message.partition(_WORKER)[2]
     found = list(_FRAME.finditer(trace))
     inner = [
@@ -65,7 +65,7 @@ def _of_worker(message: str, frames: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def of_exit(code: Any, frame: FrameType | None, encode: Encode) -> dict[str, Any]:
-    """The program has ended itself with an exit code other than 0."""
+    """Describe the end of a program that exited with a nonzero code."""
     place = _told(frame, frame.f_lineno) if frame is not None else None
     return {
         "kind": "exit",
@@ -78,12 +78,12 @@ def of_exit(code: Any, frame: FrameType | None, encode: Encode) -> dict[str, Any
 
 
 def of_signal(number: int) -> dict[str, Any]:
-    """A signal ended the job."""
+    """Describe the end by a signal."""
     return _without_frames("signal", signal.Signals(number).name, "")
 
 
 def of_nonfinite(nonfinite: dict[str, Any]) -> dict[str, Any]:
-    """A loss is not finite; the operators are the farthest from the loss first."""
+    """Describe a non-finite loss; the operators farthest from the loss come first."""
     place = nonfinite["place"]
     return {
         **_without_frames("nonfinite", "loss", f"the loss is {nonfinite['value']}"),
@@ -122,7 +122,7 @@ def _told(frame: FrameType, line: int) -> dict[str, Any]:
 
 
 def _arguments(frame: FrameType, encode: Encode) -> dict[str, Any]:
-    """What a function was given, as it is now; nothing of a module."""
+    """Arguments of a function with their current values; empty for module-level code."""
     if not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
         return {}
     names = inspect.getargs(frame.f_code)

@@ -1,6 +1,6 @@
-"""The files of a capture: their names, JSON that is compressed, and digests of what lies beside the manifest.
+"""The files of a capture: names, compressed JSON, digests of the files next to the manifest.
 
-``zlib`` is in every Python; a job's own may have nothing else.
+``zlib`` is part of every Python; the interpreter of a job may have no other compressor.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from typing import Any
 SCHEMA = "epochzero.capture/3"
 MANIFEST, TENSORS = "manifest.json.gz", "tensors.safetensors"
 MOST_BYTES = 1 << 28
-"""Of JSON, decompressed: what is larger is none of ours."""
+"""Limit for decompressed JSON: larger files were not written by EpochZero."""
 _OF_WORKER = re.compile(r"(worker-\d+-\d+\.json\.gz|drawn-\d+-\d+\.jsonl)\Z")
 
 
 def failed_of(worker: str) -> str:
-    """The file of what a worker of a loader had in work when it failed."""
+    """Name of the file in which a worker stores the batch that failed."""
     return f"worker-{worker}.json.gz"
 
 
 def drawn_of(worker: str) -> str:
-    """The file of what a worker of a loader has drawn from chance, a line each."""
+    """Name of the file in which a worker stores the random values that it has drawn, one per line."""
     return f"drawn-{worker}.jsonl"
 
 
@@ -36,15 +36,15 @@ def is_of_worker(name: str) -> bool:
 
 
 def may_grow(name: str) -> bool:
-    """Whether lines may be added to a file after the manifest: by a worker of a job that was killed."""
+    """Whether lines may be appended to a file after the manifest: workers of a killed job may still write."""
     return name.startswith("drawn-")
 
 
 def parts_of_workers(folder: Path) -> dict[str, dict[str, Any]]:
-    """``bytes`` and ``sha256`` of each file that workers have left.
+    """Return ``bytes`` and ``sha256`` of each file that workers have written.
 
     Raises:
-        OSError: one cannot be read.
+        OSError: a file cannot be read.
     """
     found = {}
     for path in sorted(folder.glob("*-*-*")):
@@ -54,21 +54,21 @@ def parts_of_workers(folder: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
-def write_json(path: Path, told: Any) -> None:
-    """Writes a value as compressed JSON.
+def write_json(path: Path, value: Any) -> None:
+    """Write a value as compressed JSON.
 
     Raises:
         OSError: the file cannot be written.
     """
-    text = json.dumps(told, allow_nan=False, default=str, separators=(",", ":"))
+    text = json.dumps(value, allow_nan=False, default=str, separators=(",", ":"))
     path.write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
 def read_json(path: Path) -> Any:
-    """The value of such a file.
+    """Read a compressed JSON file.
 
     Raises:
-        ValueError, OSError, RecursionError: it is cut off, damaged or far too large.
+        ValueError, OSError, RecursionError: it is truncated, damaged or far too large.
     """
     try:
         with gzip.open(path) as file:

@@ -1,4 +1,4 @@
-"""Puts the course of the training between the job and torch: seven places, each passed a few times a step."""
+"""Hooks between the job and torch: seven functions, each called a few times per step."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _is_compiling = torch.compiler.is_compiling
 
 
 def install(course: Course) -> None:
-    """Puts everything in place, to the end of the process."""
+    """Install all hooks until the end of the process."""
     module: Any = torch.nn.Module
     module.__call__ = _calling(module.__call__, course)
     made: tuple[tuple[Any, Callable[[Any], None]], ...] = (
@@ -42,7 +42,7 @@ def install(course: Course) -> None:
 
 
 def _worker(course: Course) -> Callable[[], str]:
-    """Names the worker of a loader that a forked process is; empty for none."""
+    """Return a function that returns the name of the loader worker that a forked process is; empty for none."""
     number = course.iterators
 
     def name() -> str:
@@ -55,7 +55,7 @@ def _worker(course: Course) -> Callable[[], str]:
 def _calling(call: Any, course: Course) -> Any:
     @functools.wraps(call)
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
-        # Of a model of many modules only its own call is followed.
+        # For a model of many modules, only the outermost call is followed.
         if _is_compiling() or course.within or not course.enters(self, args, kwargs):
             return call(self, *args, **kwargs)
         try:
@@ -91,7 +91,7 @@ def _going_back(function: Any, course: Course) -> Any:
 def _iterating(function: Any, course: Course) -> Any:
     @functools.wraps(function)
     def begun(self: Any) -> Any:
-        # A worker is forked within, and is to know its loader.
+        # Workers are forked in this call and must know their loader.
         course.iterators += 1
         iterator = function(self)
         course.loader_begins(self, iterator)

@@ -1,4 +1,4 @@
-"""What a job has read: files, noted when they are opened and looked at when it has failed; its standard input."""
+"""Files that a job reads, recorded when they are opened and inspected after a failure; its standard input."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _SYSTEM = ("/proc/", "/sys/", "/dev/", "/etc/", "/usr/")
 
 
 class Inputs:
-    """Listens to what Python opens; compiled code that opens files itself is not heard."""
+    """Records files that Python opens; files that compiled code opens itself are not seen."""
 
     def __init__(self, without: str) -> None:
-        """Nothing is noted yet.
+        """Create an empty record.
 
         Args:
-            without: a folder whose files are no inputs.
+            without: a directory whose files are not inputs.
         """
         self._paths: dict[str, float] = {}
         self._prefixes = tuple({*_SYSTEM, sys.prefix + "/", sys.base_prefix + "/", without + "/"})
 
     def listen(self) -> None:
-        """From now to the end of the process."""
+        """Record files until the end of the process."""
         sys.addaudithook(self._hear)
 
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
@@ -43,31 +43,31 @@ class Inputs:
             self.note(path if path.startswith("/") else os.path.abspath(path))
 
     def note(self, path: str) -> None:
-        """This file is read."""
+        """Record a file."""
         if path not in self._paths:
             self._paths[path] = _changed(path)
 
     def changed_between(self, start: float, end: float) -> list[str]:
-        """Those that, when they were first read, had last been written between two times of the clock."""
+        """Files that, when first read, had last been modified between two times."""
         return [path for path in self._own() if start <= self._paths[path] < end]
 
     def described(self) -> list[dict[str, Any]]:
-        """Path, bytes, time of change of each file that is there, and of small ones the digest."""
+        """Path, size and modification time of each existing file; the digest of small ones."""
         found: list[dict[str, Any]] = []
         for path in self._own():
             try:
                 status = os.stat(path)
-                told = {"path": path, "bytes": status.st_size, "modified": status.st_mtime}
+                record = {"path": path, "bytes": status.st_size, "modified": status.st_mtime}
                 if status.st_size <= _MOST_BYTES and len(found) < _MOST_DIGESTS:
                     with open(path, "rb") as file:
-                        told["sha256"] = hashlib.sha256(file.read()).hexdigest()
+                        record["sha256"] = hashlib.sha256(file.read()).hexdigest()
             except OSError:
                 continue
-            found.append(told)
+            found.append(record)
         return found
 
     def _own(self) -> list[str]:
-        """Those that are there, and are of the job rather than of the system."""
+        """Existing files that belong to the job rather than to the system."""
         return [
             path
             for path in self._paths
@@ -76,7 +76,7 @@ class Inputs:
 
 
 def _changed(path: str) -> float:
-    """When it was written last; 0 where it is not there."""
+    """Modification time; 0 if the file does not exist."""
     try:
         return os.stat(path).st_mtime
     except OSError:
@@ -84,7 +84,7 @@ def _changed(path: str) -> float:
 
 
 def standard_input() -> str:
-    """The path of the file that this process reads as its standard input, `PIPE`, or empty for neither."""
+    """Path of the file that is the standard input, `PIPE`, or empty for anything else."""
     try:
         mode = os.fstat(0).st_mode
         if stat.S_ISREG(mode):
@@ -95,7 +95,7 @@ def standard_input() -> str:
 
 
 def feed(source: str) -> None:
-    """Makes a file the standard input of this process; nothing where it was none or is gone."""
+    """Make a file the standard input of this process; do nothing if it was no file or no longer exists."""
     if not source.startswith("/"):
         return
     try:

@@ -1,11 +1,11 @@
-"""Keeps the last snapshot and the batches since, as long as little time and memory goes into it.
+"""Stores the last snapshot and the batches since, within limits of time and memory.
 
-A snapshot is a copy of weights, buffers, optimizers, schedulers and scalers in memory, with the random
-states. It is made between two steps, when a loader is asked for a batch, as often as a share of the job's time
-allows; the same memory is written over each time. The batches since are copied as well, up to the size of
-a checkpoint and another share of the time. Beyond them those that can be sampled again are kept by their indices;
-where there are none, nothing is kept until the next snapshot. Nothing is written before the job has failed, but
-for the random states of its start.
+A snapshot is an in-memory copy of weights, buffers, optimizers, schedulers and scalers, and the random states. It
+is made between two steps, when a loader is asked for a batch, as often as a fraction of the job's time allows; each
+one overwrites the memory of the previous one. The batches since are copied as well, up to the size of a checkpoint
+and another fraction of the time. Beyond that, batches that can be sampled again are stored by their indices; if a
+batch has no indices, nothing is stored until the next snapshot. Nothing is written to disk before the job fails,
+except the random states of its start.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ from epochzero.run.replay.child.structure import encode
 from epochzero.run.replay.child.tensors import is_kept
 
 SNAPSHOTS = 0.01
-"""Of the job's time that may go into snapshots."""
+"""Largest fraction of the job's time for snapshots."""
 BATCHES = 0.005
-"""Likewise into the batches since."""
+"""Largest fraction of the job's time for the batches since a snapshot."""
 FREE_S = 0.02
-"""Seconds that may go into batches in addition: of a job that has just begun, all are kept."""
+"""Additional seconds for batches, so that a job that has just started stores all of them."""
 LEAST_ROOM = 1 << 20
-"""Bytes of batches that are kept however small a checkpoint is."""
+"""Bytes of batches that are stored even if a checkpoint is smaller."""
 _COPIED_A_SECOND = 1e9
 _INDEX_BYTES = 36
-"""Of an index that is kept: a number of Python and the pointer to it."""
+"""Bytes of a stored index: a Python integer and the pointer to it."""
 _NOT_KEPT = {"kind": "left_out", "type": "batch"}
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
 class Keeper:
-    """Keeps what happens in the course of a training.
+    """Records the events of a training.
 
     Attributes:
-        snapshot: the last one, as JSON with tensors by name but for its random states; None for none.
-        complete: whether no event since then is missing.
-        taken: how many snapshots were made.
-        cost_s: seconds that the last snapshot took, or the first is expected to take.
+        snapshot: the last one, as JSON data with tensors by name, without its random states; None if there is none.
+        complete: whether every event since the snapshot is stored.
+        taken: number of snapshots made.
+        cost_s: seconds that the last snapshot took, or that the first is expected to take.
     """
 
     def __init__(self, course: Course, write: Callable[[], object]) -> None:
-        """Nothing is kept yet.
+        """Create an empty record.
 
         Args:
             course: of the training.
-            write: writes what there is.
+            write: writes the capture.
         """
         self.snapshot: dict[str, Any] | None = None
         self._events: list[dict[str, Any]] = []
@@ -72,17 +72,17 @@ class Keeper:
         self._indices: Any = None
 
     def tensors(self) -> dict[str, torch.Tensor]:
-        """Those that the snapshot and the events name."""
+        """Tensors that the snapshot and the events refer to."""
         return {**(self._states if self.snapshot is not None else {}), **self._batches}
 
     def events(self) -> list[dict[str, Any]]:
-        """What loaders have delivered since the snapshot, or since the start."""
+        """Batches delivered since the snapshot, or since the start."""
         return [
             {**event, "indices": encode(event.get("indices"), _nothing)} for event in self._events
         ]
 
     def size(self) -> int:
-        """Bytes of a checkpoint: of all weights, buffers and states."""
+        """Bytes of a checkpoint: all weights, buffers and states."""
         found = [
             t for model in self._course.models for t in (*model.parameters(), *model.buffers())
         ]
@@ -91,10 +91,10 @@ class Keeper:
             found += [value for value in held if isinstance(value, torch.Tensor)]
         return sum(tensor.numel() * tensor.element_size() for tensor in found)
 
-    # What happens ---------------------------------------------------------------------------------
+    # Events ---------------------------------------------------------------------------------------
 
     def delivers(self, loader: int, iterator: Any, deliver: Callable[[], Any]) -> Any:
-        """See `Follower`: keeps a copy of the batch."""
+        """See `Follower`: store a copy of the batch."""
         if self._is_due():
             self._safely(self._between, iterator)
         self._indices = None
@@ -111,7 +111,7 @@ class Keeper:
         return batch
 
     def chooses(self, loader: int, choose: Callable[[], Any]) -> Any:
-        """See `Follower`: remembers the indices."""
+        """See `Follower`: store the indices."""
         self._indices = choose()
         return self._indices
 
@@ -119,19 +119,19 @@ class Keeper:
         """See `Follower`."""
 
     def not_finite(self) -> None:
-        """See `Follower`: what led here is written, and not replaced any more."""
+        """See `Follower`: write what led to the loss, and do not replace it."""
         self._frozen = True
         self._write()
 
     def stepped(self) -> None:
-        """See `Follower`: what began the training is written as soon as it trains."""
+        """See `Follower`: write the random states of the start at the first step."""
         if self._course.steps == 1:
             self._write()
 
-    # Keeping --------------------------------------------------------------------------------------
+    # Storing --------------------------------------------------------------------------------------
 
     def _safely(self, method: Callable[..., None], *args: Any) -> None:
-        """A failure to keep is no failure of the job."""
+        """Call a method; its failure must not fail the job."""
         if self._frozen:
             return
         began = time.monotonic()
@@ -146,7 +146,7 @@ class Keeper:
             self._course.spent_s += time.monotonic() - began
 
     def _between(self, iterator: Any) -> None:
-        """Between two steps, before the next batch of a loader: makes a snapshot when it is due."""
+        """Between two steps, before a loader's next batch: make a snapshot if one is due."""
         course = self._course
         if not any(True for _ in course.models):
             return
@@ -155,13 +155,13 @@ class Keeper:
             self.cost_s = self._room / _COPIED_A_SECOND
             if not self._is_due():
                 return
-        # A loss that is not finite has to be seen before what led to it is written over.
+        # A non-finite loss must be noticed before what led to it is overwritten.
         course.read()
         if not self._frozen:
             self._take(iterator._num_yielded > 0)
 
     def _is_due(self) -> bool:
-        """Whether the job has gone on since the last snapshot for so long that another one is not too dear."""
+        """Whether the job has run long enough since the last snapshot to pay for another one."""
         return (
             self._course.steps != self._steps
             and SNAPSHOTS * (self._elapsed() - self._taken_s) >= self.cost_s
@@ -204,15 +204,15 @@ class Keeper:
         self.cost_s = self._taken_s - began
 
     def _drop(self) -> None:
-        """Lets go of everything; until the next snapshot nothing is kept."""
+        """Discard all events; nothing is stored until the next snapshot."""
         self.snapshot, self.complete = None, False
-        # The next ones are copied into the same memory.
+        # Later copies reuse the same memory.
         self._spare = self._batches or self._spare
         self._events, self._batches = [], {}
         self._held = self._listed = 0
 
     def _add_batch(self, loader: int, batch: Any) -> None:
-        """A copy of the batch; where that is too dear its indices alone, from which it can be sampled again."""
+        """Store a copy of the batch, or, if that costs too much, the indices from which it can be sampled again."""
         copies = self._may_copy()
         if self._indices is None and not copies:
             self._drop()
@@ -229,7 +229,7 @@ class Keeper:
         self._on_batches_s += self._elapsed() - began
 
     def _may_copy(self) -> bool:
-        """Whether batches have cost no more than they may, in time and in room."""
+        """Whether batches are within their limits of time and memory."""
         may_s = FREE_S + BATCHES * self._elapsed()
         return self._held <= self._room and self._on_batches_s <= may_s
 
@@ -237,7 +237,7 @@ class Keeper:
         self._add({"loader": loader, "kind": "failed", "indices": self._of_indices()})
 
     def _of_indices(self) -> Any:
-        """They are made JSON of when they are written: of a short step each microsecond counts."""
+        """Return the indices unencoded: encoding them only when written saves time in every step."""
         if type(self._indices) is not list:
             return self._indices
         self._listed += _INDEX_BYTES * len(self._indices)
@@ -259,25 +259,25 @@ class Keeper:
 
 
 def _nothing(_: torch.Tensor) -> None:
-    """Keeps no tensor."""
+    """Store no tensor."""
 
 
 def _copied(tensor: torch.Tensor, memory: torch.Tensor | None) -> torch.Tensor:
-    """A copy on the CPU, in this memory where it fits."""
+    """Copy a tensor to the CPU, into the given memory if it fits."""
     if memory is None or memory.shape != tensor.shape or memory.dtype != tensor.dtype:
-        # What is made in inference mode cannot be written to outside of it.
+        # A tensor made in inference mode cannot be written to outside of it.
         with torch.inference_mode(False):
             memory = torch.empty(tensor.shape, dtype=tensor.dtype, device="cpu")
     return memory.copy_(tensor.detach())
 
 
 def _of_model(model: Any) -> dict[str, Any]:
-    """Weights and buffers as this process holds them; `state_dict` may ask other ranks."""
+    """Weights and buffers of this process; `state_dict` may communicate with other ranks."""
     values = {**dict(model.named_parameters()), **dict(model.named_buffers())}
     return {"values": values, "training": model.training}
 
 
 def _of_optimizer(optimizer: Any) -> Any:
-    """The state, unless the optimizer has its own way to put it together, which may ask other ranks."""
+    """The optimizer's state, unless its class assembles it in its own way, which may communicate with other ranks."""
     plain = type(optimizer).state_dict is torch.optim.Optimizer.state_dict
     return optimizer.state_dict() if plain else None

@@ -1,7 +1,7 @@
-"""The layout of a file of tensors: that of safetensors, read with distrust.
+"""The layout of a tensor file: safetensors. Files are untrusted.
 
-8 bytes with the length of what follows (little endian), JSON of name -> ``dtype``, ``shape`` and
-``data_offsets``, then the raw bytes, little endian, row by row. No code can be in it.
+8 bytes with the length of the header (little endian), the header as JSON of name -> ``dtype``, ``shape`` and
+``data_offsets``, then the raw bytes, little endian, in row-major order. The format cannot contain code.
 Source: huggingface.co/docs/safetensors, "Format".
 """
 
@@ -17,18 +17,18 @@ SIZES = {
     "BOOL": 1, "U8": 1, "I8": 1, "F8_E4M3": 1, "F8_E5M2": 1, "I16": 2, "U16": 2, "F16": 2, "BF16": 2,
     "I32": 4, "U32": 4, "F32": 4, "I64": 8, "U64": 8, "F64": 8, "C64": 8,
 }  # fmt: skip
-"""Bytes of an element of each type."""
+"""Bytes per element of each type."""
 MOST_HEADER_BYTES = 1 << 26
 _LENGTH = 8
 
 
 class TensorLocation(NamedTuple):
-    """Where a tensor lies in the file.
+    """Location of a tensor in the file.
 
     Attributes:
-        dtype: a word of `SIZES`.
+        dtype: a key of `SIZES`.
         shape: of the tensor.
-        begin, end: of its bytes in the file.
+        begin, end: offsets of its bytes in the file.
     """
 
     dtype: str
@@ -38,32 +38,32 @@ class TensorLocation(NamedTuple):
 
 
 def header_of(tensors: Mapping[str, tuple[str, Sequence[int]]]) -> bytes:
-    """What stands before the bytes of these tensors, given by type and shape."""
-    told, offset = {}, 0
+    """Return the header for tensors given by type and shape."""
+    header, offset = {}, 0
     for name, (dtype, shape) in tensors.items():
         end = offset + SIZES[dtype] * prod(shape)
-        told[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [offset, end]}
+        header[name] = {"dtype": dtype, "shape": list(shape), "data_offsets": [offset, end]}
         offset = end
-    text = json.dumps(told, separators=(",", ":")).encode()
+    text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % _LENGTH)
     return len(text).to_bytes(_LENGTH, "little") + text
 
 
 def read_header(file: BinaryIO) -> dict[str, TensorLocation]:
-    """Where each tensor lies; everything is checked before memory is taken for any.
+    """Return the location of each tensor; everything is validated before memory is allocated.
 
     Raises:
-        ValueError: the file is cut off, or what it says of itself cannot be.
+        ValueError: the file is truncated or its header is invalid.
     """
     whole = os.fstat(file.fileno()).st_size
     length = int.from_bytes(file.read(_LENGTH), "little")
     if not 0 < length <= min(MOST_HEADER_BYTES, whole - _LENGTH):
         raise ValueError("its header is longer than the file")
-    told = json.loads(file.read(length))
-    if not isinstance(told, dict):
+    header = json.loads(file.read(length))
+    if not isinstance(header, dict):
         raise ValueError("its header is not a table of tensors")
     places, expected = {}, _LENGTH + length
-    for name, entry in told.items():
+    for name, entry in header.items():
         if name == "__metadata__":
             continue
         place = places[name] = _place(name, entry, _LENGTH + length)

@@ -1,4 +1,4 @@
-"""What code this process has loaded: packages with their versions, and the user's own files."""
+"""Code that this process has loaded: packages with their versions, and the user's own files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LIBRARY = re.compile(rf"-packages/|{re.escape(os.path.dirname(os.__file__))}/")
 
 
 def packages() -> dict[str, str]:
-    """The version of each package of others that was imported, by its module, where it has one."""
+    """Version of each imported third-party package, by module, if it has one."""
     found = {}
     for name, module in sorted(sys.modules.items()):
         other = "." in name or name in sys.stdlib_module_names or name == _OURS
@@ -29,17 +29,17 @@ def packages() -> dict[str, str]:
 
 
 def sources(script: str) -> list[dict[str, Any]]:
-    """``path``, ``sha256`` and time of change of the user's own files, as they are now.
+    """``path``, ``sha256`` and modification time of the user's own files in their current state.
 
     Args:
-        script: the path of the program, which Python itself forgets when it has run.
+        script: path of the program, which Python forgets after running it.
     """
     return list(_sources(script))[:MOST_SOURCES]
 
 
 def _sources(script: str) -> Iterator[dict[str, Any]]:
     files = {script, *(_file(module) for module in list(sys.modules.values()))}
-    # Of thousands of modules nearly all can be told by a part of their path.
+    # Nearly all of thousands of modules can be excluded by a part of their path.
     paths = (os.path.abspath(file) for file in files if file.endswith(".py") and not _LIBRARY(file))
     for path in sorted(path for path in paths if is_user(path)):
         with suppress(OSError), open(path, "rb") as file:
@@ -48,16 +48,16 @@ def _sources(script: str) -> Iterator[dict[str, Any]]:
 
 
 def _file(module: ModuleType) -> str:
-    """Asked so that no module that loads itself late is woken."""
+    """File of a module, read without triggering its lazy loading."""
     file = getattr(module, "__dict__", {}).get("__file__")
     return file if isinstance(file, str) else ""
 
 
 def _version(name: str, module: ModuleType) -> str:
-    """As it was installed, else as the module says."""
+    """Installed version, otherwise the version that the module states."""
     from importlib import metadata
 
     with suppress(Exception):
         return metadata.version(name)
-    said = getattr(module, "__dict__", {}).get("__version__")
-    return said if isinstance(said, str) else ""
+    stated = getattr(module, "__dict__", {}).get("__version__")
+    return stated if isinstance(stated, str) else ""

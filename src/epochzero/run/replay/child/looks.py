@@ -1,4 +1,4 @@
-"""A step as a table: what its batch, weights, gradients and random states are like."""
+"""A step as a table: properties of its batch, weights, gradients and random states."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_ROWS = 2000
 
 
 def table(course: Course) -> list[dict[str, Any]]:
-    """Rows of ``what`` (batch, input, weight, gradient, random) and ``name``; see `_row` for tensors."""
+    """Return rows with ``what`` (batch, input, weight, gradient, random) and ``name``; see `_row` for tensors."""
     batch = [_row("batch", name, tensor) for name, tensor in _tensors("", course.batch)]
     given = course.inputs or ((), {})
     inputs = [_row("input", name, tensor) for name, tensor in _tensors("", [*given[0], given[1]])]
@@ -36,22 +36,22 @@ def table(course: Course) -> list[dict[str, Any]]:
 
 
 def _row(what: str, name: str, tensor: torch.Tensor) -> dict[str, Any]:
-    """Shape, type, how many values are not finite; smallest, largest and mean of the others."""
-    told: dict[str, Any] = {
+    """Shape, type, number of non-finite elements; minimum, maximum and mean of the others."""
+    row: dict[str, Any] = {
         "what": what,
         "name": name,
         "shape": list(tensor.shape),
         "dtype": str(tensor.dtype).removeprefix("torch."),
     }
     if tensor.layout is not torch.strided or tensor.is_meta or tensor.is_complex():
-        return told
+        return row
     values = tensor.detach().double().reshape(-1)
     finite = values[values.isfinite()]
-    told["nonfinite"] = values.numel() - finite.numel()
+    row["nonfinite"] = values.numel() - finite.numel()
     if finite.numel():
-        told |= {"min": float(finite.min()), "max": float(finite.max())}
-        told["mean"] = float(finite.mean())
-    return told
+        row |= {"min": float(finite.min()), "max": float(finite.max())}
+        row["mean"] = float(finite.mean())
+    return row
 
 
 def _tensors(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:

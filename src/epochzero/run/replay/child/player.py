@@ -1,9 +1,9 @@
-"""Plays a captured training again: from its start, or from the snapshot with the batches that were kept.
+"""Replays a captured training: from its start, or from the snapshot with the stored batches.
 
-From the start everything runs as the program does it. What loaders with workers deliver may depend on which
-worker came first: where it is another batch than then, the kept one is handed out. From the snapshot the
-program's own loop begins as ever; when a loader is first asked for a batch, random states, weights and
-optimizers become those of the snapshot, and the kept batches follow.
+From the start, the program runs unchanged. Batches of loaders with workers may depend on which worker was faster:
+if a batch differs from the captured one, the captured one is delivered. From the snapshot, the program's own loop
+starts as usual; when a loader is first asked for a batch, random states, weights and optimizers are replaced by
+those of the snapshot, and the stored batches follow.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from epochzero.run.replay.child.structure import LeftOutError, decode
 from epochzero.run.replay.child.tensors import read_tensors
 
 _PATIENCE = 2
-"""Steps and batches beyond those of the failure, until it is clear that it did not come."""
+"""Steps and batches after the position of the failure until it is certain that it did not occur."""
 Stop = Callable[[str], object]
 
 
 class Player:
-    """Plays one capture.
+    """Replays one capture.
 
     Attributes:
-        notes: what was otherwise than then, a sentence each.
+        notes: differences from the captured run, one sentence each.
     """
 
     def __init__(
@@ -45,15 +45,15 @@ class Player:
         from_snapshot: bool,
         step: int | None,
     ) -> None:
-        """Nothing is played yet.
+        """Prepare the replay.
 
         Args:
             course: of the training.
             manifest: of the capture.
-            tensors: its file of tensors.
-            stop: ends the process: ``reached``, ``passed``, ``nonfinite``, or a sentence why not.
-            from_snapshot: not from the start.
-            step: after which to end; None for the one that failed.
+            tensors: its tensor file.
+            stop: ends the process: ``reached``, ``passed``, ``nonfinite``, or a sentence that explains why not.
+            from_snapshot: whether to start from the snapshot.
+            step: step after which to stop; None for the one that failed.
         """
         self.notes: set[str] = set()
         self._course = course
@@ -72,7 +72,7 @@ class Player:
         self._unloaded: list[Mapping[str, Any]] = []
         self._indices: Any = None
 
-    # What happens ---------------------------------------------------------------------------------
+    # Events ---------------------------------------------------------------------------------------
 
     def delivers(self, loader: int, iterator: Any, deliver: Callable[[], Any]) -> Any:
         """See `Follower`."""
@@ -90,11 +90,11 @@ class Player:
         return self._handed_out(event, iterator, deliver)
 
     def chooses(self, loader: int, choose: Callable[[], Any]) -> Any:
-        """See `Follower`: in a jump the indices of then, so that the same samples are made anew."""
+        """See `Follower`: after a jump, return the captured indices, so that the same samples are read."""
         indices, self._indices = self._indices, None
         if indices is None:
             return choose()
-        # What the sampler draws from chance is drawn.
+        # The sampler must still draw its random numbers.
         with suppress(StopIteration):
             choose()
         return indices
@@ -129,7 +129,7 @@ class Player:
     # From the start -------------------------------------------------------------------------------
 
     def _compared(self, event: Any, iterator: Any, deliver: Callable[[], Any]) -> Any:
-        """The batch as it comes; of workers the one of then."""
+        """Return the delivered batch; for loaders with workers, the captured one."""
         try:
             batch = deliver()
         except (OSError, ValueError, RuntimeError) as error:
@@ -154,7 +154,7 @@ class Player:
         return kept
 
     def _kept(self, event: Any) -> Any:
-        """The batch of an event; None where it was not kept."""
+        """Return the batch of an event; None if it was not stored."""
         if event is None or event["kind"] != "batch":
             return None
         try:
@@ -165,12 +165,12 @@ class Player:
     # From the snapshot ----------------------------------------------------------------------------
 
     def _jump(self, iterator: Any) -> None:
-        """The state of the snapshot; without one only the batches since the start are handed out."""
+        """Restore the snapshot; without one, only the batches since the start are delivered."""
         self._jumped = True
         if self._snapshot is None:
             return
         if self._snapshot["begun"] and not iterator._num_workers:
-            # As then, the sampler has drawn its seed before.
+            # As in the captured run, the sampler has drawn its seed before this point.
             iterator._next_index()
         course, states = self._course, self._snapshot["states"]
         course.jumps(self._snapshot["position"])
@@ -194,7 +194,7 @@ class Player:
             try:
                 state[name] = decode(value, self._tensors)
             except LeftOutError as error:
-                # What a schedule holds besides data, such as a function, the program has made anew.
+                # Non-data parts of a schedule, such as a function, were created again by the program.
                 if kind != "schedulers":
                     self._stop(f"the state of one of the {kind} was not recorded: {error}")
         try:
@@ -203,7 +203,7 @@ class Player:
             self._stop(f"the state of one of the {kind} does not fit: {error}")
 
     def _next(self, loader: int) -> Any:
-        """The next event of a loader; those before it of the others stay."""
+        """Return the next event of a loader; earlier events of other loaders remain."""
         for number, event in enumerate(self._events):
             if event["loader"] == loader:
                 return self._events.pop(number)
@@ -216,7 +216,7 @@ class Player:
             return self._made_again(iterator)
         if not iterator._num_workers and event["indices"] is not None:
             self._indices = decode(event["indices"], self._tensors)
-            # Sampled anew, so that what samples draw from chance is drawn.
+            # Sample the batch again, so that random numbers drawn by samples are drawn.
             return self._compared(event, iterator, deliver)
         batch = self._kept(event)
         if batch is None:
@@ -224,7 +224,7 @@ class Player:
         return batch
 
     def _made_again(self, iterator: Any) -> Any:
-        """The samples at which a worker failed, in this process."""
+        """Read, in this process, the samples at which a worker failed."""
         name = min((name for name in self._parts if name.startswith("worker-")), default=None)
         if name is None:
             self._stop("the samples that failed in a worker were not recorded")

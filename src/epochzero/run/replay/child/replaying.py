@@ -1,4 +1,4 @@
-"""Replays a capture in this process, and tells what came, as one JSON object on a descriptor."""
+"""Replays a capture in this process and writes the result as one JSON object to a descriptor."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from epochzero.run.replay.child.loaded import packages
 from epochzero.run.replay.child.sources import Sources
 
 REPLAY_VARIABLE = "EPOCHZERO_REPLAY"
-"""What is asked for, as JSON."""
+"""Environment variable with the options, as JSON."""
 
 
 class Replaying(Ending):
-    """Replays what was captured of the same program and rank; any other process runs as it is."""
+    """Replays what was captured of the same program and rank; other processes run unchanged."""
 
     def __init__(self, asked: str, environment: Mapping[str, str]) -> None:
-        """Nothing is replayed yet.
+        """Prepare the replay.
 
         Args:
-            asked: JSON: ``folder`` of the captures, ``told_by``, the one of the process that tells what
-                came, ``from_snapshot``, ``step``, ``inspect``, and ``records``, a descriptor or its path.
+            asked: JSON: ``folder`` of the captures; ``told_by``, the capture of the process that reports the
+                result; ``from_snapshot``, ``step``, ``inspect``; and ``records``, a descriptor or its path.
             environment: of this process.
         """
         super().__init__()
         self._asked = json.loads(asked)
         if isinstance(self._asked["records"], int):
-            # A launcher closes descriptors in the ranks that it starts: they find this one by its path.
+            # A launcher closes descriptors in the ranks that it starts; they open this one by its path.
             self._asked["records"] = f"/proc/{os.getpid()}/fd/{self._asked['records']}"
             os.environ[REPLAY_VARIABLE] = json.dumps(self._asked)
         rank = own_rank(environment)
@@ -51,7 +51,7 @@ class Replaying(Ending):
 
     @staticmethod
     def _own_of(root: Path, rank: int) -> tuple[Path, dict[str, Any] | None]:
-        """The capture of this process, by its rank and what it was started with."""
+        """Return the capture of this process, found by its rank and command."""
         own = redact_command(sys.orig_argv)
         for path in sorted(root.glob(f"*/{MANIFEST}")):
             manifest = read_json(path)
@@ -60,7 +60,7 @@ class Replaying(Ending):
         return root, None
 
     def begin(self) -> None:
-        """Before the first line of the job."""
+        """Start before the first line of the job."""
         if self._manifest is not None:
             feed(self._manifest["input"])
             self.sources.watch_python()
@@ -68,7 +68,7 @@ class Replaying(Ending):
             self.listen()
 
     def follow(self, torch: ModuleType) -> None:
-        """torch is there."""
+        """Follow the training, once torch is imported."""
         if self._manifest is None:
             return
         from epochzero.run.replay.child.course import Course
@@ -92,12 +92,12 @@ class Replaying(Ending):
         install(self._course)
 
     def encode(self, value: Any) -> Any:
-        """See `Ending`: arguments are in the capture."""
+        """See `Ending`: arguments are already in the capture."""
         return None
 
     def failed(self, failure: dict[str, Any]) -> None:
         """See `Ending`."""
-        # What it was given is in the capture.
+        # The arguments are in the capture.
         self._tell("failed", failure | {"arguments": {}})
 
     def ended_well(self) -> None:
@@ -105,7 +105,7 @@ class Replaying(Ending):
         self._tell("ended", None)
 
     def _stop(self, why: str) -> None:
-        """Ends the process here."""
+        """End the process here."""
         nonfinite = self._course.nonfinite
         failure = failures.of_nonfinite(nonfinite) if why == "nonfinite" else None
         self._tell(why, failure)

@@ -1,8 +1,8 @@
-"""What a program draws from chance: kept in the order in which it is drawn, or handed out again.
+"""Sources of randomness: values are recorded in the order in which they are drawn, or recorded ones are returned.
 
-Seeds of the generators when they are first there; seeds that are set; the system's entropy, from which
-NumPy and `random` take theirs; and the time, where the program's own code asks for it, since it makes seeds
-of it. Not kept: what other threads and processes do meanwhile, what comes over the network.
+Recorded are: seeds of the generators when they are created; seeds that are set; the system's entropy, from which
+NumPy and `random` are seeded; and the time, if the program's own code reads it, because programs use it as a seed. Not
+recorded: what other threads and processes do in the meantime, and data from the network.
 """
 
 from __future__ import annotations
@@ -24,27 +24,27 @@ from epochzero.run.replay.child.files import drawn_of
 from epochzero.run.watch.child.places import is_user
 
 MOST_DRAWN = 10_000
-"""Of each source; what is drawn after is not kept."""
+"""Largest number of values stored for a source; later ones are not stored."""
 _MOST_OF_WORKER = 1000
 _MOST_BYTES = 64
 _RANDOM = random.__file__
 
 
 class Sources:
-    """Stands before the sources of chance.
+    """Intercepts the sources of randomness.
 
     Attributes:
-        start: seeds of the generators when they were first there.
-        drawn: source -> what was drawn, in order.
-        changed: sources that gave something else this time, where it was replaced by what is kept.
+        start: seeds of the generators when they were created.
+        drawn: source -> values drawn, in order.
+        changed: sources that returned another value than in the captured run and were overridden.
     """
 
     def __init__(self, folder: Path, kept: Mapping[str, Any] | None = None) -> None:
-        """Nothing is drawn yet.
+        """Create an empty record.
 
         Args:
-            folder: where workers of loaders keep theirs, or have kept them.
-            kept: ``start`` and ``drawn``, to be handed out again; None to keep them.
+            folder: directory in which data-loader workers store their values.
+            kept: ``start`` and ``drawn`` of a capture to be returned again; None to record.
         """
         self._kept = kept
         self._next: dict[str, int] = {}
@@ -56,14 +56,14 @@ class Sources:
         self.changed: set[str] = set()
 
     def forked(self, worker: Callable[[], str]) -> None:
-        """This is a process of its own from now on: the worker of a loader by that name, or none."""
+        """From now on this process is the data-loader worker with that name, or no worker."""
         self._worker = worker
         self._of_worker, self._next = None, {}
 
-    # Handing out ----------------------------------------------------------------------------------
+    # Recording and replaying ----------------------------------------------------------------------
 
     def settle(self, source: str, value: Any) -> Any:
-        """What the program gets instead of what was just drawn: the same, or what was drawn then."""
+        """Return the value for the program: the one just drawn, or the recorded one."""
         if self._worker is not None:
             return self._settle_of_worker(source, value)
         if self._kept is not None:
@@ -84,10 +84,10 @@ class Sources:
         return kept[number]
 
     def _settle_of_worker(self, source: str, value: Any) -> Any:
-        """Of a worker, which may be ended at any time: in a file of its own."""
+        """The same in a worker, which may be killed at any time: recorded in a file of its own."""
         name = self._worker() if self._worker is not None else ""
         number = self._next.get(source, 0)
-        # A worker's seeds come from the loader's.
+        # A worker's seeds derive from those of its loader.
         if not name or not source.startswith(("os.", "time.")) or number >= _MOST_OF_WORKER:
             return value
         path = self._folder / drawn_of(name)
@@ -108,40 +108,40 @@ class Sources:
         return self._again(source, value, self._of_worker or {})
 
     def first(self, generator: str, seed: int, put: Callable[[int], object]) -> None:
-        """A generator is there, with this seed: it is kept, or the kept one is set."""
+        """A generator was created with this seed: record it, or set the recorded one."""
         self.start[generator] = seed
         if self._kept is not None and generator in self._kept["start"]:
             put(self._kept["start"][generator])
 
     def first_unseeded(self, generator: str, put: Callable[[int], object]) -> None:
-        """A generator is there, in a state that the system's entropy gave it.
+        """A generator was created with a state from the system's entropy.
 
-        The state is 2,500 bytes of chance; a seed that is drawn here is 16, and as good.
+        The state has 2,500 random bytes; a seed of 16 bytes drawn here serves the same purpose.
         """
         seed = int.from_bytes(os.urandom(16), "little")
         put(seed)
         self.first(generator, seed, put)
 
-    # Putting in place -----------------------------------------------------------------------------
+    # Installing -----------------------------------------------------------------------------------
 
     def watch_python(self) -> None:
-        """Stands before what Python itself draws from."""
+        """Intercept Python's own sources."""
         self.first_unseeded("random", random.seed)
         self._wrap(random, "seed", self._seeding("random.seed", _entropy))
         self._wrap(os, "urandom", self._giving_bytes)
-        # From here `random` and, through `secrets`, NumPy take entropy.
+        # `random` and, through `secrets`, NumPy read entropy from here.
         random._urandom = os.urandom  # type: ignore[attr-defined]
         for name in ("time", "time_ns"):
             self._wrap(time, name, functools.partial(self._timing, f"time.{name}"))
 
     def watch_numpy(self, module: ModuleType) -> None:
-        """Stands before `numpy.random`."""
+        """Intercept `numpy.random`."""
         self.first_unseeded("numpy", functools.partial(_seed_numpy, module.seed))
         for name in ("seed", "default_rng"):
             self._wrap(module, name, self._seeding(f"numpy.random.{name}", lambda: None))
 
     def watch_torch(self, torch: ModuleType) -> None:
-        """Stands before torch's generators; those of a GPU when there is one."""
+        """Intercept torch's generators, those of a GPU once it is used."""
         manual_seed = torch.manual_seed
         self.first("torch", torch.initial_seed(), torch.default_generator.manual_seed)
         seeding = self._seeding("torch.manual_seed", lambda: None)
@@ -149,7 +149,7 @@ class Sources:
         for owner in (torch, torch.random):
             self._wrap(owner, "manual_seed", seeding)
             self._wrap(owner, "seed", again)
-        # Runs when CUDA begins, at once where it has.
+        # Runs when CUDA is initialized; immediately if it already is.
         torch.cuda._lazy_call(functools.partial(self._first_cuda, torch))
 
     def _first_cuda(self, torch: Any) -> None:
@@ -203,19 +203,19 @@ class Sources:
 
 
 def _entropy() -> int:
-    """A seed where none was given, as `random` would draw it."""
+    """Draw a seed as `random` does if none is given."""
     return int.from_bytes(os.urandom(32), "little")
 
 
 def _fresh_numpy(number: int) -> Any:
-    """The state that `_seed_numpy` leaves."""
+    """Return the state that `_seed_numpy` leaves."""
     generator = sys.modules["numpy.random"].RandomState()
     _seed_numpy(generator.seed, number)
     return generator.get_state()
 
 
 def _fresh_torch(number: int) -> Any:
-    """The state of torch's generator after this seed."""
+    """Return the state of torch's generator after this seed."""
     return sys.modules["torch"].Generator().manual_seed(number).get_state()
 
 
@@ -232,7 +232,7 @@ def _is_fresh(name: str, state: Any, number: int) -> bool:
 
 
 def _seed_numpy(seed: Callable[[list[int]], object], number: int) -> None:
-    """NumPy takes words of 32 bits."""
+    """Seed NumPy, which takes 32-bit words."""
     seed(list(array("I", number.to_bytes(16, "little"))))
 
 
@@ -240,7 +240,7 @@ def _seed_numpy(seed: Callable[[list[int]], object], number: int) -> None:
 
 
 def random_states() -> dict[str, Any]:
-    """The states of all generators of this process, as these give them: nearly all are never needed."""
+    """Return the states of all generators unencoded: nearly all of them are never needed."""
     torch: Any = sys.modules["torch"]
     states = {"random": random.getstate(), "torch": torch.get_rng_state()}
     numpy = sys.modules.get("numpy.random")
@@ -254,11 +254,11 @@ def random_states() -> dict[str, Any]:
 def states_as_json(
     states: Mapping[str, Any], start: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """What `random_states` gave, as JSON, with words and bytes in hexadecimal digits.
+    """Encode the result of `random_states` as JSON data, with words and bytes in hexadecimal digits.
 
     Args:
         states: of the generators.
-        start: their seeds at the start; a generator from which nothing was drawn since is told by it.
+        start: their seeds at the start; a generator that has drawn nothing since is encoded by its seed.
     """
     told: dict[str, Any] = {}
     for name, state in states.items():
@@ -276,7 +276,7 @@ def states_as_json(
 
 
 def set_random_states(told: Mapping[str, Any]) -> None:
-    """Puts back the states of `states_as_json`, of those generators that are there."""
+    """Restore the states of existing generators from `states_as_json`."""
     torch: Any = sys.modules["torch"]
     if isinstance(told["random"], Mapping):
         random.setstate(random.Random(told["random"]["seed"]).getstate())

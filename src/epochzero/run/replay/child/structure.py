@@ -1,12 +1,12 @@
-"""Containers as JSON, with the tensors in them by name. What is not data is told as not kept.
+"""Containers as JSON, with the tensors in them by name. Values that are not data are marked as left out.
 
-A word, number, truth value or null stands for itself; everything else is an object with a ``kind``:
+Strings, numbers, booleans and null stand for themselves; everything else is an object with a ``kind``:
 
     tensor   name, requires_grad            array    name (a tensor's)
     float    value: nan, inf, -inf          bytes    value, in hexadecimal digits
     list, tuple   items                     dict     items, pairs
     named    type, items: a named tuple     object   type, fields: a dataclass or a UserDict
-    left_out type: something else, which is not kept
+    left_out type: anything else, which is not stored
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ Put = Callable[[torch.Tensor], "str | None"]
 
 
 class LeftOutError(ValueError):
-    """A part of what was encoded was not kept."""
+    """A part of the encoded value was not stored."""
 
 
 def encode(value: Any, put: Put, depth: int = 0) -> Any:
-    """A value as JSON.
+    """Encode a value as JSON data.
 
     Args:
-        value: anything.
-        put: keeps a tensor and gives its name; None where it cannot be kept.
-        depth: of the value within another.
+        value: any value.
+        put: stores a tensor and returns its name; None if it cannot be stored.
+        depth: nesting depth of the value.
     """
     if type(value) in _PLAIN:
         return value if not isinstance(value, str) or len(value) <= MOST_TEXT else _left_out(value)
@@ -77,7 +77,7 @@ def _container(value: Any, put: Put, depth: int) -> Any:
 
 
 def _tensor_of_array(value: Any) -> torch.Tensor | None:
-    """The tensor with the values of a NumPy array or number."""
+    """Return a tensor with the values of a NumPy array or number."""
     numpy = sys.modules.get("numpy")
     if numpy is None or not isinstance(value, (numpy.ndarray, numpy.generic)):
         return None
@@ -88,11 +88,11 @@ def _tensor_of_array(value: Any) -> torch.Tensor | None:
 
 
 def decode(told: Any, tensors: Mapping[str, torch.Tensor]) -> Any:
-    """The value that was encoded; its tensors are copies.
+    """Decode a value; its tensors are copies.
 
     Raises:
-        LeftOutError: a part of it was not kept, or its type is not there.
-        ValueError, KeyError, TypeError: it was tampered with.
+        LeftOutError: a part of it was not stored, or its type does not exist.
+        ValueError, KeyError, TypeError: the data are invalid.
     """
     if type(told) in _PLAIN or type(told) is float:
         return told
@@ -126,7 +126,7 @@ def _tuple(told: Mapping[str, Any], items: list[Any]) -> Any:
 
 
 def _object(told: Mapping[str, Any], fields: dict[str, Any]) -> Any:
-    """An object with these fields; none of its own code runs."""
+    """Return an object with these fields, without running any of its code."""
     kind = _type(told["type"])
     if not (dataclasses.is_dataclass(kind) or issubclass(kind, collections.UserDict)):
         raise LeftOutError(f"{told['type']} has changed")
@@ -143,7 +143,7 @@ def _fields(value: Any) -> dict[str, Any]:
 
 
 def _type(name: str) -> type:
-    """A class of a module that the job itself has imported."""
+    """Return a class of a module that the job itself has imported."""
     module, _, qualified = name.partition(":")
     found: Any = sys.modules.get(module)
     for part in qualified.split("."):

@@ -1,4 +1,4 @@
-"""Tensors to a file and back, without the library whose layout it is."""
+"""Writes and reads tensor files without the safetensors library."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PIECE = 1 << 24
 
 
 def is_kept(tensor: torch.Tensor) -> bool:
-    """Whether a tensor has values of its own that the file can hold."""
+    """Whether a tensor has its own values in a type that the file can hold."""
     return (
         tensor.layout is torch.strided
         and tensor.device.type not in ("meta", "fake")
@@ -34,12 +34,12 @@ def is_kept(tensor: torch.Tensor) -> bool:
 
 
 def word_of(tensor: torch.Tensor) -> str:
-    """The word of the layout for a tensor's type."""
+    """Return the layout's name for a tensor's type."""
     return _TO_WORDS[tensor.dtype]
 
 
 def write_tensors(path: Path, tensors: Mapping[str, torch.Tensor]) -> dict[str, Any]:
-    """Writes tensors on the CPU; ``bytes`` and ``sha256`` of the file.
+    """Write CPU tensors; return ``bytes`` and ``sha256`` of the file.
 
     Raises:
         OSError: the file cannot be written.
@@ -49,7 +49,7 @@ def write_tensors(path: Path, tensors: Mapping[str, torch.Tensor]) -> dict[str, 
     with path.open("xb") as file:
         file.write(header)
         for tensor in tensors.values():
-            # A name of its own: the pieces do not keep its memory.
+            # Deleted by name, so that the pieces do not keep its memory alive.
             whole = tensor.detach().contiguous()
             for piece in _pieces(whole):
                 file.write(piece)
@@ -59,10 +59,10 @@ def write_tensors(path: Path, tensors: Mapping[str, torch.Tensor]) -> dict[str, 
 
 
 def read_tensors(path: Path) -> dict[str, torch.Tensor]:
-    """The tensors of a file, on the CPU.
+    """Read the tensors of a file to the CPU.
 
     Raises:
-        ValueError, OSError: the file is cut off, wrong or not there.
+        ValueError, OSError: the file is truncated, invalid or missing.
     """
     found = {}
     with path.open("rb") as file:
@@ -79,7 +79,7 @@ def read_tensors(path: Path) -> dict[str, torch.Tensor]:
 
 
 def _pieces(tensor: torch.Tensor) -> list[memoryview]:
-    """The memory of a contiguous tensor, in pieces."""
+    """Return the memory of a contiguous tensor, in pieces."""
     size = tensor.numel() * tensor.element_size()
     if not size:
         return []

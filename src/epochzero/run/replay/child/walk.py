@@ -1,8 +1,8 @@
-"""Walks through a step operator by operator, forward and backward, to where its failure comes from.
+"""Follows a step operator by operator, forward and backward, to the origin of its failure.
 
-Each operator that torch runs is noted with its module, its line, and the ranges of what goes in and comes
-out. A result is followed back, from operator to operator, to the one that made it of finite numbers. For a
-backward operator, module and line are those of the forward operator that it belongs to.
+Each operator that torch runs is recorded with its module, its line, and the ranges of its inputs and outputs. A
+bad result is traced back through the operators to the one that computed it from finite inputs. For a backward
+operator, module and line are those of its forward operator.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from epochzero.run.watch.child.places import place
 SCHEMA = "epochzero.walk/1"
 MOST_OPERATORS = 200_000
 MOST_READ = 1 << 24
-"""Elements of a tensor whose range is looked at, and that is computed once more in float64."""
+"""Largest number of elements of a tensor that is inspected and recomputed in float64."""
 MOST_KEPT_BYTES = 1 << 28
 _AROUND = 3
 _MOST_CHAIN = 12
@@ -34,13 +34,13 @@ Call = dict[str, Any]
 
 
 class Walk:
-    """Notes the operators of this thread between `begin` and `end`."""
+    """Records the operators of this thread between `begin` and `end`."""
 
     def __init__(self, models: Iterable[torch.nn.Module]) -> None:
-        """Nothing is noted yet.
+        """Create an empty record.
 
         Args:
-            models: whose parameters and buffers are told by their names.
+            models: whose parameters and buffers are reported by name.
         """
         self._models = models
         self._records: list[Record] = []
@@ -56,18 +56,18 @@ class Walk:
 
     @property
     def has_begun(self) -> bool:
-        """Whether operators are noted, or were."""
+        """Whether recording has started."""
         return bool(self._modes)
 
     def begin(self) -> None:
-        """From now on."""
+        """Start recording."""
         self._modules.listen()
         self._modes = [_Functions(self), _Operators(self)]
         for mode in self._modes:
             mode.__enter__()
 
     def end(self) -> None:
-        """All is as it was before."""
+        """Stop recording and restore everything."""
         for mode in reversed(self._modes):
             mode.__exit__(None, None, None)
         self._modules.close()
@@ -75,7 +75,7 @@ class Walk:
     # Operators ------------------------------------------------------------------------------------
 
     def operator(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Runs an operator, and notes it."""
+        """Run an operator and record it."""
         if self._is_ours or os.getpid() != self._pid or len(self._records) >= MOST_OPERATORS:
             return func(*args, **kwargs)
         record = self._described(func, args, kwargs)
@@ -131,7 +131,7 @@ class Walk:
         }
 
     def _name(self, storage: int) -> str | None:
-        """The parameter or buffer that lies there."""
+        """Return the parameter or buffer with this storage."""
         if storage not in self._named:
             self._named = {
                 _storage(tensor): name
@@ -150,7 +150,7 @@ class Walk:
     # Functions and modules ------------------------------------------------------------------------
 
     def function(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Calls a function of torch; the one that raises is noted, with what it was given."""
+        """Call a function of torch; record it with its arguments if it raises."""
         try:
             return func(*args, **kwargs)
         except Exception as error:
@@ -160,12 +160,12 @@ class Walk:
             raise
 
     def module(self, error: Exception, module: torch.nn.Module, given: Any) -> None:
-        """A module has raised."""
+        """A module has raised an exception."""
         if type(module).__module__.startswith("torch.nn.modules."):
             self._note(error, "module", f"torch.nn.{module!r}", given)
 
     def _note(self, error: Exception, kind: str, name: str, given: Any) -> None:
-        """Notes a call that raised; what that takes is no operator of the job."""
+        """Record a call that raised; operators that this runs are not the job's."""
         self._is_ours = True
         try:
             record = self._described(name, *given)
@@ -174,13 +174,13 @@ class Walk:
         finally:
             self._is_ours = False
 
-    # What was found -------------------------------------------------------------------------------
+    # Results --------------------------------------------------------------------------------------
 
     def found(self, error: BaseException | None) -> tuple[dict[str, Any], dict[str, torch.Tensor]]:
-        """Where the failure comes from, as JSON, and the tensors that its calls name.
+        """Return the origin of the failure as JSON data, and the tensors that its calls refer to.
 
         Args:
-            error: what ended the job; None for nothing.
+            error: exception that ended the job; None if there was none.
         """
         raised = [(e, r, c) for e, r, c in self._raised if _is_part(e, error)]
         why, chain = ("raised", [raised[0][1]]) if raised else self._followed()
@@ -195,7 +195,7 @@ class Walk:
             "schema": SCHEMA,
             "operators": len(self._records),
             "why": why,
-            "error": _said(raised[0][0]) if raised else "",
+            "error": _summary(raised[0][0]) if raised else "",
             "culprit": culprit,
             "before": self._records[max(0, number - _AROUND) : number],
             "chain": chain,
@@ -205,12 +205,12 @@ class Walk:
         return told, tensors
 
     def _sources(self, culprit: Record | None) -> list[Record]:
-        """The operators that made the inputs of one."""
+        """Return the operators that produced the inputs of an operator."""
         made = {one["made_by"] for one in culprit["inputs"]} if culprit else set()
         return [self._records[number] for number in sorted(made - {None})]
 
     def _followed(self) -> tuple[str, list[Record]]:
-        """The operators from the first bad value to the last, the origin first; why it is one."""
+        """Return the operators from the first bad value to the last, the origin first, and what is wrong with it."""
         bad = [
             r
             for r in self._records
@@ -232,7 +232,7 @@ class Walk:
         return chain if len(chain) <= _MOST_CHAIN else [*chain[: _MOST_CHAIN - 1], chain[-1]]
 
     def _bad_source(self, record: Record) -> Record | None:
-        """The operator that made a bad input of this one; a mask of infinities is meant to be one."""
+        """Return the operator that produced a bad input of this one; masks of infinities are intended."""
         for kind in ("nan", "inf"):
             for one in record["inputs"]:
                 number = one["made_by"]
@@ -245,7 +245,7 @@ class Walk:
 
 
 class _Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Sees each operator that torch runs in this thread."""
+    """Observes each operator that torch runs in this thread."""
 
     def __init__(self, walk: Walk) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
@@ -256,7 +256,7 @@ class _Operators(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 class _Functions(TorchFunctionMode):
-    """Sees each function of torch that the program calls."""
+    """Observes each torch function that the program calls."""
 
     def __init__(self, walk: Walk) -> None:
         super().__init__()
@@ -267,7 +267,7 @@ class _Functions(TorchFunctionMode):
 
 
 class _Modules:
-    """Knows which module is at work."""
+    """Tracks the active module."""
 
     def __init__(self, raised: Callable[[Exception, torch.nn.Module, Any], None]) -> None:
         self._raised = raised
@@ -278,14 +278,14 @@ class _Modules:
 
     @property
     def path(self) -> str:
-        """The path within the model, with the class; empty outside of all modules."""
+        """Return path within the model and class of the active module; empty outside of modules."""
         if not self._stack:
             return ""
         module = self._stack[-1]
         return f"{self._names.get(id(module), '')} ({type(module).__name__})".strip()
 
     def listen(self) -> None:
-        """From now on: stands before the call of each module."""
+        """Start intercepting module calls."""
         self._call = torch.nn.Module._call_impl
         modules = self
 
@@ -296,12 +296,12 @@ class _Modules:
         kind._call_impl = called
 
     def close(self) -> None:
-        """All is as it was before."""
+        """Restore everything."""
         kind: Any = torch.nn.Module
         kind._call_impl = self._call
 
     def enter(self, module: Any, args: Any, kwargs: Any) -> Any:
-        """Calls a module."""
+        """Call a module."""
         if not self._stack:
             self._names = {id(part): name for name, part in module.named_modules()}
         self._stack.append(module)
@@ -315,7 +315,7 @@ class _Modules:
 
 
 def _makes_it(record: Record) -> bool:
-    """Whether an operator makes something not finite, or not as it should be, of its inputs."""
+    """Whether an operator produces non-finite or inaccurate output from valid inputs."""
     outputs, inputs = record["outputs"], record["inputs"]
     if record["float64"] and record["float64"]["differs"]:
         return True
@@ -326,7 +326,7 @@ def _makes_it(record: Record) -> bool:
 
 
 def _in_float64(func: Any, args: Any, kwargs: Any, outputs: list[torch.Tensor]) -> Record | None:
-    """What an operator gives in float64 for the same inputs; None where it cannot be said."""
+    """Run an operator in float64 on the same inputs; None if that is impossible."""
     tags = getattr(torch, "Tag", None)
     seeded = tags is not None and tags.nondeterministic_seeded in func.tags
     tensors = _tensors((args, kwargs))
@@ -349,7 +349,7 @@ def _in_float64(func: Any, args: Any, kwargs: Any, outputs: list[torch.Tensor]) 
     try:
         result = _tensors(func(*tree_map(wide, args), **tree_map(wide, kwargs)))[0]
     except Exception:
-        return None  # has no float64, or saved what it now finds of another type
+        return None  # has no float64, or its context has stored another type
     here = outputs[0].double()
     if result.shape != here.shape or not here.numel() or result.dtype is not torch.float64:
         return None
@@ -365,7 +365,7 @@ def _in_float64(func: Any, args: Any, kwargs: Any, outputs: list[torch.Tensor]) 
 
 
 def _range(tensor: torch.Tensor) -> Record:
-    """Shape, type and range of a tensor, and how many of its numbers are not finite."""
+    """Shape, type and range of a tensor, and the number of elements that are not finite."""
     told: Record = {
         "shape": list(tensor.shape), "dtype": str(tensor.dtype).removeprefix("torch."),
         "min": None, "max": None, "nan": 0, "inf": 0,
@@ -385,7 +385,7 @@ def _range(tensor: torch.Tensor) -> Record:
 
 
 def _call(kind: str, name: str, given: Any) -> Call:
-    """A call with copies of what it was given, as JSON and tensors by name."""
+    """Return a call with copies of its arguments, as JSON data and tensors by name."""
     tensors: dict[str, torch.Tensor] = {}
 
     def put(tensor: torch.Tensor) -> str | None:
@@ -403,7 +403,7 @@ def _call(kind: str, name: str, given: Any) -> Call:
 
 
 def _plain(value: Any) -> Any:
-    """An argument that is no data, such as a type, by its name in torch."""
+    """Return an argument that is not data, such as a type, by its name in torch."""
     if isinstance(value, (torch.dtype, torch.device, torch.layout, torch.memory_format)):
         return {"torch": str(value)}
     return value
@@ -430,7 +430,7 @@ def _is_backward() -> bool:
 
 
 def _sequence() -> int:
-    """The number of the node of autograd that the operator at work belongs to."""
+    """Return the number of the autograd node to which the active operator belongs."""
     return torch.autograd._get_sequence_nr() - 1  # type: ignore[attr-defined]
 
 
@@ -439,14 +439,14 @@ def _sequence_of_node() -> int:
     return node._sequence_nr() if node is not None else -1
 
 
-def _said(error: BaseException) -> str:
-    """Type and first line of an exception, as a traceback shows them."""
+def _summary(error: BaseException) -> str:
+    """Return type and first line of an exception, as in a traceback."""
     lines = str(error).splitlines() or [""]
     return f"{type(error).__name__}: {lines[0]}".removesuffix(": ")
 
 
 def _is_part(raised: BaseException, error: BaseException | None) -> bool:
-    """Whether an exception is what ended the job, or brought it about."""
+    """Whether an exception is the one that ended the job, or its cause."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         if error is raised:

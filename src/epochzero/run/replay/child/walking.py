@@ -1,4 +1,4 @@
-"""Plays a capture, and walks through the step that failed."""
+"""Replays a capture and follows the operators of the step that failed."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from epochzero.run.replay.child.tensors import word_of
 from epochzero.run.replay.child.walk import Walk
 
 MOST_TOLD_BYTES = 1 << 23
-"""Of the tensors of all calls."""
+"""Largest number of bytes of the tensors of all calls."""
 
 
 class WalkingPlayer(Player):
-    """A player that notes the operators from the step on in which something went wrong first."""
+    """A player that records the operators from the step in which the first error occurred."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class WalkingPlayer(Player):
         from_snapshot: bool,
         step: int | None,
     ) -> None:
-        """As `Player`."""
+        """See `Player`."""
         super().__init__(course, manifest, tensors, stop, from_snapshot=from_snapshot, step=step)
         nonfinite = manifest["nonfinite"] or {}
         at = min(
@@ -63,7 +63,7 @@ class WalkingPlayer(Player):
             self._walk.begin()
 
     def walked(self) -> dict[str, Any] | None:
-        """Where the failure comes from, as JSON; None where the step was not reached."""
+        """Return the origin of the failure as JSON data; None if the step was not reached."""
         if not self._walk.has_begun:
             return None
         self._walk.end()
@@ -75,7 +75,7 @@ class WalkingPlayer(Player):
 
 
 def told_tensor(tensor: torch.Tensor) -> dict[str, Any]:
-    """A tensor as JSON: type, shape, and its bytes in base 64."""
+    """Encode a tensor as JSON data: type, shape, and its bytes in base 64."""
     tensor = tensor.contiguous()
     data = ctypes.string_at(tensor.data_ptr(), tensor.numel() * tensor.element_size())
     return {
