@@ -167,11 +167,6 @@ def test_many_logs_at_once_are_kept_all_or_none(served: Served) -> None:
     assert len(served.client.get("/api/v1/jobs", headers=who).json()["jobs"]) == 20
 
 
-def test_a_service_answers_before_its_signatures_are_loaded(tmp_path: Path) -> None:
-    app = create_app(Settings(f"sqlite:///{tmp_path}/store.db", tmp_path / "spool"))
-    assert "_diagnoser" not in vars(app.state.service.diagnosing)
-
-
 def test_a_large_log_is_not_held_in_memory(served: Served) -> None:
     service = served.service
     line = (
@@ -182,13 +177,14 @@ def test_a_large_log_is_not_held_in_memory(served: Served) -> None:
             log.write(line % (*range(number, number + 10),))
         size = log.tell()
         log.write(LOG)
-        service.diagnosing.ending("", About(), io.BytesIO(LOG))  # The signatures are loaded.
+        service.diagnosing.ending("", About(), io.BytesIO(LOG))  # A worker is running.
         tracemalloc.start()
-        _, found, ending = service.diagnosing.ending("", About(job="large", exit_code=1), log)
-        service.keeping.keep([ending])
+        job = service.diagnosing.ending("", About(job="large", exit_code=1), log)
+        service.keeping.keep([job.ending])
+        job.close()
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
-    assert found.category == "key_not_found"
+    assert job.found.category == "key_not_found"
     assert size > 24e6
     assert peak < 0.8 * size
     parts = read_log(service.database, "large", attempt=None, name="output")

@@ -88,6 +88,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     await run_in_threadpool(summing.stop)
     await run_in_threadpool(service.intake.stop)
     await run_in_threadpool(service.deliveries.stop)
+    await run_in_threadpool(service.diagnosing.stop)
     service.database.close()
 
 

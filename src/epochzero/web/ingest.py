@@ -5,6 +5,7 @@ A part is acknowledged when it is synced to disk; a diagnosed log when it is in 
 
 from __future__ import annotations
 
+import asyncio
 import io
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
@@ -17,21 +18,18 @@ from fastapi import Path as InPath
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ValidationError
 
-from epochzero.diagnose import Diagnosis
 from epochzero.run.journal import NAME
-from epochzero.store.recorder import Ending
 from epochzero.web.access import Writes
 from epochzero.web.bodies import pieces
 from epochzero.web.limits import too_many
-from epochzero.web.log_diagnosis import About
-from epochzero.web.spool import Full, Gap, appending
+from epochzero.web.log_diagnosis import About, DiagnosedJob, diagnosed_job
+from epochzero.web.spool import Full, Gap, appending, full
 from epochzero.web.state import Service, ServiceState
 
 router = APIRouter(prefix="/api/v1", tags=["sending"])
 
 _MOST_IN_BULK = 10_000
 _READ_BYTES = 1 << 20
-_LOG_MEMORY = 8 << 20
 _JOB_MEMORY = 24 << 10
 _ATTEMPT = "/jobs/{job}/attempts/{attempt}/ranks/{rank}"
 _LOGS = r"^(output|rank\d{1,5})(\.\d{1,9})?\.log$"
@@ -174,11 +172,10 @@ async def diagnose_and_store(
 
     Each request is a separate job. With `job`, a repeated request with the same log changes nothing.
     """
-    async with (
-        _received(request, service, viewer.team, service.settings.limits.text_bytes) as text,
-        service.work.taken(size=_LOG_MEMORY),
-    ):
-        return await run_in_threadpool(_keep, service, viewer.team, about, text)
+    limits = service.settings.limits
+    async with _received(request, service, viewer.team, limits.text_bytes) as log:
+        (job,) = await _diagnosed(service, viewer.team, [(about, log)])
+        return await run_in_threadpool(_keep, service, viewer.team, job)
 
 
 class BulkRecord(About):
@@ -204,12 +201,13 @@ async def diagnose_and_store_many(
 
     Each line is a separate job. With `job`, a repeated line with the same log changes nothing.
     """
-    async with _received(
-        request, service, viewer.team, service.settings.limits.bulk_bytes
-    ) as lines:
+    limits = service.settings.limits
+    async with _received(request, service, viewer.team, limits.bulk_bytes) as lines:
         needed = await run_in_threadpool(_memory_for, lines)
-        async with service.work.taken(size=needed):
-            return await run_in_threadpool(_keep_many, service, viewer.team, lines)
+        async with service.bulk.taken(viewer.team, needed):
+            wanted = await run_in_threadpool(list, _jobs(lines))
+            jobs = await _diagnosed(service, viewer.team, wanted)
+            return await run_in_threadpool(_keep_many, service, viewer.team, jobs)
 
 
 @asynccontextmanager
@@ -235,27 +233,34 @@ def _memory_for(lines: IO[bytes]) -> int:
     while data := lines.read(_READ_BYTES):
         size += len(data)
         count += data.count(b"\n")
-    return max(_LOG_MEMORY, 2 * size + count * _JOB_MEMORY)
+    return 2 * size + count * _JOB_MEMORY
 
 
-def _keep(service: Service, team: str, about: About, log: IO[bytes]) -> KeptWhole:
-    job, found, ending = service.diagnosing.ending(team, about, log)
-    new = _store(service, team, [ending])
-    told = _told(job, found)
-    return KeptWhole(**told, new=ending.identity in new, diagnosis=dict(found.to_dict()))
+async def _diagnosed(
+    service: Service, team: str, jobs: Sequence[tuple[About, IO[bytes]]]
+) -> Sequence[DiagnosedJob]:
+    """Waits for diagnoses without occupying a thread, so that a team's slow logs do not delay other requests."""
+    try:
+        found = await asyncio.wrap_future(service.diagnosing.submit(team, jobs))
+    except OSError as error:
+        raise _no_room(full(error)) from error
+    return await run_in_threadpool(
+        lambda: [
+            diagnosed_job(team, about, log) for (about, _), log in zip(jobs, found, strict=True)
+        ]
+    )
 
 
-def _keep_many(service: Service, team: str, lines: IO[bytes]) -> list[StoredDiagnosis]:
-    endings, told = [], []
-    for about, log in _jobs(lines):
-        job, found, ending = service.diagnosing.ending(team, about, log)
-        endings.append(ending)
-        told.append(_told(job, found))
-    new = _store(service, team, endings)
-    return [
-        StoredDiagnosis(**words, new=ending.identity in new)
-        for words, ending in zip(told, endings, strict=True)
-    ]
+def _keep(service: Service, team: str, job: DiagnosedJob) -> KeptWhole:
+    new = _store(service, team, [job])
+    return KeptWhole(
+        **_summary(job), new=job.ending.identity in new, diagnosis=dict(job.found.to_dict())
+    )
+
+
+def _keep_many(service: Service, team: str, jobs: Sequence[DiagnosedJob]) -> list[StoredDiagnosis]:
+    new = _store(service, team, jobs)
+    return [StoredDiagnosis(**_summary(job), new=job.ending.identity in new) for job in jobs]
 
 
 def _jobs(lines: IO[bytes]) -> Iterator[tuple[About, IO[bytes]]]:
@@ -282,21 +287,25 @@ def _jobs(lines: IO[bytes]) -> Iterator[tuple[About, IO[bytes]]]:
         yield one, io.BytesIO(one.log.encode("utf-8", "replace"))
 
 
-def _store(service: Service, team: str, endings: Sequence[Ending]) -> frozenset[str]:
-    new = service.keeping.keep(endings)
-    service.metrics.diagnosed.inc(len(endings))
-    _count(service, team, "diagnosed", sum(ending.size for ending in endings))
+def _store(service: Service, team: str, jobs: Sequence[DiagnosedJob]) -> frozenset[str]:
+    try:
+        new = service.keeping.keep([job.ending for job in jobs])
+        service.metrics.diagnosed.inc(len(jobs))
+        _count(service, team, "diagnosed", sum(job.ending.size for job in jobs))
+    finally:
+        for job in jobs:
+            job.close()
     return new
 
 
-def _told(job: str, found: Diagnosis) -> dict[str, str]:
-    """A short description of a diagnosis."""
+def _summary(job: DiagnosedJob) -> dict[str, str]:
+    """A short description of a diagnosed job."""
     return {
-        "job": job,
-        "outcome": found.outcome,
-        "category": found.category or "",
-        "fingerprint": found.fingerprint or "",
-        "title": found.title or "",
+        "job": job.job,
+        "outcome": job.found.outcome,
+        "category": job.found.category or "",
+        "fingerprint": job.found.fingerprint or "",
+        "title": job.found.title or "",
     }
 
 

@@ -7,19 +7,24 @@ import io
 import os
 import threading
 import time
-from functools import cached_property
+from collections.abc import Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import IO, Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from epochzero.diagnose import Diagnoser, Diagnosis, Facts
+from epochzero.diagnose import Diagnosis, Facts
 from epochzero.diagnose.model import FAILURES
 from epochzero.errors import InputError
-from epochzero.logs.source import Log
 from epochzero.run.identity import new_job
 from epochzero.run.model import Concluded, Ended, Output, Record, Started
 from epochzero.store.recorder import Ending
 from epochzero.store.teams import job_key
+from epochzero.web.diagnosis_pool import DiagnosedLog, DiagnosisPool
+from epochzero.web.diagnosis_worker import Budget
 from epochzero.web.validation import cleaned, origin_of
 
 _AFTER_S = 0.3
@@ -46,55 +51,108 @@ class About(BaseModel):
     gpus: Annotated[int, Field(ge=0, le=1_000_000)] = 0
 
 
+@dataclass(frozen=True, slots=True)
+class DiagnosedJob:
+    """A finished job.
+
+    Attributes:
+        job: its stored ID.
+        ending: its records and its redacted log.
+    """
+
+    job: str
+    found: Diagnosis
+    ending: Ending
+
+    def close(self) -> None:
+        """Closes the redacted log."""
+        self.ending.log.close()
+
+
 class Diagnosing:
-    """Diagnoses logs. Threads may share one instance."""
+    """Diagnoses logs and converts them to records. Threads may share one instance.
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
+    Args:
+        folder: directory for redacted logs while they are stored.
+        budget: of each log.
+    """
 
-    @cached_property
-    def _diagnoser(self) -> Diagnoser:
-        return Diagnoser()
+    def __init__(self, folder: Path, budget: Budget) -> None:
+        self._pool = DiagnosisPool(str(folder), budget)
+        self._loading = threading.Timer(_AFTER_S, self._load)
+        self._loading.daemon = True
 
     def start(self) -> None:
-        """Loads the signatures in a background thread: the service responds before they are loaded."""
-        loading = threading.Timer(_AFTER_S, self._load)
-        loading.daemon = True
-        loading.start()
+        """Starts the worker processes in the background: the service responds before they are ready."""
+        self._loading.start()
+
+    def stop(self) -> None:
+        """Stops the worker processes."""
+        self._loading.cancel()
+        self._pool.stop()
 
     def _load(self) -> None:
-        with self._lock:
-            _ = self._diagnoser
-        # What is there by now stays: looking through it for garbage, a quarter of a second each few, all requests would wait.
+        with suppress(RuntimeError):  # It is stopped already.
+            self._pool.prepare()
+        # Existing objects stay; scanning them for garbage would delay all requests by a quarter of a second.
         gc.collect()
         gc.freeze()
 
-    def ending(self, team: str, about: About, log: IO[bytes]) -> tuple[str, Diagnosis, Ending]:
-        """Converts a finished job: its stored ID, its diagnosis, and its records.
+    def submit(
+        self, team: str, jobs: Sequence[tuple[About, IO[bytes]]]
+    ) -> Future[Sequence[DiagnosedLog]]:
+        """Queues the logs of one request for diagnosis; `endings` converts the result.
 
         Args:
-            team: of the job.
-            about: its properties.
-            log: its output; read again when the job is stored.
+            team: of the jobs.
+            jobs: properties of the jobs, with their logs.
+
+        Raises:
+            InputError: a job's end time precedes its start time.
+        """
+        return self._pool.submit(team, [(log, _facts(about)) for about, log in jobs])
+
+    def ending(self, team: str, about: About, log: IO[bytes]) -> DiagnosedJob:
+        """Diagnoses one job and waits for the result.
 
         Raises:
             InputError: the log is not text, or the job's end time precedes its start time.
         """
-        now = time.time()
-        end = now if about.ended is None else about.ended
-        start = end if about.started is None else about.started
-        if end < start:
-            raise InputError("the job's end time precedes its start time")
-        facts = Facts(exit_code=about.exit_code, start=start, end=end, gpus=about.gpus or None)
-        with self._lock:  # All scans share the scanner's memory.
-            found = self._diagnoser.diagnose([Log("output.log", file=log)], facts)
-        # Among the 10,000 logs of one request, the time and 24 random bits alone would produce duplicate IDs.
-        job = about.job or new_job() + os.urandom(8).hex()
-        size = log.seek(0, io.SEEK_END)
-        records = (record for record in _records(about, job, found, size, start, end))
-        kept = [one for record in records if (one := cleaned(record)) is not None]
-        identity = f"service:/{team}/{job}/{about.attempt}"
-        return job_key(team, job), found, Ending(identity, kept, log, origin_of(team))
+        (diagnosed,) = self.submit(team, [(about, log)]).result()
+        return diagnosed_job(team, about, diagnosed)
+
+
+def diagnosed_job(team: str, about: About, diagnosed: DiagnosedLog) -> DiagnosedJob:
+    """Converts a diagnosed log to the records of a job."""
+    found = diagnosed.diagnosis
+    start, end = _times(about)
+    # Among the 10,000 logs of one request, the time and 24 random bits alone would produce duplicate IDs.
+    job = about.job or new_job() + os.urandom(8).hex()
+    size = diagnosed.log.seek(0, io.SEEK_END)
+    records = (record for record in _records(about, job, found, size, start, end))
+    kept = [one for record in records if (one := cleaned(record)) is not None]
+    identity = f"service:/{team}/{job}/{about.attempt}"
+    # The workers have redacted the log.
+    origin = replace(origin_of(team), text=lambda text: text)
+    return DiagnosedJob(job_key(team, job), found, Ending(identity, kept, diagnosed.log, origin))
+
+
+def _facts(about: About) -> Facts:
+    start, end = _times(about)
+    return Facts(exit_code=about.exit_code, start=start, end=end, gpus=about.gpus or None)
+
+
+def _times(about: About) -> tuple[float, float]:
+    """Start and end; the current time if neither is known.
+
+    Raises:
+        InputError: the end precedes the start.
+    """
+    end = time.time() if about.ended is None else about.ended
+    start = end if about.started is None else about.started
+    if end < start:
+        raise InputError("the job's end time precedes its start time")
+    return start, end
 
 
 def _records(

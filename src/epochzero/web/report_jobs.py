@@ -6,14 +6,13 @@ A report of many failures takes seconds of processor time and would block all ot
 from __future__ import annotations
 
 import os
-import signal
 import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from io import BytesIO
-from multiprocessing import connection, get_context, parent_process
+from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import Any
 from zipfile import ZIP_DEFLATED, ZipFile
 
 from epochzero.errors import InputError
+from epochzero.web.child_process import exit_with_parent
 
 MOST_JOBS = 100_000
 """Maximum number of failed jobs per report, newest first."""
@@ -148,18 +148,12 @@ class Reporting:
 
 def _answer(wanted: Wanted, sender: Connection) -> None:
     """Runs in the process: a report, or the reason for its failure."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=exit_with_parent, daemon=True).start()
     os.nice(10)
     try:
         sender.send(_made(wanted))
     except InputError as error:
         sender.send(error)
-
-
-def _end_with_parent() -> None:
-    if parent := parent_process():
-        connection.wait([parent.sentinel])
-        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _made(wanted: Wanted) -> Made:

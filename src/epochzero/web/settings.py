@@ -22,7 +22,9 @@ class ServerLimits:
         tries_per_minute: wrong tokens of one address.
         form_bytes: of a request without a log, as received; it is held in memory.
         bulk_bytes: of many logs in one request, decompressed; they are held in memory too.
-        work_bytes: of memory for concurrent diagnoses; a larger diagnosis runs alone.
+        bulk_memory: memory of a team for concurrent requests with many logs; a larger request runs alone.
+        diagnosis_s: processor time to diagnose a log; over it, only the end of the log is diagnosed.
+        diagnosis_memory: memory to diagnose a log, in bytes.
         logs: concurrent diagnosis requests of a team.
         pieces: concurrent parts of logs and journals of a team.
         forms: concurrent requests without a log of a team.
@@ -42,7 +44,9 @@ class ServerLimits:
     tries_per_minute: int = 20
     form_bytes: int = 128 << 10
     bulk_bytes: int = 64 << 20
-    work_bytes: int = 128 << 20
+    bulk_memory: int = 128 << 20
+    diagnosis_s: float = 10.0
+    diagnosis_memory: int = 1 << 30
     logs: int = 32
     pieces: int = 64
     forms: int = 32

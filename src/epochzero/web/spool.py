@@ -133,7 +133,7 @@ class Spool:
             with SpooledTemporaryFile(_IN_MEMORY, dir=str(self.folder)) as file:
                 yield file
         except OSError as error:
-            raise _full(error) from error
+            raise full(error) from error
 
     def used(self, team: str) -> int:
         """Bytes that a team uses."""
@@ -340,7 +340,7 @@ def appending(path: Path, offset: int, *, most: int) -> Iterator[Appending]:
         except BaseException as error:
             target.undo()
             if isinstance(error, OSError) and error.errno in _NO_ROOM:
-                raise _full(error) from error
+                raise full(error) from error
             raise
     finally:
         os.close(file)
@@ -451,7 +451,7 @@ def _opened(path: Path) -> int:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     except OSError as error:
-        raise _full(error) from error
+        raise full(error) from error
     if not there:
         for folder in list(path.parents)[:4]:
             _sync_folder(folder)
@@ -466,7 +466,8 @@ def _sync_folder(folder: str | Path) -> None:
         os.close(descriptor)
 
 
-def _full(error: OSError) -> Full:
+def full(error: OSError) -> Full:
+    """The error that a sender gets if data cannot be stored."""
     told = (
         FULL if error.errno in _NO_ROOM else f"the service cannot store the data: {error.strerror}"
     )

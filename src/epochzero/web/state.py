@@ -10,6 +10,7 @@ from fastapi import Depends, FastAPI, Request
 
 from epochzero.store.database import Database, open_database
 from epochzero.web.deliveries import Deliveries
+from epochzero.web.diagnosis_worker import Budget
 from epochzero.web.intake import Intake
 from epochzero.web.job_writer import Keeping
 from epochzero.web.limits import Buckets
@@ -32,7 +33,7 @@ class Service:
         tries: wrong tokens per network.
         refusals: audit entries about them.
         logs, pieces: concurrency limits per team.
-        work: memory for diagnoses.
+        bulk: memory per team for requests with many logs.
         csrf: token of forms if no one signs in.
     """
 
@@ -50,7 +51,7 @@ class Service:
     refusals: Buckets
     logs: Room
     pieces: Room
-    work: Room
+    bulk: Room
     reporting: Reporting
     csrf: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
 
@@ -75,7 +76,7 @@ def prepare(app: FastAPI, settings: Settings, metrics: Metrics) -> Service:
         spool,
         Intake(database, spool, metrics),
         deliveries,
-        Diagnosing(),
+        Diagnosing(spool.folder, Budget(limits.diagnosis_s, limits.diagnosis_memory)),
         Keeping(database),
         Buckets(limits.requests_per_minute),
         Buckets(limits.megabytes_per_minute),
@@ -83,7 +84,7 @@ def prepare(app: FastAPI, settings: Settings, metrics: Metrics) -> Service:
         Buckets(_REFUSALS_PER_MINUTE),
         Room(limits.logs),
         Room(limits.pieces),
-        Room(limits.work_bytes),
+        Room(limits.bulk_memory),
         Reporting(),
     )
     app.state.service = prepared

@@ -104,8 +104,9 @@ class WatchedFolder:
                 if block.offset + len(block.data) > self._most:
                     raise InputError(f"it exceeds {self._most} bytes")
                 log.write(block.data)
-            _, _, ending = self._diagnosing.ending("", about, log)
-            self._keeping.keep([ending])
+            found = self._diagnosing.ending("", about, log)
+            self._keeping.keep([found.ending])
+            found.close()
 
 
 def _is_log(path: Path) -> bool:

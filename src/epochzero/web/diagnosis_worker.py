@@ -1,0 +1,161 @@
+"""A process that diagnoses and redacts logs with limited time and memory.
+
+A log can take minutes (repeated tracebacks, lines built to defeat a pattern) or exhaust memory. Here, it affects only
+its own process: the kernel terminates it at its limit of processor time (SIGXCPU), and an allocation beyond the limit
+of memory fails.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import resource
+import threading
+import time
+from dataclasses import dataclass, replace
+from enum import Enum
+from multiprocessing import reduction
+from multiprocessing.connection import Connection
+from typing import IO
+
+from epochzero.diagnose import Diagnosis, Facts
+from epochzero.errors import InputError
+from epochzero.logs.source import Log
+from epochzero.redact import redact_log
+from epochzero.scale.work import diagnoser
+from epochzero.web.child_process import exit_with_parent
+from epochzero.web.log_redaction import Unfinished, redact_piece
+
+READY = "epochzero.scale.ready"
+"""Loads the signatures when imported, in the process that workers are forked from."""
+NAME = "output.log"
+_END_BYTES = 256 << 10
+_BLOCK = 1 << 20
+_REDACTED_PER_S = 4 << 20
+"""A tenth of the measured speed of redaction on the slowest kind of log."""
+
+
+class Extent(Enum):
+    """The part of a log that is diagnosed; less of it after a larger part exceeded the budget."""
+
+    WHOLE = "whole"
+    END = "end"
+    NOTHING = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Limits of one diagnosis: processor time in seconds, and memory of its process in bytes."""
+
+    seconds: float = 10.0
+    memory: int = 1 << 30
+
+
+@dataclass(frozen=True, slots=True)
+class LogRequest:
+    """A log to diagnose.
+
+    Attributes:
+        text: its bytes; None if two file descriptors follow, of the log and of an empty file for the redacted log.
+    """
+
+    text: bytes | None
+    extent: Extent
+    facts: Facts
+    budget: Budget
+
+
+def serve(channel: Connection) -> None:
+    """Processes requests until the channel is closed.
+
+    Each response is a `Diagnosis` followed by the redacted text (empty if it is in the file), or an exception.
+    """
+    threading.Thread(target=exit_with_parent, daemon=True).start()
+    while True:
+        try:
+            request: LogRequest = channel.recv()
+            files = [] if request.text is not None else _files(channel)
+        except EOFError:
+            return
+        try:
+            _answer(channel, request, files)
+        except (InputError, OSError, MemoryError) as error:
+            channel.send(error)
+        finally:
+            for file in files:
+                file.close()
+
+
+def _files(channel: Connection) -> list[IO[bytes]]:
+    return [os.fdopen(reduction.recv_handle(channel), mode) for mode in ("rb", "wb")]
+
+
+def _answer(channel: Connection, request: LogRequest, files: list[IO[bytes]]) -> None:
+    log = files[0] if files else io.BytesIO(request.text or b"")
+    size = log.seek(0, io.SEEK_END)
+    _limit(request.budget.seconds, request.budget.memory)
+    channel.send(_diagnosed(log, size, request))
+    _limit(request.budget.seconds + size / _REDACTED_PER_S, request.budget.memory)
+    redacted = files[1] if files else io.BytesIO()
+    _redact(log, redacted)
+    redacted.flush()
+    channel.send(redacted.getvalue() if isinstance(redacted, io.BytesIO) else b"")
+
+
+def _limit(seconds: float, memory: int) -> None:
+    """Sets the limits for the next step. The kernel counts processor time since the process started."""
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + seconds), hard))
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    wanted = memory if hard == resource.RLIM_INFINITY else min(memory, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (wanted, hard))
+
+
+def _diagnosed(log: IO[bytes], size: int, request: LogRequest) -> Diagnosis:
+    facts = request.facts
+    if request.extent is Extent.WHOLE:
+        return _diagnosis(log, facts)
+    if request.extent is Extent.NOTHING:
+        return _diagnosis(io.BytesIO(), facts)
+    skipped = _line_start(log, max(0, size - _END_BYTES))
+    log.seek(0)
+    lines = _line_count(log, skipped)
+    return _shifted(_diagnosis(io.BytesIO(log.read()), facts), lines)
+
+
+def _diagnosis(log: IO[bytes], facts: Facts) -> Diagnosis:
+    return diagnoser((), True).diagnose([Log(NAME, file=log)], facts)
+
+
+def _line_start(log: IO[bytes], offset: int) -> int:
+    """The start of the first line after an offset."""
+    log.seek(offset)
+    return offset + len(log.readline(_END_BYTES)) if offset else 0
+
+
+def _line_count(log: IO[bytes], size: int) -> int:
+    """Number of lines in the next bytes, which are read."""
+    count = 0
+    while size > 0 and (block := log.read(min(size, _BLOCK))):
+        count += block.count(b"\n")
+        size -= len(block)
+    return count
+
+
+def _shifted(found: Diagnosis, lines: int) -> Diagnosis:
+    """A diagnosis of the end of a log, with the line numbers of the whole log."""
+    root = found.root
+    if root is not None and root.line is not None:
+        root = replace(root, line=root.line + lines)
+    cascade = tuple(replace(one, line=one.line + lines) for one in found.cascade)
+    return replace(found, root=root, cascade=cascade)
+
+
+def _redact(log: IO[bytes], redacted: IO[bytes]) -> None:
+    log.seek(0)
+    end = Unfinished()
+    while block := log.read(_BLOCK):
+        text, end = redact_piece(end, block)
+        redacted.write(text)
+    redacted.write(redact_log(end.held))

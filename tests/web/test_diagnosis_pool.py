@@ -1,0 +1,94 @@
+"""Logs that need more time or memory than a service grants."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from epochzero.diagnose import Facts
+from epochzero.errors import InputError
+from epochzero.web.diagnosis_pool import DiagnosedLog, DiagnosisPool
+from epochzero.web.diagnosis_worker import Budget
+
+NO_FACTS = Facts()
+END = b"""Traceback (most recent call last):
+  File "/job/train.py", line 3, in main
+    rate = config["lr"]
+KeyError: 'lr'
+"""
+
+
+def tracebacks(count: int) -> bytes:
+    """The worst kind of log that is known: tracebacks without end, all different."""
+    return b"".join(
+        b"Traceback (most recent call last):\n"
+        b'  File "/job/train.py", line %d, in main\n    x = f(%d)\nValueError: bad %d\n' % (n, n, n)
+        for n in range(count)
+    )
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Iterator[DiagnosisPool]:
+    """A pool that grants little."""
+    made = DiagnosisPool(str(tmp_path), Budget(seconds=0.2, memory=1 << 30))
+    yield made
+    made.stop()
+
+
+def diagnosed(pool: DiagnosisPool, *logs: bytes) -> list[DiagnosedLog]:
+    return list(pool.submit("red", [(io.BytesIO(log), NO_FACTS) for log in logs]).result())
+
+
+def test_over_its_time_the_end_of_a_log_is_diagnosed(pool: DiagnosisPool) -> None:
+    log = tracebacks(60_000) + END
+    (found,) = diagnosed(pool, log)
+    assert any("only its end was read" in note for note in found.diagnosis.notes)
+    root = found.diagnosis.root
+    assert root is not None
+    assert root.line is not None
+    assert found.log.read().decode().splitlines()[root.line - 1] == root.text
+
+
+def test_over_its_memory_the_end_of_a_log_is_diagnosed(tmp_path: Path) -> None:
+    pool = DiagnosisPool(str(tmp_path), Budget(seconds=60.0, memory=150 << 20))
+    try:
+        (found,) = diagnosed(pool, tracebacks(300_000) + END)
+    finally:
+        pool.stop()
+    assert any("only its end was read" in note for note in found.diagnosis.notes)
+    assert found.diagnosis.is_failure
+
+
+def test_the_logs_after_it_are_diagnosed_as_ever(pool: DiagnosisPool) -> None:
+    found = diagnosed(pool, END, tracebacks(60_000), END)
+    assert [one.diagnosis.category for one in (found[0], found[2])] == ["key_not_found"] * 2
+    assert not found[0].diagnosis.notes
+    assert not found[2].diagnosis.notes
+
+
+def test_a_worker_redacts(pool: DiagnosisPool) -> None:
+    secret = b"hf_abcdefghijklmnopqrstuvwxyzABCDEFGH"
+    (found,) = diagnosed(pool, b"token " + secret + b"\n" + END)
+    assert secret not in found.log.read()
+
+
+def test_a_binary_log_is_refused_and_the_worker_goes_on(pool: DiagnosisPool) -> None:
+    with pytest.raises(InputError, match="not a text log"):
+        diagnosed(pool, bytes(range(256)) * 100)
+    assert diagnosed(pool, END)[0].diagnosis.category == "key_not_found"
+
+
+class Unreadable(io.BytesIO):
+    """A log whose client has gone."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        raise ValueError("closed")
+
+
+def test_a_log_that_cannot_be_read_fails_its_request_only(pool: DiagnosisPool) -> None:
+    with pytest.raises(ValueError, match="closed"):
+        pool.submit("red", [(Unreadable(END), NO_FACTS)]).result()
+    assert diagnosed(pool, END)[0].diagnosis.category == "key_not_found"
