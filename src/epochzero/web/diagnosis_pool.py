@@ -17,9 +17,10 @@ from typing import IO, Any
 
 from epochzero.diagnose import Diagnosis, Facts
 from epochzero.number_formats import size as size_text
-from epochzero.web.diagnosis_worker import READY, Budget, Extent, LogRequest, serve
+from epochzero.web.diagnosis_worker import Budget, Extent, LogRequest, serve
 from epochzero.web.fair_queue import FairQueue
 
+_READY = "epochzero.web.diagnosis_ready"
 _SHORT_BYTES = 256 << 10
 """A log of this size, however bad, takes less than a second; it is held in memory."""
 _STEP_S = 0.25
@@ -167,7 +168,7 @@ class _Worker:
             if self._channel is None:
                 # A new process is ready in milliseconds: it is forked from one that has loaded the signatures.
                 context = get_context("forkserver")
-                context.set_forkserver_preload([READY])
+                context.set_forkserver_preload([_READY])
                 self._channel, other = context.Pipe()
                 self._process = context.Process(
                     target=serve, args=(other,), name="diagnosis", daemon=True

@@ -15,20 +15,18 @@ import threading
 import time
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import cache
 from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from typing import IO
 
-from epochzero.diagnose import Diagnosis, Facts
+from epochzero.diagnose import Diagnoser, Diagnosis, Facts
 from epochzero.errors import InputError
 from epochzero.logs.source import Log
 from epochzero.redact import redact_log
-from epochzero.scale.work import diagnoser
 from epochzero.web.child_process import exit_with_parent
 from epochzero.web.log_redaction import Unfinished, redact_piece
 
-READY = "epochzero.scale.ready"
-"""Loads the signatures when imported, in the process that workers are forked from."""
 NAME = "output.log"
 _END_BYTES = 256 << 10
 _BLOCK = 1 << 20
@@ -64,6 +62,12 @@ class LogRequest:
     extent: Extent
     facts: Facts
     budget: Budget
+
+
+@cache
+def diagnoser() -> Diagnoser:
+    """The diagnoser of this process."""
+    return Diagnoser().prepare()
 
 
 def serve(channel: Connection) -> None:
@@ -125,7 +129,7 @@ def _diagnosed(log: IO[bytes], size: int, request: LogRequest) -> Diagnosis:
 
 
 def _diagnosis(log: IO[bytes], facts: Facts) -> Diagnosis:
-    return diagnoser((), True).diagnose([Log(NAME, file=log)], facts)
+    return diagnoser().diagnose([Log(NAME, file=log)], facts)
 
 
 def _line_start(log: IO[bytes], offset: int) -> int:

@@ -1,0 +1,9 @@
+"""Loads the signatures when imported, in the process that the workers are forked from."""
+
+from __future__ import annotations
+
+from epochzero.web.diagnosis_worker import diagnoser
+
+__all__: list[str] = []
+
+diagnoser()
