@@ -46,11 +46,17 @@ class Outcome:
 
     @property
     def strictly(self) -> bool:
-        """Whether the first category was told at the first place."""
-        category, place = self.job.categories[0], self.job.places[0]
+        """Whether the first category was reported at the first place.
+
+        A command line has no lines. Where it is the first place, the first one with a line counts too.
+        """
+        category = self.job.categories[0]
+        first, *others = self.job.places
+        places = [first, *others[:1]] if first.path == "<command>" else [first]
         return any(
             one.error and one.category in ("", category) and place.near(one.path, one.line)
             for one in self.said
+            for place in places
         )
 
     @property

@@ -277,7 +277,7 @@ def test_attributes_that_are_set_by_name(read: Read) -> None:
         parser = argparse.ArgumentParser()
         args = parser.parse_args()
         vars(args).update(lib.more())
-        A().x
+        A(**lib.more()).x
         B().x
         c.x
         args.x

@@ -44,7 +44,7 @@ SPEC = ParserSpec(
 
 
 def found(argv: str, unsure: frozenset[int] = frozenset()) -> list[tuple[str, int]]:
-    """The rules that find something, and the lines of the definitions."""
+    """The rules that find something, and the lines: those of the definitions."""
     words = tuple(argv.split())
     job = Job(words, Path("train.py"), "", Path(), unsure=unsure)
     parsed = parse(SPEC, words)
@@ -52,8 +52,8 @@ def found(argv: str, unsure: frozenset[int] = frozenset()) -> list[tuple[str, in
     answers = [(rule, one) for rule in RULES for one in rule.findings(program, Target("there"))]
     assert all(isinstance(one, Finding) and one.rule == rule.id for rule, one in answers)
     findings = [(rule, one) for rule, one in answers if isinstance(one, Finding)]
-    assert all(one.place.path == "<command>" for _, one in findings)
-    return [(rule.id, one.via[0].line) for rule, one in findings]
+    assert all(one.place.path == "train.py" and not one.via for _, one in findings)
+    return [(rule.id, one.place.line) for rule, one in findings]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 
 from epochzero.check.target.api import ANY, read_api
 from epochzero.check.target.model import Signature
+from epochzero.check.target.signature import misfit
 
 Files = dict[str, str]
 
@@ -236,3 +237,15 @@ def test_what_is_read_of_an_api_does_not_depend_on_a_large_library(tmp_path: Pat
         (tmp_path / library / "nn" / "__init__.py").touch()
     api, _ = read_api(["transformers", "torch"], [str(tmp_path)])
     assert list(api) == ["torch", "torch.nn", "transformers", "transformers.nn"]
+
+
+def test_only_what_all_overloads_require_is_required(tmp_path: Path) -> None:
+    stub = "from typing import overload\n" + "".join(
+        f"@overload\ndef randint({text}, *, dtype=None): ...\n"
+        for text in ("low: int, high: int, size", "high: int, size", "high: int, size, names=None")
+    )
+    randint = api_of(tmp_path, {"lib.pyi": stub, "lib.py": ""})["randint"]
+    assert randint is not None
+    assert not misfit(randint, 1, ["size"], True)
+    assert not misfit(randint, 0, ["high", "size"], True)
+    assert misfit(randint, 1, ["shape"], True) == "got an unexpected keyword argument 'shape'"

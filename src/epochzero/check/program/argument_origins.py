@@ -39,7 +39,7 @@ def placed(job: Job, parsed: Parsed) -> Parsed:
     return replace(parsed, values=values)
 
 
-def stands(job: Job, problem: ArgumentProblem) -> SourceLocation:
+def written_at(job: Job, problem: ArgumentProblem) -> SourceLocation:
     """Where the argument of a problem is written: of one that is missing, where the program is run."""
     if problem.kind != "missing":
         flags = problem.option.replace("/", " ").split()

@@ -8,7 +8,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from epochzero.check.findings import SourceLocation
-from epochzero.check.program import files, library, methods, phases, python_errors, stdlib_results
+from epochzero.check.program import (
+    executed_files,
+    files,
+    library,
+    methods,
+    phases,
+    python_errors,
+    stdlib_results,
+)
 from epochzero.check.program.binding import own_names
 from epochzero.check.program.callbacks import counts
 from epochzero.check.program.construction import fields_of, is_made_otherwise, refusal
@@ -55,7 +63,6 @@ _PARSERS = {
     "tyro.cli": "tyro",
 }
 _NOT_FOLLOWED = {
-    "builtins.exec": ("what exec runs", "a program in a text is not followed"),
     "builtins.eval": ("what eval gives", "an expression in a text is not followed"),
     **{
         name: (
@@ -152,6 +159,8 @@ class Calls(Tensors):
         if key is not None and key in self._results:
             return self._results[key]
         events, mark = self.event_count, self.journal.mark()
+        definition = function.scope.module.path, function.node.lineno
+        self.entered[definition] = self.entered.get(definition, False) or self.certain
         module, code = function.scope.module, function.node
         own = None if isinstance(code, ast.Lambda) else own_names(module, code)
         scope = Scope({}, module, function.scope, own=own or frozenset())
@@ -397,6 +406,8 @@ class Calls(Tensors):
         self._change_path(name, given)
         if name in ("importlib.import_module", "builtins.__import__"):
             result = self._import_named(given, node) or result
+        if name == "builtins.exec":
+            executed_files.execute(self, given, node)
         if name in _NOT_FOLLOWED:
             self.unknown(*_NOT_FOLLOWED[name], node)
         self.called(name, given, None, result, node)

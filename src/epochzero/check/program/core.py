@@ -171,6 +171,8 @@ class Core(ABC):
         """Data loaders that were made and not yet iterated."""
         self.registered: dict[Ref, list[Function]] = {}
         """Functions that a library's object was given by a decorator: ``@app.command()``."""
+        self.entered: dict[tuple[str, int], bool] = {}
+        """Paths and lines of the functions that ran, and whether they certainly do."""
         self._happenings: list[_Happening] = []
         self._steps = 0
         self._end = time.thread_time() + LONGEST_S

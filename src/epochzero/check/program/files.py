@@ -38,7 +38,7 @@ def loaded(machine: Core, name: str, given: Arguments) -> V | None:
     source = given.positional[0] if given.positional else None
     if kind is None or source is None:
         return None
-    path = _path(source)
+    path = read_by(source)
     if path is None:
         return None
     file = machine.job.folder / path
@@ -52,13 +52,13 @@ def loaded(machine: Core, name: str, given: Arguments) -> V | None:
     return thawed(value)
 
 
-def _path(source: V) -> Path | None:
-    """The file that something open reads, that a text was read from, or that a path is."""
+def read_by(source: V) -> Path | None:
+    """The file that an open file reads, from which a text was read, or that a path names."""
     if isinstance(source, LibraryResult) and source.name.rpartition(".")[2] in _READS:
         if source.receiver is not None:
-            return _path(source.receiver)
+            return read_by(source.receiver)
         if source.name in ("builtins.open", "io.open", "codecs.open") and source.arguments:
-            return _path(source.arguments[0])
+            return read_by(source.arguments[0])
         return None
     text = as_text(source)
     return (

@@ -201,8 +201,8 @@ class Box(Ref):
 
     kind: str
     state: dict[str, Content]
-    mirrors: Object | LibraryResult | None = None
-    """The object whose attributes these are (``vars(args)``): a change is one of the object's."""
+    mirrors: Object | LibraryResult | Class | Opened | None = None
+    """The owner whose names these are (``vars(args)``, ``globals()``): what is stored here is stored there."""
     numbers: range | None = None
     """The whole range, of which only the first numbers may be written out."""
 

@@ -53,6 +53,7 @@ class Interpreter(Statements, Calls, Expressions):
             self.options,
             (*self.unknowns, *self.modules.unknowns),
             tuple(self.command_lines.parsed),
+            entered=dict(self.entered),
         )
 
     def _leftover_loaders(self, opened: Opened) -> None:

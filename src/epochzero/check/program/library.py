@@ -47,6 +47,7 @@ FLUENT = frozenset(
 """Methods of modules that give the module itself."""
 _LOADER = ("DataLoader", "DataLoader2", "StatefulDataLoader")
 _DATASET_HOOKS = ("__len__", "__getitem__", "__iter__", "__getitems__")
+_ITERABLE_HOOKS = ("__len__", "__iter__")
 _LOADER_FUNCTIONS = ("collate_fn", "worker_init_fn", "sampler", "batch_sampler")
 _DEEPEST = 4
 _MOST_SEEN = 200
@@ -86,6 +87,11 @@ _MAINS = ("absl.app.run", "tensorflow.compat.v1.app.run", "tensorflow.app.run", 
 def is_dataset(cls: Class) -> bool:
     """Whether a class of the job is a data set by its base class."""
     return any(name.rpartition(".")[2].endswith("Dataset") for name in cls.externals())
+
+
+def is_iterable_dataset(cls: Class) -> bool:
+    """Whether data loaders iterate over the data set and never ask for an item by its index."""
+    return any(name.rpartition(".")[2] == "IterableDataset" for name in cls.externals())
 
 
 def called(machine: Core, name: str, given: Arguments, result: V, node: ast.expr) -> None:
@@ -213,7 +219,7 @@ def consume(machine: Core, value: V, node: ast.expr, certain: bool = False) -> N
 
 
 def _read(machine: Core, dataset: Object, node: ast.expr, certain: bool) -> None:
-    for name in _DATASET_HOOKS:
+    for name in _ITERABLE_HOOKS if is_iterable_dataset(dataset.cls) else _DATASET_HOOKS:
         for cls in dataset.cls.line():
             if isinstance(found := cls.names.get(name), Function):
                 index: list[V] = [] if name in ("__len__", "__iter__") else [Anything("an index")]

@@ -24,6 +24,7 @@ from epochzero.check.program.heap import (
     is_enumeration,
     published,
 )
+from epochzero.check.program.namespaces import namespace
 from epochzero.check.program.tensors import results
 from epochzero.check.program.texts import as_text
 from epochzero.check.program.values import (
@@ -134,8 +135,7 @@ class Lookups(Core):
         if name == "__class__":
             return owner.cls
         if name == "__dict__":
-            # Whatever is done to it changes the object.
-            owner.cls.opaque = True
+            return namespace(owner, complete=not owner.cls.opaque)
         if (found := self.in_class(owner.cls.line(), name)) is not None:
             return self._bound(found, owner, owner.cls, node)
         if owner.cls.externals() == ("typing.NamedTuple",) and not hasattr(_NAMED_TUPLE, name):
@@ -212,7 +212,7 @@ class Lookups(Core):
         if name in owner.attributes:
             return self._read(owner.attributes[name], node)
         if name == "__dict__":
-            owner.closed = False
+            return namespace(owner, complete=owner.closed)
         text = as_text(owner)
         if text is not None and (name in _PARTS_OF_PATHS or name == "parents"):
             return methods.path_attribute(text, name)
@@ -236,11 +236,13 @@ class Lookups(Core):
             return self._item_of_container(owner, key, node)
         if (modules := results.modules_of(owner)) is not None:
             return self._item_of_container(modules, key, node)
-        if (part := results.item_of(owner)) is not None:
-            return part
+        if (member := results.item_of(owner)) is not None:
+            return member
         if said := python_errors.subscripted(owner):
             kind = "none" if python_errors.is_none(owner) else "type"
             return self.fails(kind, TypeError, said, node)
+        if isinstance(owner, Constant) and (part := _slice_of(key)) is not None:
+            return Constant(owner.value[part], owner.origin)  # type: ignore[index]
         if isinstance(owner, Constant) and isinstance(key, Constant):
             try:
                 return Constant(owner.value[key.value])  # type: ignore[index]
@@ -306,13 +308,19 @@ class Lookups(Core):
             if content.complete and (owner.kind == "tuple" or not self.rounds):
                 said = f"{owner.kind} index out of range"
                 return self.fails("index", IndexError, said, node)
-        if isinstance(key, LibraryResult) and key.name == "builtins.slice" and content.complete:
-            bounds: list[Any] = [part.value for part in key.arguments if isinstance(part, Constant)]
-            if len(bounds) == 3 and all(b is None or isinstance(b, int) for b in bounds):
-                if bounds[2] == 0:
-                    return Anything("a slice with a step of 0")
-                return Box.of(owner.kind, content.values[slice(*bounds)])
+        if content.complete and (part := _slice_of(key)) is not None:
+            return Box.of(owner.kind, content.values[part])
         return Anything("an item that is not known")
+
+
+def _slice_of(key: V) -> slice | None:
+    """The slice with known bounds that a key is; None if it is none, or its step is 0."""
+    if not isinstance(key, LibraryResult) or key.name != "builtins.slice":
+        return None
+    bounds: list[Any] = [part.value for part in key.arguments if isinstance(part, Constant)]
+    if len(bounds) != 3 or not all(b is None or isinstance(b, int) for b in bounds):
+        return None
+    return None if bounds[2] == 0 else slice(*bounds)
 
 
 def _key_text(key: V) -> str:

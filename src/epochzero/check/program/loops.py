@@ -175,7 +175,9 @@ class Loops(Core):
         return [_ROUND], False, False
 
     def _iterated_object(self, value: Object) -> tuple[list[V], bool, bool]:
-        for name in ("__iter__", "__getitem__"):
+        # Python asks for items by index only where the class and its bases lack `__iter__`.
+        has_iter = library.is_iterable_dataset(value.cls)
+        for name in ("__iter__",) if has_iter else ("__iter__", "__getitem__"):
             given = Arguments([Anything("an index")] if name == "__getitem__" else [])
             result = self.own_method(value, name, given)
             if isinstance(result, Box):

@@ -6,6 +6,7 @@ import posixpath
 from collections.abc import Callable, Mapping, Sequence
 
 from epochzero.check.program.heap import Box, Content, HeapJournal, LibraryResult, V
+from epochzero.check.program.namespaces import namespace, set_any_name, set_name
 from epochzero.check.program.texts import as_text, concat, formatted, join_paths, path_part
 from epochzero.check.program.values import Anything, Constant, Items, Text, Value
 
@@ -121,10 +122,8 @@ def of_container(journal: HeapJournal, box: Box, name: str, given: Sequence[V]) 
 
 def _put(journal: HeapJournal, box: Box, content: Content) -> V:
     journal.set(box.state, "content", content)
-    if isinstance(box.mirrors, LibraryResult):
-        box.mirrors.closed = False
-    elif box.mirrors is not None:
-        box.mirrors.cls.opaque = True
+    if box.mirrors is not None:
+        set_any_name(journal, box.mirrors)
     return Constant(None)
 
 
@@ -175,6 +174,10 @@ def _got(journal: HeapJournal, box: Box, name: str, given: Sequence[V]) -> V:
 def store_item(journal: HeapJournal, box: Box, key: V, value: V) -> None:
     """What ``box[key] = value`` does."""
     content = box.content
+    if box.mirrors is not None:
+        set_name(journal, box.mirrors, key, value)
+        box.state = namespace(box.mirrors, content.complete).state
+        return
     if box.kind != "dict":
         values = content.values
         if (

@@ -70,6 +70,7 @@ class Program:
             is known.
         unknowns: what could not be followed, and why.
         parsed: the command line by each parser that reads it, in their order.
+        entered: paths and lines of the functions of the job that run, and whether they certainly do.
         before: the program that the same submission runs before; None for its first.
     """
 
@@ -79,6 +80,7 @@ class Program:
     options: Mapping[str, Value] = field(default_factory=dict)
     unknowns: tuple[Unknown, ...] = ()
     parsed: tuple[Parsed, ...] = ()
+    entered: Mapping[tuple[str, int], bool] = field(default_factory=dict)
     before: Program | None = None
 
     @cached_property

@@ -182,6 +182,13 @@ class Modules:
         except SyntaxError as error:
             return Module(name, shown, file, data.decode("utf-8", "replace"), None, error)
 
+    def source(self, file: Path) -> Module | None:
+        """A file of Python that the job executes without importing it; None if it cannot be read."""
+        try:
+            return self._read(file.stem, file)
+        except InputError:
+            return None
+
     def _given(self, code: CommandSource) -> Module:
         """The program that stands in a command, at the lines where it stands."""
         path = code.place.path

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from epochzero.check.findings import SourceLocation
 from epochzero.check.program.argument_origins import argument, placed
@@ -284,6 +284,8 @@ class CommandLines:
         parsed = parse(spec, tuple(argv), self.machine.job.folder)
         if own or tuple(argv) == self.machine.job.argv:
             parsed = placed(self.machine.job, parsed)
+        if hasattr(self.machine.at, "lineno"):
+            parsed = replace(parsed, at=self.machine.place(self.machine.at))
         builder.parsed = (size, parsed)
         if own or tuple(argv) == self.machine.job.argv:
             self.parsed.append(parsed)

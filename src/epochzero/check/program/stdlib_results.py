@@ -11,10 +11,14 @@ from epochzero import launchers
 from epochzero.check.job.containers import has_no_gpus
 from epochzero.check.program import python_errors
 from epochzero.check.program.core import Arguments, Core
+from epochzero.check.program.executed_files import global_names
 from epochzero.check.program.heap import Box, Class, LibraryResult, Object, Opened, V
+from epochzero.check.program.namespaces import namespace, set_name
 from epochzero.check.program.texts import as_text, join_paths, path_part
 from epochzero.check.program.values import Anything, Constant, External, Items, Text
 
+_LONGEST_LITERAL = 4096
+"""Characters of a literal that is evaluated."""
 _LONGEST_RANGE = 64
 """Numbers of a range that are written out."""
 
@@ -272,37 +276,34 @@ def _hasattr(machine: Core, given: Arguments) -> V | None:
 
 def _setattr(machine: Core, given: Arguments) -> V | None:
     if len(given.positional) == 3 and isinstance(
-        owner := given.positional[0], (Object, LibraryResult, Class)
+        owner := given.positional[0], (Object, LibraryResult, Class, Opened)
     ):
-        names = owner.names if isinstance(owner, Class) else owner.attributes
-        if isinstance(given.positional[1], Constant):
-            machine.journal.set(names, str(given.positional[1].value), given.positional[2])
-        # From here on anything may be there.
-        elif isinstance(owner, LibraryResult):
-            owner.closed = False
-        else:
-            (owner.cls if isinstance(owner, Object) else owner).opaque = True
+        set_name(machine.journal, owner, given.positional[1], given.positional[2])
     return Constant(None)
 
 
 def _vars(machine: Core, given: Arguments) -> V | None:
     if given.positional and isinstance(owner := given.positional[0], (Object, LibraryResult)):
-        known = owner.attributes
         complete = owner.closed if isinstance(owner, LibraryResult) else not owner.cls.opaque
-        box = Box.of("dict", known.values(), (Constant(key) for key in known), complete)
-        box.mirrors = owner
-        return box
-    return None
+        return namespace(owner, complete)
+    return None if given.positional or machine.frame.function else global_names(machine)
 
 
 def _globals(machine: Core, given: Arguments) -> V | None:
-    """The names of the module as they are now; who asks for them so may add others."""
-    scope = machine.frame.scope
-    opened = next((one for one in machine.opened.values() if one.module is scope.module), None)
-    if opened is None:
+    return global_names(machine)
+
+
+def _literal_eval(machine: Core, given: Arguments) -> V | None:
+    text = as_text(given.positional[0]) if len(given.positional) == 1 else None
+    if not isinstance(text, Constant) or len(str(text.value)) > _LONGEST_LITERAL:
         return None
-    known = opened.names
-    return Box.of("dict", known.values(), (Constant(key) for key in known), False)
+    try:
+        value = ast.literal_eval(str(text.value))
+    except (SyntaxError, ValueError) as error:
+        return machine.fails("value", type(error), str(error), machine.at)
+    except (MemoryError, RecursionError, TypeError):
+        return None
+    return None if isinstance(value, (list, tuple, set, dict)) else Constant(value, text.origin)
 
 
 def _first(machine: Core, given: Arguments) -> V | None:
@@ -498,6 +499,7 @@ _FUNCTIONS: dict[str, _Known] = {
     "builtins.globals": _globals,
     "builtins.iter": _copy,
     "builtins.next": _first,
+    "ast.literal_eval": _literal_eval,
     "builtins.any": _any_or_all(True),
     "builtins.all": _any_or_all(False),
     "builtins.print": _print,

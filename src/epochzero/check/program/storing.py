@@ -21,6 +21,7 @@ from epochzero.check.program.heap import (
     maker,
 )
 from epochzero.check.program.methods import store_item
+from epochzero.check.program.namespaces import set_any_name
 from epochzero.check.program.tensors.results import modules_of
 from epochzero.check.program.values import Anything, Constant, External
 
@@ -82,6 +83,8 @@ class Storing(Core):
             ):
                 where = node if isinstance(node, ast.expr) else ast.Constant(None)
                 self.apply(Bound(owner, setter), Arguments([value]), where)
+            case Object() | LibraryResult() if name == "__dict__":
+                set_any_name(self.journal, owner)
             case Object() | LibraryResult():
                 self.journal.set(owner.attributes, name, value)
             case Constant(value=None):

@@ -20,20 +20,20 @@ RULE = Rule(
     "Python code by the launching script",
     check=_check,
     catches=examples("""
-        $ python train.py --opt adm  # <-
+        $ python train.py --opt adm
         import argparse
 
         parser = argparse.ArgumentParser()
-        parser.add_argument("--opt", choices=["sgd", "adam"])
+        parser.add_argument("--opt", choices=["sgd", "adam"])  # <-
         parser.add_argument("--n", type=int, choices=range(3))
         args = parser.parse_args()
         ----
-        $ python train.py --n 3  # <-
+        $ python train.py --n 3
         import argparse
 
         parser = argparse.ArgumentParser()
         parser.add_argument("--opt", choices=["sgd", "adam"])
-        parser.add_argument("--n", type=int, choices=range(3))
+        parser.add_argument("--n", type=int, choices=range(3))  # <-
         args = parser.parse_args()
     """),
     leaves=examples("""

@@ -20,28 +20,28 @@ RULE = Rule(
     "Python code by the launching script",
     check=_check,
     catches=examples("""
-        $ python train.py shards  # <-
+        $ python train.py shards
         import argparse
 
         parser = argparse.ArgumentParser()
         parser.add_argument("data")
+        parser.add_argument("--lr", required=True)  # <-
+        args = parser.parse_args()
+        ----
+        $ python train.py --lr 1
+        import argparse
+
+        parser = argparse.ArgumentParser()
+        parser.add_argument("data")  # <-
         parser.add_argument("--lr", required=True)
         args = parser.parse_args()
         ----
-        $ python train.py --lr 1  # <-
+        $ python train.py shards --lr
         import argparse
 
         parser = argparse.ArgumentParser()
         parser.add_argument("data")
-        parser.add_argument("--lr", required=True)
-        args = parser.parse_args()
-        ----
-        $ python train.py shards --lr  # <-
-        import argparse
-
-        parser = argparse.ArgumentParser()
-        parser.add_argument("data")
-        parser.add_argument("--lr", required=True)
+        parser.add_argument("--lr", required=True)  # <-
         args = parser.parse_args()
         ----
         $ bash run.sh

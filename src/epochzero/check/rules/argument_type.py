@@ -27,11 +27,11 @@ RULE = Rule(
     "Python code by the launching script",
     check=_check,
     catches=examples("""
-        $ python train.py --lr 1e-3x  # <-
+        $ python train.py --lr 1e-3x
         import argparse
 
         parser = argparse.ArgumentParser()
-        parser.add_argument("--lr", type=float)
+        parser.add_argument("--lr", type=float)  # <-
         parser.add_argument("--amp", type=bool, default=True)
         args = parser.parse_args()
         ----

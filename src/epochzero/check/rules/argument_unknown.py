@@ -24,7 +24,34 @@ RULE = Rule(
     "Python code by the launching script",
     check=_check,
     catches=examples(r"""
-        $ python train.py fit --model.width 8 --model.learning_rate 0.1  # <-
+        $ python train.py fit --model.width 8 --model.learning_rate 0.1
+        from lightning.pytorch import LightningModule
+        from lightning.pytorch.cli import LightningCLI
+
+
+        class Data:
+            def __init__(self, **options):
+                self.options = options
+
+
+        class Net(LightningModule):
+            def __init__(self, width: int, lr: float = 0.1):
+                super().__init__()
+                self.lr = lr
+
+
+        LightningCLI(Net, Data)  # <-
+        ==> right.yaml <==
+        model:
+          width: 8
+          lr: 1e-3
+        data:
+          root: data
+        ==> wrong.yaml <==
+        model:
+          widht: 8
+        ----
+        $ python train.py fit --config wrong.yaml
         from lightning.pytorch import LightningModule
         from lightning.pytorch.cli import LightningCLI
 
@@ -49,50 +76,23 @@ RULE = Rule(
           root: data
         ==> wrong.yaml <==
         model:
-          widht: 8
+          widht: 8  # <-
         ----
-        $ python train.py fit --config wrong.yaml  # <-
-        from lightning.pytorch import LightningModule
-        from lightning.pytorch.cli import LightningCLI
-
-
-        class Data:
-            def __init__(self, **options):
-                self.options = options
-
-
-        class Net(LightningModule):
-            def __init__(self, width: int, lr: float = 0.1):
-                super().__init__()
-                self.lr = lr
-
-
-        LightningCLI(Net, Data)
-        ==> right.yaml <==
-        model:
-          width: 8
-          lr: 1e-3
-        data:
-          root: data
-        ==> wrong.yaml <==
-        model:
-          widht: 8
-        ----
-        $ python train.py --lr 1 --epoch-count 3  # <-
+        $ python train.py --lr 1 --epoch-count 3
         import argparse
 
         parser = argparse.ArgumentParser()
         parser.add_argument("--lr", type=float)
         parser.add_argument("--epochs", type=int)
-        args = parser.parse_args()
+        args = parser.parse_args()  # <-
         ----
-        $ python train.py --lr=1 more  # <-
+        $ python train.py --lr=1 more
         import argparse
 
         parser = argparse.ArgumentParser()
         parser.add_argument("--lr", type=float)
         parser.add_argument("--epochs", type=int)
-        args = parser.parse_args()
+        args = parser.parse_args()  # <-
         ----
         $ bash run.sh
         ==> run.sh <==

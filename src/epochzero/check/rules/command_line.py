@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from epochzero.check.program.argument_origins import stands
+from epochzero.check.job.model import COMMAND
+from epochzero.check.program.argument_origins import written_at
 from epochzero.check.program.parsers.model import ArgumentProblem, Parsed
 from epochzero.check.rule import Claim, Program, SourceLocation
 
@@ -48,16 +49,22 @@ def _claim(program: Program, parsed: Parsed, problem: ArgumentProblem, fix: str)
     )
     if not problem.fatal:
         ends = f"No error: the program continues, and {problem.message.partition(': ')[2]}."
+    # If the program continues with a wrong value, the definition is at fault, not the command.
+    place = written_at(program.job, problem) if problem.fatal else problem.place
+    if place.path == COMMAND and problem.place.path:
+        # A command line has no line to go to. The definition shows what the parser accepts; of an
+        # argument without one, only the call is known that refuses it.
+        is_undefined = problem.kind == "unknown" and problem.place == parsed.spec.place
+        place = parsed.at if is_undefined and parsed.at.path else problem.place
     written = _meant(problem) or fix.format(option=problem.option, value=problem.value)
     return Claim(
         severity="error" if problem.fatal else "warning",
         phase="initialization",
-        # If the program continues with a wrong value, the definition is at fault, not the command.
-        place=stands(program.job, problem) if problem.fatal else problem.place,
+        place=place,
         message=problem.message,
         consequence=ends,
         fix=written,
-        via=(problem.place,) if problem.place.path else (),
+        via=(problem.place,) if problem.place.path and problem.place != place else (),
     )
 
 

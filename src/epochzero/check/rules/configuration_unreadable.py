@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from epochzero.check.job.model import Job
 from epochzero.check.paths.world import world_of
-from epochzero.check.program.argument_origins import stands
+from epochzero.check.program.argument_origins import written_at
 from epochzero.check.program.parsers.model import ArgumentProblem
 from epochzero.check.rule import (
     Case,
@@ -75,7 +75,7 @@ def _claim(job: Job, problem: ArgumentProblem) -> Claim:
     absent = problem.kind == "absent"
     near = f"Write {problem.near}, if that is what you mean, or add" if problem.near else "Bring"
     return claim_at_start(
-        stands(job, problem) if _is_given(job, problem) else problem.place,
+        written_at(job, problem) if _is_given(job, problem) else problem.place,
         category="path_not_found" if absent else "corrupt_data",
         message=problem.message,
         consequence=f"hydra.errors.MissingConfigException: {problem.message}"

@@ -81,6 +81,7 @@ def _read(program: Program, python: tuple[int, ...] | None) -> _Reading:
         tuple(_asked(program, python).messages()),
         {path: _Events(found) for path, found in events.items()},
         tuple(one.tree for one in program.modules.values() if one.tree is not None),
+        program.entered,
     )
 
 
@@ -101,7 +102,7 @@ def _flake(message: Message, events: _Events, reading: _Reading) -> Iterator[Fla
     module, line, column = message.module, message.line, message.column
     assert module.tree is not None
     gates = list(_gates(module.tree.body, line, module.name == "__main__"))
-    severity = _severity(gates, events, reading)
+    severity = _severity(gates, module, events, reading)
     if severity is not None:
         yield Flake(
             message.code,
@@ -140,11 +141,13 @@ class _Reading:
         messages: messages of ruff.
         events: events by path.
         trees: syntax trees of the modules.
+        entered: functions that run, see `Program`.
     """
 
     messages: tuple[Message, ...]
     events: Mapping[str, _Events]
     trees: tuple[ast.Module, ...]
+    entered: Mapping[tuple[str, int], bool]
 
     @cached_property
     def mentioned(self) -> set[str]:
@@ -226,17 +229,23 @@ def _is_main(statement: ast.stmt) -> bool:
     }
 
 
-def _severity(gates: Iterable[_Gate], events: _Events, reading: _Reading) -> Severity | None:
+def _severity(
+    gates: Iterable[_Gate], module: Module, events: _Events, reading: _Reading
+) -> Severity | None:
     """How certain it is that the job passes the gates; None if nothing indicates it."""
     severity: Severity = "error"
     for gate in gates:
         inside = events.within(gate.body)
+        certain = any(at.certain for at in inside)
         if gate.handled:
             return None
-        if gate.function is not None and not inside and not _called(gate.function, reading):
-            return None
-        if inside or gate.function is None:
-            severity = severity if any(at.certain for at in inside) else "warning"
+        if gate.function is not None:
+            entered = reading.entered.get((module.path, gate.function.lineno))
+            if entered is None and not inside and not _called(gate.function, reading):
+                return None
+            certain = certain or bool(entered)
+        if not certain:
+            severity = "warning"
     return severity
 
 

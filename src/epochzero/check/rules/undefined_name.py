@@ -25,7 +25,7 @@ from epochzero.check.rules.flakes import Flake, flakes, reading
 
 # Modules that define names without an assignment.
 _EVERYWHERE = ("builtins", "__builtin__")
-_IN_MODULE = re.compile(r"\bglobals\(\)|\bexec\s*\(|\bvars\(\)|\binject")
+_IN_MODULE = re.compile(r"\bglobals\(\)|\bsys\.modules\[__name__\]|\bexec\s*\(|\bvars\(\)|\binject")
 _BUILTIN = frozenset(dir(builtins))
 _OF_LAUNCHER = {
     "kernprof": {"profile"},

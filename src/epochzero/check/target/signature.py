@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import takewhile
 
 from epochzero.check.target.model import Signature
 
@@ -194,12 +195,22 @@ def merged(signatures: Sequence[Signature]) -> Signature:
     needed = set.intersection(*(set(s.required_keywords) for s in signatures))
     return Signature(
         positional=longest.positional,
-        required=min(s.required for s in signatures),
+        required=_required_by_all(signatures),
         keywords=(*by_name, *others),
         required_keywords=tuple(name for name in others if name in needed),
         any_positional=any(s.any_positional for s in signatures),
         any_keyword=any(s.any_keyword for s in signatures),
     )
+
+
+def _required_by_all(signatures: Sequence[Signature]) -> int:
+    """The number of leading parameters that all overloads require, at the same position.
+
+    ``randint(low, high, size)`` and ``randint(high, size)`` have none: a single number is ``high``.
+    """
+    fewest = min(s.required for s in signatures)
+    columns = zip(*(s.positional[:fewest] for s in signatures), strict=True)
+    return sum(1 for _ in takewhile(lambda names: len(set(names)) == 1, columns))
 
 
 def misfit(signature: Signature, positional: int, keywords: Collection[str], complete: bool) -> str:

@@ -115,12 +115,14 @@ class Parsed:
         problems: in the order of their discovery.
         unknowns: what the spec did not tell.
         spec: of the parser.
+        at: the call that parses, where the program ends if an argument is refused.
     """
 
     values: Mapping[str, Value]
     problems: tuple[ArgumentProblem, ...]
     unknowns: tuple[Unknown, ...]
     spec: ParserSpec
+    at: SourceLocation = NOWHERE
 
 
 def given_at(*arguments: str) -> SourceLocation:
