@@ -1,8 +1,8 @@
-"""The platform fails on purpose: does the job survive it?
+"""Makes the platform fail on purpose: does the job survive?
 
-catalog    the faults: what each does, and what may be said of it
-grammar    ``kill-rank=1@step:200`` -> Fault
-plan       the faults of an attempt, as its processes read them
-injector   the watcher that brings them about, and tells what came of each
-child      what fails within the job's own Python: writes, connections, reads, memory
+catalog    the faults: effects and texts
+grammar    ``kill-rank=1@step:200`` -> InjectedFault
+plan       the faults of an attempt, in the form that its processes read
+injector   the watcher that triggers them and records their outcomes
+child      faults within the job's own Python: writes, connections, reads, memory
 """

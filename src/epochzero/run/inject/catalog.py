@@ -1,7 +1,7 @@
-"""The faults that a platform can be made to have. A new one is one more entry, and whoever does it.
+"""The faults that can be injected. A new fault is a new entry here and the code that triggers it.
 
-Those with ``inside`` happen in the job's own Python (`epochzero.run.inject.child`); the others are signals
-that its processes get, as from a kernel or a scheduler.
+Faults with ``inside`` occur in the job's own Python (`epochzero.run.inject.child`); the others are signals to its
+processes, as from a kernel or a scheduler.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ Value = Literal["", "rank", "duration", "word"]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """One fault.
+    """A kind of fault.
 
     Attributes:
-        does: what happens, in a sentence.
-        value: what may stand behind ``=``; empty for nothing.
-        default: of the value; empty where it must be given.
-        words: that the value can be.
-        options: those that have a duration, each with its default; None for none.
-        times: whether it can come at a time, and not only at a step.
+        does: its effect, as a sentence.
+        value: what may follow ``=``; empty if nothing may.
+        default: default value; empty if a value is required.
+        words: allowed values.
+        options: options with a duration, each with its default; None if there is none.
+        times: whether it can be due at a time, and not only at a step.
         inside: whether it happens in the job's Python.
-        needs: the module without which it cannot happen there.
+        needs: module without which it cannot happen there.
     """
 
     does: str

@@ -23,17 +23,17 @@ _FORM = "FAULT[=VALUE]@step:N or FAULT[=VALUE]@TIME, such as kill-rank=1@step:20
 
 @dataclass(frozen=True, slots=True)
 class InjectedFault:
-    """What is to happen, and when.
+    """A planned fault.
 
     Attributes:
-        text: as it was asked for.
+        text: as requested.
         name: of the fault, a key of `KINDS`.
-        step: at whose begin it comes, counted from 1; None where it comes at a time.
-        after: seconds from the start of the attempt; None where it comes at a step.
-        rank: whose process is killed, or gets no memory.
-        delay: seconds that each read takes longer.
-        word: of those that the fault can be: ``fail`` or ``hang``.
-        lasts: seconds until it is over; None for to the end.
+        step: at the start of which it occurs, counted from 1; None if it occurs at a time.
+        after: seconds from the start of the attempt; None if it occurs at a step.
+        rank: rank that is killed or gets no memory.
+        delay: additional seconds for each read.
+        word: variant of the fault: ``fail`` or ``hang``.
+        lasts: duration in seconds; None for the rest of the attempt.
         notice: seconds between SIGTERM and SIGKILL.
     """
 
@@ -49,15 +49,15 @@ class InjectedFault:
 
     @property
     def kind(self) -> Kind:
-        """What is known of all of its name."""
+        """Catalogue entry of this fault."""
         return KINDS[self.name]
 
 
 def parsed(text: str) -> InjectedFault:
-    """The fault that a text asks for.
+    """Parse a fault.
 
     Raises:
-        InputError: it is none; the message says what would be.
+        InputError: the text is invalid; the message lists what is valid.
     """
     head, at, tail = text.strip().partition("@")
     name, equals, value = head.partition("=")
@@ -91,10 +91,10 @@ def parsed(text: str) -> InjectedFault:
 
 
 def parsed_all(texts: Iterable[str]) -> tuple[InjectedFault, ...]:
-    """The faults of one job.
+    """Parse the faults of one job.
 
     Raises:
-        InputError: one is none, or two cannot both be.
+        InputError: one is invalid, or two contradict each other.
     """
     faults = tuple(parsed(text) for text in texts)
     for number, fault in enumerate(faults):
@@ -126,7 +126,7 @@ def _moment(fault: InjectedFault) -> float:
 
 
 def _value(text: str, kind: Kind, value: str, *, given: bool) -> str:
-    """What stands behind ``=``, or the default."""
+    """Parse the part after ``=``, or return the default."""
     name = text.strip().partition("@")[0].partition("=")[0]
     if given and not kind.value:
         raise InputError(f"{text}: {name} takes no value; write {name}@...")
@@ -162,7 +162,7 @@ def _count(text: str, what: str, word: str, *, least: int) -> int:
 
 
 def _duration(text: str, word: str) -> float:
-    """Seconds; a unit must be written."""
+    """Parse a duration in seconds; a unit is required."""
     number = word.rstrip("hmins")
     unit = _UNITS.get(word[len(number) :])
     if unit is not None and number.isascii() and number.replace(".", "", 1).isdigit():

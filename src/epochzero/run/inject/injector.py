@@ -1,8 +1,8 @@
-"""The watcher that makes the platform fail, and knows what came of it.
+"""The watcher that makes the platform fail and records the outcomes.
 
-A fault comes at a time, or at a step: that of a PyTorch optimizer, which the job's own process counts, or the
-one that the job's log tells of, whichever is first. What happens within the job's Python happens there by
-itself; what a kernel or a scheduler does is done here, once a second.
+A fault is due at a time or at a step: an optimizer step that the job's process counts, or the step in the job's
+log, whichever comes first. Faults within the job's Python happen there; what a kernel or a scheduler would do is
+done here, once per second.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from epochzero.run.usage import Tree
 from epochzero.run.watcher import Clock, EndJob
 
 WHY = "scheduler"
-"""`Ended.why` of a job that was preempted, as of one that a scheduler has ended."""
+"""`Ended.why` of a preempted job, the same as after termination by a scheduler."""
 
 
 class Injector:
     """A watcher of one attempt.
 
     Attributes:
-        companions: what is to begin in the job's process.
+        companions: companions to start in the job's process.
     """
 
     def __init__(self, faults: Sequence[InjectedFault]) -> None:
-        """Nothing is planned yet.
+        """Create the watcher.
 
         Args:
-            faults: those that have not come in an earlier attempt.
+            faults: those that have not occurred in an earlier attempt.
         """
         self._faults = faults
         self._came: list[Came | None] = [None] * len(faults)
@@ -50,11 +50,11 @@ class Injector:
         self.companions: Sequence[Companion] = ()
 
     def prepare(self, environment: Mapping[str, str], folder: Path | None) -> dict[str, str]:
-        """The environment of the job with the faults that are to come.
+        """Return the environment of the job with the planned faults.
 
         Args:
             environment: of the job.
-            folder: of the attempt; without one nothing can be injected.
+            folder: of the attempt; without one, nothing can be injected.
         """
         with suppress(OSError):
             if folder is not None:
@@ -64,16 +64,16 @@ class Injector:
         return dict(environment)
 
     def left(self) -> tuple[InjectedFault, ...]:
-        """The faults that have not come: the next attempt may meet them."""
+        """Return the faults that have not occurred: the next attempt may meet them."""
         pairs = zip(self._faults, self._came, strict=True)
         return tuple(fault for fault, came in pairs if came is None)
 
     def outcomes(self, ended: Ended, decision: Decision | None) -> tuple[Outcome, ...]:
-        """What became of each.
+        """Return the outcome of each fault.
 
         Args:
             ended: how the attempt ended.
-            decision: whether it is started again.
+            decision: whether the job is restarted.
         """
         plan = self._plan
         return judged(
@@ -96,13 +96,13 @@ class Injector:
         return iter(())
 
     def output(self, name: str, data: bytes) -> Iterable[Record]:
-        """See `Watcher`: the log tells of steps."""
+        """See `Watcher`: read steps from the log."""
         for reader in self._readers:
             reader.output(name, data)
         return ()
 
     def tick(self) -> Iterator[Record]:
-        """See `Watcher`: brings about what is due.
+        """See `Watcher`: trigger the faults that are due.
 
         Raises:
             EndJob: the job is preempted.
@@ -111,18 +111,18 @@ class Injector:
         yield from self._due(acts=True)
 
     def ended(self) -> Iterator[Record]:
-        """See `Watcher`: what came in the last second within the job."""
+        """See `Watcher`: read what happened within the job in the last second."""
         self._read(reader.ended() for reader in self._readers)
         yield from self._due(acts=False)
 
-    def _read(self, told: Iterable[Iterable[Record]]) -> None:
-        for records in told:
+    def _read(self, events: Iterable[Iterable[Record]]) -> None:
+        for records in events:
             for record in records:
                 if isinstance(record, JobProgress):
                     self._progress = record
 
     def _due(self, *, acts: bool) -> Iterator[Record]:
-        """The events of what has come now; with ``acts`` it is done as well."""
+        """Yield the events of faults that occurred; with ``acts``, also trigger those that are due."""
         ending = None
         for number, fault in enumerate(self._faults):
             if self._plan is None or self._came[number] is not None:
@@ -146,9 +146,9 @@ class Injector:
             raise EndJob(WHY, None, text, grace=ending.notice)
 
     def _log_is_there(self, fault: InjectedFault) -> bool:
-        """Whether the time of a fault has come, or its step by what the log tells.
+        """Whether a fault is due by time, or by the step in the log.
 
-        What only torch can fail with comes at a step that is counted there.
+        A fault that only torch can trigger is due at a step that is counted within the job.
         """
         if fault.kind.needs:
             return False
@@ -171,11 +171,11 @@ class Injector:
         return Came(began.elapsed, step, what, impossible, self._progress)
 
     def _kill_rank(self, rank: int, pid: int) -> tuple[str, str]:
-        """What was done, and why nothing could be."""
+        """Return what was done and, if nothing could be done, the reason."""
         processes = self._tree.read()
         ranks = {found.number: found.process.pid for one in processes if (found := rank_of(one))}
         if not ranks and rank == 0:
-            # In a namespace of its own a process knows itself by another number.
+            # In its own namespace a process has another number.
             known = pid in {process.pid for process in processes}
             return self._kill(pid if known else self._first, "the job's only rank")
         if rank not in ranks:

@@ -1,4 +1,4 @@
-"""What became of each fault: whether the job survived it, would be started again, or was lost."""
+"""The outcome of each fault: whether the job survived it, would be restarted, or was lost."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ Verdict = Literal["survived", "no_effect", "starts_again", "lost", "not_reached"
 
 @dataclass(frozen=True, slots=True)
 class Came:
-    """A fault that came.
+    """A fault that occurred.
 
     Attributes:
-        elapsed: seconds since the attempt began.
-        step: at which; None where it came at a time.
-        what: was done, in a sentence; empty for what happens within the job.
-        impossible: why nothing could be done; empty where it was.
-        progress: how far the job's log was then.
+        elapsed: seconds since the attempt started.
+        step: optimizer step; None if the fault was due at a time.
+        what: what was done, as a sentence; empty for faults within the job.
+        impossible: why nothing could be done; empty if something was done.
+        progress: progress of the job according to its log at that time.
     """
 
     elapsed: float
@@ -39,16 +39,16 @@ class Came:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a fault in one attempt.
+    """The outcome of a fault in one attempt.
 
     Attributes:
-        fault: as it was asked for.
-        verdict: survived (the job went on), no_effect (it came, and nothing of the job met it),
-            starts_again (the job ended, and the retry policy would start it again), lost (it would not),
+        fault: as requested.
+        verdict: survived (the job continued), no_effect (it occurred, but no part of the job met it),
+            starts_again (the job ended and the retry policy would restart it), lost (it would not),
             not_reached (the job had ended before), not_possible.
-        text: in sentences.
-        elapsed: seconds after which it came; None where it did not.
-        checkpoint: from which the job can go on; empty where its log names none.
+        text: explanation in sentences.
+        elapsed: seconds until it occurred; None if it did not.
+        checkpoint: from which the job can resume; empty if its log names none.
     """
 
     fault: str
@@ -68,16 +68,16 @@ def judged(
     decision: Decision | None,
     progress: JobProgress | None,
 ) -> tuple[Outcome, ...]:
-    """What became of the faults of an attempt.
+    """Return the outcomes of the faults of an attempt.
 
     Args:
-        faults: that were to come.
-        came: when each did; None for not.
-        met: what of the job met each.
-        folder: of the attempt; None where nothing of it is kept.
+        faults: planned faults.
+        came: when each occurred; None if it did not.
+        met: what parts of the job met each fault.
+        folder: of the attempt; None if none is stored.
         ended: how the attempt ended.
-        decision: whether it is started again.
-        progress: how far its log went.
+        decision: whether the job is restarted.
+        progress: progress according to the job's log.
     """
     effective = (
         one.elapsed
@@ -104,7 +104,7 @@ def judged(
 
 
 def to_event(outcome: Outcome, clock: Clock) -> JobEvent:
-    """The outcome as a record."""
+    """Return the outcome as a record."""
     details = {
         "fault": outcome.fault,
         "verdict": outcome.verdict,
@@ -175,7 +175,7 @@ def _not_reached(fault: InjectedFault, ended: Ended, progress: JobProgress | Non
 
 
 def _impossible(fault: InjectedFault, folder: Path | None, ended: Ended, came: Came | None) -> str:
-    """Why the fault could not be; empty where it could."""
+    """Return why the fault was impossible; empty if it was possible."""
     if folder is None:
         return "No fault can be injected, because the job has no writable run directory."
     if ended.why == "not_started":

@@ -1,9 +1,9 @@
-"""The faults of an attempt, as the job's processes read them: a folder of small files.
+"""The faults of an attempt as small files that the job's processes read.
 
-faults.json   what is to come; times by the clock that all processes of a machine share
-N.began       since when fault N holds: seconds of that clock, the step if it was one, the process
+faults.json   planned faults; times on the clock that all processes of a machine share
+N.began       start of fault N: seconds on that clock, the step if there is one, the process
 N.done        the platform has done what a step waits for
-N.met         what of the job met the fault, the first of each process, a line each
+N.met         processes that met the fault, one line each
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ COMPANIONS = (
     Companion("python", f"{_BEGIN}:begin_python"),
     Companion("torch", f"{_BEGIN}:begin_torch"),
 )
-"""What fails in the process of the job, and counts its steps."""
+"""Companions that inject faults in the process of the job and count its steps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """When a fault came.
+    """When a fault occurred.
 
     Attributes:
-        elapsed: seconds since the plan was made.
-        step: at which; None where it was none that the job's process counted.
-        pid: of the process that made the step; 0 for none.
+        elapsed: seconds since the plan was written.
+        step: optimizer step; None if the job's process counted none.
+        pid: process that made the step; 0 if there is none.
     """
 
     elapsed: float
@@ -44,17 +44,17 @@ class Began:
 
 
 class InjectionPlan:
-    """The supervisor's side of the folder."""
+    """The supervisor's side of the directory."""
 
     def __init__(self, attempt: Path, faults: Sequence[InjectedFault]) -> None:
-        """Writes what is to come; the attempt begins now.
+        """Write the planned faults; the attempt starts now.
 
         Args:
-            attempt: folder of the attempt.
+            attempt: directory of the attempt.
             faults: in the order of their numbers.
 
         Raises:
-            OSError: nothing can be written.
+            OSError: the files cannot be written.
         """
         self._folder = attempt / _FOLDER
         self._folder.mkdir()
@@ -75,18 +75,18 @@ class InjectionPlan:
         (self._folder / "faults.json").write_text(json.dumps(told), "utf-8")
 
     def environment(self, environment: Mapping[str, str]) -> dict[str, str]:
-        """The environment of a job with `COMPANIONS`."""
+        """Return the environment of a job with `COMPANIONS`."""
         return {**environment, _VARIABLE: str(self._folder)}
 
     def began(self, number: int) -> Began | None:
-        """When the job came to the step of a fault; None when it has not yet."""
+        """Return when the job reached the step of a fault; None if it has not."""
         with suppress(OSError, ValueError, KeyError, TypeError):
             told = json.loads((self._folder / f"{number}.began").read_text("utf-8"))
             return Began(told["at"] - self._since, told["step"], told["pid"])
         return None
 
     def begin(self, number: int) -> None:
-        """The fault holds from now on, unless it does already."""
+        """Start the fault unless it has already started."""
         with (
             suppress(OSError),
             open(self._folder / f"{number}.began", "x", encoding="utf-8") as file,
@@ -94,12 +94,12 @@ class InjectionPlan:
             json.dump({"at": time.monotonic(), "step": None, "pid": 0}, file)
 
     def done(self, number: int) -> None:
-        """A step need not wait for the fault any longer."""
+        """Release the step that waits for the fault."""
         with suppress(OSError):
             (self._folder / f"{number}.done").touch()
 
     def met(self, number: int) -> tuple[str, ...]:
-        """What of the job met the fault."""
+        """Return what parts of the job met the fault."""
         with suppress(OSError):
             text = (self._folder / f"{number}.met").read_text("utf-8", errors="replace")
             return tuple(text.splitlines())

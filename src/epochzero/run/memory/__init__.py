@@ -1,7 +1,12 @@
-"""A training step that survives out-of-memory. Runs in the job; the public names are in `epochzero.memory`.
+"""A training step that survives out-of-memory errors. Runs in the job; public names are in `epochzero.memory`.
 
-`surviving` tries a step and knows what to do when it runs out: `plan` says in which order, `batches`
-splits, `coupling` checks that splitting changes nothing, `checkpointing` and `moving` save memory,
-`before` undoes a failed try, `ranks` keeps processes together, `remembered` is for the next run, and
-`limit` makes a CPU run out as a GPU does.
+oom_recovery             tries a step and decides what to do when memory runs out
+plan                     the order of measures
+batches                  split a batch into micro-batches
+coupling                 check that splitting changes nothing
+checkpointing, offload   save memory
+before                   undo a failed try
+ranks                    keep the processes of a job in step
+plan_store               the plan for the next run
+limit                    make a CPU run out of memory as a GPU does
 """

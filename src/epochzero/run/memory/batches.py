@@ -1,4 +1,4 @@
-"""Splits a batch into micro-batches, whatever it is made of."""
+"""Splits batches of any structure into micro-batches."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from epochzero.errors import InputError
 
 
 def examples_of(batch: Any) -> int:
-    """The number of examples: the first dimension, which all tensors of the batch share.
+    """Return the number of examples: the first dimension, which all tensors of the batch share.
 
     Raises:
-        InputError: they do not share it, or there is no tensor with a dimension.
+        InputError: they do not share it, or no tensor has a dimension.
     """
     sizes = {path: tensor.shape[0] for path, tensor in tensors_of(batch) if tensor.dim()}
     if not sizes:
@@ -33,7 +33,7 @@ def examples_of(batch: Any) -> int:
 
 
 def split(batch: Any, parts: int) -> list[Any]:
-    """As many micro-batches as asked for, or as there are examples; they differ by one at most."""
+    """Return this many micro-batches, at most one per example; their sizes differ by at most one."""
     if parts == 1:
         return [batch]
     examples = examples_of(batch)
@@ -43,9 +43,9 @@ def split(batch: Any, parts: int) -> list[Any]:
 
 
 def part_of(batch: Any, first: int, end: int) -> Any:
-    """The examples from ``first`` to before ``end``.
+    """Return the examples from ``first`` to before ``end``.
 
-    Tensors and lists of other things with one entry an example are cut; the rest is for every part.
+    Tensors, and lists with one entry per example, are cut; every part gets all other values.
     """
     examples = examples_of(batch)
 
@@ -60,7 +60,7 @@ def part_of(batch: Any, first: int, end: int) -> Any:
 
 
 def tensors_of(batch: Any, path: str = "") -> Iterator[tuple[str, Tensor]]:
-    """All tensors, each with its path as one would write it behind ``batch``."""
+    """Yield all tensors with their paths, as written after ``batch`` in code."""
     if isinstance(batch, Tensor):
         yield path, batch
     for name, item in _items(batch):
@@ -77,7 +77,7 @@ def _items(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _with_items(value: Any, change: Callable[[Any], Any]) -> Any:
-    """The same kind of container with changed items; what is none as it is."""
+    """Return the same kind of container with changed items; return anything else unchanged."""
     if isinstance(value, Mapping):
         changed = {key: change(item) for key, item in value.items()}
         return changed if type(value) is dict else type(value)(changed)  # type: ignore[call-arg]

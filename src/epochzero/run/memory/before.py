@@ -1,4 +1,4 @@
-"""What a try may change before it fails, so that nothing of it remains."""
+"""The state that a failed try may have changed, stored so that it can be restored."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _WORDS = (
     "CUBLAS_STATUS_ALLOC_FAILED",
     "DefaultCPUAllocator: can't allocate memory",
 )
-"""Of errors of libraries that have no class of their own. Source: torch's CUDAException.h, c10's CPU allocator."""
+"""Messages of libraries without an exception class. Source: torch's CUDAException.h, c10's CPU allocator."""
 
 
 class Before:
-    """Gradients, buffers and random states as they are now.
+    """Gradients, buffers and random states at the time of creation.
 
-    Gradients that are there wait in the memory of the CPU: undoing must not take what is short.
+    Existing gradients are stored in CPU memory: undoing must not need the memory that ran out.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -40,7 +40,7 @@ class Before:
 
     @torch.no_grad()
     def restore(self) -> None:
-        """Puts all of it back."""
+        """Restore the stored state."""
         for parameter, gradient in self._gradients:
             if gradient is None or parameter.grad is None:
                 parameter.grad = None if gradient is None else gradient.to(parameter.device)
@@ -52,7 +52,7 @@ class Before:
         self._versions = self._gradient_versions()
 
     def gradients_changed(self) -> bool:
-        """Whether a gradient has come, or is another than before."""
+        """Whether a gradient was created or changed since."""
         return self._gradient_versions() != self._versions
 
     def _gradient_versions(self) -> list[int | None]:
@@ -61,7 +61,7 @@ class Before:
 
 
 def random_states() -> dict[str, Any]:
-    """The states of Python, NumPy where it is used, torch and the current GPU."""
+    """Return the random states of Python, torch, the current GPU, and NumPy if it is used."""
     states: dict[str, Any] = {"python": random.getstate(), "torch": torch.get_rng_state()}
     if (numpy := sys.modules.get("numpy")) is not None:
         states["numpy"] = numpy.random.get_state()
@@ -71,7 +71,7 @@ def random_states() -> dict[str, Any]:
 
 
 def set_random_states(states: dict[str, Any]) -> None:
-    """Sets what `random_states` gave."""
+    """Restore the states that `random_states` returned."""
     random.setstate(states["python"])
     torch.set_rng_state(states["torch"])
     if "numpy" in states:
@@ -81,14 +81,14 @@ def set_random_states(states: dict[str, Any]) -> None:
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Whether memory has run out, in torch's words or in those of a library below it."""
+    """Whether memory has run out, according to torch or a library that it uses."""
     if isinstance(error, torch.cuda.OutOfMemoryError):
         return True
     return isinstance(error, RuntimeError) and any(word in str(error) for word in _WORDS)
 
 
 def free_memory(error: BaseException | None) -> None:
-    """Lets go of what the frames of an error hold, and of what caches hold. Its lines stay readable."""
+    """Release what the frames of an error and caches hold. The traceback stays readable."""
     if error is not None:
         traceback.clear_frames(error.__traceback__)
     gc.collect()

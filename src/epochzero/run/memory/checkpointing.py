@@ -1,7 +1,7 @@
-"""Activation checkpointing of a model's repeated blocks, switched on from outside.
+"""Enables activation checkpointing of a model's repeated blocks without changes to the model.
 
 Source: Chen et al., Training Deep Nets with Sublinear Memory Cost, 2016; torch's documentation,
-``torch.utils.checkpoint``, without reentrance.
+``torch.utils.checkpoint``, non-reentrant variant.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from torch.utils.checkpoint import checkpoint
 
 
 def repeated_blocks(model: nn.Module) -> list[nn.Module]:
-    """The outermost modules that stand in a list or sequence with others of their own class."""
+    """Return the outermost modules that are in a list or sequence with others of their class."""
     found: list[nn.Module] = []
     for child in model.children():
         blocks = _blocks_of(child)
@@ -36,7 +36,7 @@ def _blocks_of(module: nn.Module) -> list[nn.Module]:
 
 @contextmanager
 def checkpointed(blocks: Sequence[nn.Module]) -> Iterator[None]:
-    """Within ``with``, the blocks keep their inputs only, and compute the rest again in backward."""
+    """Within ``with``, the blocks store only their inputs and recompute the rest in backward."""
     with ExitStack() as stack:
         for block in blocks:
             own = block.__dict__.get("forward")
@@ -63,9 +63,9 @@ def _again_in_backward(block: nn.Module, forward: Callable[..., Any]) -> Callabl
 
 @contextmanager
 def _buffers_kept(block: nn.Module) -> Iterator[None]:
-    """Computing again must not count twice in the statistics of batch norm: it changes copies.
+    """Let the recomputation update copies of the buffers, so that batch norm does not count a batch twice.
 
-    The graph of the first pass holds the buffers themselves, so that they cannot be put back in place.
+    The graph of the first pass refers to the buffers themselves, so they cannot be restored in place.
     """
     kept = [(module, dict(module._buffers)) for module in block.modules() if module._buffers]
     for module, buffers in kept:

@@ -1,8 +1,8 @@
-"""Whether a batch may be split: is the gradient of the whole that of its parts?
+"""Whether a batch may be split: is the gradient of the whole the sum of those of its parts?
 
-Tried with two or three examples, before a batch is split for the first time. Randomness is taken out:
-what draws random numbers is given constants. The trial also tells how parts are to be weighted, since
-the loss may be a mean over examples, a mean over the targets that it does not ignore, or a sum.
+This is tried with two or three examples before a batch is split for the first time. Random numbers are replaced by
+constants. The trial also determines the weights of the parts, since the loss may be a mean over examples, a mean
+over the targets that are not ignored, or a sum.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from epochzero.run.memory.batches import examples_of, part_of, tensors_of
 from epochzero.run.memory.limit import in_host_memory
 
 Weight = Callable[[Any], float]
-"""Of a micro-batch: how much of its batch's loss it is, relative to the others; the sum's is all 1."""
+"""Returns the weight of a micro-batch in the loss of its batch; 1 for each if the loss is a sum."""
 
 _TOLERANCE, _LOW_PRECISION_TOLERANCE = 1e-3, 5e-2
-"""Relative difference of gradients that is rounding: in float32, and where halves are in play."""
+"""Relative difference of gradients that counts as rounding: in float32, and with 16-bit types."""
 
 
-class Coupled(Exception):  # noqa: N818 - says why, and is no error of anybody's
-    """A batch must not be split; the message says why."""
+class Coupled(Exception):  # noqa: N818 - a reason, not an error of the user
+    """A batch must not be split; the message explains why."""
 
 
 def batch_norms(model: nn.Module) -> list[str]:
-    """Paths of the layers whose output depends on which examples come together."""
+    """Return the paths of the layers whose output depends on the composition of the batch."""
     return [
         path
         for path, module in model.named_modules()
@@ -46,16 +46,16 @@ def batch_norms(model: nn.Module) -> list[str]:
 def check_splitting(
     loss_of: Callable[[Any], Tensor], model: nn.Module, batch: Any, given: Weight | None
 ) -> tuple[Weight, bool]:
-    """How to weight the parts of a batch, and whether their losses are shares of a mean (else of a sum).
+    """Return how to weight the parts of a batch, and whether the loss is a mean (otherwise it is a sum).
 
     Args:
         loss_of: a batch -> its loss.
-        model: whose gradients are compared; none of its gradients and buffers is changed.
-        batch: of two examples or more.
-        given: how the user weights a part; None to find it out.
+        model: whose gradients are compared; its gradients and buffers are not changed.
+        batch: two examples or more.
+        given: the user's weight of a part; None to determine it.
 
     Raises:
-        Coupled: no weights make the parts' gradients that of the whole.
+        Coupled: no weights make the sum of the parts' gradients equal to the gradient of the whole.
     """
     few = part_of(batch, 0, min(examples_of(batch), 3))
     first, rest = part_of(few, 0, 1), part_of(few, 1, examples_of(few))
@@ -81,7 +81,7 @@ def check_splitting(
 
 
 def _gradient(loss: Tensor, parameters: Sequence[nn.Parameter]) -> Tensor:
-    """The gradient as one vector, in the memory of the CPU."""
+    """Return the gradient as one vector in CPU memory."""
     found = torch.autograd.grad(loss, parameters, allow_unused=True)
     with in_host_memory():
         return torch.cat(
@@ -119,7 +119,7 @@ class _ByTargets:
 
 
 def _by_targets(seen: _Targets, few: Any) -> Iterator[_ByTargets]:
-    """The tensors of the batch that are what a cross entropy took as its targets."""
+    """Yield the tensors of the batch that a cross entropy used as its targets."""
     for target, ignored, class_weights in seen.calls[:1]:
         for path, tensor in tensors_of(few):
             for shift in (0, 1):  # language models predict the next token
@@ -135,7 +135,7 @@ def _kept(targets: Tensor, shift: int, ignored: int) -> Tensor:
 
 
 class _Targets(TorchFunctionMode):
-    """Notes with what cross entropies with a mean are called."""
+    """Records the arguments of cross entropies with mean reduction."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -155,7 +155,7 @@ class _Targets(TorchFunctionMode):
 
 
 class _WithoutChance(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Gives constants for random numbers, and notes whether numbers of 16 bits are computed with."""
+    """Replaces random numbers by constants, and records whether 16-bit types are used."""
 
     low_precision = False
 
@@ -181,7 +181,7 @@ _LOW = {torch.float16, torch.bfloat16}
 
 @contextmanager
 def _settled(model: nn.Module) -> Iterator[_WithoutChance]:
-    """Nothing is left to chance, batch norm uses what it has learned, and all buffers are put back."""
+    """Remove randomness, let batch norm use its running statistics, and restore all buffers afterwards."""
     norms = [(one, one.training) for one in map(model.get_submodule, batch_norms(model))]
     buffers = [(buffer, buffer.detach().clone()) for buffer in model.buffers()]
     for norm, _ in norms:

@@ -1,7 +1,7 @@
-"""A limit of memory on any device, so that a CPU runs out as a GPU does.
+"""A memory limit on any device, so that a CPU runs out of memory as a GPU does.
 
-Counted are the bytes of all storages that an operation of torch takes or gives, for as long as they
-live. What a GPU needs besides, such as workspaces and fragmentation, is not.
+Counts the bytes of all live storages that torch operations take or return. Other memory of a GPU, such as
+workspaces and fragmentation, is not counted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _active: list[simulated_limit] = []
 
 
 class simulated_limit(TorchDispatchMode):  # type: ignore[no-untyped-call]  # noqa: N801 - used as a function is
-    """Within ``with``, more living bytes than these raise `torch.OutOfMemoryError`, in torch's words.
+    """Within ``with``, raise `torch.OutOfMemoryError` with torch's message when live bytes exceed a limit.
 
     >>> with epochzero.memory.simulated_limit(512 << 20) as limit:  # doctest: +SKIP
     ...     train()
@@ -30,12 +30,12 @@ class simulated_limit(TorchDispatchMode):  # type: ignore[no-untyped-call]  # no
 
     Attributes:
         limit: in bytes.
-        now: bytes that live.
-        peak: the most that lived at a time.
+        now: live bytes.
+        peak: largest number of live bytes so far.
     """
 
     def __init__(self, limit: int) -> None:
-        """Nothing is counted before ``with``.
+        """Create a limit; counting starts with ``with``.
 
         Raises:
             InputError: the limit is not positive.
@@ -60,7 +60,7 @@ class simulated_limit(TorchDispatchMode):  # type: ignore[no-untyped-call]  # no
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Runs the operation, and counts."""
+        """Run the operation and count its storages."""
         kwargs = kwargs or {}
         self._count((args, kwargs), host=False)
         before = self.now
@@ -68,7 +68,7 @@ class simulated_limit(TorchDispatchMode):  # type: ignore[no-untyped-call]  # no
         self._count(result, host=self.on_host)
         if self.now > self.limit:
             words = _words(self.now - before, self.limit, before)
-            del result  # a traceback would keep it
+            del result  # a traceback would keep it alive
             raise torch.cuda.OutOfMemoryError(words)
         self.peak = max(self.peak, self.now)
         return result
@@ -92,7 +92,7 @@ class simulated_limit(TorchDispatchMode):  # type: ignore[no-untyped-call]  # no
 
 @contextmanager
 def in_host_memory() -> Iterator[None]:
-    """What is made within lies in the memory of the CPU, which no simulated limit counts."""
+    """Within ``with``, new tensors count as CPU memory, which no simulated limit counts."""
     before = [one.on_host for one in _active]
     for one in _active:
         one.on_host = True
@@ -104,7 +104,7 @@ def in_host_memory() -> Iterator[None]:
 
 
 def limit_here() -> int | None:
-    """The limit that is simulated now, in bytes."""
+    """Return the current simulated limit in bytes."""
     return _active[-1].limit if _active else None
 
 
@@ -117,7 +117,7 @@ def _words(asked: int, limit: int, used: int) -> str:
 
 
 def _size(size: int) -> str:
-    """As torch writes it."""
+    """Format a size as torch does."""
     for name, unit in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
         if size >= unit:
             return f"{size / unit:.2f} {name}"

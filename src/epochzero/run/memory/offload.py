@@ -1,7 +1,7 @@
-"""Keeps tensors that are not needed for a while in the memory of the CPU.
+"""Moves tensors that are not needed for a while to CPU memory.
 
-What a forward pass saves for backward is moved out at once and comes back shortly before backward asks for
-it, which it does in the opposite order. On a GPU both go over a stream of their own, through pinned memory.
+Tensors that a forward pass saves for backward are moved out immediately and fetched shortly before backward needs
+them, in reverse order. On a GPU, both copies use a separate stream and pinned memory.
 
 Source: torch's documentation, "Hooks for autograd saved tensors" and "CUDA semantics", streams.
 """
@@ -24,13 +24,13 @@ from epochzero.run.memory.limit import in_host_memory, limit_here
 
 
 def to_host(tensor: Tensor) -> Tensor:
-    """A copy in the memory of the CPU, there when this returns."""
+    """Return a copy in CPU memory, complete on return."""
     with in_host_memory():
         return tensor.detach().to("cpu", copy=True)
 
 
 class offload:  # noqa: N801 - used as a function is, in ``with``
-    """Within ``with``, large tensors that wait for backward do so in the memory of the CPU.
+    """Within ``with``, move large tensors that are saved for backward to CPU memory.
 
     >>> with epochzero.memory.offload(model.encoder, optimizer) as moved:  # doctest: +SKIP
     ...     loss = model(batch)
@@ -39,27 +39,27 @@ class offload:  # noqa: N801 - used as a function is, in ``with``
     >>> moved.bytes_out, moved.seconds  # doctest: +SKIP
     (201326592, 0.021)
 
-    Weights stay where they are. Without a GPU nothing is moved, but under `simulated_limit`.
+    Weights are not moved. Without a GPU nothing is moved, except within `simulated_limit`.
 
     Args:
-        cold: modules, of which only what their forward saves is moved, and optimizers, whose states are
-            away but for their step; no module for whatever is saved within ``with``.
-        smallest: size in bytes from which a tensor is moved; moving a small one costs more than it saves.
-        ahead: how many tensors are fetched before backward asks for them.
+        cold: modules, whose forward passes' saved tensors are moved, and optimizers, whose states are moved except
+            during their steps; without modules, all tensors saved within ``with`` are moved.
+        smallest: smallest size in bytes of a tensor that is moved; moving a smaller one costs more than it saves.
+        ahead: number of tensors that are fetched before backward needs them.
 
     Attributes:
-        bytes_out: moved to the CPU so far.
-        bytes_back: moved back so far.
-        seconds: that the program itself has spent on it; copies beside other work of a GPU do not count.
+        bytes_out: bytes moved to the CPU so far.
+        bytes_back: bytes moved back so far.
+        seconds: time that the program itself spent; copies that overlap with other work of the GPU do not count.
     """
 
     def __init__(
         self, *cold: nn.Module | Optimizer, smallest: int = 1 << 20, ahead: int = 2
     ) -> None:
-        """Nothing is moved before ``with``.
+        """Create the context; moving starts with ``with``.
 
         Raises:
-            InputError: something is neither a module nor an optimizer, or a number is negative.
+            InputError: an argument is neither a module nor an optimizer, or a number is negative.
         """
         for one in cold:
             if not isinstance(one, nn.Module | Optimizer):
@@ -103,7 +103,7 @@ class offload:  # noqa: N801 - used as a function is, in ``with``
         return saved_tensors_hooks(self._pack, self._unpack)
 
     def _of_forward(self, module: nn.Module) -> None:
-        """Only what is saved within the module's forward goes through our hooks."""
+        """Use the hooks only within the module's forward pass."""
         entered: list[saved_tensors_hooks] = []
 
         def begin(*_: Any) -> None:
@@ -144,7 +144,7 @@ class offload:  # noqa: N801 - used as a function is, in ``with``
         return tensor
 
     def _known(self, tensor: Tensor) -> _Moved | None:
-        """The same values, which several operations may save one after the other."""
+        """Return the moved copy of the same values: several operations may save them in succession."""
         for reference in self._waiting[: -1 - _SAME : -1]:
             if (moved := reference()) is not None and moved.is_of(tensor):
                 return moved
@@ -159,11 +159,11 @@ class offload:  # noqa: N801 - used as a function is, in ``with``
 
 
 _SAME = 8
-"""How many tensors back the same one is looked for."""
+"""Number of preceding tensors that are compared with a new one."""
 
 
 class _Moved:
-    """A tensor in the memory of the CPU, and how it comes back."""
+    """A tensor in CPU memory, with the means to restore it."""
 
     def __init__(self, tensor: Tensor, stream: Any, index: int) -> None:
         self.index = index
@@ -186,7 +186,7 @@ class _Moved:
         return self._source() is tensor.untyped_storage() and self._view == _view(tensor)
 
     def fetch(self) -> None:
-        """Begins to copy back."""
+        """Start copying back."""
         if self._back is not None:
             return
         if self._stream is None:
@@ -196,7 +196,7 @@ class _Moved:
             self._back = self._host.to(self._device, non_blocking=True)
 
     def fetched(self) -> Tensor:
-        """The tensor where it was, for the operation that comes now."""
+        """Return the tensor on its device, for the operation that needs it now."""
         self.fetch()
         back, self._back = self._back, None
         assert back is not None
@@ -208,10 +208,10 @@ class _Moved:
 
 
 class OptimizerStates:
-    """Keeps the states of an optimizer in the memory of the CPU but for its step.
+    """Keeps the states of an optimizer in CPU memory except during its steps.
 
     Attributes:
-        bytes_out, bytes_back, seconds: as of `offload`.
+        bytes_out, bytes_back, seconds: as for `offload`.
     """
 
     def __init__(self, optimizer: Optimizer, smallest: int = 1 << 20) -> None:
@@ -223,7 +223,7 @@ class OptimizerStates:
         self._hooks: list[Any] = []
 
     def begin(self) -> None:
-        """Moves out what there is, and from now on after each step."""
+        """Move existing states out now and after each step."""
         if self._hooks:
             return
         self._hooks.append(self._optimizer.register_step_pre_hook(lambda *_: self._bring()))
@@ -231,7 +231,7 @@ class OptimizerStates:
         self._move()
 
     def end(self) -> None:
-        """Brings all back, and leaves the optimizer alone."""
+        """Move all states back and remove the hooks."""
         while self._hooks:
             self._hooks.pop().remove()
         self._bring()
@@ -260,7 +260,7 @@ class OptimizerStates:
 
 
 def _is_cold(tensor: Tensor) -> bool:
-    """Whether moving saves memory of a device: not for weights, nor for what is expanded or on the CPU."""
+    """Whether moving saves device memory: not for weights, expanded tensors and CPU tensors."""
     base = tensor if tensor._base is None else tensor._base
     if base.is_leaf and base.requires_grad:
         return False

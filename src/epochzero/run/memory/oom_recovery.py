@@ -1,4 +1,4 @@
-"""A training step that is tried again in another way when memory runs out, with the same gradients."""
+"""A training step that is repeated in another way when memory runs out, with the same gradients."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from epochzero.run.memory.ranks import Ranks
 
 _log = logging.getLogger("epochzero")
 _SMALLEST = 1 << 16
-"""Bytes from which a tensor is offloaded: nothing cheaper is left by then."""
+"""Smallest size in bytes of a tensor that is offloaded; offloading is the last measure."""
 
 
 class Surviving:
     """The step; see `epochzero.memory.fit`.
 
     Attributes:
-        plan: how a step is computed now.
-        refused: what could not be done to save memory, each with its reason.
+        plan: how steps are currently computed.
+        refused: measures that were not possible, each with its reason.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Surviving:
         file: Path | None,
         tell: Callable[[str], object],
     ) -> None:
-        """Nothing is tried yet; ``file`` keeps plans, ``tell`` is given a line when one changes.
+        """Create the step; ``file`` stores plans, ``tell`` is called with a line when the plan changes.
 
         Raises:
             InputError: see `epochzero.memory.fit`.
@@ -78,14 +78,14 @@ class Surviving:
         optimizer.register_step_pre_hook(self._forbid)
 
     def __call__(self, batch: Any) -> Tensor:
-        """Computes loss and gradients of a batch, in whatever way there is memory for.
+        """Compute loss and gradients of a batch in a way that fits into memory.
 
         Returns:
             The loss of the whole batch, without a graph.
 
         Raises:
-            torch.OutOfMemoryError: nothing helps; its notes say what was tried.
-            InputError: the step does what it must not, see `epochzero.memory.fit`.
+            torch.OutOfMemoryError: no measure helped; the notes of the exception list what was tried.
+            InputError: the step does something that it must not do, see `epochzero.memory.fit`.
         """
         before = Before(self._model)
         with self._ranks.step():
@@ -99,7 +99,7 @@ class Surviving:
         return loss
 
     def _begin(self, batch: Any) -> None:
-        """Begins where the last run of the same job has ended, on all ranks alike."""
+        """Start with the plan of the last run of the same job, the same on all ranks."""
         self._key = key_of(self._model, batch)
         kept = recall(self._file, self._key) if self._file is not None else StepPlan()
         parts, checkpoint, moved = self._ranks.largest(kept.parts, kept.checkpoint, kept.offload)
@@ -132,7 +132,7 @@ class Surviving:
             self._use(plan)
 
     def _try(self, batch: Any, before: Before | None) -> Tensor:
-        """Computes all parts. ``before`` is given to see whether the step calls backward itself."""
+        """Compute all parts. ``before`` is used to detect whether the step calls backward itself."""
         parts = self._parts(batch)
         weights = self._weights(parts)
         total: Tensor | float = 0.0
@@ -174,7 +174,7 @@ class Surviving:
             return [1.0] * len(parts)
         assert self._weight is not None
         weights = [float(self._weight(part)) for part in parts]
-        # A mean over nothing is no number, and so is it where the batch is whole.
+        # The mean of no targets is NaN, as it would be for the whole batch.
         return [weight / sum(weights) if sum(weights) else float("nan") for weight in weights]
 
     @contextmanager
@@ -187,7 +187,7 @@ class Surviving:
             yield
 
     def _next(self, batch: Any) -> StepPlan | None:
-        """What to try next; the same on all ranks."""
+        """Return the next plan to try; the same on all ranks."""
         examples = 1
         if self._may_split(batch):
             examples = self._ranks.largest(self._most_parts(batch))[0]
@@ -197,7 +197,7 @@ class Surviving:
         return 2 * self.plan.parts if self._split and self.plan.parts < 1024 else examples_of(batch)
 
     def _may_split(self, batch: Any) -> bool:
-        """Whether splitting changes nothing, on all ranks; asked again until there is memory to find out."""
+        """Whether splitting changes nothing, on all ranks; repeated until there is enough memory to find out."""
         if self._checked is None:
             reason = self._reason_against_splitting(batch)
             refused, unknown = self._ranks.largest(bool(reason), reason is None)
@@ -210,7 +210,7 @@ class Surviving:
         return bool(self._checked)
 
     def _reason_against_splitting(self, batch: Any) -> str | None:
-        """Empty where there is none; None where there is too little memory now to find out."""
+        """Return why the batch must not be split; empty if it may, None if there is too little memory to find out."""
         if (norms := batch_norms(self._model)) and not self._allow_batch_norm:
             return (
                 f"the statistics of batch norm in training mode ({len(norms)} layers, the first is {norms[0]}) would "
@@ -249,7 +249,7 @@ class Surviving:
             remember(self._file, self._key, self.plan)
 
     def _explained(self, error: BaseException | None) -> BaseException:
-        """The error that ends the job, with what was tried in its notes."""
+        """Return the error that ends the job, with notes about what was tried."""
         if error is None:
             error = torch.cuda.OutOfMemoryError("out of memory on another rank")
         error.add_note(f"epochzero.memory.fit: out of memory even with {self.plan}.")
@@ -268,7 +268,7 @@ class Surviving:
         return error
 
     def _forbid(self, *_: Any) -> None:
-        """Keeps an optimizer from stepping while a step is tried: that could not be undone."""
+        """Prevent an optimizer step during a try: it could not be undone."""
         if self._within:
             raise InputError(
                 "the step calls optimizer.step(): it must only return its loss; call "

@@ -1,4 +1,4 @@
-"""What is done to save memory, from the cheapest on."""
+"""Measures to save memory, cheapest first."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ class StepPlan:
     """How a step is computed.
 
     Attributes:
-        parts: micro-batches of a batch; 1 leaves it whole.
-        checkpoint: whether activations are computed again in backward.
-        offload: whether saved tensors and optimizer states wait in the memory of the CPU.
+        parts: number of micro-batches per batch; 1 leaves it whole.
+        checkpoint: whether activations are recomputed in backward.
+        offload: whether saved tensors and optimizer states are moved to CPU memory while they are not needed.
     """
 
     parts: int = 1
@@ -20,11 +20,11 @@ class StepPlan:
     offload: bool = False
 
     def next(self, examples: int, *, can_checkpoint: bool) -> StepPlan | None:
-        """The plan to try when this one runs out of memory; None when there is none.
+        """Return the plan to try when this one runs out of memory; None if there is none.
 
         Args:
-            examples: of the batch, 1 where it must not be split.
-            can_checkpoint: whether the model has blocks to compute again.
+            examples: number of examples in the batch; 1 if it must not be split.
+            can_checkpoint: whether the model has blocks to recompute.
         """
         if self.parts < examples:
             return replace(self, parts=min(2 * self.parts, examples))
@@ -33,7 +33,7 @@ class StepPlan:
         if not self.offload:
             return replace(self, offload=True)
         if self.checkpoint:
-            # A block that is computed again keeps all of itself at a time, which offload alone does not.
+            # A recomputed block holds all its activations at once, which offloading alone does not.
             return replace(self, checkpoint=False)
         return None
 

@@ -1,4 +1,4 @@
-"""What a job came to, kept for its next run: a small JSON file of plans."""
+"""Stores, in a small JSON file, the plan that a job ended with, for its next run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_PARTS = 1 << 20
 
 
 def key_of(model: nn.Module, batch: Any) -> str:
-    """Names the model's structure, the shapes of a batch and the memory there is."""
+    """Return a key for the model's structure, the shapes of a batch and the available memory."""
     structure = [
         *(
             (name, str(tuple(value.shape)), str(value.dtype))
@@ -35,7 +35,7 @@ def key_of(model: nn.Module, batch: Any) -> str:
 
 
 def recall(file: Path, key: str) -> StepPlan:
-    """The plan that was kept; the one that changes nothing where none was, or not a right one."""
+    """Return the stored plan; the plan that changes nothing if none is stored or it is invalid."""
     match _read(file).get(key):
         case {"parts": int(parts), "checkpoint": bool(checkpoint), "offload": bool(moved)}:
             if 1 <= parts <= _MOST_PARTS:
@@ -44,7 +44,7 @@ def recall(file: Path, key: str) -> StepPlan:
 
 
 def remember(file: Path, key: str, plan: StepPlan) -> None:
-    """Keeps a plan. What cannot be written is not kept, and nobody hurt."""
+    """Store a plan. A file that cannot be written is ignored."""
     plans = _read(file) | {key: asdict(plan)}
     begun = file.with_name(f"{file.name}.{os.getpid()}")
     with suppress(OSError):

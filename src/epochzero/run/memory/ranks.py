@@ -1,7 +1,7 @@
-"""Keeps the ranks of a job together when one of them runs out of memory.
+"""Keeps the ranks of a job in step when one of them runs out of memory.
 
-A rank that fails within a collective leaves the others waiting for ever. So a try exchanges nothing: each
-step begins and ends with an exchange that every rank reaches, and DDP averages gradients between the two.
+A rank that fails within a collective leaves the others waiting forever. Therefore a try communicates nothing: each
+step starts and ends with an exchange that every rank reaches, and DDP averages gradients between the two.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _EXCHANGING = {
     "SyncBatchNorm": "exchanges statistics within forward and backward",
     "PipelineStage": "sends activations within forward and backward",
 }
-"""Classes of modules that exchange something in the middle of a try, each with what."""
+"""Module classes that communicate in the middle of a try, and what they exchange."""
 
 
 class Ranks:
-    """This process among those that train together; alone, all of it does nothing."""
+    """This process among those of the same training; for a single process every method does nothing."""
 
     def __init__(self, model: nn.Module) -> None:
-        """Nothing is exchanged yet.
+        """Prepare the exchange.
 
         Raises:
-            InputError: the model exchanges something where a rank may fail.
+            InputError: the model communicates at a point where a rank may fail.
         """
         for module in model.modules():
             for base in type(module).__mro__:
@@ -58,11 +58,11 @@ class Ranks:
 
     @property
     def first(self) -> bool:
-        """Whether this process speaks for all."""
+        """Whether this process reports for all."""
         return not self._several() or distributed.get_rank() == 0
 
     def largest(self, *numbers: int) -> list[int]:
-        """Of each number the largest that a rank has. All ranks must call this at the same point."""
+        """Return, for each number, its maximum over the ranks. All ranks must call this at the same point."""
         if not self._several():
             return list(numbers)
         nccl = distributed.get_backend() == "nccl"
@@ -73,9 +73,9 @@ class Ranks:
 
     @contextmanager
     def step(self) -> Iterator[None]:
-        """A step of all ranks: within it DDP exchanges nothing, at its end it averages gradients.
+        """A step of all ranks: DDP communicates nothing within it and averages gradients at its end.
 
-        Within the user's own ``no_sync`` gradients are left as they are.
+        Within the user's own ``no_sync``, gradients are not averaged.
         """
         parallel = self._parallel
         if parallel is None:
@@ -85,7 +85,7 @@ class Ranks:
         parallel.require_backward_grad_sync = False
         try:
             parallel.require_forward_param_sync = average
-            self._pass([])  # broadcasts buffers, and exchanges how buckets are arranged
+            self._pass([])  # broadcasts buffers and the arrangement of buckets
             parallel.require_forward_param_sync = False
             yield
         finally:
@@ -99,7 +99,7 @@ class Ranks:
             loss.backward()  # type: ignore[no-untyped-call]
 
     def _pass(self, parameters: list[nn.Parameter]) -> Tensor:
-        """A forward pass of DDP around a loss of zero: its backward averages what has accumulated."""
+        """Run a forward pass of DDP with a loss of zero: its backward averages the accumulated gradients."""
         parallel = self._parallel
         assert parallel is not None
         module = parallel.module
@@ -112,7 +112,7 @@ class Ranks:
 
 
 class _Zero(nn.Module):
-    """Gives zero, which depends on all parameters."""
+    """Returns zero that depends on all parameters."""
 
     def __init__(self, parameters: list[nn.Parameter]) -> None:
         super().__init__()

@@ -1,1 +1,1 @@
-"""What fails within the job's own process; it needs nothing but the standard library."""
+"""Faults within the job's own process; requires only the standard library."""

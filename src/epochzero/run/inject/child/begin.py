@@ -1,4 +1,4 @@
-"""Begins the faults of a job in its process: those of files and connections at once, of steps with torch."""
+"""Starts the faults of a job in its process: those of files and connections at once, those of steps with torch."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ _faults: list[Planned] = []
 
 
 def begin_python(_: ModuleType, environment: Mapping[str, str]) -> None:
-    """Puts what may fail in the place of what the job would call."""
+    """Replace the functions that may fail."""
     _faults[:] = planned(environment)
     replace_files(_named("disk-full"), _named("slow-storage"))
     replace_connections(_named("network-drop"))
 
 
 def begin_torch(torch: ModuleType, environment: Mapping[str, str]) -> None:
-    """Counts steps, where a fault comes at one; has torch write where a disk may be full."""
+    """Count steps if a fault is due at one; route torch.save through Python if a disk may be full."""
     replace_saving(torch, _named("disk-full"))
     if any(fault.step is not None for fault in _faults):
         Steps(torch, _faults).count()

@@ -1,8 +1,8 @@
-"""Files that fail or are slow: what the job's Python reads and writes.
+"""Files that fail or are slow when the job's Python reads or writes them.
 
-``open`` gives the same kinds of objects as Python's own, upon a raw file that asks first. Libraries that read and
-write without Python (HDF5, SQLite, Arrow, NumPy's own arrays of bytes) are not reached; torch.save is.
-Only regular files fail: output, pipes and shared memory go on.
+``open`` returns the same types as Python's own, based on a raw file that checks each call first. Libraries that read
+and write without Python (HDF5, SQLite, Arrow, NumPy's byte arrays) are not affected; torch.save is. Only regular
+files fail: output, pipes and shared memory work as usual.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ _slow: list[Planned] = []
 
 
 class Refusing(Protocol):
-    """What may refuse a write."""
+    """A fault that can refuse writes."""
 
     def holds(self) -> bool:
-        """Whether it may refuse any now."""
+        """Whether it is active now."""
         ...
 
     def refuses(self, path: str, size: int) -> bool:
-        """Whether it refuses so many bytes to a file."""
+        """Whether it refuses to write this many bytes to a file."""
         ...
 
 
 def replace_files(full: Sequence[Refusing], slow: Sequence[Planned]) -> None:
-    """From now on, the job's files go through here; nothing changes where no fault is planned."""
+    """Route the job's file access through this module; change nothing if no fault is planned."""
     if not full and not slow:
         return
     begun = bool(_full or _slow)
@@ -58,7 +58,7 @@ def replace_files(full: Sequence[Refusing], slow: Sequence[Planned]) -> None:
 
 
 def replace_saving(torch: Any, full: Sequence[Refusing]) -> None:
-    """From now on, torch.save to a full disk goes through Python's files; it would write by itself."""
+    """Route torch.save to a full disk through Python's files; torch would write by itself."""
     if not full:
         return
     python = torch.save
@@ -74,7 +74,7 @@ def replace_saving(torch: Any, full: Sequence[Refusing]) -> None:
 
 
 def _raw() -> type[io.FileIO]:
-    """The raw file that asks first."""
+    """Return the raw file class that checks each call first."""
 
     class Raw(io.FileIO):
         def write(self, data: Any) -> int:
@@ -100,7 +100,7 @@ def _raw() -> type[io.FileIO]:
 
 
 def _opening(python: Callable[..., Any], raw: type[io.FileIO]) -> Callable[..., Any]:
-    """Python's ``open``, upon another raw file (the steps of ``_pyio.open``)."""
+    """Return Python's ``open`` based on another raw file (the steps of ``_pyio.open``)."""
 
     def open(
         file: Any,
@@ -113,7 +113,7 @@ def _opening(python: Callable[..., Any], raw: type[io.FileIO]) -> Callable[..., 
         opener: Any = None,
     ) -> Any:
         given = (file, mode, buffering, encoding, errors, newline, closefd, opener)
-        # What is wrong is told by Python itself, in its own words.
+        # Python itself reports invalid arguments, in its own words.
         if not isinstance(mode, str) or not _MODES.issuperset(mode) or isinstance(file, int):
             return python(*given)
         binary = "b" in mode
@@ -142,7 +142,7 @@ def _opening(python: Callable[..., Any], raw: type[io.FileIO]) -> Callable[..., 
 def _before(
     call: Callable[..., Any], position: int, ask: Callable[[int, int], None]
 ) -> Callable[..., Any]:
-    """The function of ``os``, after it was asked whether the file may be used."""
+    """Return the function of ``os`` with a check whether the file may be used."""
 
     def replaced(*values: Any, **named: Any) -> Any:
         if len(values) > position and isinstance(values[position], int):
@@ -171,7 +171,7 @@ def _fail(file: int, size: int) -> None:
 
 
 def _size(values: Sequence[Any]) -> int:
-    """Bytes that a call writes, as far as its arguments tell."""
+    """Return the number of bytes that a call writes, as far as its arguments show."""
     given = values[1] if len(values) > 1 else b""
     parts = given if isinstance(given, (list, tuple)) else (given,)
     return sum(len(part) for part in parts if isinstance(part, (bytes, bytearray, memoryview)))
@@ -185,7 +185,7 @@ def _delay(file: int, _: int = 0) -> None:
 
 
 def _path(file: int) -> str:
-    """Of a file on a disk; empty for anything else."""
+    """Return the path of a file on a disk; empty for anything else."""
     try:
         if not stat.S_ISREG(os.fstat(file).st_mode):
             return ""

@@ -1,7 +1,7 @@
 """Connections that fail: other hosts cannot be reached from the job's Python.
 
-What stays on this machine, loopback and sockets of the file system, goes on. Libraries that connect without
-Python's ``socket`` (NCCL, gloo, gRPC) are not reached.
+Loopback and Unix sockets work as usual. Libraries that connect without Python's ``socket`` (NCCL, gloo, gRPC) are
+not affected.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LOCAL = ("localhost", "127.", "::1", "0.0.0.0")
 
 
 def replace_connections(faults: Sequence[Planned]) -> None:
-    """From now on, the job's connections go through here; nothing changes where no fault is planned."""
+    """Route the job's connections through this module; change nothing if no fault is planned."""
     if not faults:
         return
     kind = socket.socket
@@ -91,7 +91,7 @@ _FAMILIES = (socket.AF_INET, socket.AF_INET6)
 
 @as_of_python
 def _unreachable(connection: socket.socket, address: Any, faults: Sequence[Planned]) -> None:
-    """Raises what the kernel says when there is no way to an address."""
+    """Raise the kernel's error for an unreachable address."""
     if connection.family not in _FAMILIES or not isinstance(address, tuple):
         return
     host = str(address[0])
@@ -106,7 +106,7 @@ def _unreachable(connection: socket.socket, address: Any, faults: Sequence[Plann
 
 @as_of_python
 def _hang(fault: Planned, timeout: float | None) -> None:
-    """Waits as on a network that loses everything: until the fault is over, or the socket's time."""
+    """Wait as on a network that loses all packets: until the fault ends, or until the socket's timeout."""
     if fault.word != "hang":
         return
     until = time.monotonic() + timeout if timeout else None

@@ -1,6 +1,6 @@
-"""The faults of this process's job, and since when each holds.
+"""The faults of this process's job, and the start of each.
 
-What is used here are the functions as Python made them: those that a job calls may fail by now.
+This module uses Python's original functions: those that the job calls may already fail.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from epochzero.injected.ranks import own_rank
 _WAITS_S = 10.0
 _PAUSE_S = 0.02
 _OF_A_RANK = ("kill-rank", "oom")
-"""What comes to one rank, and not to whichever comes to its step."""
+"""Faults of one rank; others occur in whichever rank reaches their step."""
 _open, _write, _close, _stat, _read = os.open, os.write, os.close, os.stat, os.read
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class Planned:
-    """One fault, as `epochzero.run.inject.plan` has written it."""
+    """One fault, as written by `epochzero.run.inject.plan`."""
 
-    def __init__(self, path: str, told: Mapping[str, Any], rank: int) -> None:
+    def __init__(self, path: str, fields: Mapping[str, Any], rank: int) -> None:
         self._path = path
-        self._at: float | None = told["at"]
-        self._lasts: float | None = told["lasts"]
-        self._waits: bool = told["waits"]
-        self._others = told["name"] in _OF_A_RANK and told["rank"] != rank
+        self._at: float | None = fields["at"]
+        self._lasts: float | None = fields["lasts"]
+        self._waits: bool = fields["waits"]
+        self._others = fields["name"] in _OF_A_RANK and fields["rank"] != rank
         self._told: set[int] = set()
-        self.name: str = told["name"]
-        self.step: int | None = told["step"]
-        self.delay: float = told["delay"]
-        self.word: str = told["word"]
+        self.name: str = fields["name"]
+        self.step: int | None = fields["step"]
+        self.delay: float = fields["delay"]
+        self.word: str = fields["word"]
 
     def holds(self) -> bool:
-        """Whether it is so now."""
+        """Whether the fault is active now."""
         now = time.monotonic()
         if self._at is None:
             self._at = self._began()
@@ -46,7 +46,7 @@ class Planned:
         return self._lasts is None or now < self._at + self._lasts
 
     def come_to(self, step: int) -> bool:
-        """A step begins; whether the fault came with it, just now and in this process.
+        """A step starts; return whether the fault occurred with it, just now and in this process.
 
         A step waits until the platform has done what is not done within this process.
         """
@@ -56,8 +56,8 @@ class Planned:
         if self._at is not None:
             return False
         self._at = time.monotonic()
-        told = {"at": self._at, "step": step, "pid": os.getpid()}
-        if not self._leave("began", os.O_EXCL, json.dumps(told)):
+        fields = {"at": self._at, "step": step, "pid": os.getpid()}
+        if not self._leave("began", os.O_EXCL, json.dumps(fields)):
             return False
         until = self._at + _WAITS_S
         while self._waits and time.monotonic() < until and not _exists(self._path + ".done"):
@@ -65,12 +65,12 @@ class Planned:
         return True
 
     def refuses(self, path: str, _: int) -> bool:
-        """Every write to a file, while it holds."""
+        """Refuse every write to a file while the fault is active."""
         self.meets(f"a write to {path} failed")
         return True
 
     def meets(self, what: str) -> None:
-        """The job met the fault; the first time in each process is told."""
+        """Record that the job met the fault, once per process."""
         if os.getpid() not in self._told:
             self._told.add(os.getpid())
             self._leave("met", os.O_APPEND, what + "\n")
@@ -83,7 +83,7 @@ class Planned:
         try:
             return float(json.loads(_read(file, 4096))["at"])
         except ValueError:
-            return None  # It is just being written.
+            return None  # it is being written
         finally:
             _close(file)
 
@@ -100,21 +100,21 @@ class Planned:
 
 
 def planned(environment: Mapping[str, str]) -> list[Planned]:
-    """The faults that the variables of a job tell of."""
+    """Return the faults in the environment of a job."""
     folder = environment["EPOCHZERO_INJECT"]
     file = _open(f"{folder}/faults.json", os.O_RDONLY)
     try:
-        told = json.loads(_read(file, 1 << 20))
+        fields = json.loads(_read(file, 1 << 20))
     finally:
         _close(file)
     rank = own_rank(environment)
-    return [Planned(f"{folder}/{place}", one, rank) for place, one in enumerate(told)]
+    return [Planned(f"{folder}/{place}", one, rank) for place, one in enumerate(fields)]
 
 
 def as_of_python(function: _Function) -> _Function:
-    """The function, whose frames in a traceback read as Python's own.
+    """Return the function with frames that look like Python's own in a traceback.
 
-    A diagnosis must find the job's own line, as it would where the platform really fails.
+    A diagnosis must find the job's own line, as if the platform had failed.
     """
     code = function.__code__.replace(co_filename=f"<frozen {function.__module__}>")
     function.__code__ = code

@@ -1,7 +1,7 @@
-"""Counts the steps of a PyTorch training, and brings about what comes with one.
+"""Counts the steps of a PyTorch training and triggers the faults that are due at one.
 
-A step begins with its forward pass and ends with the optimizer's step. Of several optimizers the one that has
-made the most steps counts. A training without modules is seen at its optimizer's step alone.
+A step starts with its forward pass and ends with the optimizer's step. Of several optimizers, the one with the most
+steps counts. A training without modules is observed only at its optimizer's step.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from epochzero.run.inject.child.planned import Planned, as_of_python
 
 _GIB = 1 << 30
 _PRETENDED_GIB = 80
-"""Of a GPU where there is none."""
+"""Memory that a simulated GPU reports."""
 _TRIED_GIB = 2
 
 
@@ -27,7 +27,7 @@ class Steps:
         self._seen = 0
 
     def count(self) -> None:
-        """Counts from now to the end of the process."""
+        """Count until the end of the process."""
         from torch.nn.modules.module import register_module_forward_pre_hook
         from torch.optim.optimizer import (
             register_optimizer_step_post_hook,
@@ -50,7 +50,7 @@ class Steps:
 
     @as_of_python
     def _begins(self) -> None:
-        """Brings about what comes with this step, once."""
+        """Trigger the faults of this step, once."""
         step = max(self._made.values(), default=0) + 1
         if step == self._seen:
             return
@@ -62,7 +62,7 @@ class Steps:
                 raise self._torch.OutOfMemoryError(self._words())
 
     def _words(self) -> str:
-        """What torch says when the GPU that the job has is full (c10/cuda/CUDACachingAllocator.cpp)."""
+        """Return torch's message for a full GPU (c10/cuda/CUDACachingAllocator.cpp)."""
         cuda = self._torch.cuda
         total, used = float(_PRETENDED_GIB), _PRETENDED_GIB - 1.25
         if cuda.is_available():
