@@ -17,7 +17,7 @@ print("start", flush=True)
 
 def rebuild_cache(path):
     with open(path, "w") as mine:
-        command = ["sh", "-c", f"exec {sys.executable} -c \"{HOLDER}\" 3>{path}"]
+        command = ["sh", "-c", f'exec {sys.executable} -c "{HOLDER}" 3>{path}']
         holder = subprocess.Popen(command, stdout=subprocess.PIPE)
         holder.stdout.readline()
         fcntl.flock(mine, fcntl.LOCK_EX)  # <- waits

@@ -22,7 +22,9 @@ class Samples(Dataset):
 
 if rank == 1:
     cache_lock.acquire()
-for step, batch in enumerate(DataLoader(Samples(), 8, num_workers=1, multiprocessing_context="fork")):
+for step, batch in enumerate(
+    DataLoader(Samples(), 8, num_workers=1, multiprocessing_context="fork")
+):
     mean = batch.mean()
     dist.all_reduce(mean)
     print(f"step {step}: {mean.item()}", flush=True)
