@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -13,11 +14,24 @@ from pathlib import Path
 
 import pytest
 
-from epochzero.run import hang, stacks
-from epochzero.run.hang import HANG_CODE, HANG_FILE, HUNG, HangWatcher
+from epochzero.injected.companions import with_companions
+from epochzero.logs.traceback import Frame
 from epochzero.run.model import Concluded, JobEvent, JobProgress, Record, Sample, Snapshot
+from epochzero.run.observers import hangs as hang
+from epochzero.run.observers import stacks
+from epochzero.run.observers.hang_report import HungRank, report_of
+from epochzero.run.observers.hangs import (
+    HANG_CODE,
+    HANG_FILE,
+    HUNG,
+    STACKS_COMPANION,
+    STACKS_FILE,
+    HangWatcher,
+    with_stacks,
+)
+from epochzero.run.observers.kernel_waits import waits_for
+from epochzero.run.observers.stacks import Stack, StackReader, kernel_stack
 from epochzero.run.ranks import RankWatcher
-from epochzero.run.stacks import kernel_stack
 from epochzero.run.usage import Tree
 from epochzero.run.watcher import Clock, Watcher
 from tests.run.conftest import Kept
@@ -194,7 +208,7 @@ def test_a_hang_in_torch_names_each_rank_and_its_line(tmp_path: Path) -> None:
         in stall.text
     )
     assert list(stall.details) == ["rank 1", "rank 0"]
-    assert "queue.py" in stall.details["rank 1"]
+    assert "threading.py" in stall.details["rank 1"]
     assert "JobHung: no progress for" in (tmp_path / HANG_FILE).read_text()
     assert len(list((tmp_path / "stacks").iterdir())) == 2
 
@@ -253,8 +267,133 @@ def test_a_hang_without_py_spy_says_what_is_missing(
     with job(launch(SLEEPER, SLEEPER)) as child:
         (stall, *_) = events_of(HangWatcher(1.0, {}), child.pid, tmp_path, 5)
     assert "ranks 0, 1 wait (Python stack not available)" in stall.text
-    assert stall.text.endswith("Py-spy is not installed: pip install 'epochzero[stacks]'")
+    assert stall.text.endswith("py-spy is not installed: pip install 'epochzero[stacks]'")
     assert "State:" in stall.details["ranks 0, 1"]
+
+
+FORKING = """
+import multiprocessing, threading
+lock = threading.Lock()
+def helper():
+    with lock:
+        with lock:  # line 6
+            pass
+worker = multiprocessing.get_context("fork").Process(target=helper)
+worker.start()
+worker.join()  # line 10
+"""
+
+
+def test_without_py_spy_the_processes_write_their_stacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stacks, "find_py_spy", lambda _: None)
+    (tmp_path / "train.py").write_text(FORKING)
+    variables = with_companions(with_stacks({}, tmp_path), [STACKS_COMPANION], tmp_path)
+    script = f"import runpy; runpy.run_path({str(tmp_path / 'train.py')!r})"
+    with job(script, **variables) as child:
+        (stall, *_) = events_of(HangWatcher(1.0, {}), child.pid, tmp_path, 5)
+        assert child.poll() is None
+    assert "waits at train.py:10 (`process.join`), for its process" in stall.text
+    assert "at train.py:6 (`with lock:`)" in stall.text
+
+
+def test_a_process_that_has_no_handler_is_not_signaled(tmp_path: Path) -> None:
+    (tmp_path / STACKS_FILE).touch()
+    with job(SLEEPER) as child:
+        reader = StackReader({}, tmp_path / STACKS_FILE)
+        reader._py_spy = None
+        time.sleep(0.5)
+        assert reader.read(child.pid).frames == ()
+        assert child.poll() is None
+
+
+def test_a_sleep_gets_four_times_the_limit(tmp_path: Path) -> None:
+    with job(SLEEPER) as child:
+        watcher = HangWatcher(1.0, {})
+        assert events_of(watcher, child.pid, tmp_path, 3) == []
+        assert [event.what for event in watch(watcher, 3)] == ["stall"]
+
+
+STEPS = """
+import queue
+def train(last):
+    for epoch, _ in enumerate("ab"):
+        done = 0
+        while done < 9:
+            done += 1
+            if epoch == 1 and done == last:
+                queue.Queue().get()
+train(5)
+"""
+
+
+def test_a_stack_has_the_counters_of_the_loops_around_its_line(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(STEPS)
+    with job(f"import runpy; runpy.run_path({str(tmp_path / 'train.py')!r})") as child:
+        reader = StackReader(dict(os.environ))
+        until(lambda: "get" in reader.read(child.pid).text)
+        assert reader.read(child.pid).counters == {("train", "epoch"): 1, ("train", "done"): 5}
+
+
+def waiting(tmp_path: Path, number: int, step: int, peer: int | None = None) -> HungRank:
+    """A rank that waits in a collective at line 3, or for a message of a peer."""
+    file = tmp_path / "ring.py"
+    file.write_text("def main():\n    for step in range(9):\n        exchange()\n")
+    call = "recv" if peer is not None else "all_reduce"
+    frames = (
+        Frame(str(file), 3, "main", "exchange()"),
+        Frame("/x/torch/distributed/distributed_c10d.py", 9, call, "work.wait()"),
+    )
+    values = ({"step": str(step)}, {"src": str(peer)})
+    return HungRank(number, 100 + number, Stack(frames, "", values), {}, {})
+
+
+@pytest.mark.parametrize(
+    ("steps", "rank", "text"),
+    [
+        ((30, 31, 30, 30), 1, "rank 1 is at step=31, the others at step=30"),
+        ((30, 31), None, "rank 0 is at step=30, rank 1 is at step=31"),
+        ((7, 7, 7), None, ""),
+        # A variable with the rank in it says nothing.
+        ((0, 1, 2, 3), None, ""),
+    ],
+)
+def test_of_ranks_that_all_wait_for_each_other_the_one_out_of_step_is_named(
+    tmp_path: Path, steps: tuple[int, ...], rank: int | None, text: str
+) -> None:
+    report = report_of([waiting(tmp_path, n, step) for n, step in enumerate(steps)])
+    assert report.rank == rank
+    assert report.text.endswith(text or "wait in all_reduce at ring.py:3")
+
+
+def test_ranks_that_wait_for_messages_of_each_other_are_a_ring(tmp_path: Path) -> None:
+    report = report_of([waiting(tmp_path, n, 4, peer=(n + 2) % 3) for n in range(3)])
+    assert report.rank is None
+    assert "rank 0 for 2 for 1 for 0: they wait for each other" in report.text
+
+
+def test_the_kernel_tells_what_a_tool_of_a_rank_waits_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    script = f"import subprocess; subprocess.run(['sh', '-c', 'cat {tmp_path}/pipe; true'])"
+    with job(script) as child:
+        tree = Tree(child.pid)
+        until(lambda: "named pipe" in waits_for(child.pid, [p.pid for p in tree.read()]))
+        found = waits_for(child.pid, [p.pid for p in tree.read()])
+    assert re.fullmatch(
+        r"waits for sh \(process \d+\), which waits for cat \(process \d+\), "
+        r"which opens a named pipe whose other end is not open",
+        found,
+    )
+
+
+def test_the_kernel_tells_whose_answer_a_process_waits_for() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        reads = f"import socket; socket.create_connection(('127.0.0.1', {port})).recv(1)"
+        with job(reads) as child:
+            until(lambda: bool(waits_for(child.pid)))
+            assert waits_for(child.pid) == f"reads from the TCP connection to 127.0.0.1:{port}"
 
 
 def test_without_py_spy_the_kernel_tells_where_a_process_waits() -> None:

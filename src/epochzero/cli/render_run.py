@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from epochzero.cli import layout
-from epochzero.run.hang import HUNG
+from epochzero.run.observers.hangs import HUNG
 from epochzero.run.job import Failed, Job
 from epochzero.run.model import Decision, Ended, JobEvent
 from epochzero.run.watch.live import WHY
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _MOST_PLACES = 3
 _MOST_FINDINGS = 3
-_MOST_STACK_LINES = 14
+_MOST_STACK_LINES = 8
 
 
 def closing(told: Failed) -> str:
@@ -121,7 +121,7 @@ def hung(event: JobEvent) -> Iterator[str]:
     yield f"{event.text[:1].upper()}{event.text[1:]}"
     for ranks, stack in event.details.items():
         yield f"  {ranks}:"
-        yield from (f"    {line}" for line in stack.splitlines()[:_MOST_STACK_LINES])
+        yield from (f"  {line}" for line in stack.splitlines()[:_MOST_STACK_LINES])
 
 
 def explained(ranking: Ranking | None, checked: CheckResult | None) -> Iterator[str]:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from epochzero.errors import InputError
 from epochzero.run.beside import Beside
 from epochzero.run.failure_report import After, Preparation
-from epochzero.run.hang import HangWatcher
 from epochzero.run.identity import home_of
 from epochzero.run.job import Failed, Job, Listener
 from epochzero.run.journal import Journal, read_journal
@@ -31,6 +30,7 @@ from epochzero.run.model import (
     Started,
 )
 from epochzero.run.notes import leave_note
+from epochzero.run.observers.hangs import HangWatcher
 from epochzero.run.progress import ProgressWatcher, progressed
 from epochzero.run.progress_reports import Reported
 from epochzero.run.ranks import RankWatcher

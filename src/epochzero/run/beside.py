@@ -13,6 +13,7 @@ from epochzero.run.journal import Journal
 from epochzero.run.launch import job_environment
 from epochzero.run.model import Decision, Ended, Started
 from epochzero.run.notes import run_tags
+from epochzero.run.observers.hangs import STACKS_COMPANION, with_stacks
 from epochzero.run.replay.capture import CAPTURE_COMPANIONS, captured_environment, write_job
 from epochzero.run.simulate.companions import SIMULATE_COMPANIONS
 from epochzero.run.watch.live import WATCH_COMPANIONS, WHY, TrainingWatcher, watched_environment
@@ -79,6 +80,9 @@ class Beside:
             self._training = TrainingWatcher(request.watch, listener.found)
             self.environment = watched_environment(self.environment, folder, request.watch)
             self._companions += WATCH_COMPANIONS
+        if folder is not None:
+            self.environment = with_stacks(self.environment, folder)
+            self._companions.append(STACKS_COMPANION)
         if faults:
             from epochzero.run.inject.injector import Injector
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from epochzero.errors import EpochZeroError
-from epochzero.run.hang import HANG_FILE, HUNG
 from epochzero.run.launch import ELASTIC_FOLDER
 from epochzero.run.model import Ended, JobEvent, Output, Record, Sample, Started
+from epochzero.run.observers.hangs import HANG_FILE, HUNG
 from epochzero.run.output import logs_in
 from epochzero.run.watcher import Clock
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from epochzero.run.hang import HUNG
 from epochzero.run.journal import Journal
 from epochzero.run.launch import Launch
 from epochzero.run.model import Decision, Ended, JobEvent, Started
+from epochzero.run.observers.hangs import HUNG
 from epochzero.run.request import RunRequest
 from epochzero.run.watcher import Watcher
 

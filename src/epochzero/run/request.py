@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from epochzero.run.hang import OnHang
+from epochzero.run.observers.hangs import OnHang
 from epochzero.run.supervise import Options
 
 if TYPE_CHECKING:

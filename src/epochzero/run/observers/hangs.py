@@ -4,7 +4,7 @@ A job is sampled when it has been silent for half of its limit, and again at eac
 hangs if it is silent for the limit and in all samples each rank's stack is the same, without use
 of processors, transfers of data, or a main thread that wakes up by itself. A rank that computes on one
 line, reads slowly or sleeps until a file exists makes progress. Equal stacks of many ranks are one group:
-the smallest group outside of a collective is what the others wait for.
+the smallest group outside of a collective is what the others wait for (`hang_report`).
 
 Grouping of stacks to find outliers: Wan et al., ByteRobust, SOSP 2025.
 """
@@ -18,13 +18,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from epochzero.injected.companions import AT_START, Companion
 from epochzero.launchers import names_where
-from epochzero.number_formats import ranks_text
 from epochzero.run.gpus import Gpus
 from epochzero.run.model import HANG_EVENT, HANG_OVER_EVENT, JobEvent, Record
+from epochzero.run.observers.child.stacks import FILE_VARIABLE
+from epochzero.run.observers.hang_report import HungRank, groups_of, log_of, report_of, who
+from epochzero.run.observers.kernel_waits import sleeps, waits_for
+from epochzero.run.observers.stacks import Stack, StackReader
 from epochzero.run.progress_reports import PROGRESS_FILE
 from epochzero.run.ranks import rank_of
-from epochzero.run.stacks import Stack, StackReader
 from epochzero.run.tree import below, name_of
 from epochzero.run.usage import Process, Tree, is_python, switches_of
 from epochzero.run.watcher import Clock, EndJob, load
@@ -49,6 +52,16 @@ _SETTLE_S = 0.5
 _MOST_RANKS = 256
 _MOST_CHILDREN = 64
 _SHORT = 4000
+_PATIENCE_FOR_SLEEP = 4
+"""Times the limit: who sleeps will go on by itself, but not in a time that anyone would wait."""
+STACKS_COMPANION = Companion(AT_START, "epochzero.run.observers.child.stacks:begin_python")
+STACKS_FILE = "stacks.txt"
+"""In an attempt's folder: where its processes write their stacks when asked."""
+
+
+def with_stacks(environment: Mapping[str, str], folder: Path) -> dict[str, str]:
+    """The environment of a job whose companion answers when it is asked for stacks."""
+    return {**environment, FILE_VARIABLE: str(folder / STACKS_FILE)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,53 +79,23 @@ class _Use:
 
 
 @dataclass(frozen=True, slots=True)
-class _Rank:
-    """A rank in a sample; ``number`` is None where the job has no ranks.
+class _Rank(HungRank):
+    """A rank in a sample.
 
     Attributes:
-        pid: of its main process.
-        stack: of its main thread.
-        children: stacks of the Python processes that it started.
         use: until the stacks were read.
-        after: the same when they had been read: py-spy stops a process, which counts as switches.
+        after: the same when they had been read: reading them stops a process, which counts as switches.
+        sleeps: whether its main thread waits for a time only.
     """
 
-    number: int | None
-    pid: int
-    stack: Stack
-    children: Mapping[int, Stack]
     use: _Use
     after: _Use
-
-    @property
-    def signature(self) -> tuple[object, ...]:
-        """Equal for ranks that wait at the same place."""
-        own = tuple((frame.file, frame.line) for frame in self.stack.user_frames)
-        return (own, self.stack.collective or self.stack.call, self._helper[1])
-
-    @property
-    def _helper(self) -> tuple[int, str]:
-        """A process that it started and that waits in the user's code, and where; ``(0, "")`` for none."""
-        for pid, stack in self.children.items():
-            if stack.frames and stack.place != self.stack.place and not stack.collective:
-                return pid, f"{stack.place}{_call(stack)}"
-        return 0, ""
+    sleeps: bool
 
     def waits_for_others(self, pid: int) -> bool:
         """Whether one of its processes only waits, so that to wake up is no progress of it."""
         stack = self.stack if pid == self.pid else self.children.get(pid)
         return stack is not None and stack.waits_for_others
-
-    def what(self) -> str:
-        """Where it waits, in words without its number."""
-        stack = self.stack
-        if not stack.frames:
-            return "(Python stack not available)"
-        if stack.collective:
-            return f"in {stack.collective} at {stack.place}"
-        pid, helper = self._helper
-        child = f", for process {pid} at {helper}" if pid and stack.waits_for_others else ""
-        return f"at {stack.place}{_call(stack)}{child}"
 
 
 @dataclass(slots=True)
@@ -170,7 +153,7 @@ class HangWatcher:
         self._clock = clock
         self._folder = folder
         self._tree = Tree(pid)
-        self._stacks = StackReader(self._environment)
+        self._stacks = StackReader(self._environment, folder / STACKS_FILE)
         self._progress = clock.now()[1]
         self._next_sample = self._progress + self._after / 2
         return ()
@@ -203,7 +186,8 @@ class HangWatcher:
         self._blocked.last, self._blocked.ranks = now, ranks
         # A second's tick comes early or late.
         long_enough = now - self._blocked.since >= self._after / 2 - 0.5
-        if not long_enough or now - self._progress < self._next_report:
+        patience = _PATIENCE_FOR_SLEEP if _all_sleep(ranks) else 1
+        if not long_enough or now - self._progress < self._next_report * patience:
             return
         self._next_report *= 2
         yield from self._report(ranks, now)
@@ -247,8 +231,10 @@ class HangWatcher:
                 main,
                 read[main],
                 {pid: read[pid] for pid in _children(main, own) if pid in read},
+                _waits([main, *_children(main, own)], read, list(known)),
                 uses[main],
                 _use([known[pid] for pid in own]),
+                read[main].sleeps or sleeps(main),
             )
             for main, (number, own) in owners.items()
         )
@@ -304,23 +290,19 @@ class HangWatcher:
         yield self._event(HANG_OVER_EVENT, f"the job makes progress again after {silent:.0f} s")
 
     def _report(self, ranks: Sequence[_Rank], now: float) -> Iterator[Record]:
-        groups = _groups(ranks)
+        report = report_of(ranks)
         silent = now - self._progress
         when = time.strftime("%H:%M:%S", time.localtime(time.time() - silent))
-        text = f"no progress for {silent:.0f} s: {_sentence(groups)} since {when}"
+        text = f"no progress for {silent:.0f} s since {when}: {report.text}"
         if not any(rank.stack.frames for rank in ranks) and self._stacks.problem:
             text += f". {self._stacks.problem[0].upper()}{self._stacks.problem[1:]}"
         self._hung = frozenset(rank.pid for rank in ranks)
-        self._store(groups, text, now)
-        blamed = groups[0]
-        rank = blamed[0].number if len(blamed) == 1 else None
-        details = {_who(group): _stacks_of(group[0])[:_SHORT] for group in groups}
+        self._store(ranks, report.first, text, now)
+        details = {who(group): group[0].shown[:_SHORT] for group in groups_of(ranks)}
         known, self._details = self._details == details, details
-        yield self._event(HANG_EVENT, text, rank, {} if known else details)
+        yield self._event(HANG_EVENT, text, report.rank, {} if known else details)
         if self._on_hang in ("kill", "restart"):
-            raise EndJob(
-                HUNG, HANG_CODE, f"the job was terminated because it hung: {_sentence(groups)}"
-            )
+            raise EndJob(HUNG, HANG_CODE, f"the job was terminated because it hung: {report.text}")
 
     def _event(
         self,
@@ -333,13 +315,13 @@ class HangWatcher:
         self._on_event(event)
         return event
 
-    def _store(self, groups: Sequence[Sequence[_Rank]], text: str, now: float) -> None:
+    def _store(self, ranks: Sequence[_Rank], first: HungRank, text: str, now: float) -> None:
         # A full disk costs the files; the beginning of each group is in the event.
         folder = self._folder / "stacks"
         with suppress(OSError):
-            (self._folder / HANG_FILE).write_text(_log(groups, text), "utf-8")
+            (self._folder / HANG_FILE).write_text(log_of(first, text), "utf-8")
             folder.mkdir(exist_ok=True)
-            for rank in (rank for group in groups for rank in group):
+            for rank in ranks:
                 for pid, stack in {rank.pid: rank.stack, **rank.children}.items():
                     native = self._stacks.native(pid) if self._on_hang != "report" else ""
                     content = f"{stack.text}\n\n{native}".rstrip() + "\n"
@@ -379,45 +361,17 @@ def _leader(processes: Sequence[Process]) -> Sequence[int]:
     return [process.pid for process in sorted(python or processes, key=lambda p: p.started)[:1]]
 
 
-def _groups(ranks: Sequence[_Rank]) -> Sequence[Sequence[_Rank]]:
-    """Ranks that wait at the same place together, those first for which the others wait."""
-    groups: dict[tuple[object, ...], list[_Rank]] = {}
-    for rank in ranks:
-        groups.setdefault(rank.signature, []).append(rank)
-    return sorted(groups.values(), key=lambda group: (bool(group[0].stack.collective), len(group)))
+def _waits(
+    own: Iterable[int], read: Mapping[int, Stack], known: Sequence[int]
+) -> Mapping[int, str]:
+    """What the kernel knows of the processes of a rank that block outside a collective."""
+    found = {}
+    for pid in own:
+        if pid in read and not read[pid].collective and (what := waits_for(pid, known)):
+            found[pid] = what
+    return found
 
 
-def _sentence(groups: Sequence[Sequence[_Rank]]) -> str:
-    parts = []
-    for group in groups:
-        waits = "wait" if len(group) > 1 else "waits"
-        what = group[0].what()
-        parts.append(f"{_who(group)} {waits} {what}")
-    return "; ".join(parts)
-
-
-def _who(group: Sequence[_Rank]) -> str:
-    numbers = sorted(rank.number for rank in group if rank.number is not None)
-    if not numbers:
-        return f"{name_of(group[0].pid) or 'process'} {group[0].pid}"
-    return ranks_text(numbers)
-
-
-def _call(stack: Stack) -> str:
-    return f" (`{stack.call}`)" if stack.call else ""
-
-
-def _stacks_of(rank: _Rank) -> str:
-    texts = [rank.stack.text, *(f"Process {pid}\n{s.text}" for pid, s in rank.children.items())]
-    return "\n\n".join(texts)
-
-
-def _log(groups: Sequence[Sequence[_Rank]], text: str) -> str:
-    """The hang as a log with a traceback of the rank that the others wait for."""
-    rank = groups[0][0]
-    prefix = f"[rank{rank.number}]: " if rank.number is not None else ""
-    lines = ["Traceback (most recent call last):"]
-    for frame in rank.stack.frames:
-        lines.append(f'  File "{frame.file}", line {frame.line}, in {frame.function}')
-        lines += [f"    {frame.code}"] if frame.code else []
-    return "".join(f"{prefix}{line}\n" for line in [*lines, f"JobHung: {text}"])
+def _all_sleep(ranks: Sequence[_Rank]) -> bool:
+    outliers = [rank for rank in ranks if not rank.stack.collective]
+    return bool(outliers) and all(rank.sleeps for rank in outliers)

@@ -1,0 +1,1 @@
+"""Runs in the job's own process, which may have another Python: standard library only, torch where imported."""
