@@ -35,9 +35,9 @@ from epochzero.store.journal_import import Recording
 if TYPE_CHECKING:
     from epochzero.check import CheckResult
     from epochzero.locate import Ranking
-    from epochzero.run.observers.hangs import OnHang
     from epochzero.run.inject.grammar import InjectedFault
     from epochzero.run.inject.outcome import Outcome
+    from epochzero.run.observers.hangs import OnHang
     from epochzero.run.simulate.model import Aspect
     from epochzero.run.upload import Destination, Sending
 
