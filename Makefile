@@ -3,6 +3,7 @@
 # make quick  check style, run the tests that need no torch, database or browser
 # make test-slurm  run the tests that need a Slurm: as root, with Debian's slurm-wlm and munge
 # make bench  measure everything that the README claims
+# make gpu    measure on a GPU what only a GPU can show, in ten minutes; GPU_PYTHON=... has torch for CUDA
 # make docs   regenerate the pages of signatures, rules and figures
 
 PYTHON ?= python3
@@ -14,7 +15,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
 PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-slurm quick suite style types lint bench docs clean
+.PHONY: demo test test-slurm quick suite style types lint bench gpu docs clean
 
 demo: $(VENV)/core
 	@$(BIN)/python docs/demo.py
@@ -43,6 +44,21 @@ types: $(VENV)/dev
 
 bench: $(VENV)/bench
 	$(BIN)/python bench/run.py
+
+# Without GPU_PYTHON, torch for CUDA is installed in an environment of its own.
+GPU_OUT ?= gpu-results
+ifdef GPU_PYTHON
+gpu:
+	$(GPU_PYTHON) bench/gpu.py --out $(GPU_OUT)
+else
+gpu: $(VENV)/gpu
+	$(VENV)/gpu/bin/python bench/gpu.py --out $(GPU_OUT)
+endif
+
+$(VENV)/gpu: $(VENV)/python pyproject.toml
+	$(PYTHON) -m venv $@
+	$@/bin/pip install --quiet --disable-pip-version-check --editable '.[gpu]' torch torchvision transformers accelerate peft
+	@touch $@
 
 docs: $(VENV)/core
 	$(BIN)/python docs/catalog.py

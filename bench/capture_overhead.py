@@ -1,6 +1,6 @@
 """What capturing costs a training: time of a step, memory, bytes on the disk.
 
-The models of `watch_overhead`, trained from a loader of torch, on the CPU. Each is trained bare and as
+The models of `watch_overhead`, trained from a loader of torch, on the CPU or, larger batches in bfloat16, on a GPU. Each is trained bare and as
 `epochzero run --capture` does. Blocks of steps of the two are interleaved in one process, so that both meet the
 same machine; what stands before torch is taken away for those that are bare. A block is long enough that its
 steps meet warm caches, as those of a job do. Medians of the steps' wall time are compared, and sums of their
@@ -65,26 +65,38 @@ class Batches(Dataset[Any]):
         return self._make()
 
 
-def training_of(name: str) -> tuple[nn.Module, DataLoader[Any]]:
+def training_of(name: str, device: str) -> tuple[nn.Module, DataLoader[Any]]:
     """One of the models, and a loader of its batches."""
     torch.manual_seed(SEED)
     if name == "gpt2":
-        words = Batches(lambda: (torch.randint(50257, (128,)), torch.randint(50257, (128,))))
-        return Language(), DataLoader(words, 1)
+        length, batch = (512, 8) if device == "cuda" else (128, 1)
+        words = Batches(lambda: (torch.randint(50257, (length,)), torch.randint(50257, (length,))))
+        return Language().to(device), DataLoader(words, batch)
     if name == "resnet18":
-        images = Batches(lambda: (torch.randn(3, 64, 64), torch.randint(10, ())))
-        return residual_network(), DataLoader(images, 16)
+        side, batch = (224, 64) if device == "cuda" else (64, 16)
+        image = torch.randn(3, side, side)
+        # For a GPU, drawing each anew would take longer than a step.
+        draw = image.clone if device == "cuda" else lambda: torch.randn(3, side, side)
+        images = Batches(lambda: (draw(), torch.randint(10, ())))
+        return residual_network().to(device), DataLoader(images, batch)
     rows = Batches(lambda: (torch.randn(64), torch.randint(10, ())))
-    return perceptron(), DataLoader(rows, 128)
+    return perceptron().to(device), DataLoader(rows, 128)
 
 
-def steps_of(model: nn.Module, optimizer: torch.optim.Optimizer, batches: Any) -> Iterator[None]:
-    """Trains by a step each time it is asked."""
+def steps_of(
+    model: nn.Module, optimizer: torch.optim.Optimizer, batches: Any, device: str
+) -> Iterator[None]:
+    """Trains by a step each time it is asked, and waits for it."""
+    large = device == "cuda"
     while True:
-        x, y = next(batches)
+        x, y = (part.to(device) for part in next(batches))
         optimizer.zero_grad()
-        functional.cross_entropy(model(x), y.flatten()).backward()
+        with torch.autocast(device, dtype=torch.bfloat16, enabled=large):
+            loss = functional.cross_entropy(model(x), y.flatten())
+        loss.backward()
         optimizer.step()
+        if large:
+            torch.cuda.synchronize()
         yield
 
 
@@ -105,12 +117,12 @@ class Captured:
             setattr(owner, name, value)
 
 
-def measured(name: str, steps: int, folder: Path) -> dict[str, Any]:
+def measured(name: str, steps: int, folder: Path, device: str) -> dict[str, Any]:
     """Seconds of a step, the shares by which the others take longer, and the size of the capture."""
     captured = Captured()
-    model, loader = training_of(name)
+    model, loader = training_of(name, device)
     optimizer = torch.optim.AdamW(model.parameters())
-    training = steps_of(model, optimizer, iter(loader))
+    training = steps_of(model, optimizer, iter(loader), device)
     captured.course.optimizers.add(optimizer)
     taken: dict[str, list[float]] = {way: [] for way in WAYS}
     rounds: list[dict[str, float]] = []
@@ -172,6 +184,7 @@ def main() -> None:
     """Measures, prints, and keeps the result."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=20, metavar="N", help="of the large models")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--models", nargs="+", default=["gpt2", "resnet18", "perceptron"])
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -179,9 +192,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="capture-overhead-") as folder:
         for name in options.models:
             steps = options.steps * (1000 if name == "perceptron" else 1)
-            numbers[name] = measured(name, steps, Path(folder))
+            numbers[name] = measured(name, steps, Path(folder), options.device)
             print(name, numbers[name], flush=True)
-    save("capture_overhead", {**numbers, "wanted": WANTED})
+            suffix = "_gpu" if options.device == "cuda" else ""
+            save(f"capture_overhead{suffix}", {**numbers, "wanted": WANTED})
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import json
 import os
 import platform
 import random
+import shutil
 import statistics
 import subprocess
 import sys
@@ -55,7 +56,9 @@ __all__ = [
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 LAB = REPOSITORY / "lab"
-RESULTS = REPOSITORY / "bench" / "results"
+RESULTS = Path(
+    os.environ.get("EPOCHZERO_BENCH_RESULTS") or REPOSITORY / "bench" / "results"
+).absolute()
 SEED = 20_200_627
 """Of everything that is drawn at random."""
 
@@ -210,7 +213,7 @@ def save(
     }
     path = RESULTS / f"{name}.json"
     path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(f"-> {path.relative_to(REPOSITORY)}")
+    print(f"-> {path}")
 
 
 def measured_paths(name: str) -> list[str]:
@@ -250,7 +253,18 @@ def _machine() -> dict[str, object]:
         "cores": os.cpu_count(),
         "memory_gb": round(pages * size / 2**30, 1),
         "os": f"{platform.system()} {platform.release()}",
+        **_gpu_model(),
     }
+
+
+def _gpu_model() -> dict[str, str]:
+    """GPU and driver; nothing on a machine without one."""
+    if not shutil.which("nvidia-smi"):
+        return {}
+    command = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    name, _, driver = done.stdout.partition("\n")[0].partition(",")
+    return {"gpu": name, "driver": driver.strip()} if done.returncode == 0 and name else {}
 
 
 def _cpu_model() -> str:
@@ -274,7 +288,12 @@ def _versions() -> dict[str, str]:
 
 @cache
 def commit() -> str:
-    """The commit of this repository, marked when files of the package differ from it."""
+    """The commit of this repository, marked when files of the package differ from it.
+
+    ``EPOCHZERO_BENCH_COMMIT`` names it for a copy without history.
+    """
+    if named := os.environ.get("EPOCHZERO_BENCH_COMMIT"):
+        return named
 
     def git(*arguments: str) -> str:
         command = ("git", "-C", str(REPOSITORY), *arguments)

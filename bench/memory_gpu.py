@@ -1,12 +1,15 @@
-"""The programs in ``memory/``, really run on the GPU that is there, beside the estimate for it.
+"""The programs in ``memory/``, measured on the local GPU, compared with the estimate for it.
 
-The estimates are made meanwhile, without that GPU. Where there is none it says so, and writes nothing.
+An estimate needs no GPU: ``--estimate FILE --gpu H100`` writes those of all cases anywhere, and
+``--estimates FILE`` reads them where the GPU is. Without the latter they are computed here, at the same time as
+the measurements. Without a GPU nothing is measured and nothing is written.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,20 +21,38 @@ from common import save
 from memory import errors, estimated, versions
 from rivals.memory import torch_preflight
 
+from epochzero.check.target.gpus import presets
 from epochzero.check.target.model import GPU
 
 HERE = Path(__file__).resolve().parent
-AT_ONCE = 4
-"""Estimates that are made at the same time."""
+AT_ONCE = max(1, min(4, (os.cpu_count() or 1) // 2))
+"""Programs that run at the same time: in this order, four take at most 45 GiB."""
+LIMIT_S = 100
+"""Seconds for one program; compiling takes longest."""
 MEAN_ALLOCATED, MEAN_RESERVED, MOST = 0.015, 0.03, 0.06
-"""The errors that are wanted at most."""
+"""The largest errors that are wanted."""
+GPT2 = ("language.py", "--model=gpt2")
+LLAMA = ("language.py", "--model=llama1b", "--dtype=bf16")
 CASES: tuple[tuple[str, ...], ...] = (
-    ("language.py", "--model=gpt2", "--batch=4", "--length=512"),
-    ("language.py", "--model=gpt2", "--batch=8", "--length=1024", "--autocast"),
-    ("language.py", "--model=gpt2", "--batch=8", "--length=1024", "--autocast", "--checkpointing"),
-    ("language.py", "--model=gpt2", "--batch=8", "--length=512", "--dtype=bf16"),
-    ("language.py", "--model=gpt2", "--batch=2", "--length=128", "--optimizer=adamw", "--single"),
-    ("language.py", "--model=gpt2", "--batch=4", "--length=512", "--optimizer=sgd"),
+    # The slowest first, so that the others run meanwhile.
+    (*GPT2, "--batch=8", "--length=512", "--autocast", "--compile"),
+    (*LLAMA, "--batch=1", "--length=1024", "--inference", "--generate=32"),
+    (*GPT2, "--batch=4", "--length=512", "--fsdp"),
+    (*GPT2, "--batch=4", "--length=512"),
+    (*GPT2, "--batch=8", "--length=1024", "--autocast"),
+    (*GPT2, "--batch=8", "--length=1024", "--autocast", "--checkpointing"),
+    (*GPT2, "--batch=8", "--length=512", "--dtype=bf16"),
+    (*GPT2, "--batch=8", "--length=512", "--half"),
+    (*GPT2, "--batch=2", "--length=128", "--optimizer=adamw", "--single"),
+    (*GPT2, "--batch=4", "--length=512", "--fused"),
+    (*GPT2, "--batch=4", "--length=512", "--optimizer=sgd"),
+    (*GPT2, "--batch=4", "--length=512", "--accumulate=4"),
+    (*GPT2, "--batch=4", "--length=1024", "--attention=eager"),
+    (*GPT2, "--batch=4", "--length=1024", "--attention=math"),
+    (*GPT2, "--batch=4", "--length=1024", "--attention=efficient"),
+    (*GPT2, "--batch=16", "--length=1024", "--dtype=bf16", "--inference"),
+    (*LLAMA, "--batch=2", "--length=1024", "--checkpointing", "--optimizer=sgd"),
+    (*LLAMA, "--batch=2", "--length=1024", "--lora"),
     ("language.py", "--model=bert", "--batch=8", "--length=256"),
     ("language.py", "--model=bert", "--batch=32", "--length=512", "--autocast"),
     ("language.py", "--model=distilbert", "--batch=16", "--length=256", "--autocast"),
@@ -40,66 +61,131 @@ CASES: tuple[tuple[str, ...], ...] = (
     ("image.py", "--batch=64", "--autocast", "--channels-last"),
     ("image.py", "--batch=16", "--optimizer=sgd"),
     ("image.py", "--batch=16", "--single"),
+    ("image.py", "--batch=64", "--inference", "--autocast"),
 )
 NAMES = {
     "gpt2": "gpt2",
     "bert": "bert-base-uncased",
     "distilbert": "distilbert-base-uncased",
 }
-"""Of the models, for torch-preflight."""
+"""Of the models that torch-preflight knows, for it."""
+UNKNOWN_TO_PREFLIGHT = ("inference", "lora", "fsdp", "compile", "accumulate", "attention", "half")
 
 
 def main() -> None:
-    """Measures, prints, and keeps the result."""
+    """Measures, prints, and saves the result."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--python", default=sys.executable, help="has torch for CUDA, transformers")
     parser.add_argument("--rivals", type=Path, metavar="VENV", help="has torch-preflight")
+    parser.add_argument("--estimate", type=Path, metavar="FILE", help="write the estimates only")
+    parser.add_argument("--estimates", type=Path, metavar="FILE", help="read them")
+    parser.add_argument("--gpu", default="H100", help="preset for --estimate")
+    parser.add_argument("--stand-in", action="store_true", help="measure on a simulated GPU")
+    parser.add_argument("--only", default="", metavar="WORD", help="cases with this word")
     options = parser.parse_args()
-    gpu = _gpu(options.python)
+    cases = [case for case in CASES if options.only in " ".join(case)]
+    if options.estimate:
+        estimates = _estimates(cases, presets()[options.gpu], options.python)
+        options.estimate.write_text(json.dumps(estimates, indent=1) + "\n")
+        return
+    gpu = presets()[options.gpu] if options.stand_in else _gpu(options.python)
     if gpu is None:
         print("no GPU here: nothing is measured, and nothing is written")
         return
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        estimates = pool.map(lambda case: estimated(case, gpu, options.python), CASES)
-        measured = [_measured(case, options.python) for case in CASES]
-        rows = [
-            {
-                "program": case,
-                "measured": real,
-                "epochzero": {
-                    "allocated": memory.allocated.likely,
-                    "reserved": memory.reserved.likely,
-                },
-                "seconds": round(seconds, 1),
-            }
-            for case, real, (memory, seconds, _) in zip(CASES, measured, estimates, strict=True)
-        ]
+    measure = _stand_in(gpu) if options.stand_in else _measured
+    with ThreadPoolExecutor(1) as background, ThreadPoolExecutor(AT_ONCE) as pool:
+        if options.estimates:
+            estimates: Any = json.loads(options.estimates.read_text(encoding="utf-8"))
+            waiting = None
+        else:
+            waiting = background.submit(_estimates, cases, gpu, options.python)
+        measured = list(pool.map(lambda case: measure(case, options.python), cases))
+        if waiting is not None:
+            estimates = waiting.result()
+    rows: list[dict[str, Any]] = []
+    failed: list[dict[str, Any]] = []
+    for case, real in zip(cases, measured, strict=True):
+        row = {"program": case, **estimates[" ".join(case)]}
+        if "error" in real or "error" in row:
+            failed.append({**row, **({"measuring": real["error"]} if "error" in real else {})})
+        else:
+            rows.append({**row, "measured": real})
     used = versions(options.python, "torch", "transformers")
     rivals: Mapping[str, str] = {"torch-preflight": "not run"}
     if options.rivals:
-        answers = torch_preflight(options.rivals, [_described(case, gpu) for case in CASES])
-        for row, (allocated, reserved, _) in zip(rows, answers, strict=True):
-            row["torch_preflight"] = {"allocated": allocated, "reserved": reserved}
-        rivals = versions(str(options.rivals / "bin" / "python"), "torch-preflight")
+        rivals = _add_rival(rows, options.rivals, gpu)
+    numbers: dict[str, Any] = {"gpu": gpu.model, "runs": rows, "failed": failed}
+    if rows:
+        numbers |= _summary(rows)
+    for row in rows:
+        real, said = row["measured"], row["epochzero"]
+        texts = [f"{what} {said[what] / real[what] - 1:+.1%}" for what in ("allocated", "reserved")]
+        print(f"{' '.join(row['program']):80} {', '.join(texts)}")
+    for row in failed:
+        why = row.get("measuring") or row.get("error")
+        print(f"{' '.join(row['program']):80} failed: {why[-300:]}")
+    if not options.only:
+        save("memory_gpu", numbers, rivals={**used, **rivals})
+
+
+def _estimates(cases: Sequence[Sequence[str]], gpu: GPU, python: str) -> dict[str, Any]:
+    """Of the cases, by their command line."""
+
+    def estimate(case: Sequence[str]) -> dict[str, Any]:
+        try:
+            memory, seconds, _ = estimated(case, gpu, python)
+        except SystemExit as error:
+            return {"error": str(error)}
+        peaks = {"allocated": memory.allocated.likely, "reserved": memory.reserved.likely}
+        ranges = {
+            "allocated": [memory.allocated.low, memory.allocated.high],
+            "reserved": [memory.reserved.low, memory.reserved.high],
+        }
+        return {"epochzero": peaks, "range": ranges, "seconds": round(seconds, 1)}
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return {
+            " ".join(case): found
+            for case, found in zip(cases, pool.map(estimate, cases), strict=True)
+        }
+
+
+def _summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     found = errors(rows, "epochzero")
-    most = max(found["allocated_most"], found["reserved_most"])
-    numbers = {
-        "gpu": gpu.model,
-        "runs": rows,
+    numbers: dict[str, Any] = {
         "epochzero": found,
-        **({"torch_preflight": errors(rows, "torch_preflight")} if options.rivals else {}),
+        "in_range": {
+            what: sum(
+                row["range"][what][0] <= row["measured"][what] <= row["range"][what][1]
+                for row in rows
+            )
+            for what in ("allocated", "reserved")
+        },
         "reached": {
             "allocated": found["allocated"] <= MEAN_ALLOCATED,
             "reserved": found["reserved"] <= MEAN_RESERVED,
-            "most": most <= MOST,
+            "most": max(found["allocated_most"], found["reserved_most"]) <= MOST,
         },
     }
-    for row in rows:
-        real, said = row["measured"], row["epochzero"]
-        texts = [f"{what} {said[what] / real[what] - 1:+.1%}" for what in real]
-        print(f"{' '.join(row['program']):80} {', '.join(texts)}")
-    print(json.dumps(found), numbers["reached"])
-    save("memory_gpu", numbers, rivals={**used, **rivals})
+    common = [row for row in rows if "torch_preflight" in row]
+    if common:
+        numbers["same_cases"] = {
+            "cases": len(common),
+            "epochzero": errors(common, "epochzero"),
+            "torch_preflight": errors(common, "torch_preflight"),
+        }
+    print(json.dumps(numbers))
+    return numbers
+
+
+def _add_rival(rows: Sequence[dict[str, Any]], rivals: Path, gpu: GPU) -> Mapping[str, str]:
+    """Adds the answers of torch-preflight to the rows it can describe; returns its version."""
+    known = [row for row in rows if not _given(row["program"]).keys() & {*UNKNOWN_TO_PREFLIGHT}]
+    known = [row for row in known if _given(row["program"]).get("model", "gpt2") in NAMES]
+    answers = torch_preflight(rivals, [_described(row["program"], gpu) for row in known])
+    for row, (allocated, reserved, _) in zip(known, answers, strict=True):
+        row["torch_preflight"] = {"allocated": allocated, "reserved": reserved}
+    return versions(str(rivals / "bin" / "python"), "torch-preflight")
 
 
 def _gpu(python: str) -> GPU | None:
@@ -116,19 +202,38 @@ def _gpu(python: str) -> GPU | None:
     return GPU(name, size, (major, minor))
 
 
-def _measured(case: Sequence[str], python: str) -> Mapping[str, int]:
-    """The peaks of a program on the GPU, in bytes."""
+def _measured(case: Sequence[str], python: str) -> Mapping[str, Any]:
+    """The peaks of a program on the GPU, in bytes, or ``error``."""
     command = [python, str(HERE / "memory" / "measure.py"), str(HERE / "memory" / case[0])]
-    done = subprocess.run([*command, *case[1:]], capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(
+            [*command, *case[1:]], capture_output=True, text=True, check=False, timeout=LIMIT_S
+        )
+    except subprocess.TimeoutExpired:
+        return {"error": f"not finished after {LIMIT_S} s"}
     if done.returncode:
-        sys.exit(f"{' '.join(case)}: {done.stderr[-2000:]}")
-    peaks: Mapping[str, int] = json.loads(done.stdout.splitlines()[-1])
+        return {"error": done.stderr[-2000:]}
+    peaks: Mapping[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return peaks
+
+
+def _stand_in(gpu: GPU) -> Any:
+    """Measures nothing: the estimate, in place of what a GPU would show."""
+
+    def measure(case: Sequence[str], python: str) -> Mapping[str, Any]:
+        memory, _, _ = estimated(case, gpu, python)
+        return {"allocated": memory.allocated.likely, "reserved": memory.reserved.likely}
+
+    return measure
+
+
+def _given(case: Sequence[str]) -> dict[str, str]:
+    return dict(word.lstrip("-").partition("=")[::2] for word in case[1:])
 
 
 def _described(case: Sequence[str], gpu: GPU) -> Mapping[str, Any]:
     """A case in the words of torch-preflight."""
-    given = dict(word.lstrip("-").partition("=")[::2] for word in case[1:])
+    given = _given(case)
     image = case[0] == "image.py"
     half = "autocast" in given or given.get("dtype") == "bf16"
     precision = "pure-bf16" if "dtype" in given else "amp" if half else "fp32"

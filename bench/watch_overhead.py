@@ -1,6 +1,7 @@
 """What watching costs a training: time of a step, and memory.
 
-A language model of GPT-2's size, a residual network like ResNet-18 and a small perceptron, on the CPU. Each
+A language model of GPT-2's size, a residual network like ResNet-18 and a small perceptron, on the CPU or, larger
+batches in bfloat16, on a GPU. Each
 is trained bare, watched as `epochzero run --watch` does, and under `torch.autograd.set_detect_anomaly`.
 Steps of the three are interleaved in one process, so that all of them meet the same machine; the hooks are
 taken out for those that are not watched, and the time of the others does not count as the job's. Compared are
@@ -75,7 +76,7 @@ class Language(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Words of shape (batch, tokens) to scores of (batch * tokens, words)."""
-        found = self.words(x) + self.places(torch.arange(x.shape[1]))
+        found = self.words(x) + self.places(torch.arange(x.shape[1], device=x.device))
         return self.head(self.last(self.blocks(found))).flatten(0, 1)
 
 
@@ -111,34 +112,44 @@ def perceptron() -> nn.Module:
                          nn.Linear(64, 10))  # fmt: skip
 
 
-def step_of(name: str) -> Callable[[], None]:
-    """A function that trains one of the models by a step."""
+def step_of(name: str, device: str = "cpu") -> Callable[[], None]:
+    """A function that trains one of the models by a step, and waits for it."""
     torch.manual_seed(SEED)
+    large = device == "cuda"
     if name == "gpt2":
         model: nn.Module = Language()
-        x, y = torch.randint(50257, (1, 128)), torch.randint(50257, (128,))
+        shape = (8, 512) if large else (1, 128)
+        x, y = torch.randint(50257, shape), torch.randint(50257, (shape[0] * shape[1],))
     elif name == "resnet18":
-        model, x, y = residual_network(), torch.randn(16, 3, 64, 64), torch.randint(10, (16,))
+        batch, side = (64, 224) if large else (16, 64)
+        model, x = residual_network(), torch.randn(batch, 3, side, side)
+        y = torch.randint(10, (batch,))
     else:
         model, x, y = perceptron(), torch.randn(128, 64), torch.randint(10, (128,))
+    model, x, y = model.to(device), x.to(device), y.to(device)
     optimizer = torch.optim.AdamW(model.parameters())
 
     def step() -> None:
         optimizer.zero_grad()
-        functional.cross_entropy(model(x), y).backward()
+        # As large models are trained on GPUs.
+        with torch.autocast(device, dtype=torch.bfloat16, enabled=large):
+            loss = functional.cross_entropy(model(x), y)
+        loss.backward()
         optimizer.step()
+        if large:
+            torch.cuda.synchronize()
 
     return step
 
 
-def times_of(name: str, steps: int, path: str) -> dict[str, float]:
+def times_of(name: str, steps: int, path: str, device: str) -> dict[str, float]:
     """Median seconds of a step when bare, and the shares by which the other ways take longer."""
     taken: dict[str, list[float]] = {way: [] for way in WAYS}
     processor: dict[str, list[float]] = {way: [] for way in WAYS}
     watched = [0.0]  # Seconds of the job that is watched.
     observer = Observer(Records(path), Schedule(clock=lambda: watched[0]))
     hooks = Hooks(observer)
-    step = step_of(name)
+    step = step_of(name, device)
     for number in range(steps + WARM):
         # Who comes first in a round finds other caches: each does so as often.
         first = number % len(WAYS)
@@ -175,19 +186,22 @@ def more_of(taken: Sequence[float], bare: Sequence[float]) -> float:
     return round(sum(taken) / sum(bare) - 1, 4)
 
 
-def memory_of(name: str, way: str, path: str) -> float:
+def memory_of(name: str, way: str, path: str, device: str) -> float:
     """Peak megabytes of a process of its own."""
-    command = [sys.executable, __file__, "--peak", name, way, path]
+    command = [sys.executable, __file__, "--device", device, "--peak", name, way, path]
     return float(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
 
 
-def peak(name: str, way: str, path: str) -> None:
+def peak(name: str, way: str, path: str, device: str) -> None:
     """Trains a little, and prints the megabytes that it took."""
     if way == "watched":
         Hooks(Observer(Records(path), Schedule())).install()
-    step = step_of(name)
+    step = step_of(name, device)
     for _ in range(4):
         step()
+    if device == "cuda":
+        print(torch.cuda.max_memory_reserved() / 2**20)
+        return
     # Not ru_maxrss: that begins with the peak of the process that started this one.
     status = Path("/proc/self/status").read_text(encoding="utf-8")
     print(int(status.partition("VmHWM:")[2].split()[0]) / 1024)
@@ -198,25 +212,30 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=40, metavar="N", help="of the largest model")
     parser.add_argument("--models", nargs="+", default=["gpt2", "resnet18", "perceptron"])
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     parser.add_argument("--no-memory", action="store_true")
     parser.add_argument("--peak", nargs=3, metavar=("MODEL", "WAY", "FILE"))
     options = parser.parse_args()
     torch.set_num_threads(1)
     if options.peak:
-        peak(*options.peak)
+        peak(*options.peak, options.device)
         return
     numbers: dict[str, object] = {}
     with tempfile.TemporaryDirectory(prefix="watch-overhead-") as folder:
         for name in options.models:
             steps = options.steps * STEPS[name]
-            found = times_of(name, steps, str(Path(folder, f"{name}.jsonl")))
+            found = times_of(name, steps, str(Path(folder, f"{name}.jsonl")), options.device)
             if not options.no_memory:
-                bare = memory_of(name, "bare", "-")
-                more = memory_of(name, "watched", str(Path(folder, f"{name}.peak"))) - bare
+                bare = memory_of(name, "bare", "-", options.device)
+                more = (
+                    memory_of(name, "watched", str(Path(folder, f"{name}.peak")), options.device)
+                    - bare
+                )
                 found |= {"bare_mb": round(bare, 1), "memory_mb": round(more, 1)}
             print(name, found, flush=True)
             numbers[name] = found
-    save("watch_overhead", {**numbers, "wanted": WANTED})
+    suffix = "_gpu" if options.device == "cuda" else ""
+    save(f"watch_overhead{suffix}", {**numbers, "wanted": WANTED})
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Trains ResNet-50 on images, by a loop written by hand."""
+"""Trains ResNet-50 on images, or runs inference, by a loop written by hand."""
 
 import argparse
 
@@ -64,6 +64,7 @@ def main() -> None:
     parser.add_argument("--autocast", action="store_true")
     parser.add_argument("--optimizer", choices=["adamw", "sgd"], default="adamw")
     parser.add_argument("--single", action="store_true", help="the optimizer's loop form")
+    parser.add_argument("--inference", action="store_true")
     parser.add_argument("--channels-last", action="store_true")
     parser.add_argument("--steps", type=int, default=2)
     parser.add_argument("--warm", action="store_true", help="after what `warm.py` describes")
@@ -83,6 +84,13 @@ def main() -> None:
     else:
         optimizer = torch.optim.SGD(model.parameters(), lr=1e-4, momentum=0.9, foreach=foreach)
 
+    def infer() -> None:
+        with (
+            torch.no_grad(),
+            torch.autocast("cuda", dtype=torch.bfloat16, enabled=options.autocast),
+        ):
+            model(images)
+
     def step() -> None:
         optimizer.zero_grad(set_to_none=True)
         with torch.autocast("cuda", dtype=torch.bfloat16, enabled=options.autocast):
@@ -90,8 +98,10 @@ def main() -> None:
         loss.backward()
         optimizer.step()
 
+    if options.inference:
+        model.eval()
     for _ in range(options.steps):
-        step()
+        infer() if options.inference else step()
 
 
 if __name__ == "__main__":

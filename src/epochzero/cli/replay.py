@@ -57,6 +57,11 @@ if TYPE_CHECKING:
 )
 @click.option("--write", is_flag=True, help="Allow the program to write files and use the network.")
 @click.option(
+    "--gpu",
+    is_flag=True,
+    help="Run GPU code on the GPU of this machine; requires --write.  [default: on the CPU]",
+)
+@click.option(
     "--seconds",
     metavar="SECONDS",
     type=click.FloatRange(min=0, min_open=True),
@@ -75,6 +80,7 @@ def command(
     way: str,
     python: Path | None,
     write: bool,
+    gpu: bool,
     seconds: float | None,
     form: str,
     store: str | None,
@@ -83,7 +89,8 @@ def command(
 
     JOB is an ID or a unique prefix of it, a name, `last`, or the directory of an attempt. The program
     of the job runs with the captured random states, seeds and batches. Its writes are discarded, it has
-    no network access, and GPU code runs on the CPU.
+    no network access, and GPU code runs on the CPU. Losses can only agree bit for bit on the same GPU, with
+    `torch.use_deterministic_algorithms`.
 
     \b
     epochzero replay last
@@ -102,6 +109,7 @@ def command(
         inspect=inspect,
         python=python,
         write=write,
+        gpu=gpu,
         seconds=seconds,
         bisect=bisect or program is not None,
         on_differences=_print_differences,

@@ -32,6 +32,7 @@ def replay(
     inspect: bool = False,
     python: str | Path | None = None,
     write: bool = False,
+    gpu: bool = False,
     seconds: float | None = None,
     bisect: bool = False,
     on_differences: Callable[[Sequence[str]], object] = lambda _: None,
@@ -56,6 +57,8 @@ def replay(
         inspect: report batch, weights, gradients and random states at the end.
         python: interpreter to use instead of the job's.
         write: allow the program to write its files and to use the network.
+        gpu: run GPU code on the GPU of this machine instead of the CPU; requires ``write``, since the sandbox contains
+            no GPU.
         seconds: time limit; by default ten times the duration of the job, at least 120.
         bisect: follow the operators of the failing step to the origin of the failure.
         on_differences: called before anything runs, with one sentence for each difference from the
@@ -66,5 +69,6 @@ def replay(
     """
     from epochzero.run.replay.playback import Asked, play
 
-    asked = Asked(step, way, inspect, Path(python) if python else None, write, seconds, bisect)
+    interpreter = Path(python) if python else None
+    asked = Asked(step, way, inspect, interpreter, write, gpu, seconds, bisect)
     return play(Path(job), environment, asked, on_differences)

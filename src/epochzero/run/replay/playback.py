@@ -38,6 +38,7 @@ class Asked:
     inspect: bool = False
     python: Path | None = None
     write: bool = False
+    gpu: bool = False
     seconds: float | None = None
     bisect: bool = False
 
@@ -64,6 +65,8 @@ def play(
     on_differences: Callable[[Sequence[str]], object],
 ) -> ReplayResult:
     """See `epochzero.replay`."""
+    if asked.gpu and not asked.write:
+        raise InputError("a replay on the GPU is not contained: add --write to allow its effects")
     capture = read_capture(folder)
     known = changed_since(capture, environment, asked.python)
     on_differences(known)
@@ -196,7 +199,7 @@ def _environment(
         Companion(AT_START, f"{_CONTAINED}:hold_back"),
         *CAPTURE_COMPANIONS,
     )
-    if any(device.startswith("cuda") for device in capture.devices):
+    if not asked.gpu and any(device.startswith("cuda") for device in capture.devices):
         companions = (*companions, Companion("torch", f"{_CONTAINED}:stay_on_cpu"))
     told = {
         "folder": str(capture.folder.parent),
@@ -228,7 +231,7 @@ def _replayed(
     ended = position_of(told["position"]) if "position" in told else Position(0, 0, 0)
     came = failure_of(told.get("failure"))
     losses = compared(capture.losses, at, losses_of(told.get("losses", ())), ended)
-    differs = tuple(differences(capture, told, known))
+    differs = tuple(differences(capture, told, known, gpu=asked.gpu))
     if not told:
         differs = (
             f"the program reached neither its training nor the failure. {played.why}",

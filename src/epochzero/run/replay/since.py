@@ -22,7 +22,8 @@ _MATTERS = {
 }  # fmt: skip
 _IN_IT = "the failure passed through it"
 _SHORT = 10
-_OF_GPU = ("cuda", "gpu")
+OF_GPU = ("cuda", "gpu")
+"""Names of versions that describe a GPU."""
 
 
 def changed_since(
@@ -67,7 +68,7 @@ def _packages(
     now = _versions(interpreter, _folders(capture, variables))
     others = []
     for name, then in capture.versions.items():
-        if name in _OF_GPU or (name in now and _agree(now[name], then)):
+        if name in OF_GPU or (name in now and _agree(now[name], then)):
             continue
         sentence = other_version(name, then, now.get(name, ""))
         if name in _MATTERS:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from epochzero.run.replay.model import Capture, Position, ReplayFailure
-from epochzero.run.replay.since import other_version
+from epochzero.run.replay.since import OF_GPU, other_version
 
 ANEW = (
     "variables of the script, such as counters, were initialized again: only the training state is "
@@ -82,23 +82,32 @@ def compared(
     return found
 
 
-def differences(capture: Capture, record: Mapping[str, Any], known: Sequence[str]) -> Iterator[str]:
+def differences(
+    capture: Capture, record: Mapping[str, Any], known: Sequence[str], *, gpu: bool = False
+) -> Iterator[str]:
     """Yield other differences from the captured run that may matter, one sentence each.
 
     Args:
         capture: the captured run.
         record: written by the process that replayed.
         known: differences that were known before the replay; they come first.
+        gpu: whether GPU code ran on a GPU.
     """
     yield from known
     for name, version in record.get("versions", {}).items():
+        if name in OF_GPU and not gpu:
+            continue  # The simulated GPU's.
         unsaid = not any(f"{name} is " in text for text in known)
         if unsaid and capture.versions.get(name, version) != version:
             yield other_version(name, capture.versions[name], version)
     for path in record.get("later", ()):
         yield (f"{path} was read, and was written after the job started: if the job wrote it, move it away before "
 "the replay")  # fmt: skip
-    if any(device.startswith("cuda") for device in capture.devices) and not record.get("gpu"):
+    used_gpu = any(device.startswith("cuda") for device in capture.devices)
+    if used_gpu and gpu and record.get("deterministic") is False:
+        yield ("the job does not use torch.use_deterministic_algorithms: on a GPU, sums may be computed in another "
+"order each time, so losses may differ")  # fmt: skip
+    if used_gpu and not gpu:
         yield (f"the job ran on a GPU, the replay on a CPU: losses agree within {CLOSE:g} at best, and dropout draws "
 "different numbers")  # fmt: skip
     drawn = [str(source) for source in record.get("changed", ()) if not source.startswith("os.")]

@@ -120,7 +120,10 @@ class Replaying(Ending):
         told["changed"] = sorted(self.sources.changed)
         told["later"] = self._inputs.changed_between(start, self._began)
         if course is not None:
+            import torch
+
             told |= {
+                "deterministic": torch.are_deterministic_algorithms_enabled(),
                 "losses": [loss if loss - loss == 0 else str(loss) for loss in course.losses()],
                 "position": course.position(),
                 "nonfinite": course.nonfinite,

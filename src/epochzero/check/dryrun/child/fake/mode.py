@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from typing import Any, Callable
 
 import torch
+import torch._subclasses.fake_tensor as fake_tensor
 from torch._subclasses.fake_tensor import (
     DataDependentOutputException,
     DynamicOutputShapeException,
     FakeTensor,
-    FakeTensorDeviceMismatchError,
     FakeTensorMode,
 )
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -32,6 +32,8 @@ from epochzero.check.dryrun.child.fake.values import (
     unknown_tensor,
 )
 
+# Has a name of its own since torch 2.12; before, a RuntimeError that _MESSAGES matches.
+_DEVICE_MISMATCH: Any = getattr(fake_tensor, "FakeTensorDeviceMismatchError", ())
 # What a fake raises where values decide.
 _BY_VALUES = (DataDependentOutputException, DynamicOutputShapeException)
 # A real CPU tensor that is larger is not made.
@@ -203,7 +205,7 @@ class FakeGpu(TorchDispatchMode):  # type: ignore[no-untyped-call]
             if func._schema.is_mutable:
                 raise
             return self._by_example(func, args, kwargs)
-        except FakeTensorDeviceMismatchError as error:
+        except _DEVICE_MISMATCH as error:
             raise RuntimeError(str(error)) from None
         except RuntimeError as error:
             for pattern, template in _MESSAGES:

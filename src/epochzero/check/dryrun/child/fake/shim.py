@@ -1,12 +1,15 @@
-"""A torch that was built for the CPU accepts fake tensors of the device ``cuda``.
+"""torch accepts fake tensors of the device ``cuda`` on a machine without a GPU.
 
-Without help it cannot: ``c10`` has no guard for the device, so that a copy raises, and autograd ends the
-process when it looks for one (torch 2.13; pytorch#163016, of which #163187 kept only half). Two things
-are given to it by ``ctypes``:
+A build for the CPU lacks two things (torch 2.13; pytorch#163016, of which #163187 kept only half), which
+are provided through ``ctypes``:
 
-1. a guard that counts no devices, which torch's own ``_ensureCUDADeviceGuardSet`` then replaces by its
-   ``FakeGuardImpl``, as it does in a build for CUDA on a machine without a GPU;
+1. a guard: without one a copy raises, and autograd aborts the process. It counts no devices, so that
+   torch's own ``_ensureCUDADeviceGuardSet`` replaces it by its ``FakeGuardImpl``, as it does in a build
+   for CUDA on a machine without a GPU;
 2. the answer *yes* to ``CUDAHooks::isBuilt``, which autograd asks where gradients meet.
+
+A build for CUDA has both, but its ``hasPrimaryContext`` raises if the device does not exist, and backward
+calls it. In both builds it answers *no*.
 
 Both are private to torch. What is not found as expected raises `Unfit`, and what was given is verified.
 """
@@ -44,14 +47,15 @@ def install() -> None:
     Unfit
         The build lacks what is needed.
     """
-    if torch.version.cuda or torch.version.hip or _kept:
+    if _kept:
         return
     folder = os.path.join(os.path.dirname(torch.__file__), "lib")
     try:
         core = ctypes.CDLL(os.path.join(folder, "libc10.so"))
         library = ctypes.CDLL(os.path.join(folder, "libtorch_cpu.so"))
-        _give_guard(core)
-        _answer_built(library)
+        if not (torch.version.cuda or torch.version.hip):
+            _give_guard(core)
+        _answer_hooks(library)
     except (OSError, ValueError, AttributeError) as error:
         raise Unfit(f"torch {torch.__version__} keeps its devices otherwise: {error}") from error
 
@@ -73,7 +77,7 @@ def _give_guard(core: ctypes.CDLL) -> None:
         raise Unfit(f"torch {torch.__version__} has no fake guard for devices")
 
 
-def _answer_built(library: ctypes.CDLL) -> None:
+def _answer_hooks(library: ctypes.CDLL) -> None:
     hooks = getattr(library, HOOKS)
     hooks.restype = ctypes.c_void_p
     table = ctypes.c_void_p.from_address(hooks())

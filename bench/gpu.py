@@ -1,0 +1,151 @@
+"""What only a GPU can show, in one call of a few minutes, part by part.
+
+    python bench/gpu.py --out DIR [--parts memory,failures] [--stand-in]
+
+Each part is a process of its own with a time limit and a result file, so that a run that is cut off counts for what it
+finished. ``DIR/gpu.tar.gz`` is rewritten after each part; it has the result files, the recorded logs of
+``lab/gpu`` and the output of each part. ``--stand-in`` runs the same without a GPU: on the CPU, and for memory on
+the simulated GPU. What it writes proves that the parts work, and nothing about a GPU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+REPOSITORY = HERE.parent
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A measurement.
+
+    Attributes:
+        name: of the part.
+        command: script in ``bench/`` and its arguments.
+        seconds: time limit.
+        stand_in: whether it takes ``--stand-in`` where there is no GPU.
+        device: whether it takes ``--device``.
+        timed: whether it measures time or the memory of the whole GPU, so that nothing else may run.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    seconds: int
+    stand_in: bool = False
+    device: bool = False
+    timed: bool = True
+
+
+PARTS = (
+    Part("memory", ("memory_gpu.py",), 130, stand_in=True, timed=False),
+    Part("failures", ("gpu/failures.py", "--which", "together"), 130, stand_in=True, timed=False),
+    Part("replay", ("gpu/replays.py",), 130, device=True, timed=False),
+    Part("watch", ("watch_overhead.py", "--steps", "24", "--models", "resnet18", "gpt2"), 70, device=True),
+    Part("fit", ("survive.py",), 80, device=True),
+    Part("samples", ("gpu/samples.py",), 60, stand_in=True),
+    Part("full", ("gpu/failures.py", "--which", "alone"), 100, stand_in=True),
+    Part("hang", ("gpu/nccl_hang.py",), 60),
+    Part("capture", ("capture_overhead.py", "--steps", "40", "--models", "resnet18", "gpt2"), 90, device=True),
+)  # fmt: skip
+
+
+def main() -> None:
+    """Runs the parts one after the other."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--parts", default=",".join(part.name for part in PARTS))
+    parser.add_argument("--stand-in", action="store_true", help="without a GPU")
+    parser.add_argument("--seconds", type=float, default=600, help="for all parts together")
+    parser.add_argument("--estimates", type=Path, help="of memory_gpu.py --estimate")
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    out = options.out.resolve()
+    work = out.parent / f"{out.name}-work"
+    for folder in ("results", "output", "lab"):
+        (work / folder).mkdir(parents=True, exist_ok=True)
+    end = time.monotonic() + options.seconds
+    wanted = options.parts.split(",")
+    together = [part for part in PARTS if part.name in wanted and not part.timed]
+    groups = [together, *([part] for part in PARTS if part.name in wanted and part.timed)]
+    for group in filter(None, groups):
+        left = end - time.monotonic()
+        if left < 10:
+            print(f"no time left for {', '.join(part.name for part in group)}", flush=True)
+            continue
+        with ThreadPoolExecutor(len(group)) as pool:
+            for part in group:
+                pool.submit(_run, part, _command(part, options), left, work)
+        _pack(work, out)
+
+
+def _command(part: Part, options: argparse.Namespace) -> list[str]:
+    script, *arguments = part.command
+    command = [sys.executable, str(HERE / script), *arguments]
+    if part.device:
+        command += ["--device", "cpu" if options.stand_in else "cuda"]
+    if part.stand_in and options.stand_in:
+        command.append("--stand-in")
+    if part.name == "memory" and options.estimates:
+        command += ["--estimates", str(options.estimates.resolve())]
+    return command
+
+
+def _run(part: Part, command: Sequence[str], left: float, work: Path) -> None:
+    environment = {
+        **os.environ,
+        "EPOCHZERO_BENCH_RESULTS": str(work / "results"),
+        "EPOCHZERO_BENCH_LAB": str(work / "lab"),
+        "PYTHONPATH": os.pathsep.join(
+            filter(None, (str(REPOSITORY / "src"), os.environ.get("PYTHONPATH")))
+        ),
+        "PYTHONUNBUFFERED": "1",
+    }
+    began = time.monotonic()
+    output = work / "output" / f"{part.name}.txt"
+    with (
+        output.open("wb") as stream,
+        subprocess.Popen(
+            command,
+            stdout=stream,
+            stderr=subprocess.STDOUT,
+            env=environment,
+            cwd=work,
+            start_new_session=True,
+        ) as process,
+    ):
+        try:
+            end = f"exit code {process.wait(min(part.seconds, left))}"
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            end = "time limit"
+    lines = output.read_text(encoding="utf-8", errors="replace").splitlines()
+    title = f"=== {part.name}: {end}, {time.monotonic() - began:.0f} s"
+    print("\n".join([title, *(line[:200] for line in lines[-8:])]), flush=True)
+
+
+def _pack(work: Path, out: Path) -> None:
+    packed = out / "gpu.tar.gz.part"
+    with tarfile.open(packed, "w:gz") as archive:
+        for folder in ("results", "output", "lab"):
+            archive.add(work / folder, folder, filter=_without_links)
+    shutil.move(packed, out / "gpu.tar.gz")
+
+
+def _without_links(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
+    return None if member.issym() else member
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,70 @@
+"""A real hang of NCCL on two GPUs, under `epochzero run`: the flight recorder's dump names the rank and the line.
+
+Skipped with fewer than two GPUs, which the result file says.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from common import save
+
+PROGRAM = """
+import os
+import torch
+import torch.distributed as dist
+
+rank = int(os.environ["LOCAL_RANK"])
+torch.cuda.set_device(rank)
+dist.init_process_group("nccl")
+x = torch.ones(1024, device="cuda")
+for step in range(20):
+    if step == 5 and rank == 1:
+        continue  # One all-reduce too few.
+    dist.all_reduce(x)
+    torch.cuda.synchronize()
+    print(f"rank {rank} step {step}", flush=True)
+dist.barrier()
+"""
+
+
+def main() -> None:
+    """Runs the job, prints, and saves the result."""
+    import torch
+
+    count = torch.cuda.device_count()
+    numbers: dict[str, Any] = {"gpus": count}
+    if count < 2:
+        numbers["skipped"] = "a hang of NCCL needs two GPUs"
+    else:
+        numbers |= _hung()
+    print(json.dumps(numbers, indent=1))
+    save("gpu_nccl_hang", numbers)
+
+
+def _hung() -> dict[str, Any]:
+    with tempfile.TemporaryDirectory(prefix="gpu-hang-") as name:
+        folder = Path(name)
+        (folder / "train.py").write_text(PROGRAM, encoding="utf-8")
+        environment = {
+            **os.environ,
+            "EPOCHZERO_HOME": str(folder / "home"),
+            "TORCH_NCCL_TRACE_BUFFER_SIZE": "2000",
+        }
+        launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]  # fmt: skip
+        done = subprocess.run(
+            [sys.executable, "-m", "epochzero", "run", "--stall", "15", "--on-hang", "kill", "--", *launcher, "train.py"],
+            cwd=folder, env=environment, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        return {"exit_code": done.returncode, "screen": done.stderr[-4000:]}
+
+
+if __name__ == "__main__":
+    main()
