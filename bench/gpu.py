@@ -69,6 +69,7 @@ def main() -> None:
     parser.add_argument("--stand-in", action="store_true", help="without a GPU")
     parser.add_argument("--seconds", type=float, default=600, help="for all parts together")
     parser.add_argument("--estimates", type=Path, help="of memory_gpu.py --estimate")
+    parser.add_argument("--rivals", type=Path, metavar="VENV", help="has torch-preflight")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     out = options.out.resolve()
@@ -97,8 +98,10 @@ def _command(part: Part, options: argparse.Namespace) -> list[str]:
         command += ["--device", "cpu" if options.stand_in else "cuda"]
     if part.stand_in and options.stand_in:
         command.append("--stand-in")
-    if part.name == "memory" and options.estimates:
-        command += ["--estimates", str(options.estimates.resolve())]
+    if part.name == "memory":
+        for option in ("estimates", "rivals"):
+            if path := getattr(options, option):
+                command += [f"--{option}", str(path.resolve())]
     return command
 
 
