@@ -1,7 +1,7 @@
-"""The analyses of a study of failures: each takes a corpus and gives tables and figures.
+"""The analyses of a study of failures: each takes a corpus and returns tables and figures.
 
-Where the corpus does not hold what an analysis needs, it gives nothing; `epochzero.study.failures` says
-so. Beside what Zhang et al. (ICSE 2020) published too, their numbers stand.
+If the corpus lacks what an analysis needs, the analysis returns nothing, and `epochzero.study.failures` reports
+that. Published numbers of Zhang et al. (ICSE 2020) are shown for comparison where they exist.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from epochzero.study.corpora import Corpus
 from epochzero.study.published import zhang2020
 
 Parts = list[str | Table | Figure]
-"""Of a section of a report."""
+"""Parts of a section of a report."""
 
 MOST_ROWS = 20
-"""Of users, projects and the like, in the report; the files have all."""
+"""Largest number of users, projects and the like in the report; the files contain all."""
 _SHARE = Column("%", "share", cases="No.")
 _INTERVAL = Column("95 % interval", "interval", cases="No.")
 
@@ -34,7 +34,7 @@ _INTERVAL = Column("95 % interval", "interval", cases="No.")
 
 
 def dimensions(corpus: Corpus) -> Parts:
-    """Failures by dimension, beside the study's."""
+    """Failures by dimension, compared with the study."""
     ours = Counter[str]()
     for category, count in corpus.counts("category").items():
         ours[taxonomy.categories()[category].dimension] += count
@@ -47,7 +47,7 @@ def dimensions(corpus: Corpus) -> Parts:
 
 
 def categories(corpus: Corpus) -> Parts:
-    """Failures by category, beside the study's."""
+    """Failures by category, compared with the study."""
     ours, theirs = corpus.counts("category"), zhang2020().categories
     order = list(dict.fromkeys((*ours, *theirs)))
     table = _beside_study("categories", "Failures by category", "Category", order, ours, theirs)
@@ -62,7 +62,7 @@ def _beside_study(
     ours: Mapping[str, int],
     theirs: Mapping[str, int],
 ) -> Table:
-    """Counts and shares; those among what the study counts, too, beside its own."""
+    """Counts and shares; the shares among categories of the study are compared with its own."""
     whole, whole_theirs = sum(ours.values()), sum(theirs.values())
     common = sum(count for word, count in ours.items() if word in theirs)
     rows: list[Row] = []
@@ -92,7 +92,7 @@ def _bars_beside_study(
     ours: Mapping[str, int],
     theirs: Mapping[str, int],
 ) -> Figure:
-    """Shares among what the study counts, here and there: like with like."""
+    """Bars of the shares among categories of the study, here and in the study."""
     study = zhang2020()
     words = [word for word in order if word in theirs]
     common = sum(ours.get(word, 0) for word in words)
@@ -115,7 +115,7 @@ def _bars_beside_study(
 
 
 def causes(corpus: Corpus) -> Parts:
-    """Category by root cause, and the study's Figure 3."""
+    """Category by root cause, and Figure 3 of the study."""
     known = corpus.where(~corpus.is_word("root_cause", "unknown") & corpus.knows("root_cause"))
     if not len(known):
         return []
@@ -148,7 +148,7 @@ def _cross(
     pairs: Mapping[tuple[str, str], int],
     notes: tuple[str, ...] = (),
 ) -> Table:
-    """Counts by two words, with the totals of both."""
+    """Counts by two words, with both totals."""
     heads = [_title(column) for column in columns]
     body: list[Row] = []
     for row in rows:
@@ -171,7 +171,7 @@ def _cross(
 
 
 def phases(corpus: Corpus) -> Parts:
-    """Failures and GPU time by phase, beside the study's Figure 10."""
+    """Failures and GPU time by phase, compared with Figure 10 of the study."""
     study = zhang2020()
     known = corpus.where(~corpus.is_word("phase", "unknown") & corpus.knows("phase"))
     if not len(known):
@@ -214,7 +214,7 @@ def phases(corpus: Corpus) -> Parts:
 
 
 def cost(corpus: Corpus) -> Parts:
-    """GPU hours of the failures by category, user and project."""
+    """GPU hours of failures by category, user and project."""
     known = corpus.where(corpus.knows("gpu_hours"))
     if not np.nansum(known.numbers["gpu_hours"]) > 0:
         return []
@@ -249,7 +249,7 @@ def _cost_by(known: Corpus, column: str, head: str) -> Table:
 
 
 def repeated(corpus: Corpus) -> Parts:
-    """Jobs of one user and name that failed with the same fingerprint, and what the repeats cost."""
+    """Jobs of one user and name that failed with the same fingerprint, and the cost of the repetitions."""
     known = corpus.where(
         corpus.knows("fingerprint") & (corpus.knows("user") | corpus.knows("name"))
     )
@@ -282,7 +282,7 @@ _SAME = ("fingerprint", "user", "name")
 
 
 def _is_repeat(group: NDArray[np.int64], time: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Of each group all but the first in time."""
+    """Return all but the first in time of each group."""
     order = np.lexsort((time, group))
     repeat = np.zeros(len(group), bool)
     repeat[order[1:]] = group[order][1:] == group[order][:-1]
@@ -300,10 +300,10 @@ def _repeated_row(known: Corpus, codes: NDArray[np.int32], times: int, hours: fl
 
 
 def retried(attempts: Corpus) -> Parts:
-    """Of jobs that failed in the end: what starting them again brought.
+    """For jobs that finally failed: what retries achieved.
 
     Args:
-        attempts: all failed attempts of these jobs, not only the last.
+        attempts: all failed attempts of these jobs, not only the last ones.
     """
     jobs, number = attempts.codes["job"], attempts.numbers["attempt"]
     again = attempts.where((jobs != 0) & (number > 1))
@@ -345,7 +345,7 @@ def _category_before(attempts: Corpus) -> dict[tuple[int, float], int]:
 
 
 def time_to_failure(corpus: Corpus) -> Parts:
-    """Minutes from start to failure by category, and the share that has failed by then."""
+    """Minutes from start to failure by category, and the cumulative share of failures."""
     known = corpus.where(corpus.knows("seconds"))
     if not len(known):
         return []
@@ -365,7 +365,7 @@ def time_to_failure(corpus: Corpus) -> Parts:
 
 
 def _failed_by_then(known: Corpus, minutes: NDArray[np.float64]) -> Figure:
-    """The distribution of the minutes, by dimension; of many only as many as can be seen."""
+    """The distribution of minutes by dimension; large samples are thinned to what is visible."""
     dimension = _dimension_of(known)
     series: dict[str, tuple[Sequence[float], Sequence[float]]] = {}
     for word in taxonomy.dimensions():
@@ -383,7 +383,7 @@ def _failed_by_then(known: Corpus, minutes: NDArray[np.float64]) -> Figure:
 
 
 def weeks(corpus: Corpus) -> Parts:
-    """Failures by week (of ISO 8601, in UTC) and dimension, the newest first."""
+    """Failures by ISO 8601 week (UTC) and dimension, newest first."""
     known = corpus.where(corpus.knows("time"))
     if not len(known):
         return []
@@ -419,7 +419,7 @@ def _monday(time: float) -> date:
 
 
 def _every_week(mondays: Iterable[date]) -> list[date]:
-    """All weeks from the first to the last, the empty ones too."""
+    """Return all weeks from the first to the last, including empty ones."""
     first, last = min(mondays), max(mondays)
     return [first + timedelta(weeks=n) for n in range((last - first).days // 7 + 1)]
 
@@ -428,7 +428,7 @@ def _every_week(mondays: Iterable[date]) -> list[date]:
 
 
 def fingerprints(corpus: Corpus) -> Parts:
-    """The failures that come most often, each with its line and what to do."""
+    """The most frequent failures, each with its root line and advice."""
     known = corpus.where(corpus.knows("fingerprint"))
     if not len(known):
         return []
@@ -451,7 +451,7 @@ def fingerprints(corpus: Corpus) -> Parts:
 
 
 def caught(corpus: Corpus) -> Parts:
-    """Failures of which a check tells, by category."""
+    """Failures that a check predicts, by category."""
     found = corpus.where(corpus.knows("caught_by"))
     if not len(found):
         return []
@@ -484,7 +484,7 @@ _TITLES: tuple[Callable[[], Mapping[str, taxonomy.Term]], ...] = (
 
 
 def _title(word: str) -> str:
-    """What people call a word of the taxonomy; any other word itself."""
+    """Return the title of a word of the taxonomy; any other word unchanged."""
     for vocabulary in _TITLES:
         if word in vocabulary():
             return vocabulary()[word].title
@@ -492,7 +492,7 @@ def _title(word: str) -> str:
 
 
 def _dimension_of(corpus: Corpus) -> NDArray[np.str_]:
-    """The dimension of each failure."""
+    """Return the dimension of each failure."""
     known = taxonomy.categories()
     words = [known[w].dimension if w in known else "" for w in corpus.words["category"]]
     return np.array(words)[corpus.codes["category"]]

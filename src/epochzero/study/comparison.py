@@ -1,8 +1,8 @@
-"""Two groups of numbers beside each other: tests, effect sizes, and intervals by the bootstrap.
+"""Comparison of two groups of numbers: tests, effect sizes, and bootstrap intervals.
 
-Tests and draws are SciPy's; this module chooses among them as the study of Jahan et al. (EMSE 2025)
-does: Shapiro-Wilk on both groups, then Student's t-test where neither differs from a normal
-distribution, else Mann-Whitney's U. What is not defined is None and never a number.
+Tests and resampling are SciPy's; this module chooses among them as the study of Jahan et al. (EMSE 2025) does:
+Shapiro-Wilk on both groups, then Student's t-test if both are consistent with a normal distribution, otherwise
+Mann-Whitney's U. Undefined values are None.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from epochzero.reports.statistics import RESAMPLES, Estimate
 
 ALPHA = 0.05
 FEWEST = 3
-"""Values that Shapiro-Wilk needs."""
+"""Smallest sample for Shapiro-Wilk."""
 MOST_NORMAL = 5000
-"""Values up to which its p is accurate."""
+"""Largest sample for which its p-value is accurate."""
 COHENS_D, CLIFFS_DELTA = "Cohen's d", "Cliff's delta"
 _WORDS = ("negligible", "small", "medium", "large")
 _BOUNDS = {
@@ -36,16 +36,16 @@ Doubles = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """How far the mean of one group lies above that of another.
+    """Difference of the means of two groups.
 
     Attributes:
-        n: values in each group.
-        mean: the difference of the means, first minus second, with its interval of 95 %.
-        test: ``t-test`` or ``Mann-Whitney U``; empty where a group has fewer than 3 values or all
-            values are equal.
-        p: of the test, two-sided.
-        effect: ``Cohen's d`` beside a t-test, else ``Cliff's delta``.
-        size: the effect; above 0 where the first group is larger.
+        n: number of values in each group.
+        mean: difference of the means, first minus second, with its 95 % interval.
+        test: ``t-test`` or ``Mann-Whitney U``; empty if a group has fewer than 3 values or all values are
+            equal.
+        p: two-sided p-value of the test.
+        effect: ``Cohen's d`` with a t-test, otherwise ``Cliff's delta``.
+        size: effect size; positive if the first group is larger.
         word: negligible, small, medium or large.
     """
 
@@ -60,14 +60,14 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class ChiSquare:
-    """Pearson's test of independence; with Yates's correction for tables of two by two."""
+    """Pearson's test of independence, with Yates's correction for two-by-two tables."""
 
     statistic: float
     p: float
 
 
 def require_scipy() -> None:
-    """Says what to install, before any work is done.
+    """Check that SciPy is installed, before any work is done.
 
     Raises:
         InputError: SciPy is not installed.
@@ -87,13 +87,13 @@ def _scipy() -> Any:
 def mean(
     values: Sequence[float], groups: Sequence[str] | None = None, *, seed: int = 0
 ) -> Estimate:
-    """The mean with its interval of 95 % (percentile bootstrap).
+    """Return the mean with its 95 % interval (percentile bootstrap).
 
     Args:
         values: of the cases.
-        groups: what cases have in common, such as their project: whole groups are drawn then
-            (cluster bootstrap; Davison and Hinkley 1997, section 3.8). Cases by themselves when None.
-        seed: of the draws.
+        groups: group of each case, such as its project; then whole groups are drawn (cluster bootstrap; Davison and
+            Hinkley 1997, section 3.8). None to draw cases.
+        seed: of the bootstrap.
     """
     if not len(values):
         return Estimate(None)
@@ -107,14 +107,14 @@ def compare(
     *,
     seed: int = 0,
 ) -> Difference:
-    """Tests whether two groups differ, and says by how much.
+    """Test whether two groups differ, and by how much.
 
-    The test takes cases as independent; the interval draws whole ``groups``, each side by itself.
+    The test assumes independent cases; the interval draws whole ``groups``, separately for each side.
 
     Args:
         first, second: values of the cases of each side.
-        groups: for each side what its cases have in common, as for `mean`.
-        seed: of the draws.
+        groups: groups of the cases of each side, as for `mean`.
+        seed: of the bootstrap.
     """
     n = (len(first), len(second))
     if not all(n):
@@ -140,11 +140,11 @@ def _told(
 
 
 _NO_RANGE = 1e-19
-"""The algorithm of the test (AS R94, Royston 1995) takes less for no range, around the median."""
+"""The algorithm of the test (AS R94, Royston 1995) treats smaller ranges around the median as none."""
 
 
 def _is_normal(values: Sequence[float]) -> bool:
-    """Whether Shapiro-Wilk finds nothing against it."""
+    """Whether Shapiro-Wilk does not reject a normal distribution."""
     median = sorted(values)[len(values) // 2]
     around = [value - median for value in values]
     if max(around) - min(around) < _NO_RANGE or len(values) > MOST_NORMAL:
@@ -171,7 +171,7 @@ def _variance(values: Sequence[float]) -> float:
 
 
 def cliffs_delta(first: Sequence[float], second: Sequence[float]) -> float:
-    """How much likelier a value of the first is above one of the second than below, -1 to 1.
+    """Probability that a value of the first group is above one of the second, minus that of the opposite, -1 to 1.
 
     N. Cliff: "Dominance Statistics: Ordinal Analyses to Answer Ordinal Questions", Psychological
     Bulletin 114(3), 1993. It is 2 U / (n m) - 1.
@@ -184,7 +184,7 @@ def cliffs_delta(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def word_of_size(effect: str, size: float) -> str:
-    """How large an effect is called.
+    """Return the conventional word for an effect size.
 
     >>> word_of_size("Cliff's delta", -0.4)
     'medium'
@@ -193,7 +193,7 @@ def word_of_size(effect: str, size: float) -> str:
 
 
 def chi_square(counts: Sequence[Sequence[int]]) -> ChiSquare | None:
-    """Whether rows and columns are independent; None where a row or a column is empty.
+    """Test whether rows and columns are independent; None if a row or a column is empty.
 
     Args:
         counts: cases by row and column, two of each at least.
@@ -205,13 +205,13 @@ def chi_square(counts: Sequence[Sequence[int]]) -> ChiSquare | None:
     return ChiSquare(float(found.statistic), float(found.pvalue))
 
 
-# Draws
+# Resampling
 
 
 def _drawn_means(
     values: Sequence[float], groups: Sequence[str] | None, seed: int
 ) -> Doubles | None:
-    """Means of draws with replacement; None of fewer than two groups."""
+    """Return means of samples with replacement; None for fewer than two groups."""
     sums: Doubles = np.asarray(values, np.float64)
     counts: Doubles = np.ones(len(sums))
     if groups is not None:

@@ -1,8 +1,8 @@
-"""A corpus: the failures that a study is about, as columns.
+"""A corpus: the failures of a study, stored as columns.
 
-A million failures fit into some hundred megabytes, since words are kept once and each failure holds
-their numbers. A failure is an attempt of a job; the analyses count the last attempt of each job, as
-Zhang et al. (ICSE 2020, Section 3.1) do.
+A million failures fit into a few hundred megabytes, since each distinct word is stored once and failures hold
+indices. A failure is an attempt of a job; the analyses count the last attempt of each job, as Zhang et al.
+(ICSE 2020, Section 3.1) do.
 """
 
 from __future__ import annotations
@@ -24,31 +24,30 @@ WORDS = (
     "label_category", "label_also", "label_root_cause", "label_phase", "label_retry",
     "label_second", "caught_by",
 )  # fmt: skip
-"""Columns of words; an empty word says that nothing is known."""
+"""Columns of words; an empty word means unknown."""
 NUMBERS = ("time", "gpu_hours", "seconds", "attempt")
-"""Columns of numbers; NaN says that nothing is known."""
+"""Columns of numbers; NaN means unknown."""
 MOST_EXAMPLES = 10_000
 LONGEST_LINE = 300
 
 
 @dataclass(frozen=True, slots=True)
 class FailureCase:
-    """A failure as a source tells of it; what the source does not hold is empty or None.
+    """A failure as given by a source; what the source does not contain is empty or None.
 
     Attributes:
         id: unique in its source.
         category, root_cause, phase, retry: words of the taxonomy.
         fingerprint: identity of the failure.
-        title, line, fix: what it is, the line that names it, what to do.
-        user, project, name, job: whose, of what, and as which job; attempts share their job.
+        title, line, fix: title, root line, and advice.
+        user, project, name, job: owner, project, name and id of the job; attempts share their job.
         attempt: counted from 1.
-        time: when it failed, in seconds since the epoch.
+        time: of the failure, in seconds since the epoch.
         seconds: from start to failure.
         gpu_hours: GPUs x hours of the attempt.
-        caught_by: the rule of a check that tells of a failure of its category; None where no
-            findings are known.
-        label: what people say, by the names category, also, root_cause, phase, retry and second (the
-            category of another annotator); several words of ``also`` with a space between.
+        caught_by: rule of a check that predicts a failure of its category; None if no findings are known.
+        label: labels by people, by the names category, also, root_cause, phase, retry and second (the category of
+            another annotator); ``also`` may hold several words, separated by spaces.
     """
 
     id: str
@@ -74,7 +73,7 @@ class FailureCase:
 
 @dataclass(frozen=True, slots=True)
 class FailureExample:
-    """How a failure of a fingerprint looks."""
+    """An example of the failures of a fingerprint."""
 
     title: str
     line: str
@@ -86,15 +85,15 @@ class Corpus:
     """Failures as columns.
 
     Attributes:
-        source: where they come from.
+        source: name of the source.
         unit: what an attempt is in this source: a job, or a log.
-        codes: numbers of words by column of `WORDS`, each of shape (failures,).
-        words: the words that the numbers mean, by column; number 0 is the empty one.
+        codes: indices of words by column of `WORDS`, each of shape (failures,).
+        words: words by column; index 0 is the empty word.
         numbers: by column of `NUMBERS`, each of shape (failures,).
         examples: by fingerprint.
-        read: how many records the source held.
-        left_out: why others were left out, and how many.
-        notes: what of those that were kept could not be used, and how often.
+        read: number of records in the source.
+        left_out: number of excluded records by reason.
+        notes: number of unusable fields in included records by reason.
     """
 
     source: str
@@ -111,7 +110,7 @@ class Corpus:
         return len(self.codes["category"])
 
     def where(self, chosen: NDArray[np.bool_]) -> Corpus:
-        """Those failures for which ``chosen`` is true."""
+        """Return the failures for which ``chosen`` is true."""
         return replace(
             self,
             codes={name: codes[chosen] for name, codes in self.codes.items()},
@@ -119,40 +118,40 @@ class Corpus:
         )
 
     def counts(self, column: str) -> dict[str, int]:
-        """How often each known word of a column comes, the most frequent first."""
+        """Return the frequency of each known word of a column, most frequent first."""
         found = np.bincount(self.codes[column], minlength=len(self.words[column]))
         pairs = ((w, int(n)) for w, n in zip(self.words[column], found, strict=True) if w and n)
         return dict(sorted(pairs, key=lambda pair: (-pair[1], pair[0])))
 
     def sums(self, column: str, number: str) -> dict[str, float]:
-        """The sum of a number by the words of a column; what is not known adds nothing."""
+        """Return the sums of a number by word of a column; unknown values count 0."""
         weights = np.nan_to_num(self.numbers[number])
         found = np.bincount(self.codes[column], weights, minlength=len(self.words[column]))
         return {w: float(n) for w, n in zip(self.words[column], found, strict=True) if w}
 
     def is_word(self, column: str, word: str) -> NDArray[np.bool_]:
-        """Where a word stands in a column."""
+        """Return where a column has a word."""
         words = self.words[column]
         code = words.index(word) if word in words else -1
         return np.asarray(self.codes[column] == code)
 
     def knows(self, column: str) -> NDArray[np.bool_]:
-        """Where something is known in a column."""
+        """Return where a column is known."""
         if column in self.numbers:
             return ~np.isnan(self.numbers[column])
         return np.asarray(self.codes[column] != 0)
 
     def texts(self, column: str) -> list[str]:
-        """The words of a column, one a failure."""
+        """Return the words of a column, one per failure."""
         words = self.words[column]
         return [words[code] for code in self.codes[column].tolist()]
 
     def failures(self) -> Corpus:
-        """The last attempt of each job, without what was no failure."""
+        """Return the last attempt of each job, without logs that show no failure."""
         return self.where(self._is_last() & self._failed())
 
     def attempts_of_failed(self) -> Corpus:
-        """All failed attempts of the jobs of `failures`."""
+        """Return all failed attempts of the jobs of `failures`."""
         jobs = self.codes["job"]
         failed = np.zeros(len(self.words["job"]), bool)
         failed[jobs[self._is_last() & self._failed()]] = True
@@ -162,7 +161,7 @@ class Corpus:
         return ~self.is_word("category", NOT_A_FAILURE)
 
     def _is_last(self) -> NDArray[np.bool_]:
-        """Which attempts are the last of their job; a failure without a job is one by itself."""
+        """Return which attempts are the last of their job; a failure without a job is its own job."""
         jobs, attempts = self.codes["job"], self.numbers["attempt"]
         last = np.zeros(len(self.words["job"]))
         np.maximum.at(last, jobs, attempts)
@@ -170,11 +169,11 @@ class Corpus:
 
 
 class CorpusBuilder:
-    """Takes failures one by one, each identity once.
+    """Collects failures; each identity counts once.
 
     Args:
-        source: where they come from.
-        unit: what they are.
+        source: name of the source.
+        unit: what an attempt is.
     """
 
     def __init__(self, source: str, unit: str = "failures") -> None:
@@ -191,7 +190,7 @@ class CorpusBuilder:
         self.read = 0
 
     def add(self, case: FailureCase) -> None:
-        """A failure; one whose identity was read before is left out, and counted.
+        """Add a failure; one whose identity was already added is excluded and counted.
 
         A weak fingerprint is dropped: it would count unrelated failures as one.
         """
@@ -216,16 +215,16 @@ class CorpusBuilder:
         self._keep_example(case)
 
     def leave_out(self, why: str) -> None:
-        """A record that is no use."""
+        """Count a record that cannot be used."""
         self.read += 1
         self._left_out[why] += 1
 
     def note(self, what: str) -> None:
-        """Something in a record that cannot be used, though the record can."""
+        """Count an unusable field of a usable record."""
         self._notes[what] += 1
 
     def built(self) -> Corpus:
-        """The corpus of all that was added."""
+        """Return the corpus of all added failures."""
         return Corpus(
             source=self._source,
             unit=self._unit,
@@ -239,7 +238,7 @@ class CorpusBuilder:
         )
 
     def _keep_example(self, case: FailureCase) -> None:
-        """Of the first fingerprints, later of those that come again: the frequent ones are shown."""
+        """Store an example for the first fingerprints, later only for repeated ones: frequent ones are shown."""
         if not case.fingerprint or case.fingerprint in self._examples:
             return
         code = self._words["fingerprint"][case.fingerprint]

@@ -1,8 +1,8 @@
 """The study of failures: from a corpus to its report.
 
 The questions are those of Zhang et al., "An Empirical Study on Program Failures of Deep Learning Jobs"
-(ICSE 2020): what fails, why, in which phase, at what cost; and, of a platform's own, what comes again.
-What the corpus does not hold is said in the section "Data", and its analysis is left out.
+(ICSE 2020): what fails, why, in which phase, at what cost; and, for a platform, which failures recur.
+The section "Data" names what the corpus lacks; the analyses that need it are omitted.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SECTIONS: tuple[tuple[str, Callable[[Corpus], analyses.Parts], str], ...] = (
     ("Most frequent failures", analyses.fingerprints, "no fingerprint is known"),
     ("Checking", analyses.caught, "no finding of a check is known that tells of a failure"),
 )
-"""Title, analysis, and what is missing where it gives nothing."""
+"""Title, analysis, and what is missing if it returns nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class FailuresStudied:
 
     Attributes:
         report: for people.
-        summary: the numbers that matter, in their JSON form (``docs/json.md``).
+        summary: the main numbers in their JSON form (``docs/json.md``).
     """
 
     report: Report
@@ -59,7 +59,7 @@ class FailuresStudied:
 
 
 def study_failures(corpus: Corpus, *, seed: int = 0) -> FailuresStudied:
-    """Counts, compares and draws what a corpus of failures tells.
+    """Count, compare and plot the failures of a corpus.
 
     Args:
         corpus: the failures.
@@ -73,7 +73,7 @@ def study_failures(corpus: Corpus, *, seed: int = 0) -> FailuresStudied:
     sections: list[Section] = []
     missing: dict[str, str] = {}
     for title, analysis, without in _SECTIONS if len(failures) else ():
-        # What retries brought is seen in all attempts of those jobs.
+        # The effect of retries is visible in all attempts of those jobs.
         of = corpus.attempts_of_failed() if analysis is analyses.retried else failures
         if parts := analysis(of):
             sections.append(Section(title, parts))
@@ -105,7 +105,7 @@ def _lead(corpus: Corpus, failures: Corpus) -> str:
 
 
 def _data(corpus: Corpus, failures: Corpus, missing: Mapping[str, str]) -> Section:
-    """What was read and left out, and which analyses are missing for which reason."""
+    """Report what was read and excluded, and why analyses are missing."""
     rows: list[Row] = [("Read", corpus.read)]
     rows += [(f"Left out: {why}", count) for why, count in sorted(corpus.left_out.items())]
     ended_well = int(corpus.is_word("category", NOT_A_FAILURE).sum())

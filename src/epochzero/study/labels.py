@@ -1,4 +1,4 @@
-"""How far a diagnosis agrees with what people say of the same failures, and people with one another."""
+"""Agreement of diagnoses with labels by people, and of people with each other."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ WORDS = ("category", "root_cause", "phase", "retry")
 
 
 def agreement_by_word(corpus: Corpus, seed: int = 0) -> dict[str, Agreement]:
-    """How far label and diagnosis agree, for each word that is labelled; unknown labels do not count.
+    """Compute the agreement of label and diagnosis for each labeled word; unknown labels do not count.
 
     Args:
-        corpus: with labels, those of what was no failure too.
-        seed: of the bootstrap, which draws whole projects where they are known.
+        corpus: with labels, including logs that show no failure.
+        seed: of the bootstrap, which draws whole projects if they are known.
     """
     found: dict[str, Agreement] = {}
     for word in WORDS:
@@ -38,11 +38,11 @@ def _agreement(known: Corpus, true: str, said: str, seed: int) -> Agreement:
 
 
 def labels(corpus: Corpus, found: dict[str, Agreement]) -> Parts:
-    """Accuracy, macro-F1 and kappa of each word; of the category its classes and confusions, too.
+    """Report accuracy, macro-F1 and kappa of each word, and classes and confusions of the category.
 
     Args:
-        corpus: as given to `agreement_by_word`.
-        found: what that gave.
+        corpus: as passed to `agreement_by_word`.
+        found: its result.
     """
     if not found:
         return []
@@ -102,7 +102,7 @@ def _classes(one: Agreement) -> Parts:
 
 
 def _confused(titles: list[str], counts: list[list[int]]) -> Table:
-    """The cells of the confusion matrix that are not empty, wrong ones first."""
+    """Return the nonempty cells of the confusion matrix, errors first."""
     pairs = [
         (label, said, count, label == said)
         for label, row in zip(titles, counts, strict=True)

@@ -1,4 +1,4 @@
-"""Records of Parquet files, a few at a time."""
+"""Reads Parquet files in small batches."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from epochzero.parquet import STREAMED
 
 _MAGIC = b"PAR1"
 _AT_ONCE = 500
-"""Rows, each of which may hold a log."""
+"""Rows per batch; each may contain a log."""
 
 
 def is_parquet(path: Path) -> bool:
-    """Whether a file begins as Parquet does.
+    """Whether a file starts with Parquet's magic bytes.
 
     Raises:
         OSError: it cannot be read.
@@ -26,7 +26,7 @@ def is_parquet(path: Path) -> bool:
 
 
 def parquet_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a file; what a row lacks is None.
+    """Yield the rows of a file; missing values are None.
 
     Raises:
         InputError: pyarrow is not installed, or the file is damaged.

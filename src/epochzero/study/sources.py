@@ -1,7 +1,7 @@
-"""Reads failures: a file of records, diagnoses of many logs, a folder of logs, a store.
+"""Reads failures: a file of records, diagnoses of many logs, a directory of logs, a store.
 
-Nothing is believed: a record that cannot be used is left out, a field that cannot be used is not
-known, and both are counted, so that the report can say so.
+Input is untrusted: a record that cannot be used is excluded, a field that cannot be used is unknown, and both are
+counted for the report.
 """
 
 from __future__ import annotations
@@ -52,21 +52,21 @@ def _nothing(_: int) -> None:
 
 
 def read_file(path: Path, tell: Tell = _nothing, *, diagnoser: Diagnoser | None = None) -> Corpus:
-    """The failures of a file with a JSON object in each line, packed by gzip or not, or of Parquet.
+    """Read the failures of a JSON Lines file, optionally compressed by gzip, or of a Parquet file.
 
-    A record has a ``log``, which is diagnosed, or what a diagnosis says; ``docs/study.md`` lists the
-    fields. Few records are held at a time.
+    A record has a ``log``, which is diagnosed, or the fields of a diagnosis; ``docs/study.md`` lists them. Few
+    records are in memory at a time.
 
     Args:
         path: the file.
-        tell: is called with the number of records that were read.
-        diagnoser: of the logs; one with the signatures of the package when None.
+        tell: called with the number of records read so far.
+        diagnoser: of the logs; by default one with the built-in signatures.
 
     Raises:
-        InputError: the file cannot be read, or holds no record at all that can be used.
+        InputError: the file cannot be read, or contains no usable record.
     """
     builder = CorpusBuilder(path.name)
-    # Made when the first log is met: it takes a second.
+    # Created for the first log: loading takes a second.
     diagnoses = cache(lambda: diagnoser or Diagnoser())
     for number, record in enumerate(_records(path, builder), 1):
         if record is not None:
@@ -84,7 +84,7 @@ def read_file(path: Path, tell: Tell = _nothing, *, diagnoser: Diagnoser | None 
 
 
 def record_lines(path: Path, builder: CorpusBuilder) -> Iterator[bytes]:
-    """The lines that are not empty; one that is too long is left out, and not held in memory."""
+    """Yield the lines that are not empty; a line that is too long is excluded without being held in memory."""
     try:
         with path.open("rb") as raw:
             packed = raw.peek(2).startswith(GZIP)
@@ -108,7 +108,7 @@ def _lines_of(file: BinaryIO, builder: CorpusBuilder) -> Iterator[bytes]:
 
 
 def _records(path: Path, builder: CorpusBuilder) -> Iterator[Record | None]:
-    """The records of a file; None for each that is none."""
+    """Yield the records of a file; None for each invalid one."""
     try:
         rows = parquet_rows(path) if is_parquet(path) else None
     except OSError as error:
@@ -145,7 +145,7 @@ def _read_record(
 
 
 def _add_record(record: Record, number: str, builder: CorpusBuilder) -> None:
-    """A record with what a diagnosis says, in one of the forms that there are of it."""
+    """Add a record with the fields of a diagnosis, in any of its forms."""
     category = NOT_A_FAILURE if record.get("outcome") == "no_failure" else record.get("category")
     if not isinstance(category, str) or not category:
         builder.leave_out("has neither a log nor a category")
@@ -182,13 +182,13 @@ def _add_record(record: Record, number: str, builder: CorpusBuilder) -> None:
 
 
 def _project(identity: str) -> str:
-    """``owner+name`` of ``owner+name#17``."""
+    """Return ``owner+name`` of ``owner+name#17``."""
     project, sign, _ = identity.rpartition("#")
     return project if sign else ""
 
 
 def _label(label: Any, second: Any, builder: CorpusBuilder) -> dict[str, str]:
-    """What people say of a failure, as far as it is of the taxonomy."""
+    """Return labels by people, as far as they belong to the taxonomy."""
     if not isinstance(label, dict):
         return {}
     fields = _Fields(label, builder, "label: ")
@@ -202,12 +202,12 @@ def _label(label: Any, second: Any, builder: CorpusBuilder) -> dict[str, str]:
 
 
 class _Fields:
-    """The fields of a record, each by the first of its names that holds something usable.
+    """The fields of a record, each under the first of its names with a usable value.
 
     Args:
         record: as read.
-        builder: is told of what cannot be used.
-        front: of what it is told.
+        builder: counts what cannot be used.
+        front: prefix of the names that are reported.
     """
 
     def __init__(self, record: Record, builder: CorpusBuilder, front: str = "") -> None:
@@ -216,7 +216,7 @@ class _Fields:
         self._front = front
 
     def text(self, *names: str) -> str:
-        """A text, or the first of a list of texts; lone surrogates are replaced."""
+        """Return a text, or the first of a list of texts; lone surrogates are replaced."""
         for name in names:
             value = self._value(name)
             if isinstance(value, list | tuple) and value:
@@ -228,7 +228,7 @@ class _Fields:
         return ""
 
     def word(self, name: str, unknown: str = "unknown") -> str:
-        """A word of the vocabulary of that name."""
+        """Return a word of the vocabulary of that name."""
         value = self._value(name)
         if value is None or value == "":
             return unknown
@@ -238,7 +238,7 @@ class _Fields:
         return unknown
 
     def number(self, *names: str) -> float | None:
-        """A number that is finite and not negative."""
+        """Return a number that is finite and not negative."""
         for name in names:
             value = self._value(name)
             if value is None:
@@ -253,7 +253,7 @@ class _Fields:
         return None
 
     def moment(self, *names: str) -> float | None:
-        """A time: seconds since the epoch, or ISO 8601 (UTC where it does not say)."""
+        """Return a time: seconds since the epoch, or ISO 8601 (UTC by default)."""
         for name in names:
             value = self._value(name)
             if value is None or value == "":
@@ -277,7 +277,7 @@ def _moment(value: Any) -> float | None:
             value = (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
         if isinstance(value, bool):
             return None
-        datetime.fromtimestamp(value, UTC)  # Raises for a year that there is not.
+        datetime.fromtimestamp(value, UTC)  # raises for years outside the range
         return float(value) if value >= 0 else None
     except (ValueError, TypeError, OverflowError, OSError):
         return None
@@ -287,11 +287,11 @@ def _moment(value: Any) -> float | None:
 
 
 def read_diagnoses(address: str, tell: Tell = _nothing) -> Corpus:
-    """The failures among the diagnoses that ``epochzero diagnose --out`` wrote.
+    """Read the failures among the diagnoses that ``epochzero diagnose --out`` wrote.
 
     Args:
-        address: a folder, or ``s3://bucket/prefix``.
-        tell: is called with the number of rows that were read.
+        address: a directory, or ``s3://bucket/prefix``.
+        tell: called with the number of rows read so far.
 
     Raises:
         InputError: it cannot be read, or its run has not ended.
@@ -312,18 +312,18 @@ def read_diagnoses(address: str, tell: Tell = _nothing) -> Corpus:
 def read_folder(
     folder: Path, tell: Tell = _nothing, *, diagnoser: Diagnoser | None = None
 ) -> Corpus:
-    """The failures of a folder of logs.
+    """Read the failures of a directory of logs.
 
-    Each folder in it is a job with all its logs and facts (``facts.json``, output of sacct); each log
-    that lies in it directly is a job of its own.
+    Each subdirectory is a job with all its logs and facts (``facts.json``, output of sacct); each log directly in
+    the directory is a job of its own.
 
     Args:
-        folder: the folder.
-        tell: is called with the number of jobs that were read.
-        diagnoser: one with the signatures of the package when None.
+        folder: the directory.
+        tell: called with the number of jobs read so far.
+        diagnoser: by default one with the built-in signatures.
 
     Raises:
-        InputError: there is no log, or the folder cannot be read.
+        InputError: there is no log, or the directory cannot be read.
     """
     builder = CorpusBuilder(folder.name or str(folder))
     diagnoser = diagnoser or Diagnoser()
@@ -342,7 +342,7 @@ def read_folder(
 def jobs_in(
     folder: Path, builder: CorpusBuilder
 ) -> Iterator[tuple[str, tuple[Log, ...], Path | None]]:
-    """Name, logs and folder of each job."""
+    """Yield name, logs and directory of each job."""
     for log in find_logs([folder]):
         if log.path is not None and log.path.parent == folder:
             yield log.name, (log,), None
@@ -354,7 +354,7 @@ def jobs_in(
 
 
 def _without_path(error: InputError) -> str:
-    """Why, without where: reasons are counted."""
+    """Return the reason without the path: reasons are counted."""
     return f"a log that cannot be used: {str(error).split(': ', 1)[-1].split(';', 1)[0]}"
 
 
@@ -382,12 +382,12 @@ def _case_of(found: Diagnosis, facts: Facts, name: str) -> FailureCase:
 def read_database(
     database: Database, wanted: JobFilter = EVERY_JOB, tell: Tell = _nothing
 ) -> Corpus:
-    """The failed attempts in a store, each with the diagnosis of the rank that ended first.
+    """Read the failed attempts of a store, each with the diagnosis of the rank that ended first.
 
     Args:
         database: the store.
-        wanted: of which jobs.
-        tell: is called with the number of attempts that were read.
+        wanted: which jobs.
+        tell: called with the number of attempts read so far.
 
     Raises:
         StoreError: the database does not answer.
@@ -444,7 +444,7 @@ def _findings(wanted: JobFilter) -> Executable:
 
 
 def _caught(rows: Any) -> dict[tuple[str, str], str]:
-    """By job and category the first rule that tells of such a failure."""
+    """Return, by job and category, the first rule that predicted such a failure."""
     found: dict[tuple[str, str], str] = {}
     for job, category, rule in rows:
         found.setdefault((job, category), rule)

@@ -1,4 +1,4 @@
-"""A fleet of jobs on paper: what its failures cost, and what the tools would save of that.
+"""A simulated fleet of jobs: what its failures cost, and how much of that the tools would save.
 
 studied = study_fleet(assumptions(), [1000, 10_000], days=30)
 write_report(studied.report, Path("report/"))

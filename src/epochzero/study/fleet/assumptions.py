@@ -1,6 +1,6 @@
-"""What a simulation of a fleet assumes: each number with its range and where it comes from.
+"""Assumptions of the simulation of a fleet: each number with its range and source.
 
-``published.toml`` says what fleets are like, ``measured.toml`` what the tools achieve.
+``published.toml`` describes fleets, ``measured.toml`` what the tools achieve.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ _LARGEST = {
     "retries": 1000.0,
     "person_hours": 1e6,
 }
-"""All others are shares, 1 at most."""
+"""Assumptions that are not shares; all others are at most 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """A number that is not known exactly.
+    """An uncertain number.
 
     Attributes:
         title: what it is.
-        unit: of what.
+        unit: of the number.
         low, high: its range.
-        mode: the likeliest value; None where all values of the range are as likely.
-        source: where the numbers come from, or that they are assumed.
-        results: for numbers that were measured, where each stands in ``bench/results``.
+        mode: the most probable value; None for a uniform distribution.
+        source: of the numbers, or a statement that they are assumed.
+        results: for measured numbers, their positions in ``bench/results``.
     """
 
     title: str
@@ -51,7 +51,7 @@ class Assumption:
     results: Mapping[str, tuple[str, ...]] | None = None
 
     def at(self, shares: NDArray[np.float64] | float) -> NDArray[np.float64]:
-        """The values below which these shares of its distribution lie: triangular, or uniform."""
+        """Return quantiles of its distribution, which is triangular or uniform."""
         low, width = self.low, self.high - self.low
         share = np.asarray(shares, np.float64)
         if self.mode is None or not width:
@@ -65,7 +65,7 @@ class Assumption:
 
 @cache
 def assumptions() -> Mapping[str, Assumption]:
-    """All assumptions, by name."""
+    """Return all assumptions, by name."""
     found = {}
     for name in ("published", "measured"):
         text = files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8")
@@ -81,10 +81,10 @@ def assumptions() -> Mapping[str, Assumption]:
 
 
 def with_own(path: Path) -> Mapping[str, Assumption]:
-    """The assumptions, with those of a TOML file in their place: a number, or ``low`` and ``high``.
+    """Return the assumptions with replacements from a TOML file: a number, or ``low`` and ``high``.
 
     Raises:
-        InputError: the file cannot be read, or names or numbers in it are wrong.
+        InputError: the file cannot be read, or names or numbers in it are invalid.
     """
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -120,6 +120,6 @@ def _number(value: Any) -> float | None:
 def draw(
     given: Mapping[str, Assumption], count: int, generator: np.random.Generator
 ) -> list[dict[str, float]]:
-    """So many sets of values, drawn independently."""
+    """Draw independent sets of values."""
     columns = {name: one.at(generator.random(count)) for name, one in given.items()}
     return [{name: float(values[at]) for name, values in columns.items()} for at in range(count)]

@@ -1,9 +1,9 @@
-"""A fleet of jobs: what failures cost, and what checking, retries by diagnosis and diagnosis itself save.
+"""A model of a fleet of jobs: what failures cost, and what checks, diagnosis-based retries and diagnosis save.
 
-Jobs end well or fail. A failure is of the infrastructure, or of code, data or environment; the latter comes
-in one of four phases, which says what it costs (Zhang et al., ICSE 2020, Figure 10), and mostly comes again
-however often the job is retried. GPU time is lognormal. A retry that fails takes as long as the first
-attempt. What the attempt takes that succeeds in the end is no waste, and is not counted.
+Jobs succeed or fail. A failure is caused by the infrastructure, or by code, data or environment; a failure of the
+latter kind occurs in one of four phases, which determines its cost (Zhang et al., ICSE 2020, Figure 10), and usually
+recurs in every retry. GPU time is lognormal. A failed retry takes as long as the first attempt. The successful
+attempt is not waste and is not counted.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ Hours = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a fleet comes to; GPU hours unless said otherwise.
+    """Totals of a fleet, in GPU hours unless stated otherwise.
 
     Attributes:
         total: of all jobs.
-        wasted: of failed attempts and failed retries.
-        failures: failed jobs, a number.
-        caught: of these, those that checking would have told of.
-        check, retry, both: what is saved by checking alone, by retries decided by diagnosis alone, by both.
-        given_up: jobs that are not retried although it would have helped, a number.
-        person: hours of people who look for causes.
-        person_diagnosis, person_all: what diagnosis alone, and all tools, save of these.
+        wasted: by failed attempts and failed retries.
+        failures: number of failed jobs.
+        caught: number of failures that a check would have predicted.
+        check, retry, both: saved by checks alone, by diagnosis-based retries alone, by both.
+        given_up: number of jobs that are not retried although a retry would have succeeded.
+        person: working hours of people who search for causes.
+        person_diagnosis, person_all: working hours that diagnosis alone, and all tools, save.
     """
 
     total: float = 0.0
@@ -55,12 +55,12 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """Jobs that are alike.
+    """A class of similar jobs.
 
     Attributes:
         share: of all jobs.
-        hours: GPU hours of an attempt, mean.
-        fails: how; "again" fails whenever it is tried.
+        hours: mean GPU hours of an attempt.
+        fails: how it fails; "again" fails in every retry.
     """
 
     share: float
@@ -71,7 +71,7 @@ class _Kind:
 def _kinds(p: Values) -> list[_Kind]:
     failed, infrastructure = p["failed_share"], p["infrastructure_share"]
     hours = p["gpu_hours"] * p["failed_gpu_ratio"]
-    # Without failures of one side those of the other take all the time.
+    # If one kind of failure does not occur, failures of the other kind take all the time.
     gpu_share = p["infrastructure_gpu_share"] if 0 < infrastructure < 1 else infrastructure
     of_infrastructure = hours * gpu_share / (infrastructure or 1.0)
     of_others = hours * (1 - gpu_share) / (1 - infrastructure or 1.0)
@@ -90,12 +90,12 @@ def _kinds(p: Values) -> list[_Kind]:
 
 
 def simulated(p: Values, jobs: int, generator: np.random.Generator) -> Outcome:
-    """Draws every job of a fleet.
+    """Simulate every job of a fleet.
 
     Args:
         p: a value for each assumption.
-        jobs: their number.
-        generator: of the draws.
+        jobs: number of jobs.
+        generator: random number generator.
     """
     kinds = _kinds(p)
     counts = generator.multinomial(jobs, _normalized([one.share for one in kinds]))
@@ -112,7 +112,7 @@ def _normalized(shares: list[float]) -> NDArray[np.float64]:
 
 
 def _simulated(p: Values, kind: _Kind, count: int, generator: np.random.Generator) -> Outcome:
-    """So many jobs of a kind; those that are caught are the first of them, since all are alike."""
+    """Simulate jobs of one class; the caught ones are the first, since all are alike."""
     hours = _hours(kind.hours, p["spread"], count, generator)
     if not kind.fails:
         return Outcome(total=_sum(hours))
@@ -122,7 +122,7 @@ def _simulated(p: Values, kind: _Kind, count: int, generator: np.random.Generato
         failed_retries = allowed
         caught = int(generator.binomial(count, _check_share(p)))
     else:
-        # Failed retries before the first that succeeds.
+        # Number of failed retries before the first success.
         until = generator.geometric(max(p["retry_success"], 1e-9), count) - 1
         failed_retries = np.minimum(until, allowed)
         recovered = int((until < allowed).sum())
@@ -145,11 +145,11 @@ def _sum(hours: Hours) -> float:
 
 
 def expected(p: Values, jobs: int) -> Outcome:
-    """What `simulated` comes to on average, exactly.
+    """Return the exact expectation of `simulated`.
 
     Args:
         p: a value for each assumption.
-        jobs: their number.
+        jobs: number of jobs.
     """
     outcome = Outcome()
     for kind in _kinds(p):
@@ -167,7 +167,7 @@ def expected(p: Values, jobs: int) -> Outcome:
 
 
 def _expected_retries(retries: float, success: float) -> tuple[float, float]:
-    """How many retries fail, and how likely one succeeds, with so many at most."""
+    """Return the expected number of failed retries and the probability of success, for a maximum number of retries."""
     fails = 1 - success
     whole, part = int(retries), retries % 1
     failed = sum(fails**n for n in range(1, whole + 1)) + part * fails ** (whole + 1)
@@ -182,14 +182,14 @@ def _outcome(
     p: Values, count: float, caught: float, recovered: float, hours: tuple[float, float],
     retried: float, useless: tuple[float, float],
 ) -> Outcome:  # fmt: skip
-    """Of failed jobs.
+    """Return the totals of failed jobs.
 
     Args:
         p: a value for each assumption.
-        count, caught, recovered: jobs: all, those that checking tells of, those that a retry cures.
-        hours: of first attempts; of those that are caught.
-        retried: hours of retries that fail.
-        useless: hours of retries that could only fail; of jobs that are caught.
+        count, caught, recovered: numbers of jobs: all, those predicted by a check, those cured by a retry.
+        hours: of first attempts; of the caught ones among them.
+        retried: hours of failed retries.
+        useless: hours of retries that could only fail; of caught jobs among them.
     """
     wasted = hours[0] + retried
     by_check = hours[1] + useless[1]

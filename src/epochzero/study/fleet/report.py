@@ -1,4 +1,4 @@
-"""What a fleet of jobs would save, as a report: Monte Carlo over all that is not known exactly."""
+"""Report of the savings of a fleet of jobs: a Monte Carlo simulation over all uncertain assumptions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TOOLS: tuple[tuple[str, str, Callable[[Outcome], float], Callable[[Outcome], fl
     ("diagnosis", "Faster diagnosis", lambda o: 0.0, lambda o: o.person_diagnosis),
     ("all", "All together", lambda o: o.both, lambda o: o.person_all),
 )  # fmt: skip
-"""Name, title, GPU hours saved, hours of people saved."""
+"""Name, title, GPU hours saved, working hours saved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class FleetStudied:
 
     Attributes:
         report: for people.
-        summary: the numbers that matter, in their JSON form (``docs/json.md``).
+        summary: the main numbers in their JSON form (``docs/json.md``).
     """
 
     report: Report
@@ -50,15 +50,15 @@ def study_fleet(
     draws: int = DRAWS,
     tell: Callable[[str], None] = lambda _: None,
 ) -> FleetStudied:
-    """Simulates fleets, each many times with other values of what is assumed.
+    """Simulate fleets, each many times with different values of the assumptions.
 
     Args:
         given: the assumptions, by name.
-        jobs_per_day: the size of each fleet.
-        days: that are simulated.
-        seed: of all draws.
-        draws: how often a fleet is simulated.
-        tell: is called with what has been done.
+        jobs_per_day: size of each fleet.
+        days: simulated days.
+        seed: of the random numbers.
+        draws: number of simulations of each fleet.
+        tell: called with the progress.
 
     Raises:
         InputError: matplotlib is not installed.
@@ -127,7 +127,7 @@ def _saved(fleets: Mapping[int, Sequence[Outcome]], days: int) -> list[Table]:
 def _cells(
     percentiles: tuple[float, float, float],
 ) -> tuple[float | None, tuple[float, float] | None]:
-    """Median and interval; nothing of what a tool does not save at all."""
+    """Return median and interval; empty cells if a tool saves nothing of this kind."""
     low, middle, high = percentiles
     return (middle, (low, high)) if high else (None, None)
 
@@ -171,7 +171,7 @@ def _cost(fleets: Mapping[int, Sequence[Outcome]], days: int) -> Table:
 
 
 def _sensitivity(given: Mapping[str, Assumption]) -> list[Table | Figure | str]:
-    """Each assumption at its 5th and 95th percentile, all others at their medians."""
+    """Vary each assumption between its 5th and 95th percentile, with the others at their medians."""
     medians = {name: float(one.at(0.5)) for name, one in given.items()}
 
     def saved(name: str, value: float) -> float:

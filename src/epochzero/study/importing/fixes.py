@@ -1,4 +1,4 @@
-"""What a commit changed, in the shared format of fixes: files, and the functions within them."""
+"""Changes of a commit in the shared format of fixes: files, and the functions within them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HUNK = re.compile(rb"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _NOTHING = "0" * 40
 _NO_CODE = frozenset(("binary", "generated", "text"))
 LARGEST_BYTES = 1 << 20
-"""Functions of a larger file are not looked for."""
+"""Functions are not searched for in larger files."""
 
 
 @dataclass(slots=True)
@@ -27,9 +27,9 @@ class Changed:
 
     Attributes:
         change: ``ADD``, ``DELETE``, ``MODIFY`` or ``RENAME``.
-        old, new: its paths before and after; None where there was or is none.
-        old_blob, new_blob: what it held.
-        added, deleted: lines, from 1, of the file after and before.
+        old, new: its paths before and after; None if it did not or does not exist.
+        old_blob, new_blob: its content before and after.
+        added, deleted: changed lines, from 1, in the file after and before.
     """
 
     change: str
@@ -42,20 +42,20 @@ class Changed:
 
     @property
     def path(self) -> str:
-        """Its path after the commit, or before where it is gone."""
+        """Its path after the commit, or before if it was deleted."""
         return self.new or self.old or ""
 
 
 def is_code(path: str) -> bool:
-    """Whether a fix of a bug may be in it: source code that is no test."""
+    """Whether a path can contain a fix: source code that is not a test."""
     return language_of(path) not in _NO_CODE and not is_test(path)
 
 
 def changed_by(repository: Repository, commit: Commit) -> list[Changed]:
-    """The files that a commit changed against its first parent.
+    """Return the files that a commit changed relative to its first parent.
 
     Raises:
-        InputError: git failed, as where objects are missing.
+        InputError: git failed, for example because objects are missing.
     """
     trees = (f"{commit.sha}^1", commit.sha) if commit.parents else ("--root", commit.sha)
     output = repository.git.run(
@@ -72,7 +72,7 @@ def changed_by(repository: Repository, commit: Commit) -> list[Changed]:
 
 
 def fix_record(repository: Repository, commit: Commit, files: Sequence[Changed]) -> dict[str, Any]:
-    """The fix in the shared format."""
+    """Return the fix in the shared format."""
     return {
         "sha": commit.sha,
         "date": datetime.fromtimestamp(commit.time, UTC).isoformat(sep=" "),
@@ -81,7 +81,7 @@ def fix_record(repository: Repository, commit: Commit, files: Sequence[Changed])
 
 
 def _divided(output: bytes) -> tuple[list[str], bytes]:
-    """The fields of the raw lines, and the patches behind them."""
+    """Split the output into the fields of the raw lines and the patches after them."""
     fields: list[str] = []
     at = 0
     while output[at : at + 1] == b":":
@@ -155,7 +155,7 @@ def _file_record(repository: Repository, file: Changed) -> dict[str, Any]:
 
 
 def _functions(repository: Repository, path: str | None, blob: str) -> Sequence[Unit]:
-    """Functions and methods of a file, the outer ones first."""
+    """Return functions and methods of a file, outer ones first."""
     if path is None or blob == _NOTHING or language_of(path) in _NO_CODE:
         return ()
     data, _ = repository.git.attempt("cat-file", "blob", blob)

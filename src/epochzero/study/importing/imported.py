@@ -1,4 +1,4 @@
-"""Issues with their fixes become bug reports in the shared format; each that does not says why."""
+"""Converts issues and their fixes to bug reports in the shared format, with a reason for each exclusion."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from epochzero.study.importing.issues import Issue, read_issues
 from epochzero.study.importing.links import Link, links, read_commits
 
 MOST_FILES = 100
-"""A commit of more files is no fix of one bug."""
+"""A commit with more files is not considered the fix of one bug."""
 _BUG = re.compile(r"bug|defect|error|crash|regression|broken", re.IGNORECASE)
 _NO_BUG = re.compile(
     r"feature|enhancement|question|support|documentation|\bdocs?\b|discussion|duplicate|invalid"
@@ -28,12 +28,12 @@ _NO_BUG = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """What became of an export.
+    """The result of an import.
 
     Attributes:
         records: bug reports in the shared format, each with ``link`` (rule, certainty, other commits).
-        by_rule: how many each rule linked.
-        left_out: why the others are not among them, with how many.
+        by_rule: number of links by rule.
+        left_out: number of excluded issues by reason.
         shallow: whether the clone lacks older commits.
     """
 
@@ -51,14 +51,14 @@ def import_reports(
     loose: bool = False,
     hear: Callable[[int, int], object] = lambda done, of: None,
 ) -> Imported:
-    """Bug reports with the commits that fixed them.
+    """Return bug reports with the commits that fixed them.
 
     Args:
-        issues: an export, as of `read_issues`; with pull requests more is linked.
+        issues: an export, see `read_issues`; pull requests allow more links.
         clone: of the repository, with its history.
-        project: ``owner/name``; by default the folder of the clone where it is called so.
+        project: ``owner/name``; by default taken from a directory named ``owner+name``.
         loose: also link by words and time, with low certainty.
-        hear: is told how many issues are done, of how many.
+        hear: called with the number of finished issues and the total.
 
     Raises:
         InputError: the export or the clone cannot be read.
@@ -82,7 +82,7 @@ def import_reports(
 
 
 def _named(clone: Path) -> str:
-    """The project of a folder that is called ``owner+name``, here or one above."""
+    """Return the project of a directory named ``owner+name``, this one or its parent."""
     folder = clone.resolve()
     return next((one.name for one in (folder, folder.parent) if "+" in one.name), "")
 
@@ -90,7 +90,7 @@ def _named(clone: Path) -> str:
 def _record(
     repository: Repository, project: str, issue: Issue, found: Sequence[Link]
 ) -> tuple[dict[str, Any] | None, str]:
-    """The bug report, or why there is none."""
+    """Return the bug report, or why there is none."""
     reason = _no_bug(issue)
     if reason or not found:
         return None, reason or "no commit is linked to it"
@@ -116,7 +116,7 @@ def _record(
 
 
 def _no_bug(issue: Issue) -> str:
-    """Why an issue is no bug that was fixed; empty where it may be one."""
+    """Return why an issue is not a fixed bug; empty if it may be one."""
     if issue.closed is None:
         return "it is still open"
     if not issue.is_planned:
@@ -130,7 +130,7 @@ def _no_bug(issue: Issue) -> str:
 def _judged(
     repository: Repository, found: Sequence[Link]
 ) -> Iterator[tuple[Link, list[Changed], str]]:
-    """Each link with what its commit changed, and why that is no fix; empty where it is one."""
+    """Yield each link with the changes of its commit, and why that is not a fix; empty if it is one."""
     for link in found:
         try:
             files = changed_by(repository, link.commit)

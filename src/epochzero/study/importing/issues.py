@@ -1,4 +1,4 @@
-"""Issues and pull requests as GitHub's interface or its command line export them."""
+"""Issues and pull requests, as exported by GitHub's API or command line."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ class Issue:
 
     Attributes:
         number: in its tracker.
-        title, body: what was written.
-        opened, closed: in seconds since the epoch; None where that is not told, or it is open.
+        title, body: its text.
+        opened, closed: in seconds since the epoch; None if unknown or still open.
         labels: their names.
         is_pull: whether it is a pull request.
-        is_planned: False when it was closed as not planned.
-        merged: the commit by which a pull request was merged; empty where that is not told.
+        is_planned: False if it was closed as not planned.
+        merged: commit by which a pull request was merged; empty if unknown.
     """
 
     number: int
@@ -47,13 +47,13 @@ class Issue:
 
 
 def read_issues(path: Path) -> tuple[list[Issue], dict[str, int]]:
-    """The issues of a file, and how many entries are left out for which reason.
+    """Read the issues of a file; return them and the number of excluded entries by reason.
 
     Args:
-        path: a JSON array, an array of pages, or one JSON object a line.
+        path: a JSON array, an array of pages, or one JSON object per line.
 
     Raises:
-        InputError: the file cannot be read, or holds nothing like an issue.
+        InputError: the file cannot be read, or contains no issues.
     """
     try:
         text = path.read_text("utf-8-sig", errors="replace")
@@ -92,7 +92,7 @@ def _entries(text: str, path: Path) -> Iterator[Any]:
 
 
 def _flat(entries: Iterable[Any]) -> Iterator[Any]:
-    """Pages of entries one after the other."""
+    """Yield the entries of all pages."""
     for entry in entries:
         if isinstance(entry, list):
             yield from entry
@@ -128,7 +128,7 @@ def _labels(raw: Any) -> tuple[str, ...]:
 
 
 def _merged(raw: Mapping[str, Any]) -> str:
-    """The commit of a merge; an unmerged pull request has a trial merge that is no commit of the history."""
+    """Return the merge commit; an unmerged pull request has a trial merge that is not in the history."""
     commit = raw.get("mergeCommit")
     if isinstance(commit, Mapping):
         return _text(commit, "oid")

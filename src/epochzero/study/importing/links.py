@@ -1,9 +1,8 @@
-"""Which commit fixed which issue, by the rules of the literature, each with its certainty.
+"""Links commits to the issues that they fixed, by rules of the literature, each with its certainty.
 
-The rules look at what people wrote: closing words in a message or in a merged pull request (as GitHub
-documents them), and numbers of issues in messages of fixes (Śliwerski, Zimmermann and Zeller, MSR 2005;
-Bachmann and Bernstein, 2009). A commit counts only between the opening of the issue and a month after
-its end.
+The rules read closing keywords in messages and merged pull requests (as documented by GitHub), and issue numbers in
+messages of fixes (Śliwerski, Zimmermann and Zeller, MSR 2005; Bachmann and Bernstein, 2009). A commit counts only
+between the opening of the issue and a month after its closing.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ CERTAINTIES: Mapping[str, Certainty] = {
     "fix_mentions": "medium",
     "words_and_time": "low",
 }
-"""The rules, the most certain first."""
+"""The rules, most certain first."""
 AFTER_END_S = 30 * 86400.0
 NEAR_END_S = 2 * 86400.0
 LEAST_COMMON_WORDS = 3
@@ -46,13 +45,13 @@ _PULL = re.compile(r"^Merge pull request #(?P<merged>\d+)|\(#(?P<squashed>\d+)\)
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit as its message tells.
+    """A commit.
 
     Attributes:
-        sha: its name.
-        time: when it was committed, in seconds since the epoch.
-        parents: how many it has.
-        message: all of it.
+        sha: its hash.
+        time: of the commit, in seconds since the epoch.
+        parents: number of parents.
+        message: complete message.
     """
 
     sha: str
@@ -63,12 +62,12 @@ class Commit:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A commit that a rule takes for the fix of an issue.
+    """A commit that a rule considers the fix of an issue.
 
     Attributes:
         issue: its number.
         commit: the fix.
-        rule: a name in `CERTAINTIES`.
+        rule: a key of `CERTAINTIES`.
     """
 
     issue: int
@@ -77,15 +76,15 @@ class Link:
 
     @property
     def certainty(self) -> Certainty:
-        """How certain the rule is."""
+        """Certainty of the rule."""
         return CERTAINTIES[self.rule]
 
 
 def read_commits(git: Git) -> list[Commit]:
-    """The commits that HEAD can reach, the latest first.
+    """Return the commits reachable from HEAD, latest first.
 
     Raises:
-        InputError: as of `Git.run`.
+        InputError: see `Git.run`.
     """
     output = git.run("log", "--format=%H%x00%ct%x00%P%x00%B%x00%x1e", "HEAD").decode(
         "utf-8", "replace"
@@ -100,13 +99,13 @@ def read_commits(git: Git) -> list[Commit]:
 def links(
     issues: Sequence[Issue], commits: Sequence[Commit], project: str, *, loose: bool = False
 ) -> dict[int, list[Link]]:
-    """For each issue that has any, the commits that may have fixed it, the most certain first.
+    """Return, for each issue with any, the commits that may have fixed it, most certain first.
 
     Args:
         issues: issues and pull requests.
         commits: of the repository.
-        project: ``owner/name``; numbers of other projects count for nothing. Empty for not known.
-        loose: whether words in common near the end of an issue are enough.
+        project: ``owner/name``; issue numbers of other projects are ignored. Empty if unknown.
+        loose: also link by common words near the closing of an issue.
     """
     known = {issue.number: issue for issue in issues}
     found: dict[int, dict[str, Link]] = defaultdict(dict)
@@ -134,7 +133,7 @@ def links(
 def _by_words(
     issues: Mapping[int, Issue], commits: Iterable[Commit], project: str
 ) -> Iterator[Link]:
-    """Messages that close an issue, or mention it and speak of a fix."""
+    """Link messages that close an issue, or mention it and describe a fix."""
     for commit in commits:
         if commit.parents > 1:
             continue
@@ -151,7 +150,7 @@ def _by_words(
 def _by_pulls(
     issues: Mapping[int, Issue], commits: Iterable[Commit], project: str
 ) -> Iterator[Link]:
-    """Commits that brought in a pull request which closes an issue."""
+    """Link commits that merged a pull request which closes an issue."""
     of_pull: dict[int, Commit] = {}
     by_sha: dict[str, Commit] = {}
     for commit in commits:
@@ -167,7 +166,7 @@ def _by_pulls(
 
 
 def _by_time(issues: Iterable[Issue], commits: Sequence[Commit]) -> Iterator[Link]:
-    """Fixes committed about when an issue ended, with enough of its title's words."""
+    """Link fixes that were committed near the closing of an issue and share enough words with its title."""
     fixes = [
         (commit, set(words(commit.message.partition("\n")[0])))
         for commit in commits
@@ -189,7 +188,7 @@ def _closed(text: str, project: str) -> Iterator[int]:
 
 
 def _numbers(text: str, project: str) -> Iterator[int]:
-    """The numbers of this project's issues that are named."""
+    """Yield the issue numbers of this project that a text mentions."""
     for match in _MENTIONS.finditer(text):
         of = match["project"] or match["address"]
         if of is None or _name(of) == _name(project):
@@ -197,7 +196,7 @@ def _numbers(text: str, project: str) -> Iterator[int]:
 
 
 def _name(project: str) -> str:
-    """A project is given to another owner more often than two of one name mention each other."""
+    """Return the name without owner: projects change owners more often than namesakes mention each other."""
     return project.rpartition("/")[2].lower()
 
 

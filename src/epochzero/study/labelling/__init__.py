@@ -1,4 +1,4 @@
-"""Labelling by hand: records, questions about them, annotators who do not see one another, agreement.
+"""Labeling by hand: records, questions, annotators who do not see each other's labels, agreement.
 
 items = read_items(Path("failures.jsonl"))
 folder = LabelFolder(Path("failures.jsonl"))

@@ -1,4 +1,4 @@
-"""How far annotators agree, where they do not, and what the labels come to in the end."""
+"""Agreement of annotators, their disagreements, and the final labels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from epochzero.study.labelling.scheme import Answers, Question, Scheme
 
 @dataclass(frozen=True, slots=True)
 class PairAgreement:
-    """Of two annotators, over what both answered."""
+    """Agreement of two annotators on what both answered."""
 
     first: str
     second: str
@@ -27,12 +27,12 @@ class PairAgreement:
 
 @dataclass(frozen=True, slots=True)
 class LabelAgreement:
-    """Of one label: how often it was given in pairs of answers, and the share in which both gave it.
+    """Agreement on one label: its frequency in pairs of answers, and how often both annotators gave it.
 
     Attributes:
         name: of the choice.
-        given: answers that are this label, over all pairs of annotators.
-        share: positive specific agreement: twice the pairs that both gave it, by ``given``.
+        given: number of answers with this label, over all pairs of annotators.
+        share: positive specific agreement: twice the number of pairs in which both gave it, divided by ``given``.
     """
 
     name: str
@@ -42,18 +42,17 @@ class LabelAgreement:
 
 @dataclass(frozen=True, slots=True)
 class QuestionAgreement:
-    """How far annotators agree on one question.
+    """Agreement of annotators on one question.
 
     Attributes:
         question: its name.
-        records: that two annotators or more answered.
-        agreed: those of them on which all who answered agree.
+        records: number of records that at least two annotators answered.
+        agreed: number of these on which all their annotators agree.
         pairs: of annotators.
-        fleiss: Fleiss' kappa of three annotators or more, over ``fleiss_records``; None where it is not
-            defined.
-        fleiss_records: that all annotators answered.
-        labels: each label that was given, most often given first.
-        confused: two labels for the same record, and how often, most often first.
+        fleiss: Fleiss' kappa of three or more annotators, over ``fleiss_records``; None if it is undefined.
+        fleiss_records: number of records that all annotators answered.
+        labels: each label that was given, most frequent first.
+        confused: pairs of labels for the same record with their frequency, most frequent first.
     """
 
     question: str
@@ -68,14 +67,14 @@ class QuestionAgreement:
 
 @dataclass(frozen=True, slots=True)
 class Disagreement:
-    """A record on which annotators do not agree.
+    """A record on which annotators disagree.
 
     Attributes:
         item: the record.
-        said: answers by question, then annotator; only questions on which they differ.
+        said: answers by question, then annotator; only questions with different answers.
         notes: by annotator.
-        unanimous: what all of them answered alike.
-        all_said: as ``said``, of all questions.
+        unanimous: answers that all annotators gave.
+        all_said: like ``said``, for all questions.
     """
 
     item: Item
@@ -88,7 +87,7 @@ class Disagreement:
 def compare(
     scheme: Scheme, items: Sequence[Item], annotators: Mapping[str, Labels], *, seed: int = 0
 ) -> tuple[QuestionAgreement, ...]:
-    """How far annotators agree on each question that two of them answered for some record.
+    """Compute the agreement on each question that two annotators answered for some record.
 
     Args:
         scheme: the questions.
@@ -96,15 +95,15 @@ def compare(
         annotators: their labels, by name.
         seed: of the bootstrap.
     """
-    said = [_said(scheme, item, annotators) for item in items]
+    said = [_answers(scheme, item, annotators) for item in items]
     found = (_of_question(one, said, tuple(annotators), seed) for one in scheme.questions)
     return tuple(one for one in found if one is not None)
 
 
-def _said(
+def _answers(
     scheme: Scheme, item: Item, annotators: Mapping[str, Labels]
 ) -> dict[str, dict[str, str]]:
-    """Answers to a record by question, then annotator."""
+    """Return the answers to a record by question, then annotator."""
     said: dict[str, dict[str, str]] = {}
     for name, labels in annotators.items():
         for question, value in scheme.walk(labels.answers.get(item.id, {}))[0].items():
@@ -158,10 +157,10 @@ def _confused(words: Sequence[str], both: Any) -> Iterator[tuple[str, str, int]]
 def disagreements(
     scheme: Scheme, items: Sequence[Item], annotators: Mapping[str, Labels]
 ) -> list[Disagreement]:
-    """The records to which two annotators gave different answers, in the order of the file."""
+    """Yield the records that two annotators answered differently, in file order."""
     found = []
     for item in items:
-        said = _said(scheme, item, annotators)
+        said = _answers(scheme, item, annotators)
         differing = {name: one for name, one in said.items() if len({*one.values()}) > 1}
         if differing:
             unanimous = {
@@ -182,18 +181,18 @@ def exported(
     annotators: Mapping[str, Labels],
     adjudicated: Mapping[str, Labels],
 ) -> Iterator[dict[str, Any]]:
-    """The records that have labels, each with what they come to.
+    """Yield the labeled records, each with its final labels.
 
-    Each has all its fields, ``label`` (value by question), ``label_certainty`` (share of the annotators
-    who gave that answer, by question), ``label_from`` (adjudicated, unanimous, majority or single),
-    ``annotators``, and ``unresolved``: questions on which as many say one thing as another.
+    Each has all its fields, ``label`` (value by question), ``label_certainty`` (share of the annotators who gave
+    that answer, by question), ``label_from`` (adjudicated, unanimous, majority or single), ``annotators``, and
+    ``unresolved``: questions with a tie.
 
     Raises:
-        InputError: a log cannot be read any more.
+        InputError: a log can no longer be read.
     """
     unanimous = {one.item.id: one.unanimous for one in disagreements(scheme, items, annotators)}
     for item in items:
-        said = _said(scheme, item, annotators)
+        said = _answers(scheme, item, annotators)
         if not said:
             continue
         decided = _decided(scheme, item, unanimous.get(item.id, {}), adjudicated)
@@ -214,7 +213,7 @@ def exported(
 def _decided(
     scheme: Scheme, item: Item, unanimous: Answers, adjudicated: Mapping[str, Labels]
 ) -> Answers:
-    """What was decided of a record, once all of it is; else nothing."""
+    """Return the adjudicated answers of a record if they are complete; otherwise nothing."""
     for labels in adjudicated.values():
         if answers := labels.answers.get(item.id):
             found, open_question = scheme.walk({**unanimous, **answers})
@@ -224,7 +223,7 @@ def _decided(
 
 
 def _consistent(scheme: Scheme, winners: Answers) -> dict[str, str]:
-    """Without answers that the earlier ones rule out: each question has a majority of its own."""
+    """Drop answers that earlier ones rule out: each question has a majority of its own."""
     found: dict[str, str] = {}
     for question in scheme.questions:
         word = winners.get(question.name, "")
@@ -234,7 +233,7 @@ def _consistent(scheme: Scheme, winners: Answers) -> dict[str, str]:
 
 
 def _majority(answers: Answers) -> str:
-    """The answer that more give than any other; empty where there is none."""
+    """Return the most frequent answer; empty if there is a tie."""
     first, *rest = Counter(answers.values()).most_common(2)
     return "" if rest and rest[0][1] == first[1] else first[0]
 

@@ -1,8 +1,8 @@
-"""Where labels lie: ``FILE.labels``, with a file an annotator and the questions that they were asked.
+"""The directory of labels, ``FILE.labels``: one file per annotator, and the questions.
 
     FILE.labels/scheme.json   alice.jsonl   bob.jsonl   adjudicated/carol.jsonl
 
-Who labels reads the file of that name and no other, so that annotators stay blind to one another.
+An annotator's session reads only that annotator's file, so that labels are independent.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
 
 
 class LabelFolder:
-    """The labels of a file of records, or of a folder of logs.
+    """The labels of a file of records, or of a directory of logs.
 
     Args:
-        source: the file or folder.
+        source: the file or directory.
     """
 
     def __init__(self, source: Path) -> None:
         self.path = source.with_name(source.name + ".labels") if source.name else source / ".labels"
 
     def scheme(self, name: str | None) -> Scheme:
-        """What is asked: that with which the labelling was begun, else by ``name``, else failures.
+        """Return the scheme of the existing labels, otherwise the one named ``name``, otherwise failures.
 
         Raises:
-            InputError: it cannot be read, or another one was begun with.
+            InputError: it cannot be read, or the existing labels use another one.
         """
         begun = self._begun()
         if begun is None:
@@ -49,10 +49,10 @@ class LabelFolder:
     def journal(
         self, annotator: str, scheme: Scheme, *, adjudicating: bool = False
     ) -> LabelJournal:
-        """The open file of an annotator; the questions are kept beside it.
+        """Open the file of an annotator; the questions are stored next to it.
 
         Raises:
-            InputError: the name cannot be one, or the file cannot be written.
+            InputError: the name is invalid, or the file cannot be written.
         """
         if not _NAME.fullmatch(annotator):
             raise InputError(
@@ -65,10 +65,10 @@ class LabelFolder:
         return journal
 
     def annotators(self) -> dict[str, Labels]:
-        """All that was labelled, by annotator.
+        """Return all labels, by annotator.
 
         Raises:
-            InputError: nobody has labelled anything, or a file cannot be read.
+            InputError: there are none, or a file cannot be read.
         """
         found = _read_all(self.path)
         if not found:
@@ -76,7 +76,7 @@ class LabelFolder:
         return found
 
     def adjudicated(self) -> dict[str, Labels]:
-        """What was decided where annotators disagree, by who decided; the first name counts."""
+        """Return adjudicated labels by adjudicator; the first name takes precedence."""
         return _read_all(self._adjudicated)
 
     @property
@@ -97,7 +97,7 @@ class LabelFolder:
         return scheme_of(data, str(self._scheme_file))
 
     def _keep(self, scheme: Scheme) -> None:
-        """Written aside first: two annotators may begin at once."""
+        """Write a temporary file first: two annotators may start at the same time."""
         aside = self._scheme_file.with_name(f"scheme.json.{os.getpid()}")
         try:
             aside.write_text(scheme.to_json() + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What is labelled, and what of it annotators see: neither secrets nor labels that a record carries."""
+"""Records to label, and what annotators see of them: neither secrets nor labels in the record."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Item:
     Attributes:
         id: unique in its file.
         record: all its fields, for an export.
-        logs: its logs, where they lie in a folder.
+        logs: its logs, if they are files of a directory.
     """
 
     id: str
@@ -39,17 +39,17 @@ class Item:
 
     @property
     def title(self) -> str:
-        """Its title in one line, without secrets and as `visible` shows it; maybe empty."""
+        """Its title in one line, redacted and made `visible`; may be empty."""
         texts = (self.record.get(name) for name in _TITLES)
         title = redact(next((one for one in texts if isinstance(one, str)), ""))
         return " ".join(visible(title).split())
 
     @property
     def text(self) -> str:
-        """What it says, without secrets and as `visible` shows it.
+        """Its text, redacted and made `visible`.
 
         Raises:
-            InputError: a log cannot be read any more.
+            InputError: a log can no longer be read.
         """
         texts = [redact(one) for name in _TEXTS if isinstance(one := self.record.get(name), str)]
         texts += [_read(log, named=len(self.logs) > 1) for log in self.logs]
@@ -58,11 +58,11 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Items:
-    """The records of a file, or the jobs of a folder.
+    """The records of a file, or the jobs of a directory.
 
     Attributes:
-        items: in their order.
-        left_out: why others cannot be labelled, and how many.
+        items: in order.
+        left_out: number of records that cannot be labeled, by reason.
     """
 
     items: tuple[Item, ...]
@@ -70,12 +70,12 @@ class Items:
 
 
 def read_items(path: Path) -> Items:
-    """The records of a file with a JSON object in each line, packed by gzip or not, or a folder's logs.
+    """Read a JSON Lines file, optionally compressed by gzip, or the logs of a directory.
 
-    In a folder, each folder is a record with all its logs, and each log directly in it is one.
+    In a directory, each subdirectory is a record with all its logs, and each log directly in it is one.
 
     Raises:
-        InputError: it cannot be read, or there is nothing to label in it.
+        InputError: it cannot be read, or contains nothing to label.
     """
     if not path.exists():
         raise InputError(f"{path}: no such file or directory")
@@ -135,7 +135,7 @@ def _read(log: Log, *, named: bool) -> str:
 
 
 def visible(text: str) -> str:
-    """Text in which everything that a terminal or a page would obey can be seen instead.
+    """Make control characters, which a terminal or a page would interpret, visible.
 
     >>> visible("\\x1b[31mred")
     '␛[31mred'

@@ -1,9 +1,9 @@
-"""What an annotator decided, as a file that only grows: a line each, on the disk before the next question.
+"""The decisions of an annotator, as an append-only file: one line each, on disk before the next question.
 
     {"time": "2026-03-01T09:30:00Z", "did": "answer", "id": "job-17", "question": "phase", "value": "training",
      "version": "3f0c..."}
 
-An answer that is taken back stays in the file, and a line behind it takes it back.
+An answer that is undone stays in the file; a later line undoes it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class LabelDecision:
         did: answer a question, skip the record, undo the last answer or skip, or write a note.
         id: of the record.
         question: that was answered.
-        value: the name of the choice, or the note.
+        value: name of the choice, or the note.
         version: of the definitions that were shown.
     """
 
@@ -46,15 +46,15 @@ class LabelDecision:
 
 @dataclass
 class Labels:
-    """What the decisions of one annotator come to.
+    """The state after the decisions of one annotator.
 
     Attributes:
         answers: by record, then question.
-        skips: how often a record was put off.
+        skips: how often a record was skipped.
         notes: by record.
-        undoable: answers and skips that still stand, in their order.
+        undoable: answers and skips that are still valid, in order.
         versions: of the definitions of all answers.
-        unreadable: lines of the file that are no decision.
+        unreadable: number of invalid lines.
     """
 
     answers: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class Labels:
     unreadable: int = 0
 
     def add(self, one: LabelDecision) -> None:
-        """Takes a further decision into account."""
+        """Apply a further decision."""
         if one.did == "answer":
             self.answers.setdefault(one.id, {})[one.question] = one.value
             self.versions.add(one.version)
@@ -84,7 +84,7 @@ class Labels:
 
 
 def fold(decisions: Iterable[LabelDecision]) -> Labels:
-    """What decisions come to, in their order."""
+    """Apply decisions in order."""
     labels = Labels()
     for one in decisions:
         labels.add(one)
@@ -92,7 +92,7 @@ def fold(decisions: Iterable[LabelDecision]) -> Labels:
 
 
 def read_journal(path: Path) -> Labels:
-    """What a file of decisions comes to; nothing where there is no file.
+    """Return the state after the decisions of a file; empty if the file does not exist.
 
     Raises:
         InputError: it cannot be read.
@@ -116,11 +116,11 @@ def read_journal(path: Path) -> Labels:
 
 
 class LabelJournal:
-    """The file of one annotator, open for more; a second session of the same name is refused.
+    """The open file of one annotator; a second session of the same name is rejected.
 
     Args:
-        path: the file; made with its folder if it is not there.
-        version: of the definitions, which goes with each decision.
+        path: the file; it and its directory are created if necessary.
+        version: of the definitions, stored with each decision.
 
     Raises:
         InputError: it cannot be read or written, or is in use.
@@ -142,7 +142,7 @@ class LabelJournal:
         self.labels = read_journal(path)
         size = os.fstat(self._file).st_size
         if size and os.pread(self._file, 1, size - 1) != b"\n":
-            # What a crash left of a line must not swallow the next one.
+            # A line cut off by a crash must not be joined with the next one.
             self._write(b"\n")
 
     def __enter__(self) -> LabelJournal:
@@ -157,10 +157,10 @@ class LabelJournal:
         os.close(self._file)
 
     def add(self, did: Did, identity: str, question: str = "", value: str = "") -> None:
-        """Writes a decision; it is on the disk when this returns.
+        """Write a decision; it is on disk when this returns.
 
         Raises:
-            InputError: it cannot be written; then it does not count.
+            InputError: it cannot be written and does not count.
         """
         now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         one = LabelDecision(now, did, identity, question, value, self._version)

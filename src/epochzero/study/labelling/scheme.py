@@ -1,8 +1,8 @@
-"""What annotators are asked, as data: questions with their choices and definitions.
+"""Questions for annotators, as data: each with its choices and definitions.
 
-A scheme is a TOML file (``schemes/failures.toml``). A question takes its choices from a vocabulary of the
-taxonomy, lists them, or both; a question ``within`` another offers only the choices that are ``of`` the
-answer to that one. What was asked stands beside the labels (``FILE.labels/scheme.json``).
+A scheme is a TOML file (``schemes/failures.toml``). The choices of a question come from a vocabulary of the taxonomy,
+from a list, or from both; a question ``within`` another offers only the choices that are ``of`` the answer to that
+one. A copy of the scheme is stored with the labels (``FILE.labels/scheme.json``).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ COMMANDS = {
     "q": "quit",
 }
 KEYS = "".join(one for one in "abcdefghijklmnopqrstuvwxyz" if one not in COMMANDS)
-"""A letter for each choice of a question, in their order."""
+"""A letter for each choice of a question, in order."""
 
 _VOCABULARIES = {
     "categories": taxonomy.categories,
@@ -43,7 +43,7 @@ _VOCABULARIES = {
 }
 
 Answers = Mapping[str, str]
-"""The name of a choice by the name of its question."""
+"""Names of chosen answers by name of the question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +51,12 @@ class Choice:
     """One answer to a question.
 
     Attributes:
-        name: as it stands in labels.
+        name: as written in labels.
         title: for people.
-        definition: what belongs under it.
-        example: of it, maybe empty.
-        of: the answer to the question it is within; empty where it always stands.
-        value: how an export writes it.
+        definition: what belongs to it.
+        example: may be empty.
+        of: the answer of the outer question to which this choice belongs; empty if it is always offered.
+        value: as written in an export.
     """
 
     name: str
@@ -72,11 +72,11 @@ class Question:
     """One question about a record.
 
     Attributes:
-        name: as it stands in labels.
+        name: as written in labels.
         title: the question itself.
         choices: all of them.
-        within: the earlier question whose answer says which choices there are; maybe empty.
-        unless: is not asked where an earlier question, by name, has one of these answers.
+        within: earlier question whose answer restricts the choices; may be empty.
+        unless: the question is skipped if an earlier question, by name, has one of these answers.
     """
 
     name: str
@@ -86,7 +86,7 @@ class Question:
     unless: Mapping[str, tuple[str, ...]]
 
     def choices_after(self, answers: Answers) -> tuple[Choice, ...]:
-        """The choices that earlier answers leave; none where it is not asked."""
+        """Return the choices that earlier answers allow; none if the question is skipped."""
         if any(answers.get(name) in words for name, words in self.unless.items()):
             return ()
         if not self.within:
@@ -96,14 +96,14 @@ class Question:
 
 @dataclass(frozen=True)
 class Scheme:
-    """The questions of a labelling, in their order.
+    """The questions of a labeling, in order.
 
     Attributes:
-        title: what is labelled.
-        rule: by which all of it is decided.
-        source: where the definitions come from.
-        begin: the end of a text that is shown first, ``start`` or ``end``.
-        questions: in their order.
+        title: what is labeled.
+        rule: general rule for all decisions.
+        source: of the definitions.
+        begin: which end of a text is shown first, ``start`` or ``end``.
+        questions: in order.
     """
 
     title: str
@@ -114,18 +114,18 @@ class Scheme:
 
     @cached_property
     def version(self) -> str:
-        """A digest of all definitions; another one as soon as a word changes."""
+        """Digest of all definitions; every changed word changes it."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:12]
 
     def to_json(self) -> str:
-        """All of it; `scheme_of` reads it."""
+        """Return everything as JSON for `scheme_of`."""
         return json.dumps(asdict(self), ensure_ascii=False, indent=1, sort_keys=True)
 
     def walk(self, answers: Answers) -> tuple[dict[str, str], Question | None]:
-        """The answers that count, and the question to ask next; None when all are answered.
+        """Return the answers that count, and the next question; None when all are answered.
 
-        An answer that is the only one left counts as given; one to a question that is not asked, or
-        that is no choice any more, does not count.
+        If only one choice remains, it counts as given. An answer to a skipped question, or one that is no longer a
+        choice, does not count.
         """
         found: dict[str, str] = {}
         for question in self.questions:
@@ -139,7 +139,7 @@ class Scheme:
         return found, None
 
     def question(self, name: str) -> Question:
-        """The question of that name; KeyError where there is none."""
+        """Return the question of that name; KeyError if there is none."""
         return next((one for one in self.questions if one.name == name), None) or _missing(name)
 
 
@@ -148,10 +148,10 @@ def _missing(name: str) -> Question:
 
 
 def load_scheme(name: str) -> Scheme:
-    """A scheme of the package by its name, or one's own from a TOML file.
+    """Load a scheme of the package by name, or the user's own from a TOML file.
 
     Raises:
-        InputError: there is none, or it is wrong; the message says where.
+        InputError: it does not exist or is invalid; the message states where.
     """
     if name in SCHEMES:
         text = files(__package__).joinpath(f"schemes/{name}.toml").read_text(encoding="utf-8")
@@ -169,14 +169,14 @@ def load_scheme(name: str) -> Scheme:
 
 
 def scheme_of(data: Mapping[str, Any], name: str) -> Scheme:
-    """The scheme that a TOML or JSON file tells.
+    """Parse a scheme.
 
     Args:
-        data: of the file.
+        data: of a TOML or JSON file.
         name: of the file, for messages.
 
     Raises:
-        InputError: something is missing or wrong.
+        InputError: a part is missing or invalid.
     """
     try:
         questions = tuple(_question(one) for one in data["questions"])

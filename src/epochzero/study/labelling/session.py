@@ -1,6 +1,6 @@
-"""One annotator at work: which record and question is next, and what is done with it.
+"""The session of one annotator: the current record and question, and the actions on them.
 
-Both screens, that of the terminal and that of the browser, show a `View` and call a `Session`.
+The terminal and the browser both show a `View` and call a `Session`.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from epochzero.study.labelling.scheme import KEYS, Answers, Choice, Question, Sc
 
 LONGEST_NOTE = 2000
 Said = Mapping[str, Mapping[str, str]]
-"""What annotators answered: by question, then annotator."""
+"""Answers of annotators by question, then annotator."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What a screen shows now.
+    """What a screen shows.
 
     Attributes:
-        item: the record; None when all are labelled.
+        item: the record; None when all are labeled.
         question: about it.
-        choices: by the key of each.
-        said: which annotators gave each choice, by its name; only while adjudicating.
-        answers: titles of what is answered of this record, by the question's title.
+        choices: by key.
+        said: annotators who gave each choice, by its name; only while adjudicating.
+        answers: titles of the given answers of this record, by title of the question.
         note: about the record.
-        number: place of the record in the file, from 1.
-        labelled, skipped, total: records.
+        number: position of the record in the file, from 1.
+        labelled, skipped, total: numbers of records.
     """
 
     item: Item | None
@@ -45,14 +45,14 @@ class View:
 
 
 class Session:
-    """Asks for the labels of records, those that were put off last.
+    """Asks for labels of records; skipped records come last.
 
     Args:
-        items: the records, in the order in which they are asked for.
+        items: the records, in the order in which they are shown.
         scheme: the questions.
         journal: of the annotator.
-        given: answers that need not be asked for, by record.
-        said: what others answered, by record: of an adjudication only.
+        given: answers that are already known, by record.
+        said: answers of the other annotators, by record; only while adjudicating.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Session:
         self._open = {item.id for item in items if self._walk(item.id)[1] is not None}
 
     def view(self) -> View:
-        """What to show now."""
+        """Return what to show now."""
         item = self._current()
         answers, question = self._walk(item.id) if item else ({}, None)
         choices = question.choices_after(answers) if question else ()
@@ -95,7 +95,7 @@ class Session:
         )
 
     def answer(self, name: str) -> bool:
-        """Answers the question; whether there is such a choice."""
+        """Answer the question; return whether the choice exists."""
         view = self.view()
         if view.item is None or view.question is None:
             return False
@@ -106,12 +106,12 @@ class Session:
         return True
 
     def skip(self) -> None:
-        """Puts the record off until all others are labelled."""
+        """Skip the record until all others are labeled."""
         if item := self._current():
             self._journal.add("skip", item.id)
 
     def undo(self) -> bool:
-        """Takes the last answer or skip back, also one of an earlier session; whether there was one."""
+        """Undo the last answer or skip, also of an earlier session; return whether there was one."""
         if not self._labels.undoable:
             return False
         identity = self._labels.undoable[-1].id
@@ -120,7 +120,7 @@ class Session:
         return True
 
     def note(self, text: str) -> None:
-        """Keeps a note about the record, in place of an earlier one."""
+        """Store a note about the record, replacing an earlier one."""
         if item := self._current():
             self._journal.add("note", item.id, value=visible(text.strip())[:LONGEST_NOTE])
 

@@ -1,4 +1,4 @@
-"""Techniques of bug localization on many bugs: measured, compared, beside what was published.
+"""Bug-localization techniques on many bugs: measured, compared, and compared with published results.
 
 chosen = select(read_reports(Path("reports.jsonl.gz")))
 measured, lost = measure(chosen.bugs, chosen.asked, clones(repos), ["blia"], work)

@@ -1,7 +1,7 @@
-"""Bugs with their fixes, and the source files as they were before.
+"""Bugs with their fixes, and the source files before the fix.
 
-Nothing later than a report's opening is used: the history and the past reports end there; the tree
-is that of the fix's parent, or of the last release before the report.
+Nothing later than a report's opening is used: the history and the past reports end there; the tree is that of the
+fix's parent, or of the last release before the report.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from epochzero.locate.report import PastReport, Report, seconds
 
 PYTHON = frozenset({"python"})
 Tree = Literal["parent", "release"]
-"""Where a bug is looked for: as the files were before its fix, or in the release that its reporter
-could have had."""
+"""Which files are searched: those before the fix, or those of the release that the reporter could have
+had."""
 TREES: tuple[Tree, ...] = get_args(Tree)
 
 
@@ -34,11 +34,11 @@ class Bug:
     Attributes:
         report: without anything later than its opening.
         project: ``owner+name``.
-        closed: in seconds since the epoch; None where it was not closed.
-        fix: hash of the commit; empty where only its parent is known.
-        parent: hash of the commit before the fix; empty where it is the first parent of ``fix``.
+        closed: in seconds since the epoch; None if it was not closed.
+        fix: hash of the commit; empty if only its parent is known.
+        parent: hash of the commit before the fix; empty if it is the first parent of ``fix``.
         files: old paths of the source files that the fix modified or renamed, without tests.
-        functions: of each such file the functions and methods that the fix changed.
+        functions: functions and methods that the fix changed, by file.
         raw: the record.
     """
 
@@ -54,13 +54,13 @@ class Bug:
 
 @dataclass(frozen=True, slots=True)
 class BugCase:
-    """A bug and the corpus in which it is to be found.
+    """A bug and the corpus that is searched for it.
 
     Attributes:
         bug: the bug.
         corpus: the files before the fix, with history and reports up to the report's opening.
-        wanted: numbers of the files in the corpus that the fix changed.
-        tree: the commit whose files they are.
+        wanted: indices in the corpus of the files that the fix changed.
+        tree: commit of the files.
     """
 
     bug: Bug
@@ -70,11 +70,11 @@ class BugCase:
 
 
 def clones(folder: Path) -> Mapping[str, Path]:
-    """The repositories in a folder by ``owner+name`` in lower case: the folder itself, or ``repo``
+    """Return the repositories in a directory by ``owner+name`` in lower case: the subdirectory itself, or ``repo``
     or ``repo/.git`` in it.
 
     Raises:
-        InputError: there is no such folder.
+        InputError: the directory does not exist.
     """
     found = {}
     try:
@@ -93,12 +93,12 @@ def clones(folder: Path) -> Mapping[str, Path]:
 
 
 def bugs_of(records: Iterable[Mapping[str, Any]]) -> list[Bug]:
-    """The bugs that were fixed in Python files other than tests."""
+    """Return the bugs that were fixed in Python files other than tests."""
     return [bug for raw in records if isinstance(bug := bug_of(raw), Bug)]
 
 
 def bug_of(raw: Mapping[str, Any]) -> Bug | str:
-    """The bug of a record in the shared format (``docs/study.md``), or why there is none."""
+    """Return the bug of a record in the shared format (``docs/study.md``), or why there is none."""
     fix = raw.get("fix")
     if not isinstance(fix, Mapping) or not (fix.get("sha") or fix.get("parent")):
         return "its fix is not known"
@@ -145,7 +145,7 @@ def _is_searched(file: Mapping[str, Any]) -> bool:
 
 
 def by_project(bugs: Iterable[Bug]) -> Mapping[str, list[Bug]]:
-    """The bugs of each project."""
+    """Return the bugs of each project."""
     found: defaultdict[str, list[Bug]] = defaultdict(list)
     for bug in bugs:
         found[bug.project].append(bug)
@@ -153,7 +153,7 @@ def by_project(bugs: Iterable[Bug]) -> Mapping[str, list[Bug]]:
 
 
 def past_of(bug: Bug, bugs: Sequence[Bug]) -> list[PastReport]:
-    """The reports of the same project that were closed before this one was opened."""
+    """Return the reports of the same project that were closed before this one was opened."""
     opened = bug.report.opened
     return [
         PastReport(other.report, other.closed, other.files)
@@ -166,7 +166,7 @@ def past_of(bug: Bug, bugs: Sequence[Bug]) -> list[PastReport]:
 
 
 class Release(NamedTuple):
-    """A tag that names a version: when its commit was made, the tag, and the commit's hash."""
+    """A tag that names a version: time of its commit, tag, and hash of the commit."""
 
     time: int
     tag: str
@@ -177,8 +177,8 @@ _VERSION = re.compile(r"\d+\.\d+")
 
 
 def releases_of(repository: Repository) -> list[Release]:
-    """The releases of a repository, the oldest first: pre-releases too, as in the study of Jahan et
-    al. (EMSE 2025), whose releases these are for 96 % of the bugs that it shares with Denchmark.
+    """Return the releases of a repository, oldest first. Pre-releases count, as in the study of Jahan et al.
+    (EMSE 2025), whose releases these are for 96 % of the bugs that it shares with Denchmark.
     """
     fields = "%(refname:strip=2)\t%(committerdate:unix)%(*committerdate:unix)\t"
     listed = repository.git.run(
@@ -193,7 +193,7 @@ def releases_of(repository: Repository) -> list[Release]:
 
 
 def release_before(releases: Sequence[Release], time: float) -> Release:
-    """The last release before a moment.
+    """Return the last release before a time.
 
     Raises:
         InputError: there is none.
@@ -211,16 +211,15 @@ def cases_of(
     tree: Tree = "parent",
     asked: Collection[str] | None = None,
 ) -> Iterator[BugCase | str]:
-    """The bugs of one project with their corpora, the oldest first; a text ``ID: reason`` where one
-    cannot be had.
+    """Yield the bugs of one project with their corpora, oldest first; a text ``ID: reason`` for a bug without one.
 
     Args:
-        bugs: all bugs of the project: also those that are not asked for serve as past reports.
+        bugs: all bugs of the project; those that are not requested serve as past reports.
         repository: a clone.
         cache: of parsed files.
-        tree: whose files are searched. A bug that no release comes before is lost, not looked for
-            elsewhere. History ends at the report's opening with either.
-        asked: ids of the bugs to give; all when None.
+        tree: whose files are searched. A bug without an earlier release is reported as lost. The history ends at
+            the report's opening in either case.
+        asked: ids of the requested bugs; all if None.
     """
     known: History | None = None
     standing: Corpus | None = None

@@ -1,4 +1,4 @@
-"""Rankings that were made elsewhere: by coverage, by what was watched in training, by any tool."""
+"""Rankings by other tools, for example from coverage or from a watched training."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from epochzero.study.localization.measuring import Measured
 from epochzero.study.localization.ranks import ranked_paths
 
 Rankings = Mapping[str, Mapping[str, Sequence[str]]]
-"""Paths from the most suspicious on, by the id of a report and then the name of a technique."""
+"""Paths, most suspicious first, by id of a report and then name of a technique."""
 
 
 def read_rankings(path: Path) -> tuple[Rankings, Mapping[str, int]]:
-    """The rankings of a file with a JSON object in each line: ``id``, ``technique``, ``files``.
+    """Read the rankings of a JSON Lines file with ``id``, ``technique`` and ``files``.
 
     Args:
         path: the file.
 
     Returns:
-        The rankings; how many lines could not be used, by the reason.
+        The rankings, and the number of unusable lines by reason.
 
     Raises:
         InputError: the file cannot be read.
@@ -49,7 +49,7 @@ def read_rankings(path: Path) -> tuple[Rankings, Mapping[str, int]]:
 
 
 def with_rankings(measured: Sequence[Measured], rankings: Rankings) -> list[Measured]:
-    """The bugs with these rankings beside those that were measured."""
+    """Return the bugs with these rankings added to the measured ones."""
     found = []
     for one in measured:
         own = {

@@ -1,4 +1,4 @@
-"""The findings of Jahan et al. (EMSE 2025), each with the interval that tells whether it holds here."""
+"""Findings of Jahan et al. (EMSE 2025), each with the interval that decides whether it holds for these bugs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from epochzero.study.localization.systems import (
 
 HOLDS, HOLDS_NOT, OPEN = "holds", "does not hold", "cannot be told"
 UNTRAINED = ("buglocator", "bluir", "blia")
-"""Techniques of the study that have learned from no bugs: their mean decides."""
+"""Techniques of the study that are not trained on bugs: their mean decides."""
 TRAINED = tuple(name for name, one in TECHNIQUES.items() if one.is_trained)
 
 
@@ -38,13 +38,13 @@ class StudyFinding:
     """A finding of the study.
 
     Attributes:
-        text: what the study says.
-        source: where.
-        measure: what is above 0 where it holds.
-        value: of that, here.
-        n: numbers of bugs behind either side.
-        verdict: `HOLDS` where the interval lies above 0, `HOLDS_NOT` where it lies below, else `OPEN`.
-        why: what keeps it from being told, beside an interval that holds 0.
+        text: the study's statement.
+        source: section or table of the study.
+        measure: quantity that is positive if the finding holds.
+        value: of that quantity for these bugs.
+        n: numbers of bugs on both sides.
+        verdict: `HOLDS` if the interval is above 0, `HOLDS_NOT` if it is below, otherwise `OPEN`.
+        why: why it cannot be decided, other than an interval that contains 0.
     """
 
     text: str
@@ -59,12 +59,12 @@ class StudyFinding:
 def findings(
     subjects: Sequence[Subject], techniques: Sequence[str], seed: int = 0
 ) -> list[StudyFinding]:
-    """All findings that these bugs can say something about, and those that they cannot.
+    """Return all findings, including those that these bugs cannot decide.
 
     Args:
         subjects: the bugs.
-        techniques: that were measured; those of the study that learn from no bugs decide, or all
-            where none of these was measured.
+        techniques: that were measured; those of the study that are not trained on bugs decide, or all if none
+            of these was measured.
         seed: of the bootstrap.
     """
     used = [name for name in UNTRAINED if name in techniques] or list(techniques)
@@ -77,7 +77,7 @@ def findings(
 
 
 def findings_table(found: Sequence[StudyFinding], subjects: Sequence[Subject]) -> Parts:
-    """The closing table."""
+    """Return the closing table."""
     columns = (
         Column("The study says"), Column("There"), Column("Above 0 where it holds"),
         Column("Bugs"), Column("Here", "score"), Column("95 %", "interval", interval_of="score"),
@@ -175,7 +175,7 @@ def _of_extrinsic(
 def _of_learning(
     subjects: Sequence[Subject], techniques: Sequence[str], used: Sequence[str], seed: int
 ) -> StudyFinding:
-    """Trained techniques against the others, bug by bug."""
+    """Compare trained techniques with the others, bug by bug."""
     trained = [name for name in TRAINED if name in techniques]
     both = [one for one in subjects if trained and all(n in one.ranks for n in (*trained, *used))]
     pairs = zip(precisions(both, trained or used), precisions(both, used), strict=True)

@@ -29,7 +29,7 @@ _STUDY = (Column("Study, MRR", "score"), Column("Study, MAP", "score"))
 
 
 def types(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -> Parts:
-    """Each technique on each type of bug of deep-learning systems: labelled, and predicted."""
+    """Compare the techniques on each type of bug of deep-learning systems, labeled and predicted."""
     of = next(iter(sides(subjects).values()))
     labelled = [one for one in of if not one.predicted]
     predicted = [one for one in of if one.predicted]
@@ -77,7 +77,7 @@ def _types_figure(labelled: Sequence[Subject], techniques: Sequence[str], seed: 
 
 
 def extrinsic(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -> Parts:
-    """Shares of extrinsic bugs by system and by type, and what they cost each technique."""
+    """Report the shares of extrinsic bugs by system and type, and each technique's loss on them."""
     labelled = [one for one in subjects if one.extrinsic is not None]
     if not labelled:
         return []
@@ -89,7 +89,7 @@ def extrinsic(subjects: Sequence[Subject], techniques: Sequence[str], seed: int)
 
 
 def counts_of(subjects: Sequence[Subject]) -> tuple[int, int]:
-    """Extrinsic and intrinsic bugs among those that are labelled."""
+    """Return the numbers of extrinsic and intrinsic bugs among the labeled ones."""
     told = [one.extrinsic for one in subjects if one.extrinsic is not None]
     return sum(told), len(told) - sum(told)
 

@@ -1,8 +1,7 @@
-"""Every technique on every bug, kept so that a second run is quick.
+"""Runs every technique on every bug; results are stored, so that a second run is fast.
 
-The bugs of a project are measured in portions, each by one worker. Of each portion there is one file a
-technique in the folder of what is kept, and one with the facts of its bugs: what an interrupted run has
-finished is not computed again.
+The bugs of a project are measured in portions, each by one worker. For each portion, the working directory contains
+one file per technique and one with facts about its bugs: what an interrupted run has finished is not computed again.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ from epochzero.study.localization.size import size_of
 DEFAULT_TECHNIQUES = tuple(
     name for name in METHODS if name not in TECHNIQUES or not TECHNIQUES[name].extra
 )
-"""Without those that require an extra: bjXnet reads a graph of every file for every bug: that takes hours, and torch."""
+"""Techniques that require no extra: bjXnet needs torch and hours, because it reads a graph of every file for every bug."""
 FORMAT = 1
-"""Goes up when what is kept changes its meaning."""
+"""Increased when the meaning of stored results changes."""
 LARGE_FIX = 30
-"""Of so many files of a fix size and complexity are measured."""
+"""Largest number of files of a fix whose size and complexity are measured."""
 PORTION = 50
-"""Bugs of a project that are measured by one worker: the oldest first, since each history holds the one
-before."""
+"""Number of bugs of a project that one worker measures, oldest first, since each history includes the previous
+one."""
 NO_CLONE = "there is no clone of its project"
 BROKEN_CLONE = "the clone of its project cannot be read"
 KILLED = "what measured it was killed twice, likely for want of memory; fewer --workers may help"
@@ -51,15 +50,15 @@ Kept = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of a bug beside its ranks.
+    """Facts about a bug other than its ranks.
 
     Attributes:
-        files: that were searched.
+        files: number of files that were searched.
         wanted: paths of the files that the fix changed.
-        lines: of code, the mean over the files of the fix.
-        complexity: their mean cyclomatic complexity; None where it is not known.
-        kind: the likeliest type, of `epochzero.locate.bug_kind.TYPES`.
-        extrinsic: how likely the bug is extrinsic.
+        lines: lines of code, averaged over the files of the fix.
+        complexity: their mean cyclomatic complexity; None if unknown.
+        kind: the most probable type, of `epochzero.locate.bug_kind.TYPES`.
+        extrinsic: probability that the bug is extrinsic.
     """
 
     files: int
@@ -81,7 +80,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class StudyProgress:
-    """How far it is: projects and bugs that are done, and that there are."""
+    """Progress of a measurement: finished and total projects and bugs."""
 
     projects: int
     of_projects: int
@@ -107,15 +106,15 @@ class _Job:
 
     @property
     def size(self) -> int:
-        """How many bugs are to be measured."""
+        """Number of bugs to measure."""
         return len(self.asked)
 
     def kept(self, part: str) -> Path:
-        """The file of a technique, or of the facts."""
+        """Return the file of a technique, or of the facts."""
         return self.work / f"{self.project}.{self.tree}.{part}.{self._digest()}.json"
 
     def _digest(self) -> str:
-        """Changes with all that a rank depends on, but the clone."""
+        """Digest of everything that a rank depends on, except the clone."""
         told = [
             (bug.report.id, bug.report.title, bug.report.text, bug.fix, bug.parent, bug.files,
              bug.report.opened, bug.closed, bug.report.id in self.asked)
@@ -138,27 +137,27 @@ def measure(
     address: str | None = None,
     hear: Callable[[StudyProgress], object] = lambda _: None,
 ) -> tuple[list[Measured], Mapping[str, int]]:
-    """Ranks of bugs by each technique.
+    """Rank bugs by each technique.
 
     Args:
-        bugs: all bugs; those that are not asked for serve as past reports of their projects.
-        asked: ids of those to measure.
+        bugs: all bugs; those that are not requested serve as past reports of their projects.
+        asked: ids of the bugs to measure.
         repositories: clones by ``owner+name`` in lower case.
         techniques: names of `epochzero.locate.METHODS`.
-        work: where to keep what is measured.
+        work: directory in which results are stored.
         tree: whose files are searched.
-        engine: ``local`` for processes of this machine, or ``ray``: then each machine of the cluster
-            must have the clones at the same place.
-        workers: how many work at a time; as many as there are cores when None.
-        address: of a Ray cluster; one of this machine is started when None.
-        hear: is told how far it is, whenever some bugs of a project are done.
+        engine: ``local`` for processes of this machine, or ``ray``; then each machine of the cluster must have the
+            clones at the same path.
+        workers: number of concurrent workers; by default the number of cores.
+        address: of a Ray cluster; if None, one is started on this machine.
+        hear: called with the progress whenever bugs of a project are finished.
 
     Returns:
-        The bugs measured, by id; how many could not be, by the reason.
+        The measured bugs, by id, and the number of bugs that could not be measured, by reason.
 
     Raises:
-        InputError: a technique is not known or cannot be used here, nothing can be written to
-            ``work``, Ray is not installed, or its cluster does not answer.
+        InputError: a technique is unknown or unavailable, ``work`` cannot be written to, Ray is not
+            installed, or its cluster does not answer.
     """
     for name in techniques:
         if name not in METHODS:
@@ -198,7 +197,7 @@ def _opened(bug: Bug) -> float:
 def _done(
     jobs: Sequence[_Job], open_engine: Callable[[], Engine], hear: Callable[[StudyProgress], object]
 ) -> Iterator[tuple[list[Measured], Counter[str]]]:
-    """What was kept first, then what is computed, the largest portions first."""
+    """Yield stored results first, then computed ones, largest portions first."""
     left = Counter(job.project for job in jobs)
     told = StudyProgress(0, len(left), 0, sum(job.size for job in jobs))
 
@@ -247,13 +246,13 @@ def _missing(job: _Job) -> list[str]:
 
 
 def _is_missing(job: _Job, path: Path) -> bool:
-    """Whether a part is not kept, or lacks bugs that the clone may have got since."""
+    """Whether a part is not stored, or lacks bugs that the clone may contain since it was updated."""
     kept = _read(path)
     return kept is None or (bool(kept.get("lost")) and _fetched(job.clone) > path.stat().st_mtime)
 
 
 def _fetched(clone: Path) -> float:
-    """When the clone last got commits, in seconds since the epoch."""
+    """Return when the clone last received commits, in seconds since the epoch."""
     signs = (clone / "FETCH_HEAD", clone / "objects" / "pack")
     return max((sign.stat().st_mtime for sign in signs if sign.exists()), default=0.0)
 
@@ -273,7 +272,7 @@ def _joined(job: _Job) -> tuple[list[Measured], Counter[str]]:
 
 
 def _read(path: Path) -> Kept | None:
-    """What was kept; None where there is nothing that can be used."""
+    """Return stored results; None if there is nothing usable."""
     try:
         kept = json.loads(path.read_bytes())
     except (OSError, ValueError):
@@ -282,17 +281,17 @@ def _read(path: Path) -> Kept | None:
 
 
 def _keep(path: Path, kept: Kept) -> None:
-    """The file is whole or not there."""
+    """Write the file atomically."""
     partial = path.with_suffix(f".{os.getpid()}")
     partial.write_text(json.dumps(kept), encoding="utf-8")
     partial.replace(path)
 
 
-# In a process of the portion
+# In the worker process
 
 
 def _compute(job: _Job) -> Mapping[str, Kept]:
-    """What is missing, by technique."""
+    """Compute what is missing, by technique."""
     missing = _missing(job)
     methods = {name: METHODS[name]() for name in missing if name != _FACTS}
     found: dict[str, Kept] = {name: {} for name in missing}
@@ -313,7 +312,7 @@ def _compute(job: _Job) -> Mapping[str, Kept]:
 
 
 def _reason(said: str) -> str:
-    """One of few, since what git says differs from bug to bug."""
+    """Return one of few reasons, since git's messages differ from bug to bug."""
     known = ("not in the tree", "release")
     if any(words in said for words in known):
         return said
@@ -322,7 +321,7 @@ def _reason(said: str) -> str:
 
 def _facts(case: BugCase, query: Query) -> Kept:
     snapshot = case.corpus.snapshot
-    assert snapshot is not None  # `cases_of` builds it of one
+    assert snapshot is not None  # `cases_of` builds the corpus from one
     own = Searched(snapshot, case.corpus, case.tree).packages
     kind = read_kind(query, own)
     wanted = [case.corpus.paths[number] for number in case.wanted]

@@ -1,4 +1,4 @@
-"""Where a ranking has the files of a fix, and what the field measures of that."""
+"""Ranks of the files of a fix, and the usual measures of them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy.typing as npt
 
 TOPS = (1, 5, 10)
 NOWHERE = 0
-"""Rank of a file that a ranking does not give."""
+"""Rank of a file that is not in a ranking."""
 
 
 class Ranked(NamedTuple):
-    """Where a ranking has the files that a fix changed.
+    """Ranks of the files that a fix changed.
 
     Attributes:
-        first: the rank of the first of them, from 1; `NOWHERE` where it gives none of them.
-        last: the rank of the last.
-        precision: the average precision: the mean over these files of the share of them among
-            the files down to each (Manning et al., "Introduction to Information Retrieval", 2008,
-            section 8.4). A file that is not given counts 0.
+        first: smallest rank, from 1; `NOWHERE` if the ranking contains none of the files.
+        last: largest rank.
+        precision: average precision: the mean, over these files, of their share among the files down to each
+            (Manning et al., "Introduction to Information Retrieval", 2008, section 8.4). A file that is not in the
+            ranking counts 0.
     """
 
     first: int
@@ -30,20 +30,20 @@ class Ranked(NamedTuple):
 
     @property
     def reciprocal(self) -> float:
-        """The reciprocal of the first rank, 0 where there is none."""
+        """Reciprocal of the first rank; 0 if there is none."""
         return 1 / self.first if self.first else 0.0
 
     def within(self, top: int) -> bool:
-        """Whether a file of the fix is among the first so many."""
+        """Whether a file of the fix is among the first ``top``."""
         return 0 < self.first <= top
 
 
 def ranked(scores: npt.NDArray[np.float32], wanted: Sequence[int]) -> Ranked:
-    """What became of the files wanted; among equal scores the first path comes first.
+    """Return the ranks of the wanted files; equal scores are ordered by path.
 
     Args:
         scores: of all files, shape (files,).
-        wanted: numbers of the files that the fix changed.
+        wanted: indices of the files that the fix changed.
     """
     order = np.argsort(-scores, kind="stable")
     place = np.empty(len(order), np.int64)
@@ -52,10 +52,10 @@ def ranked(scores: npt.NDArray[np.float32], wanted: Sequence[int]) -> Ranked:
 
 
 def ranked_paths(paths: Sequence[str], wanted: Sequence[str]) -> Ranked:
-    """What became of the files wanted in a ranking that may give some files only.
+    """Return the ranks of the wanted files in a ranking that may be incomplete.
 
     Args:
-        paths: the ranking, the most suspicious file first.
+        paths: the ranking, most suspicious file first.
         wanted: paths of the files that the fix changed.
     """
     place = {path: at for at, path in reversed(list(enumerate(paths, 1)))}

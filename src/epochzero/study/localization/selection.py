@@ -1,4 +1,4 @@
-"""Which bugs a study is about, of what was read."""
+"""Selects the bugs of a study from what was read."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from epochzero.study.localization.readers import Reports
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What is to be measured.
+    """What to measure.
 
     Attributes:
-        bugs: all that can be used; those that are not asked for serve as past reports.
-        asked: ids of those to measure.
-        baseline: ids of those of traditional systems.
-        left_out: how many cannot be used, by the reason.
+        bugs: all usable bugs; those that are not requested serve as past reports.
+        asked: ids of the bugs to measure.
+        baseline: ids of bugs of traditional systems.
+        left_out: number of unusable reports by reason.
     """
 
     bugs: tuple[Bug, ...]
@@ -36,14 +36,14 @@ def select(
     titles_only: bool = False,
     seed: int = 0,
 ) -> Selection:
-    """The bugs of reports, and of those of traditional systems.
+    """Select the bugs of reports, and those of traditional systems.
 
     Args:
-        reports: of deep-learning systems, but for those whose records say otherwise.
+        reports: of deep-learning systems, unless their records state otherwise.
         baseline: of traditional systems.
-        sample: measure so many of each file at most, drawn at random.
-        titles_only: forget descriptions, for reports of which one file has none.
-        seed: of the draw.
+        sample: largest number of bugs per file, drawn at random.
+        titles_only: ignore descriptions, for comparison with files that have none.
+        seed: of the sample.
     """
     left_out: Counter[str] = Counter()
     found: dict[str, Bug] = {}

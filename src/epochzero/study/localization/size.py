@@ -1,4 +1,4 @@
-"""How large and how complex a Python file is, for subsets of bugs whose files are alike."""
+"""Size and complexity of Python files, for subsets of bugs with similar files."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _DECISIONS = frozenset(
 
 
 class Size(NamedTuple):
-    """Of a file.
+    """Size of a file.
 
     Attributes:
-        lines: that are neither empty nor a comment alone.
-        complexity: mean cyclomatic complexity of its functions: decisions in the file by
-            function, plus 1 (T. McCabe: "A Complexity Measure", IEEE TSE 2(4), 1976); 1 more for
-            each ``and`` and ``or``, each loop and condition of a comprehension, and each
-            ``assert``. None where it has no function or cannot be parsed.
+        lines: lines that are neither empty nor only a comment.
+        complexity: mean cyclomatic complexity of its functions: decisions in the file per function, plus 1
+            (T. McCabe: "A Complexity Measure", IEEE TSE 2(4), 1976); each ``and`` and ``or``, each loop and
+            condition of a comprehension, and each ``assert`` adds 1. None if it has no function or cannot be
+            parsed.
     """
 
     lines: int
@@ -37,7 +37,7 @@ class Size(NamedTuple):
 
 
 def size_of(data: bytes, path: str) -> Size:
-    """The size of a Python file.
+    """Measure a Python file.
 
     >>> size_of(b"def f(x):\\n    # why\\n    return 1 if x else 2\\n", "f.py")
     Size(lines=2, complexity=2.0)
@@ -54,7 +54,7 @@ def size_of(data: bytes, path: str) -> Size:
 
 
 def _nodes(root: Node) -> Iterator[Node]:
-    """All nodes, without recursion: code may be nested deeply."""
+    """Yield all nodes without recursion: code may be deeply nested."""
     waiting = [root]
     while waiting:
         node = waiting.pop()

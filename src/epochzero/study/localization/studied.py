@@ -1,8 +1,8 @@
 """The study of localization: from bugs with their ranks to the report.
 
 The questions are those of Jahan et al., "Towards Understanding the Challenges of Bug Localization in
-Deep Learning Systems" (EMSE 2025). What the bugs do not tell is said in the section "Data", and its
-analysis is left out.
+Deep Learning Systems" (EMSE 2025). The section "Data" names what the bugs lack; the analyses that need it are
+omitted.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class LocalizationStudied:
 
     Attributes:
         report: for people.
-        findings: of the study of Jahan et al., with their verdicts here.
-        summary: the numbers that matter, in their JSON form (``docs/json.md``).
+        findings: findings of Jahan et al. with their verdicts for these bugs.
+        summary: the main numbers in their JSON form (``docs/json.md``).
     """
 
     report: Report
@@ -69,15 +69,15 @@ def study_localization(
     source: str = "bug reports",
     seed: int = 0,
 ) -> LocalizationStudied:
-    """Compares techniques over kinds of systems, projects and bugs.
+    """Compare techniques over kinds of systems, projects and bugs.
 
     Args:
         subjects: the bugs with their ranks.
         techniques: those that ranked every bug.
-        left_out: how many bugs are not among them, by the reason.
-        external: techniques of rankings that were made elsewhere, of some bugs.
-        source: what the bugs are of, for the title.
-        seed: of the bootstrap, and of what is matched.
+        left_out: number of excluded bugs by reason.
+        external: techniques whose rankings were made elsewhere, for some of the bugs.
+        source: of the bugs, for the title.
+        seed: of the bootstrap and of matching.
 
     Raises:
         InputError: matplotlib or SciPy is not installed.
@@ -123,7 +123,7 @@ def _lead(subjects: Sequence[Subject], found: Sequence[StudyFinding]) -> str:
 def _external(
     subjects: Sequence[Subject], techniques: Sequence[str], external: Sequence[str], seed: int
 ) -> Parts:
-    """Each technique of elsewhere, and the others on the same bugs."""
+    """Compare each external technique with the others on the same bugs."""
     rows: list[Row] = []
     for name in external:
         own = with_technique(subjects, name)

@@ -1,4 +1,4 @@
-"""The bugs of a study with what they are grouped by, and what is measured of a group."""
+"""The bugs of a study with their groups, and the measures of a group."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DEEP_LEARNING, TRADITIONAL = "deep_learning", "traditional"
 SYSTEMS: Mapping[str, str] = {DEEP_LEARNING: "deep learning", TRADITIONAL: "traditional"}
 """The two kinds of systems with their titles."""
 FEW_BUGS = 30
-"""A cell that rests on fewer is marked."""
+"""A cell with fewer bugs is marked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +28,11 @@ class Subject:
     Attributes:
         id: of its report.
         project: ``owner+name``.
-        system: of `SYSTEMS`.
+        system: key of `SYSTEMS`.
         classes: of its project.
         kind: its type, of `epochzero.locate.bug_kind.TYPES`.
-        predicted: whether its type is a prediction, not a label.
-        extrinsic: by its label; None where there is none.
+        predicted: whether its type is predicted rather than labeled.
+        extrinsic: its label; None if there is none.
         described: whether its report has more than a title.
         lines, complexity: of the files of its fix, as in `Facts`.
         ranks: by technique.
@@ -52,7 +52,7 @@ class Subject:
 
 
 class Scores(NamedTuple):
-    """What is measured of a technique on some bugs; None without a bug."""
+    """Measures of a technique on some bugs; None without bugs."""
 
     n: int
     tops: tuple[float | None, ...]
@@ -61,13 +61,12 @@ class Scores(NamedTuple):
 
 
 def subjects_of(measured: Iterable[Measured], baseline: Collection[str] = ()) -> list[Subject]:
-    """The bugs with their groups.
+    """Return the bugs with their groups.
 
     Args:
         measured: the bugs.
-        baseline: ids of those of traditional systems, beside those whose records say so by
-            ``system``. A project without a class may be of deep learning all the same, as many of
-            Denchmark's are.
+        baseline: ids of bugs of traditional systems, in addition to those whose records state it in ``system``. A
+            project without a class may still be a deep-learning project, as many of Denchmark's are.
     """
     known = list(measured)
     classes: dict[str, tuple[str, ...]] = {}
@@ -101,23 +100,23 @@ def _subject(one: Measured, classes: tuple[str, ...], baseline: Collection[str])
 
 
 def with_technique(subjects: Iterable[Subject], technique: str) -> list[Subject]:
-    """The bugs that a technique has ranked."""
+    """Return the bugs that a technique has ranked."""
     return [one for one in subjects if technique in one.ranks]
 
 
 def projects(subjects: Sequence[Subject]) -> list[str] | None:
-    """What whole groups are drawn of: projects; bugs by themselves where there are few projects."""
+    """Return the projects, if whole projects are drawn; None if there are so few that bugs are drawn."""
     found = [one.project for one in subjects]
     return found if len({*found}) >= FEW else None
 
 
 def precisions(subjects: Iterable[Subject], techniques: Sequence[str]) -> list[float]:
-    """The average precision of each bug, the mean over the techniques."""
+    """Return the average precision of each bug, averaged over the techniques."""
     return [fmean(one.ranks[name].precision for name in techniques) for one in subjects]
 
 
 def scores_of(subjects: Sequence[Subject], technique: str, seed: int = 0) -> Scores:
-    """Top@k, MRR and MAP of a technique, of the bugs that it has ranked."""
+    """Return Top@k, MRR and MAP of a technique for the bugs that it has ranked."""
     known = with_technique(subjects, technique)
     ranks = [one.ranks[technique] for one in known]
     if not ranks:
@@ -133,12 +132,12 @@ def scores_of(subjects: Sequence[Subject], technique: str, seed: int = 0) -> Sco
 def difference(
     first: Sequence[Subject], second: Sequence[Subject], techniques: Sequence[str], seed: int = 0
 ) -> Difference:
-    """How far the average precision of some bugs lies above that of others.
+    """Compare the average precision of two groups of bugs.
 
     Args:
-        first, second: the bugs; those that a technique has not ranked are left out.
+        first, second: the bugs; those that a technique has not ranked are excluded.
         techniques: whose mean is taken.
-        seed: of the draws.
+        seed: of the bootstrap.
     """
     sides = [_ranked_by(side, techniques) for side in (first, second)]
     groups = [projects(side) for side in sides]

@@ -1,4 +1,4 @@
-"""RQ1: techniques on deep-learning and traditional systems, project classes, files that are alike."""
+"""RQ1: techniques on deep-learning and traditional systems, on project classes, and on similar files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PUBLISHED_LINES = (170, 284)
 BOUNDED = f"{PUBLISHED_LINES[0]} to {PUBLISHED_LINES[1]} lines"
 BY_LINES, BY_COMPLEXITY = "matched by lines", "matched by complexity"
 STRATA = 5
-"""Files are matched within so many parts of equal numbers."""
+"""Number of quantile groups in which files are matched."""
 SCORES = (
     Column("Bugs", "count", cases="Bugs"),
     Column("Top@1", "share", cases="Bugs"), Column("Top@5", "share", cases="Bugs"),
@@ -48,13 +48,13 @@ _GAP = (
 
 
 def score_cells(scores: Scores) -> Row:
-    """The cells of `SCORES`."""
+    """Return the cells of `SCORES`."""
     value = scores.precision
     return (scores.n, *scores.tops, scores.reciprocal_rank, value.value, value.interval)
 
 
 def gap_cells(found: Difference) -> Row:
-    """Both numbers of bugs, the difference of MAP with its interval, the test and the effect."""
+    """Return both numbers of bugs, the difference of MAP with its interval, the test and the effect."""
     return (
         *found.n, found.mean.value, found.mean.interval, found.test or None, found.p,
         found.effect or None, found.size, found.word or None,
@@ -62,12 +62,12 @@ def gap_cells(found: Difference) -> Row:
 
 
 def sides(subjects: Sequence[Subject]) -> dict[str, list[Subject]]:
-    """The bugs of each system."""
+    """Return the bugs of each system."""
     return {system: [one for one in subjects if one.system == system] for system in SYSTEMS}
 
 
 def titles_beside_texts(subjects: Sequence[Subject]) -> str:
-    """What is wrong where most reports of one kind of system are titles, of the other are not."""
+    """Return a warning if most reports of one system are only titles and those of the other are not."""
     told = [fmean(one.described for one in own) for own in sides(subjects).values() if own]
     if len(told) == len(SYSTEMS) and min(told) < 0.5 <= max(told):
         return "most reports of one side have a title only; measure both with --titles-only"
@@ -78,7 +78,7 @@ def titles_beside_texts(subjects: Sequence[Subject]) -> str:
 
 
 def systems(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -> Parts:
-    """Each technique on each kind of system, and how far they differ."""
+    """Compare the techniques on each kind of system, and the systems with each other."""
     study, of = jahan2025(), sides(subjects)
     rows: list[Row] = []
     found: dict[str, list[Scores]] = {system: [] for system in SYSTEMS}
@@ -134,7 +134,7 @@ def _gaps(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -> 
 
 
 def _swapped(gap: Difference) -> Row:
-    """The cells with the deep-learning systems' number first."""
+    """Return the cells with the deep-learning systems' number first."""
     first, second, *rest = gap_cells(gap)
     return (second, first, *rest)
 
@@ -148,7 +148,7 @@ def _published_gap(technique: str) -> float | None:
 
 
 def classes(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -> Parts:
-    """Each technique on each class of project; projects of several classes are left out."""
+    """Compare the techniques on each class of project; projects of several classes are excluded."""
     known = [one for one in subjects if one.classes]
     single = [one for one in known if len(one.classes) == 1]
     if not single:
@@ -169,11 +169,11 @@ def classes(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -
                   notes=notes, few=FEW_BUGS)]  # fmt: skip
 
 
-# Files that are alike
+# Similar files
 
 
 def alike(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -> Parts:
-    """The difference between the systems among files of like size, and of like complexity."""
+    """Compare the systems on files of similar size, and of similar complexity."""
     of = sides(subjects)
     if not all(of.values()):
         return []
@@ -220,7 +220,7 @@ def _controlled(of: Mapping[str, list[Subject]], techniques: Sequence[str], seed
 def alike_subsets(
     of: Mapping[str, list[Subject]], seed: int
 ) -> Mapping[str, Mapping[str, list[Subject]]]:
-    """The bugs of each system within the published sizes, matched by lines, and by complexity."""
+    """Return the bugs of each system within the published sizes, matched by lines, and by complexity."""
     low, high = PUBLISHED_LINES
     return {
         BOUNDED: {s: [one for one in side if low <= one.lines <= high] for s, side in of.items()},
@@ -232,11 +232,11 @@ def alike_subsets(
 def _matched(
     of: Mapping[str, list[Subject]], value: Callable[[Subject], float | None], seed: int
 ) -> dict[str, list[Subject]]:
-    """As many bugs of either system in each part of the values.
+    """Return equal numbers of bugs of both systems in each group of values.
 
     Args:
         of: the bugs of each system.
-        value: what they are matched by; bugs without it are left out.
+        value: quantity that is matched; bugs without it are excluded.
         seed: of the draw.
     """
     known = {

@@ -1,4 +1,4 @@
-"""What studies published, as numbers: one TOML file a study, each table with its source."""
+"""Published results of studies: one TOML file per study, each table with its source."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class FailureStudy:
     Attributes:
         title, short: of the study.
         categories: failures of each category.
-        root_causes: failures by category, then root cause; only those that there are.
+        root_causes: failures by category, then root cause; zero counts are omitted.
         phases: share of failures and of GPU time by phase.
-        sources: which table of the study each of these is.
+        sources: the table or figure of the study for each of these.
     """
 
     title: str
@@ -46,12 +46,12 @@ class LocalizationStudy:
         title, short: of the study.
         systems: Top@1, Top@5, Top@10, MRR and MAP of each technique, by system.
         effects: Cohen's d of the average precision between the systems, by technique.
-        size_matched: MAP of files of one range of sizes, deep learning and traditional.
+        size_matched: MAP for files of one range of sizes, deep learning and traditional.
         classes, types: MRR and MAP of each technique, by class of project and by type of bug.
         extrinsic_share: by system.
         extrinsic_by_type: share of extrinsic bugs.
         extrinsic: MAP of extrinsic and intrinsic bugs of each technique, by system.
-        footnotes: what its published files give otherwise, by the name of the part above.
+        footnotes: values that its published files contradict, by the name of the part above.
     """
 
     title: str

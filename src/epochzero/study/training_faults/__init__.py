@@ -1,12 +1,12 @@
-"""Methods of the literature that find faults of a training in the same records, for comparison.
+"""Published methods that find faults of a training, applied to the same records for comparison.
 
 deeplocalize    DeepLocalize, ICSE 2021: the first numerical error, with its layer and phase
-deepdiagnosis   DeepDiagnosis, ICSE 2022: eight symptoms and what to change for each
-deepfd          DeepFD, ICSE 2022: five kinds of faults, told apart by classifiers
-training_view   what all three read: the training by layers and epochs
+deepdiagnosis   DeepDiagnosis, ICSE 2022: eight symptoms with advice for each
+deepfd          DeepFD, ICSE 2022: five kinds of faults, distinguished by classifiers
+training_view   the input of all three: the training by layers and epochs
 
-They were made for Keras, where a callback computes what it needs from whole tensors. Here they read statistics
-of sampled iterations; each module states where it departs from what was published.
+They were made for Keras, where a callback computes its input from whole tensors. Here they read statistics of
+sampled iterations; each module lists its departures from the publication.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NAMES = ("epochzero", "deeplocalize", "deepdiagnosis", "deepfd")
 
 
 def by_name(name: str) -> Method:
-    """The method of that name; its findings name options of the command line that set a value.
+    """Return the method of that name; its findings refer to command-line options that set a value.
 
     Raises:
         InputError: there is none.

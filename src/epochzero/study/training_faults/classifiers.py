@@ -1,7 +1,7 @@
-"""Classifiers of several labels, read from numbers that a training script has written.
+"""Multi-label classifiers, loaded from numbers that a training script has written.
 
-Each answers as scikit-learn's of the same settings would: `KNeighborsClassifier`, `DecisionTreeClassifier` and
-`RandomForestClassifier`, of which a tree is the smallest. Features are whole numbers from 0 to `SCALE`.
+Each predicts as scikit-learn's with the same settings: `KNeighborsClassifier`, `DecisionTreeClassifier` and
+`RandomForestClassifier`; a decision tree is a forest of one. Features are integers from 0 to `SCALE`.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _LEAF = -1
 
 @dataclass(frozen=True, slots=True)
 class Neighbors:
-    """The labels that most of the nearest examples have.
+    """Predicts the labels of the majority of the nearest examples.
 
     Attributes:
         examples: (examples, features).
         labels: 0 or 1, (examples, labels).
-        count: how many neighbors are asked.
+        count: number of neighbors.
     """
 
     examples: Array
@@ -34,13 +34,13 @@ class Neighbors:
 
     @classmethod
     def of(cls, stored: Mapping[str, Any]) -> Neighbors:
-        """From ``examples``, ``labels`` and ``count``."""
+        """Load from ``examples``, ``labels`` and ``count``."""
         return cls(
             np.array(stored["examples"], float), np.array(stored["labels"], float), stored["count"]
         )
 
     def predict(self, values: Array) -> Array:
-        """1 for each label that is given, (labels,)."""
+        """Return 1 for each predicted label, (labels,)."""
         distances = ((self.examples - values) ** 2).sum(axis=1)
         nearest = np.argsort(distances, kind="stable")[: self.count]
         return np.asarray(self.labels[nearest].mean(axis=0) > 0.5, float)
@@ -48,19 +48,19 @@ class Neighbors:
 
 @dataclass(frozen=True, slots=True)
 class Forest:
-    """The labels that the trees give on average."""
+    """Predicts labels by the average of its trees."""
 
     trees: tuple[Mapping[str, Any], ...]
 
     @classmethod
     def of(cls, stored: Sequence[Mapping[str, Any]]) -> Forest:
-        """From trees, each with ``feature`` and ``bound`` of its nodes (-1 for a leaf; a smaller or equal
-        value goes to the next node, any other to ``other``) and the ``share`` of each label, of `SCALE`.
+        """Load trees, each with ``feature`` and ``bound`` of its nodes (-1 for a leaf; values up to the bound lead to
+        the next node, others to ``other``) and the ``share`` of each label, as a fraction of `SCALE`.
         """
         return cls(tuple(stored))
 
     def predict(self, values: Array) -> Array:
-        """1 for each label that is given, (labels,)."""
+        """Return 1 for each predicted label, (labels,)."""
         shares = np.mean([_share(tree, values) for tree in self.trees], axis=0)
         return np.asarray(shares > 0.5 * SCALE, float)
 

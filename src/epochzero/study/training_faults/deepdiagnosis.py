@@ -1,27 +1,27 @@
-"""DeepDiagnosis: eight symptoms of a training, and by a decision tree what to change for each.
+"""DeepDiagnosis: eight symptoms of a training, and a decision tree that gives advice for each.
 
 Wardat, Cruz, Le, Rajan: "DeepDiagnosis: Automatically Diagnosing Faults and Recommending Actionable Fixes in Deep
 Learning Programs", ICSE 2022. Symptoms, their order and thresholds, and the tree are those of the callback that the
-authors published. At the end of each epoch it looks, in this order, at the outputs of the layers (out of range,
-numerical error, dead node, saturated activation, unchanged tensor), at loss and accuracy, and at gradients and
-weights from last to first (numerical error, vanishing gradient, unchanged weight). It stops at the first symptom.
+authors published. At the end of each epoch it checks, in this order, the outputs of the layers (out of range,
+numerical error, dead node, saturated activation, unchanged tensor), loss and accuracy, and gradients and weights from
+last to first (numerical error, vanishing gradient, unchanged weight). It stops at the first symptom.
 
-Departures from it:
+Departures from the publication:
 
-- An epoch is seen through the last iteration in it that was looked at, not through the first batch of the data.
-- Saturation is counted where the function gives it: outputs of a sigmoid beyond 0.02 and 0.98 or of a tanh
-  beyond 0.98, not inputs beyond 5.
-- Root mean squares are taken for means of weights and gradients, and for the variance of a weight, whose mean is
-  next to nothing. In the callback the variance is that of a single number, and no weight is ever poor.
+- An epoch is represented by its last sampled iteration, not by the first batch of the data.
+- Saturation is measured on outputs: of a sigmoid beyond 0.02 and 0.98, or of a tanh beyond 0.98, instead of inputs
+  beyond 5.
+- Root mean squares replace the means of weights and gradients, and the variance of a weight, whose mean is close to
+  zero. In the callback the variance is that of a single number, so no weight is ever poor.
 - A layer's step is its learning rate times the norm of its gradient, divided by the norm of its weight; the callback
   divides by the mean of the weight.
-- `cross_entropy` of PyTorch has the softmax in it, and `binary_cross_entropy_with_logits` the sigmoid: they count
-  as the last activation.
-- Softmax is advised only for losses of classes; the callback's test for these always holds.
-- Any layer with a weight is looked at, not only dense ones; but none that nothing trains. A gradient that is no
-  number asks for the loss in the last layer too, where the callback has no advice.
-- Each advice has the word of our taxonomy for what it says is wrong. "Learning rate" has two, by which side of
-  the bounds the step is on.
+- PyTorch's `cross_entropy` includes the softmax, and `binary_cross_entropy_with_logits` the sigmoid: they count as
+  the last activation.
+- Softmax is advised only for losses of classes; the callback's test for these is always true.
+- All layers with a weight are checked, not only dense ones, except layers that nothing trains. A NaN gradient leads to
+  the question about the loss in the last layer too, for which the callback has no advice.
+- Each advice has a word of our taxonomy for the fault. "Learning rate" has two, depending on which bound the step
+  violates.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ VANISHED = 1e-7
 LEAST_VARIANCE, MOST_VARIANCE = 1e-5, 10.0
 LEAST_STEP, MOST_STEP = 1e-5, 1e-1
 MOST_SPREAD = 10.0
-"""The outputs of a linear layer may spread over so many times the range of the labels."""
+"""The outputs of a linear layer may span this many times the range of the labels."""
 _RANGES = {
     "elu": (-1.0, math.inf), "relu": (0.0, math.inf), "sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0),
 }  # fmt: skip
 _OWN = {"cross_entropy": "softmax", "binary_cross_entropy_with_logits": "sigmoid"}
 _OF_CLASSES = ("cross_entropy", "nll_loss")
 
-# What is asked for each symptom, in this order; the last is advised where none of the others holds.
+# Questions for each symptom, in order; the last one is the advice if no other applies.
 _TREE = {
     "out of range": ("softmax", "last activation"),
     "numerical error in forward": ("weight", "input", "rate", "activation"),
@@ -114,7 +114,7 @@ class _Symptom:
 
 
 def find(history: TrainingHistory) -> WatchResult:
-    """What the tree says is wrong as the root, with the symptom that it began from under it."""
+    """Return the fault according to the tree as the root, with the symptom that led to it as evidence."""
     known = layers(history)
     seen = next(_symptoms(history, known), None)
     if seen is None:
@@ -213,7 +213,7 @@ def _of_parameters(
 
 
 def _is_out_of_range(look: Iteration, last: CalledLayer) -> bool:
-    """Whether labels lie where the last activation cannot reach, or outputs far beyond them."""
+    """Whether labels are outside the range of the last activation, or outputs far beyond the labels."""
     function = _last_activation(look, last)
     if "min" not in look.target or function == "softmax":
         return False
@@ -234,7 +234,7 @@ def _last_activation(look: Iteration, last: CalledLayer) -> str:
 def _advice(
     history: TrainingHistory, known: tuple[CalledLayer, ...], seen: _Symptom
 ) -> tuple[str, str, SourceLine | None]:
-    """Word, advice and line: of the first question that holds, else of the last."""
+    """Return word, advice and line of the first question that applies, otherwise of the last."""
     *questions, otherwise = _TREE[seen.name]
     name = next((one for one in questions if _holds(one, known, seen)), otherwise)
     word, fix = _ADVICE[name]
@@ -275,7 +275,7 @@ def _is_poor(look: Iteration, layer: CalledLayer) -> bool:
 
 
 def _steps(known: tuple[CalledLayer, ...], look: Iteration) -> list[float]:
-    """Of each layer, how far a step goes beside its weight."""
+    """Return the size of a step relative to the weight, for each layer."""
     rate = max(look.rates, default=0.0)
     found = []
     for layer in known:

@@ -2,22 +2,23 @@
 
 Cao, Li, Chen, Wen, Tian, Wu, Cheung: "DeepFD: Automated Fault Diagnosis and Localization for Deep Learning Programs",
 ICSE 2022 (arXiv 2205.01938); thresholds and settings are those of the program that the authors published. Twenty
-features of the training are each summed up over it by eight statistics. K nearest neighbors, a decision tree and a
-random forest, trained on programs into which faults were put, each say which faults there are; what any of them says
-is told, with the line that sets the value.
+features of the training are each summarized by eight statistics. K nearest neighbors, a decision tree and a random
+forest, trained on programs with injected faults, each predict the faults; every predicted fault is reported with the
+line that sets the value.
 
-Departures from it:
+Departures from the publication:
 
-- Features are taken once an epoch, from the last iteration in it that was looked at.
-- Of weights no mean and no standard deviation is recorded: their root mean square and their largest value are
-  taken to see whether they stay the same.
-- Where batches tell no accuracy, that of the evaluation stands for it. A training without classes has none: it is 0,
-  as in a Keras program without that metric.
-- The classifiers are trained on our own programs (``bench/train_deepfd.py``), with one fault at a time. A program is
-  faulty where it does worse than each of four runs without the fault; the authors ask a statistical test over twenty.
-- Values are scaled by the range of nine tenths of the programs trained on, and cut off there; the authors' by the
-  range of the programs under diagnosis, and a single one has none.
-- "Learning rate" has two words in our taxonomy: it is too high where a usual step is more than a thousandth of the
+- Features are recorded once per epoch, from its last sampled iteration.
+- Mean and standard deviation of weights are not recorded: root mean square and largest value are used to detect
+  whether they change.
+- If batches provide no accuracy, that of the evaluation is used. A training without classes has accuracy 0, as in a
+  Keras program without that metric.
+- The classifiers are trained on our own programs (``bench/train_deepfd.py``), with one fault at a time. A program
+  counts as faulty if it does worse than each of four runs without the fault; the authors use a statistical test over
+  twenty.
+- Values are scaled by the range of nine tenths of the training programs and clipped there; the authors scale by the
+  range of the programs under diagnosis, which a single program does not have.
+- "Learning rate" has two words in our taxonomy: it is too high if a usual step is more than a thousandth of the
   weight.
 """
 
@@ -57,17 +58,17 @@ _FIXES = {
 
 LARGE_LOSS, LARGE_WEIGHT = 1e5, 5.0
 JUDGED = 0.3
-"""Symptoms of the curves are looked for after this share of the training."""
+"""Symptoms of the curves are searched for after this share of the training."""
 VANISHED_RATIO, VANISHED_NORM, EXPLODED_RATIO = 1e-3, 1e-4, 70.0
 DEAD = 0.7
 JUMP, JUMPS = 0.03, 0.2
-"""A swing of the accuracy, and the share of epochs that have one where the training is unstable."""
+"""A swing of the accuracy, and the share of epochs with one from which the training is unstable."""
 SLOW, CHANGED = 0.01, 0.01
 USUAL_STEP = 1e-3
 
 
 def find(history: TrainingHistory) -> WatchResult:
-    """The fault that most classifiers name as the root, what else they name beside it."""
+    """Return the fault that most classifiers predict as the root, and the others that they predict."""
     if not history.iterations:
         return WatchResult(history.count)
     votes = _votes(features(history))
@@ -79,7 +80,7 @@ def find(history: TrainingHistory) -> WatchResult:
 
 
 def features(history: TrainingHistory) -> Array:
-    """`STATISTICS` of each of `FEATURES` over the epochs, (160,); nothing seen is 0."""
+    """Return `STATISTICS` of each of `FEATURES` over the epochs, (160,); missing values are 0."""
     monitor = _Monitor(history)
     rows = [monitor.row(epoch) for epoch in epochs(history)]
     if not rows:
@@ -95,7 +96,7 @@ def _statistics(values: Array) -> Array:
     mean = values.mean()
     spread = values.std(ddof=1) if n > 1 else 0.0
     moments = [((values - mean) ** power).mean() for power in (2, 3)]
-    # The unbiased skewness, which exists from three values on.
+    # The unbiased skewness requires three values.
     skew = 0.0
     if n > 2 and moments[0] > 0:
         skew = moments[1] / moments[0] ** 1.5 * math.sqrt(n * (n - 1)) / (n - 2)
@@ -106,7 +107,7 @@ def _statistics(values: Array) -> Array:
 
 
 class _Monitor:
-    """Counts what is seen in each epoch; counts go on through the training."""
+    """Counts observations per epoch; counts accumulate over the training."""
 
     def __init__(self, history: TrainingHistory) -> None:
         self._total = len(epochs(history))
@@ -117,7 +118,7 @@ class _Monitor:
         self._last: Mapping[str, Mapping[str, float]] = {}
 
     def row(self, epoch: Epoch) -> Mapping[str, float]:
-        """The features after an epoch."""
+        """Return the features after an epoch."""
         evaluation = epoch.evaluation
         reached = None
         if evaluation is not None:
@@ -211,13 +212,13 @@ def _trained() -> Mapping[str, Any]:
 
 
 def scaled(values: Array, low: Array, high: Array) -> Array:
-    """Features by the range of the programs trained on, as whole numbers from 0 to `SCALE`."""
+    """Scale features by the range of the training programs to integers from 0 to `SCALE`."""
     of_range = (values - low) / np.where(high > low, high - low, np.inf)
     return np.asarray((np.clip(of_range, 0.0, 1.0) * SCALE).round())
 
 
 def classifiers_of(model: Mapping[str, Any]) -> tuple[Neighbors | Forest, ...]:
-    """The three classifiers of a trained model."""
+    """Return the three classifiers of a trained model."""
     return (
         Neighbors.of(model["neighbors"]),
         Forest.of([model["tree"]]),
@@ -226,7 +227,7 @@ def classifiers_of(model: Mapping[str, Any]) -> tuple[Neighbors | Forest, ...]:
 
 
 def _votes(values: Array) -> Array:
-    """How many of the classifiers name each fault, (5,)."""
+    """Return how many classifiers predict each fault, (5,)."""
     model = _trained()
     of_range = scaled(values, np.array(model["low"]), np.array(model["high"]))
     return np.asarray(np.sum([one.predict(of_range) for one in classifiers_of(model)], axis=0))
@@ -247,7 +248,7 @@ def _finding(history: TrainingHistory, fault: str, votes: int) -> TrainingFindin
 
 
 def _localized(history: TrainingHistory, fault: str) -> tuple[str, str, SourceLine | None]:
-    """The word, the layer and the line of a fault."""
+    """Return word, layer and line of a fault."""
     made = place_of(history.optimizers[0]) if history.optimizers else None
     if fault == "optimizer":
         return "optimizer_wrong", "", made
@@ -264,7 +265,7 @@ def _localized(history: TrainingHistory, fault: str) -> tuple[str, str, SourceLi
 
 
 def _step(history: TrainingHistory) -> float:
-    """How large an update usually is beside its weight."""
+    """Return the usual size of an update relative to its weight."""
     found = [
         told["update"]["rms"] / told["weight"]["rms"]
         for look in history.iterations

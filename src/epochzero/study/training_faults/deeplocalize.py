@@ -1,21 +1,21 @@
-"""DeepLocalize: the first numerical error of a training, with the layer and the phase that shows it.
+"""DeepLocalize: the first numerical error of a training, with its layer and phase.
 
-Wardat, Le, Rajan: "DeepLocalize: Fault Localization for Deep Neural Networks", ICSE 2021 (arXiv 2103.03376), as the
-callback that the authors published does it. After each batch it looks, in this order, at the outputs of the layers
-from first to last (forward), the weights from last to first, loss and accuracy, the gradients of the weights (delta
-weights) and of the outputs (output gradient) from last to first. It stops at the first that is NaN or infinite, that
-is zero in half of the batches so far, or that has not changed in five batches. Loss and accuracy are no error where
-they are zero. What has not changed there is told as "MDL": the model does not learn.
+Wardat, Le, Rajan: "DeepLocalize: Fault Localization for Deep Neural Networks", ICSE 2021 (arXiv 2103.03376), as
+implemented by the callback that the authors published. After each batch it checks, in this order, the outputs of the
+layers from first to last (forward), the weights from last to first, loss and accuracy, the gradients of the weights
+(delta weights) and of the outputs (output gradient) from last to first. It stops at the first value that is NaN or
+infinite, that was zero in half of the batches so far, or that has not changed in five batches. Loss and accuracy may
+be zero. If they have not changed, it reports "MDL": the model does not learn.
 
-Departures from it:
+Departures from the publication:
 
-- A batch here is an iteration that was looked at.
-- The callback takes the mean of a weight or of its gradient, this its root mean square: both are NaN, zero or
-  unchanged together, but for values that cancel out.
-- Gradients of outputs are not recorded. The gradient of a layer's bias is the sum of its output's gradients over
-  the batch and is taken instead; a layer without bias is passed over.
-- Any layer with a weight is held to change, not only dense ones; but none that nothing trains.
-- A word of our taxonomy is given to each error. The callback gives none: its answer is layer and phase.
+- A batch is a sampled iteration.
+- The callback uses the mean of a weight or gradient, this module its root mean square: both are NaN, zero or unchanged
+  together, except for values that cancel out.
+- Gradients of outputs are not recorded. The gradient of a layer's bias, which is the sum of its output's gradients
+  over the batch, is used instead; a layer without bias is skipped.
+- All layers with a weight must change, not only dense ones, except layers that nothing trains.
+- Each error gets a word of our taxonomy. The callback has none: it returns layer and phase.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _Value = tuple[CalledLayer | None, float]
 
 
 def find(history: TrainingHistory) -> WatchResult:
-    """The first error as the root; its layer and, in the evidence, its phase."""
+    """Return the first error as the root, with its layer and, in the evidence, its phase."""
     return WatchResult(history.count, next(_errors(history), None))
 
 

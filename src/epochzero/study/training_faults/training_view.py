@@ -1,6 +1,6 @@
-"""A training as the methods see it: layers in the order of their calls, epochs, and what each layer shows.
+"""A training as the methods read it: layers in the order of their calls, epochs, and observations of each layer.
 
-A layer's weight stands for its Keras kernel: its first parameter of two or more dimensions.
+A layer's weight corresponds to its Keras kernel: its first parameter with two or more dimensions.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from epochzero.run.watch.history import Evaluation, Iteration, TrainingHistory
 from epochzero.run.watch.model import SourceLine
 
 PARTS = 10
-"""Into so many epochs a training is divided that does not say where they end."""
+"""Number of epochs into which a training without epoch boundaries is divided."""
 _ACTIVATIONS = {
     "celu": "elu", "elu": "elu", "hardtanh": "tanh", "leakyrelu": "linear", "logsigmoid": "linear",
     "logsoftmax": "softmax", "relu": "relu", "relu6": "relu", "selu": "elu", "sigmoid": "sigmoid",
@@ -28,16 +28,16 @@ _FLAT = ("Flatten", "Unflatten", "Identity")
 
 @dataclass(frozen=True, slots=True)
 class CalledLayer:
-    """A layer or a function in the order of their calls.
+    """A layer or a function, in the order of calls.
 
     Attributes:
         number: from 0.
-        path: in its model; of a function ``path:relu``.
-        activation: what Keras would call its function; empty where it is none.
-        weight, bias: names of its parameters; empty where it has none.
-        place: the line that made it.
-        reshapes: whether it only gives its input another shape.
-        trained: whether its parameters ask for gradients.
+        path: in its model; for a function ``path:relu``.
+        activation: Keras's name of its function; empty if it is none.
+        weight, bias: names of its parameters; empty if it has none.
+        place: the line that created it.
+        reshapes: whether it only reshapes its input.
+        trained: whether its parameters require gradients.
     """
 
     number: int
@@ -56,10 +56,10 @@ class Epoch:
 
     Attributes:
         number: from 0.
-        looks: the iterations that were looked at, never none.
-        loss: mean of the training loss; None where it was not seen.
-        accuracy: mean over the looks; None for a task without classes.
-        evaluation: at its end; None where there is none.
+        looks: the sampled iterations, at least one.
+        loss: mean training loss; None if it was not recorded.
+        accuracy: mean over the samples; None for a task without classes.
+        evaluation: at its end; None if there was none.
     """
 
     number: int
@@ -81,11 +81,11 @@ class Recent:
         self._values: dict[object, list[float]] = defaultdict(list)
 
     def add(self, key: object, value: float) -> None:
-        """The next value of a quantity."""
+        """Add the next value of a quantity."""
         self._values[key].append(value)
 
     def unchanged(self, key: object) -> bool:
-        """Whether a block is full and all its values are the same; a full block ends so."""
+        """Whether a block is full and all its values are equal; this ends a full block."""
         values = self._values[key]
         if len(values) < self._length:
             return False
@@ -94,7 +94,7 @@ class Recent:
 
 
 def layers(history: TrainingHistory) -> tuple[CalledLayer, ...]:
-    """All layers and functions that were called."""
+    """Return all layers and functions that were called."""
     of_layer: dict[str, list[tuple[str, int, bool]]] = defaultdict(list)
     for parameter in history.parameters:
         of_layer[parameter.layer].append(
@@ -120,7 +120,7 @@ def layers(history: TrainingHistory) -> tuple[CalledLayer, ...]:
 
 
 def epochs(history: TrainingHistory) -> tuple[Epoch, ...]:
-    """The training in epochs: as its loader was gone through, else where it was evaluated, else in equal
+    """Return the training in epochs: passes of its loader, otherwise intervals between evaluations, otherwise equal
     parts.
     """
     ends = _ends(history)
@@ -145,7 +145,7 @@ def epochs(history: TrainingHistory) -> tuple[Epoch, ...]:
 
 
 def _ends(history: TrainingHistory) -> Sequence[int]:
-    """The first iteration after each epoch."""
+    """Return the first iteration after each epoch."""
     begun = _begun(history)
     if len(begun) > 1:
         return (*begun[1:], history.count)
@@ -159,7 +159,7 @@ def _ends(history: TrainingHistory) -> Sequence[int]:
 
 
 def _begun(history: TrainingHistory) -> Sequence[int]:
-    """The first iteration of each epoch, where the loader that most iterations are of was begun anew."""
+    """Return the first iteration of each epoch: where the loader of most iterations was restarted."""
     usual = Counter(one.loader for one in history.iterations).most_common(1)
     of_training = (one for one in history.epochs if usual and one.get("loader") == usual[0][0])
     return sorted({n for one in of_training if (n := int(one["iteration"])) < history.count})

@@ -1,11 +1,11 @@
-"""Bug reports with their fixes in the formats of public collections, as records of the shared format.
+"""Bug reports with their fixes from public collections, as records of the shared format.
 
-| what lies there | is |
+| input | format |
 |---|---|
-| a file with a JSON object a line with ``fix`` | the shared format (``docs/study.md``), also BuGL's in it |
-| a file with a JSON object a line, or Parquet, with ``problem_statement`` | SWE-bench's |
-| a folder with XML or JSON files | Denchmark's |
-| a folder with ``project.info`` files | BugsInPy's |
+| a JSON Lines file with ``fix`` | the shared format (``docs/study.md``), also BuGL's in it |
+| a JSON Lines or Parquet file with ``problem_statement`` | SWE-bench |
+| a directory with XML or JSON files | Denchmark |
+| a directory with ``project.info`` files | BugsInPy |
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """What was read.
+    """Bug reports that were read.
 
     Attributes:
-        source: where.
-        records: of the shared format, each with an id of its own.
-        left_out: how many were not usable, by the reason.
+        source: path.
+        records: of the shared format, each with its own id.
+        left_out: number of unusable reports by reason.
     """
 
     source: str
@@ -44,13 +44,13 @@ class Reports:
 
 
 def read_reports(path: Path) -> Reports:
-    """The bug reports of a file or folder; its format is seen from what is there.
+    """Read the bug reports of a file or directory, whose format is detected.
 
     Args:
-        path: a file or a folder.
+        path: a file or a directory.
 
     Raises:
-        InputError: it cannot be read, or is in none of the formats.
+        InputError: it cannot be read, or its format is unknown.
     """
     left_out: Counter[str] = Counter()
     records: dict[str, Record] = {}
@@ -95,7 +95,7 @@ def _record(row: Record | str) -> Record | str:
 
 
 def _rows(path: Path) -> Iterator[Record | str]:
-    """The objects of a file, or why one is none."""
+    """Yield the objects of a file, or why one is invalid."""
     if is_parquet(path):
         yield from parquet_rows(path)
         return

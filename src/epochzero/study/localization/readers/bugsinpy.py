@@ -1,9 +1,9 @@
-"""BugsInPy: a folder a project with ``project.info``, in it ``bugs/NUMBER`` with ``bug.info``,
+"""BugsInPy: a directory per project with ``project.info``, and in it ``bugs/NUMBER`` with ``bug.info``,
 ``bug_patch.txt`` and ``run_test.sh``.
 
 Widyasari et al.: "BugsInPy: A Database of Existing Bugs in Python Programs to Enable Controlled Testing
-and Debugging Studies", ESEC/FSE 2020. It has no reports: what stands for one is the command that
-runs the tests that fail.
+and Debugging Studies", ESEC/FSE 2020. It has no reports: the command that runs the failing tests serves as
+one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _ADDRESS = re.compile(r"github\.com[/:]([\w.-]+)/([\w.-]+?)(?:\.git)?/?$")
 
 
 def read(project: Path) -> Iterator[dict[str, Any] | str]:
-    """The records of a project's bugs, or why there is none.
+    """Yield the records of a project's bugs, or why one is unusable.
 
     Args:
         project: its ``project.info``.

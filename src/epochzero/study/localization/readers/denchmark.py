@@ -1,9 +1,9 @@
-"""Denchmark: a folder ``owner+name`` a project, in it a file a bug: XML (``Generator/data/final_dataset``)
-or the same as JSON (``JSonSet/fulljson``, and ``simplejson`` with less).
+"""Denchmark: a directory ``owner+name`` per project with a file per bug, as XML (``Generator/data/final_dataset``)
+or JSON (``JSonSet/fulljson``; ``simplejson`` with fewer fields).
 
 Kim et al.: "Denchmark: A Bug Benchmark of Deep Learning-related Software", MSR 2021;
-https://github.com/RosePasta/Denchmark_BRs. The files do not tell the class of a project: its workbook
-does, which is not read.
+https://github.com/RosePasta/Denchmark_BRs. The class of a project is only in its workbook, which is not
+read.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NO_XML = re.compile(r"[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 def read(path: Path) -> dict[str, Any] | str:
-    """The record of a file, ``.xml`` or ``.json``, or why there is none."""
+    """Return the record of a file, ``.xml`` or ``.json``, or why there is none."""
     text = path.read_text("utf-8", "replace")
     return _of_json(text, path) if path.suffix == ".json" else _of_xml(text, path)
 
@@ -78,7 +78,7 @@ def _of_json(text: str, path: Path) -> dict[str, Any] | str:
 
 
 def _of_changed(one: dict[str, Any]) -> dict[str, Any]:
-    """A file of ``changed_files``; a hunk outside of methods has no ``method_info``."""
+    """Return a file of ``changed_files``; a hunk outside of methods has no ``method_info``."""
     hunks = one.get("hunks", {}).values()
     names = (hunk["method_info"]["method_name"] for hunk in hunks if "method_info" in hunk)
     return _file(one["file_change_type"], one["file_old_name"], one["file_new_name"], names)
@@ -111,7 +111,7 @@ def _record(
 def _file(
     change: str | None, old: str | None, new: str | None, methods: Iterable[str | None]
 ) -> dict[str, Any]:
-    """A changed file; ``None`` stands for a path that there is not."""
+    """Return a changed file; ``None`` stands for a path that does not exist."""
     return {
         "change": change,
         "old": None if old == "None" else old,

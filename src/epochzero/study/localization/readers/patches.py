@@ -1,4 +1,4 @@
-"""The files that a patch changes, in the shared format of fixes."""
+"""Files that a patch changes, in the shared format of fixes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ _SIDE = re.compile(r'^(---|\+\+\+) "?(?:[ab]/(?P<path>[^\t\n"]+)|/dev/null)', re
 
 
 def files_of(patch: str) -> list[dict[str, Any]]:
-    """The files of a patch as git writes it.
+    """Return the files of a git patch.
 
     Args:
-        patch: its text. Files whose content does not change, such as those that were only moved, are
-            not in it.
+        patch: its text. Files without changed content, such as renamed ones, are not in it.
     """
     found: list[dict[str, Any]] = []
     for part in _FILE.split(patch)[1:]:

@@ -1,4 +1,4 @@
-"""SWE-bench and collections in its form: a repository, a commit, a patch, and an issue's text.
+"""SWE-bench and collections in its format: a repository, a commit, a patch, and an issue's text.
 
 Jimenez et al.: "SWE-bench: Can Language Models Resolve Real-World GitHub Issues?", ICLR 2024.
 """
@@ -13,7 +13,7 @@ _NEEDED = ("instance_id", "repo", "base_commit", "patch", "problem_statement")
 
 
 def read(row: dict[str, Any]) -> dict[str, Any] | str:
-    """The record of a row, or why there is none. The title is the first line of the issue."""
+    """Return the record of a row, or why there is none. The title is the first line of the issue."""
     if missing := [name for name in _NEEDED if not isinstance(row.get(name), str)]:
         return f"{', '.join(missing)} missing"
     title, _, text = row["problem_statement"].strip().partition("\n")
