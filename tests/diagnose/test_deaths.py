@@ -354,3 +354,78 @@ def test_the_message_of_an_evicted_pod_is_read(diagnose: Diagnose) -> None:
     message = "Pod ephemeral local storage usage exceeds the total limit of containers 20Gi."
     found = diagnose(START, Facts(state="Evicted", message=message))
     assert (found.category, found.retry) == ("storage_full", "fails_again")
+
+
+def messages(count: int) -> str:
+    return "".join(f"Evaluating shard {n} on device {n % 8}\n" for n in range(count))
+
+
+CAUGHT = f"{INNER}ValueError: truncated image\n"
+MENTIONED = {
+    "a warning": "[WARNING] gds requires libaio, but the headers were not found.\n",
+    "a warning in colour": " \x1b[93m[WARNING]\x1b[0m gds requires libaio, which was not found.\n",
+    "a setting": "TIMEOUT(ms): 31536000000\n" + messages(5),
+    "an error of the shell's profile": "ERROR: Unable to locate a modulefile for 'anaconda'\n"
+    + messages(20),
+    "a caught exception": CAUGHT + messages(60),
+    "an error after the last step": "step 200/200 | loss 1.0\n"
+    "[rank7]:[E814 01:57:12.984417033 ProcessGroupNCCL.cpp:542] [Rank 7] Collective raised an exception\n"
+    "ncclSystemError: System call (e.g. socket, malloc) or external library call failed\n"
+    "saved step200.pt\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("log", MENTIONED.values(), ids=list(MENTIONED))
+def test_a_process_that_continues_has_only_mentioned_an_error(diagnose: Diagnose, log: str) -> None:
+    assert diagnose(START + log).outcome == "no_failure"
+
+
+DIED = {
+    "an error at the end": "ERROR: checkpoint /ckpt/last.pt does not exist\n",
+    "an epilogue": "ERROR: checkpoint /ckpt/last.pt does not exist\n" + messages(5),
+    "a caught exception with an epilogue": CAUGHT + messages(5),
+    "a loss that stays NaN": "step 70 | loss nan\nstep 80 | loss nan\n" + messages(20),
+    "an uncaught exception": OUT_OF_MEMORY + messages(40),
+    "below an unrelated warning": "2024-05-01 12:00:00 WARNING merging results\n"
+    + OUT_OF_MEMORY
+    + "2024-05-01 12:00:01 INFO watchdog stopped\n",
+    "killed behind a bar": "train:  68%|###   | 15/22 [00:19<00:09,  1.29s/it]Killed\n",
+    "a bar with a loss": "train:  68%|###   | 15/22 [00:19<00:09,  1.29s/it, loss=0.3]Killed\n",
+}
+
+
+@pytest.mark.parametrize("log", DIED.values(), ids=list(DIED))
+def test_an_epilogue_does_not_prove_life(diagnose: Diagnose, log: str) -> None:
+    assert diagnose(START + log).is_failure
+
+
+def test_a_line_long_before_a_death_does_not_explain_it(diagnose: Diagnose) -> None:
+    log = f"CUDA_HOME /opt/cuda was not found\n{messages(50)}{START}Killed: 9\n"
+    assert diagnose(log).category != "library_not_found"
+
+
+FIRST_RUN = "starting\n" + TOP + "KeyError: 'GPU_IDS'\n"
+SECOND_RUN = TOP + "FileNotFoundError: [Errno 2] No such file or directory: '/data/x.npy'\n"
+
+
+def test_the_last_run_of_a_log_is_diagnosed(diagnose: Diagnose) -> None:
+    ranked = "".join(f"[rank4]: {line}\n" for line in SECOND_RUN.splitlines())
+    for second in (SECOND_RUN, ranked):
+        assert diagnose(FIRST_RUN + messages(80) + second).category == "path_not_found"
+        assert diagnose(FIRST_RUN + messages(20) + second).category == "key_not_found"
+
+
+def test_other_ranks_that_die_later_are_not_another_run(diagnose: Diagnose) -> None:
+    def rank(number: int, text: str) -> str:
+        return "".join(f"[rank{number}]: {line}\n" for line in text.splitlines())
+
+    log = rank(6, FIRST_RUN) + rank(0, messages(80)) + rank(7, SECOND_RUN)
+    assert diagnose(log).category == "key_not_found"
+
+
+def test_a_program_from_standard_input_ends_with_its_exception(diagnose: Diagnose) -> None:
+    trace = (
+        'Traceback (most recent call last):\n  File "<stdin>", line {}, in <module>\nKeyError: 1\n'
+    )
+    assert diagnose(trace.format(5)).end.evidence == "uncaught_exception"
+    assert diagnose(trace.format(1)).end.evidence == "no_later_steps"

@@ -103,13 +103,34 @@ def order(
     judged = _without_restarted(_without_recovered(_without_handlers(judged)), restarts)
     judged = _without_set_aside(judged, dead=failed or any(map(reports_death, judged)))
     least = FAINT if failed else WEAK
-    candidates = tuple(j for j in judged if j.role == "cause" and j.claim >= least)
+    candidates = _of_last_runs([j for j in judged if j.role == "cause" and j.claim >= least])
     if not candidates:
         return Timeline(_last_resort(judged), (), judged)
     roots = [_root_of_process(stream) for stream in _by_process(candidates)]
     root = _as_recorded(_in_its_log(_first(_not_of_peers(roots)), candidates), candidates)
     root = _as_launcher_saw(root, judged)
     return Timeline(root, candidates, judged)
+
+
+def _of_last_runs(candidates: Sequence[Judged]) -> tuple[Judged, ...]:
+    """The candidates of the last run of each log, as one log can contain several runs.
+
+    A run has ended if one of its failures terminated its process, and the same source wrote much
+    ordinary output before the next failure: a process does not live after its death.
+    """
+    starts: dict[str, int] = {}
+    ended: dict[str, LogEvent] = {}
+    for judged in sorted(candidates, key=lambda j: j.event.line):
+        event = judged.event
+        if judged.claim < ERROR_LINE or judged.category in _OF_PEERS:
+            continue
+        before = ended.get(event.log)
+        between = before.log_later - event.log_later if before is not None else 0
+        if before is not None and min(between, before.later) >= LATER_LINES_OF_RUN:
+            starts[event.log] = event.line
+        if ends_process(judged):
+            ended[event.log] = event
+    return tuple(j for j in candidates if j.event.line >= starts.get(j.event.log, 0))
 
 
 def _last_resort(judged: Sequence[Judged]) -> Judged | None:
@@ -276,7 +297,7 @@ def _without_recovered(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
     """Removes the claims of events that their process survived.
 
     When a launcher reports a failed process, other processes whose lines cannot be distinguished may
-    continue for a moment: then only substantial progress counts.
+    continue for a moment: then only substantial progress or output counts.
     """
     died = any(j.role in ("cascade", "wrapper") and not j.event.ended_well for j in judged)
     return tuple(
@@ -291,8 +312,11 @@ def _recovered(judged: Judged, *, died: bool) -> bool:
     upload, or a shell that prints "done" do not prove a living process.
     """
     event = judged.event
+    if judged.role == "cause" and _only_mentioned(judged, died=died):
+        return True
     outside = _from_outside(judged)
-    needed = PROGRESS_LINES if died or outside else 1
+    doubtful = (died and event.later < LATER_LINES_OF_RUN) or outside
+    needed = PROGRESS_LINES if doubtful else 1
     # Who logs a traceback as an error and continues, makes steps; results come anyway.
     errored = event.kind == "exception" and event.level in ("ERROR", "FATAL")
     seen = event.steps if ends_process(judged) or errored else event.progress
@@ -300,6 +324,33 @@ def _recovered(judged: Judged, *, died: bool) -> bool:
     if event.ended_well and (continued or not ends_process(judged)):
         return judged.role in ("cause", "cascade", "wrapper")
     return judged.role == "cause" and continued
+
+
+LATER_LINES, LATER_LINES_OF_EXCEPTION = 12, 40
+"""Number of ordinary lines after which a process is known to have survived what it reported, if nothing
+else reports a death: an epilogue, a summary or a help text is shorter."""
+LATER_LINES_OF_RUN = 60
+"""Number of ordinary lines that a failed run does not write any more; what follows them is another run."""
+FEW_LATER_LINES = 4
+"""The same for a line without any mark of an error, which counts only among the last words."""
+
+
+def _only_mentioned(judged: Judged, *, died: bool) -> bool:
+    """Whether the process of an event that does not terminate it wrote much afterwards, or had
+    finished its steps before.
+    """
+    event = judged.event
+    if judged.category == "loss_nan":
+        return False  # only a later finite loss shows that the training recovered
+    if event.kind == "line" and judged.claim <= WEAK:
+        return event.later >= (LATER_LINES_OF_EXCEPTION if died else FEW_LATER_LINES)
+    if died or ends_process(judged):
+        return False
+    if event.kind == "line":
+        return event.finished or event.later >= LATER_LINES
+    if event.level in ("ERROR", "FATAL"):
+        return event.finished and event.later > 0
+    return event.later >= (FEW_LATER_LINES if event.finished else LATER_LINES_OF_EXCEPTION)
 
 
 _OBSERVERS = frozenset({"kernel", "kubernetes", "slurm"})
@@ -336,16 +387,17 @@ _ENDING = re.compile(r"(?i)\b(?:ending|stopping|terminating|aborting|exiting|shu
 """Signatures with which a program announces its termination, at any level."""
 
 
-_NAMES_EXCEPTION = re.compile(
-    r"\b[A-Z]\w*(?:Error|Exception|Failed|Failure)\b(?::|$)", re.MULTILINE
-)
-
-
 def _set_aside(judged: Judged) -> bool:
     """Whether an event requires other evidence that the job died."""
     event = judged.event
-    warned = event.level == "WARNING" and not _ENDING.search(event.message)
-    return event.set_aside or (warned and _NAMES_EXCEPTION.search(event.text) is not None)
+    if event.set_aside:
+        return True
+    if event.kind != "line" or _from_outside(judged) or _ENDING.search(event.message):
+        return False
+    if judged.role == "cause":
+        return event.level in QUIET
+    told = judged.role in ("cascade", "wrapper") and not reports_death(judged)
+    return told and event.level == "WARNING"
 
 
 def _without_set_aside(judged: tuple[Judged, ...], *, dead: bool) -> tuple[Judged, ...]:

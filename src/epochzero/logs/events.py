@@ -7,8 +7,9 @@ one file are separated by their prefixes before tracebacks are parsed.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Literal
 
@@ -73,6 +74,10 @@ class LogEvent:
         steps: number of these that advance a series of steps, which a summary does not.
         went_on: whether later parts of the log show progress.
         ended_well: whether the log reports success after the event.
+        finished: whether the last counter of steps before the event had reached its total.
+        later: number of ordinary lines that the process wrote after the event: lines without an error word
+            that belong to no traceback. After the last error word of the log they are estimated by its size.
+        log_later: number of these lines of all processes of the log.
     """
 
     log: str
@@ -99,6 +104,9 @@ class LogEvent:
     steps: int
     went_on: bool
     ended_well: bool
+    finished: bool
+    later: int = 0
+    log_later: int = 0
 
     @property
     def cut_off(self) -> bool:
@@ -133,14 +141,66 @@ def events_of(log: Log, scan: Scan, anchors: Mapping[int, str]) -> Iterator[LogE
     """
     trace = 0
     bare_ranks = any(uses_bare_ranks(_whole_lines(part)) for part in (scan.head, scan.tail))
+    written = _Written()
+    found: list[tuple[LogEvent, _Source, int, int]] = []
     for region in scan.regions:
+        written.skip_to(region.line)
         lines = _lines(region, bare_ranks)
         progress = progress_lines(region.progress, bare_ranks=bare_ranks)
         went_on = scan.progress_blocks > region.progress_blocks
-        for stream in _streams(lines):
+        for source, stream in _streams(lines):
             reader = _StreamReader(log, stream, anchors, progress, went_on, scan.completed, trace)
-            yield from reader.events()
+            before, all_before = written.lines(source), written.all_lines()
+            for event, ordinary in reader.events():
+                found.append((event, source, before + ordinary, all_before + ordinary))
+            written.add(source, reader.ordinary)
             trace = reader.trace
+        written.next_line = region.line + region.text.count(b"\n")
+    if scan.regions:
+        last = scan.regions[-1]
+        read = last.offset + len(last.text)
+        written.skip_to(written.next_line + (scan.size - read) * written.next_line // max(1, read))
+    for event, source, before, all_before in found:
+        log_later = written.all_lines() - all_before
+        later = max(0, written.lines(source) - before)
+        yield replace(event, later=later, log_later=log_later) if log_later else event
+
+
+_Source = tuple[int | str | None, ...]
+"""Rank, process and host of a line."""
+_UNNAMED: _Source = (None, None, None)
+
+
+class _Written:
+    """Number of ordinary lines that each source has written so far.
+
+    Lines between the regions contain no error word and are not read. They count for the lines
+    without a source, or for the only source of the log.
+
+    Attributes:
+        next_line: number of the first line after the last region.
+    """
+
+    def __init__(self) -> None:
+        self.next_line = 1
+        self._lines: Counter[_Source] = Counter()
+        self._unread = 0
+
+    def skip_to(self, line: int) -> None:
+        """Counts the lines up to the next region."""
+        self._unread += max(0, line - self.next_line)
+
+    def add(self, source: _Source, lines: int) -> None:
+        self._lines[source] += lines
+
+    def all_lines(self) -> int:
+        return sum(self._lines.values()) + self._unread
+
+    def lines(self, source: _Source) -> int:
+        """Lines of one source so far."""
+        read = self._lines[source]
+        alone = source == _UNNAMED or len(self._lines) == 1
+        return read + self._unread if alone else read
 
 
 def _whole_lines(part: bytes) -> bytes:
@@ -153,7 +213,7 @@ def _lines(region: Region, bare_ranks: bool) -> list[_Line]:
     hits = iter(region.hits)
     hit = next(hits, None)
     position = region.offset
-    plain = not any(byte in region.text for byte in (b"\r", b"\x1b", b"\0"))
+    plain = not any(mark in region.text for mark in (b"\r", b"\x1b", b"\0", b"%|"))
     for number, raw in enumerate(region.text.split(b"\n"), region.line):
         end = position + len(raw)
         cues: tuple[int, ...] = ()
@@ -213,6 +273,8 @@ def _cut(raw: bytes) -> bytes:
 
 
 MOST_PIECES = 200
+_AFTER_BAR = re.compile(r"(\d\d<[^\]\r\n]{0,200}\])(?=[^\s,])")
+"""The end of a progress bar that other output follows without a line end between."""
 _HOLE = re.compile(HOLE.pattern.decode())
 
 
@@ -222,6 +284,8 @@ def _shown(text: str) -> list[str]:
     replaced line ends.
     """
     text = _HOLE.sub("\r", strip_ansi(text)).replace("\0", "")
+    if "%|" in text:
+        text = _AFTER_BAR.sub("\\1\r", text)
     if "\r" not in text:
         return [text]
     pieces = [piece for piece in text.split("\r") if piece.strip()]
@@ -229,23 +293,32 @@ def _shown(text: str) -> list[str]:
     return told[-MOST_PIECES:] or [""]
 
 
-def _streams(lines: list[_Line]) -> list[list[_Line]]:
-    """The lines of each process separately.
+def _streams(lines: list[_Line]) -> list[tuple[_Source, list[_Line]]]:
+    """The lines of each process separately, with their source.
 
     Lines without a process remain together: if several processes write without prefixes, only their order
     is known.
     """
     if all(line.prefix[:3] == (None, None, None) for line in lines):
-        return [lines]
-    streams: dict[tuple[int | str | None, ...], list[_Line]] = {}
+        return [(_UNNAMED, lines)]
+    streams: dict[_Source, list[_Line]] = {}
     for line in lines:
         prefix = line.prefix
         streams.setdefault((prefix.rank, prefix.process, prefix.host), []).append(line)
-    return list(streams.values())
+    return list(streams.items())
+
+
+_NO_STATEMENT = re.compile(r"\s|frame #\d|wandb: |Exception raised from|-{4,}$|={4,}$")
+"""Start of lines that belong to a report of an error or to the teardown, and so prove no life."""
 
 
 class _StreamReader:
-    """Parses the lines of one process in one region."""
+    """Parses the lines of one process in one region.
+
+    Attributes:
+        ordinary: number of ordinary lines among those read so far.
+        trace: number of the last traceback.
+    """
 
     def __init__(
         self,
@@ -272,22 +345,31 @@ class _StreamReader:
         self.went_on = went_on
         self.completed = completed
         self.trace = trace
+        self.ordinary = 0
         stamped = sum(self.breaks)
         # Where (nearly) every line carries a time, a time does not start a new record.
         if stamped > 0.8 * len(lines):
             self.breaks = [False] * len(lines)
 
-    def events(self) -> Iterator[LogEvent]:
+    def events(self) -> Iterator[tuple[LogEvent, int]]:
+        """The events, each with the number of ordinary lines before it."""
         at = 0
         while at < len(self.lines):
             found = self._stack(at)
             if found is None:
                 if self._tells(at):
-                    yield self._line_event(at)
+                    yield self._line_event(at), self.ordinary
+                elif self._is_ordinary(at):
+                    self.ordinary += 1
                 at += 1
                 continue
-            yield from self._exceptions(found)
+            for event in self._exceptions(found):
+                yield event, self.ordinary
             at = max(found.end, at + 1)
+
+    def _is_ordinary(self, at: int) -> bool:
+        text = self.texts[at]
+        return bool(text) and not self.lines[at].cues and not _NO_STATEMENT.match(text)
 
     def _stack(self, at: int) -> Traceback | None:
         text = self.texts[at]
@@ -378,14 +460,17 @@ class _StreamReader:
     def _handled(self, found: Traceback) -> bool:
         """Whether the line before a traceback reports that the exception was handled.
 
-        A program that logs a traceback as a warning continued afterwards.
+        A program that logs a traceback as a warning continued afterwards. A traceback from the top of the
+        program belongs to a warning only if the warning mentions an error: Python prints it below any line.
         """
         if not found.start:
             return False
         lead = self.lines[found.start - 1]
         if lead.text.startswith("Exception ignored in"):
             return True
-        return lead.prefix.level == "WARNING" and found.end <= self.last_record
+        from_top = any(is_uncaught(raised.frames) for raised in found.raised)
+        belongs = bool(lead.cues) or not from_top
+        return lead.prefix.level == "WARNING" and belongs and found.end <= self.last_record
 
     def _logged_at(self, found: Traceback) -> str | None:
         """The level of a traceback: its own, or that of the error record that it is part of."""
@@ -458,6 +543,7 @@ class _StreamReader:
             steps=self.progress.steps_after(offset),
             went_on=self.went_on,
             ended_well=self.completed > line.offset + len(line.shown),
+            finished=self.progress.finished_before(line.offset),
             **fields,  # type: ignore[arg-type]  # the two callers give the remaining fields
         )
 

@@ -44,11 +44,13 @@ _FINISHED = re.compile(
 def is_uncaught(frames: Sequence[Frame]) -> bool:
     """Whether a stack (outermost call first) starts at the top of a program, which then exits.
 
-    An interactive session survives its exceptions, so its cells do not count.
+    An interactive session survives its exceptions, so its cells do not count. What is typed into
+    Python has one line at a time; a program that is read from standard input has more.
     """
     if not frames or frames[0].function not in _TOP:
         return False
-    return _INTERACTIVE.search(frames[0].file) is None
+    piped = frames[0].file == "<stdin>" and (frames[0].line or 0) > 1
+    return piped or _INTERACTIVE.search(frames[0].file) is None
 
 
 def runs_in_helper_thread(frames: Sequence[Frame]) -> bool:

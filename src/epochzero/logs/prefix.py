@@ -155,6 +155,8 @@ _WARNING = re.compile(r"\S+\.py:\d+: (?:[A-Z]\w*Warning): |(?:[A-Z]\w*)?[Ww]arni
 _MAYBE_PREFIXED = re.compile(
     r"[\[({0-9A-Z]|[\w.]+[_-][\w.-]+ +\| |[\w.-]+:\d+:\d+ \[|(?:worker|node|host|gpu|ip)"
 )
+_PADDED_LEVEL = re.compile(rf" {{1,2}}\[(?P<level>{_LEVEL})\] +")
+"""A level behind a blank, as programs print it that colour only the level."""
 _BARE_RANK = re.compile(r" *(\d{1,5}): ?")
 _LEVELS = {
     "I": "INFO",
@@ -188,7 +190,8 @@ def split(line: str, *, bare_ranks: bool = False) -> tuple[Prefix, str]:
         The content of the prefixes, and the rest of the line.
     """
     if not bare_ranks and line[:1] in _BLANK:
-        return NOTHING, line
+        level = _PADDED_LEVEL.match(line)
+        return (_prefix(level.groupdict()), line[level.end() :]) if level else (NOTHING, line)
     found: dict[str, str] = {}
     rest = line
     if bare_ranks and (bare := _BARE_RANK.match(rest)):

@@ -8,7 +8,7 @@ with different numbers.
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -46,6 +46,7 @@ class ProgressLine(NamedTuple):
         bar: whether it draws a progress bar.
         form: its text without numbers.
         numbers: the numbers in it.
+        finished: whether every counter in it has reached its total; None if it contains none.
     """
 
     offset: int
@@ -53,6 +54,7 @@ class ProgressLine(NamedTuple):
     bar: bool
     form: str
     numbers: tuple[str, ...]
+    finished: bool | None = None
 
 
 def progress_lines(lines: Iterable[tuple[int, bytes]], *, bare_ranks: bool) -> list[ProgressLine]:
@@ -65,8 +67,21 @@ def progress_lines(lines: Iterable[tuple[int, bytes]], *, bare_ranks: bool) -> l
         if (bar or _measures(text)) and not _TRANSFER.search(text) and not LOSS_NAN.search(text):
             form = text[: text.find("%|")] if bar and "%|" in text else text
             numbers = tuple(_NUMBER.findall(text))
-            found.append(ProgressLine(offset, prefix.rank, bar, template(form), numbers))
+            finished = None if bar else _finished(text)
+            found.append(ProgressLine(offset, prefix.rank, bar, template(form), numbers, finished))
     return found
+
+
+_COUNTER = re.compile(r"(\d+) ?/ ?(\d+)")
+_UNBOUNDED = re.compile(r"(?i)\bepochs?\W{0,4}\d+(?![\d ]*/)")
+"""An epoch without a total: a counter of its steps says nothing about the end of the training."""
+
+
+def _finished(text: str) -> bool | None:
+    counters = _COUNTER.findall(text)
+    if not counters or _UNBOUNDED.search(text):
+        return None
+    return all(int(made) >= int(total) > 0 for made, total in counters)
 
 
 def template(text: str) -> str:
@@ -89,6 +104,9 @@ class Progress:
     """
 
     def __init__(self, lines: Sequence[ProgressLine]) -> None:
+        self._finished = [
+            (line.offset, line.finished) for line in lines if line.finished is not None
+        ]
         self._lines = _Counts(lines)
         self._advances = _Counts(_advancing(lines))
 
@@ -101,6 +119,11 @@ class Progress:
         """Number of lines that advance a series, which may start before ``offset``."""
         plain, bars = self._advances.after(offset)
         return plain + (bars if bars >= BARS - 1 else 0)
+
+    def finished_before(self, offset: int) -> bool:
+        """Whether the last counter of steps before ``offset`` had reached its total."""
+        at = bisect_left(self._finished, (offset,))
+        return at > 0 and self._finished[at - 1][1]
 
 
 class _Counts:

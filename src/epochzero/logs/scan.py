@@ -72,8 +72,8 @@ class Region:
         line: number of the first line, from 1.
         text: the bytes, complete lines.
         hits: the lines with cues, in order; positions count from the start of the log.
-        progress: offset and bytes of lines that show progress: all of those in the region, and the
-            first few after it, at most `PROGRESS_LINES`.
+        progress: offset and bytes of lines that show progress: all of those in the region and shortly
+            before it, and the first few after it, at most `PROGRESS_LINES`.
         progress_blocks: number of blocks with progress before the end of the region.
         kinds: number of hits that differ in more than digits.
     """
@@ -228,13 +228,14 @@ class Scanner:
 
     def _region(self, window: Window, run: list[Hit], result: Scan, kinds: int) -> Region:
         start, end = window.bounds(run)
+        lead = window.first_from(start - GAP_BYTES)
         return Region(
             offset=start,
             line=window.line_number(start),
             text=window.text(start, end),
             hits=tuple(run),
             progress=tuple(
-                self._progress_lines(window.text(start, end + PROGRESS_BYTES), start, end)
+                self._progress_lines(window.text(lead, end + PROGRESS_BYTES), lead, end)
             ),
             progress_blocks=result.progress_blocks,
             kinds=kinds,
@@ -304,6 +305,10 @@ class Window:
     def text(self, start: int, end: int) -> bytes:
         """The bytes between two offsets of the log."""
         return self._buffer[max(0, start - self._offset) : end - self._offset]
+
+    def first_from(self, offset: int) -> int:
+        """The first available offset that is not before ``offset``."""
+        return max(offset, self._offset)
 
     def line_number(self, offset: int) -> int:
         """The number of the line at ``offset``, counted from 1 at the start of the window; offsets must not
