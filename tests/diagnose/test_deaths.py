@@ -298,6 +298,8 @@ def test_the_title_of_xid_154_is_its_own(diagnose: Diagnose) -> None:
         (START + OUT_OF_MEMORY + LATER, Facts(), "survived", "later_steps"),
         (f"{START}{INNER}ValueError: x\nTraining complete\n", Facts(), "survived", "completion"),
         (START + SURVIVED["dynamo"], Facts(), "survived", "set_aside"),
+        (f"ERROR: no module file\n{START}{LATER}", Facts(), "survived", "later_steps"),
+        ("ERROR: no module file\n" + "loading\n" * 20, Facts(), "survived", "later_output"),
         (START, Facts(), "survived", "no_error"),
         (START, Facts(exit_code=0), "survived", "exit_status"),
         ("", Facts(), "unknown", ""),
@@ -367,7 +369,7 @@ MENTIONED = {
     "a setting": "TIMEOUT(ms): 31536000000\n" + messages(5),
     "an error of the shell's profile": "ERROR: Unable to locate a modulefile for 'anaconda'\n"
     + messages(20),
-    "a caught exception": CAUGHT + messages(60),
+    "a caught exception": CAUGHT + messages(120),
     "an error after the last step": "step 200/200 | loss 1.0\n"
     "[rank7]:[E814 01:57:12.984417033 ProcessGroupNCCL.cpp:542] [Rank 7] Collective raised an exception\n"
     "ncclSystemError: System call (e.g. socket, malloc) or external library call failed\n"
@@ -400,7 +402,7 @@ def test_an_epilogue_does_not_prove_life(diagnose: Diagnose, log: str) -> None:
 
 
 def test_a_line_long_before_a_death_does_not_explain_it(diagnose: Diagnose) -> None:
-    log = f"CUDA_HOME /opt/cuda was not found\n{messages(50)}{START}Killed: 9\n"
+    log = f"CUDA_HOME /opt/cuda was not found\n{messages(70)}{START}Killed: 9\n"
     assert diagnose(log).category != "library_not_found"
 
 

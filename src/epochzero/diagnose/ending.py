@@ -51,6 +51,10 @@ def survival(timeline: Timeline, facts: Facts) -> End:
             return End(
                 "survived", "later_steps", f"The process made progress after {_quoted(last)}."
             )
+        if not last.event.ended_well:
+            return End(
+                "survived", "later_output", f"The process continued to write after {_quoted(last)}."
+            )
         return End(
             "survived",
             "completion",

@@ -326,9 +326,10 @@ def _recovered(judged: Judged, *, died: bool) -> bool:
     return judged.role == "cause" and continued
 
 
-LATER_LINES, LATER_LINES_OF_EXCEPTION = 12, 40
+LATER_LINES, LATER_LINES_OF_EXCEPTION = 12, 100
 """Number of ordinary lines after which a process is known to have survived what it reported, if nothing
-else reports a death: an epilogue, a summary or a help text is shorter."""
+else reports a death. An epilogue, a summary or a help text is shorter; reports that quote an exception
+contain up to 50 lines of text below it."""
 LATER_LINES_OF_RUN = 60
 """Number of ordinary lines that a failed run does not write any more; what follows them is another run."""
 FEW_LATER_LINES = 4
@@ -343,14 +344,14 @@ def _only_mentioned(judged: Judged, *, died: bool) -> bool:
     if judged.category == "loss_nan":
         return False  # only a later finite loss shows that the training recovered
     if event.kind == "line" and judged.claim <= WEAK:
-        return event.later >= (LATER_LINES_OF_EXCEPTION if died else FEW_LATER_LINES)
+        return event.later >= (LATER_LINES_OF_RUN if died else FEW_LATER_LINES)
     if died or ends_process(judged):
         return False
-    if event.kind == "line":
-        return event.finished or event.later >= LATER_LINES
-    if event.level in ("ERROR", "FATAL"):
-        return event.finished and event.later > 0
-    return event.later >= (FEW_LATER_LINES if event.finished else LATER_LINES_OF_EXCEPTION)
+    if event.finished:
+        return event.log_later > 0
+    if not event.type:
+        return event.later >= LATER_LINES
+    return event.level not in ("ERROR", "FATAL") and event.later >= LATER_LINES_OF_EXCEPTION
 
 
 _OBSERVERS = frozenset({"kernel", "kubernetes", "slurm"})

@@ -7,10 +7,11 @@ one file are separated by their prefixes before tracebacks are parsed.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Literal
 
 from epochzero.logs import stacks
@@ -148,13 +149,16 @@ def events_of(log: Log, scan: Scan, anchors: Mapping[int, str]) -> Iterator[LogE
         lines = _lines(region, bare_ranks)
         progress = progress_lines(region.progress, bare_ranks=bare_ranks)
         went_on = scan.progress_blocks > region.progress_blocks
+        events: list[tuple[_Source, LogEvent]] = []
+        ordinary: dict[_Source, list[int]] = {}
         for source, stream in _streams(lines):
             reader = _StreamReader(log, stream, anchors, progress, went_on, scan.completed, trace)
-            before, all_before = written.lines(source), written.all_lines()
-            for event, ordinary in reader.events():
-                found.append((event, source, before + ordinary, all_before + ordinary))
-            written.add(source, reader.ordinary)
+            events += [(source, event) for event in reader.events()]
+            ordinary[source] = reader.ordinary
             trace = reader.trace
+        found += [
+            (event, source, *counts) for event, source, counts in written.add(events, ordinary)
+        ]
         written.next_line = region.line + region.text.count(b"\n")
     if scan.regions:
         last = scan.regions[-1]
@@ -190,8 +194,35 @@ class _Written:
         """Counts the lines up to the next region."""
         self._unread += max(0, line - self.next_line)
 
-    def add(self, source: _Source, lines: int) -> None:
-        self._lines[source] += lines
+    def add(
+        self, events: list[tuple[_Source, LogEvent]], ordinary: Mapping[_Source, list[int]]
+    ) -> list[tuple[LogEvent, _Source, tuple[int, int]]]:
+        """Adds the ordinary lines of a region.
+
+        Args:
+            events: of the region, with their sources.
+            ordinary: numbers of the ordinary lines of each source.
+
+        Returns:
+            The events, each with the number of lines before it: of its source, and of all.
+        """
+        together = sorted(chain.from_iterable(ordinary.values()))
+        all_before = self.all_lines()
+        before = {source: self.lines(source) for source in ordinary}
+        counted = [
+            (
+                event,
+                source,
+                (
+                    before[source] + bisect_left(ordinary[source], event.line),
+                    all_before + bisect_left(together, event.line),
+                ),
+            )
+            for source, event in events
+        ]
+        for source, numbers in ordinary.items():
+            self._lines[source] += len(numbers)
+        return counted
 
     def all_lines(self) -> int:
         return sum(self._lines.values()) + self._unread
@@ -316,7 +347,7 @@ class _StreamReader:
     """Parses the lines of one process in one region.
 
     Attributes:
-        ordinary: number of ordinary lines among those read so far.
+        ordinary: numbers of the ordinary lines read so far.
         trace: number of the last traceback.
     """
 
@@ -345,26 +376,24 @@ class _StreamReader:
         self.went_on = went_on
         self.completed = completed
         self.trace = trace
-        self.ordinary = 0
+        self.ordinary: list[int] = []
         stamped = sum(self.breaks)
         # Where (nearly) every line carries a time, a time does not start a new record.
         if stamped > 0.8 * len(lines):
             self.breaks = [False] * len(lines)
 
-    def events(self) -> Iterator[tuple[LogEvent, int]]:
-        """The events, each with the number of ordinary lines before it."""
+    def events(self) -> Iterator[LogEvent]:
         at = 0
         while at < len(self.lines):
             found = self._stack(at)
             if found is None:
                 if self._tells(at):
-                    yield self._line_event(at), self.ordinary
+                    yield self._line_event(at)
                 elif self._is_ordinary(at):
-                    self.ordinary += 1
+                    self.ordinary.append(self.lines[at].number)
                 at += 1
                 continue
-            for event in self._exceptions(found):
-                yield event, self.ordinary
+            yield from self._exceptions(found)
             at = max(found.end, at + 1)
 
     def _is_ordinary(self, at: int) -> bool:
