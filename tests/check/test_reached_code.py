@@ -66,3 +66,18 @@ def test_a_refused_argument_is_reported_where_the_parser_is(tmp_path: Path) -> N
         for one in check(command.split(), Target("there"), folder=tmp_path).findings
     ]
     assert places == [("train.py", 4), ("train.py", 5), ("run.sh", 2)]
+
+
+def test_a_program_that_prints_its_help_does_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import argparse\nparser = argparse.ArgumentParser()\n"
+        "parser.add_argument('--data', required=True)\nargs = parser.parse_args()\nprint(1 / 0)\n"
+    )
+    lines = [
+        [
+            one.place.line
+            for one in check(command.split(), Target("there"), folder=tmp_path).findings
+        ]
+        for command in ("python train.py --help", "python train.py --data d")
+    ]
+    assert lines == [[], [5]]

@@ -75,6 +75,10 @@ def test_the_python_of_the_path_is_captured_unless_another_is_named(
     named = run("target", "capture", "--api", "absent", "--python", sys.executable)
     assert named.err.startswith(f"Python: {sys.executable} ")
     assert "[distributions.mine]" not in named.out
+    (environment / "bin" / "torchrun").touch(0o755)
+    monkeypatch.setenv("PATH", "/usr/bin")
+    run("target", "capture", "--python", environment / "bin" / "python", "-o", tmp_path / "t.toml")
+    assert "torchrun" in (read_target(tmp_path / "t.toml").programs or ())
     monkeypatch.setenv("PATH", str(tmp_path))
     assert "which runs this; " in run("target", "capture", "--api", "absent").err
 

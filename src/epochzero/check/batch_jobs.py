@@ -8,15 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 from epochzero import launchers
 from epochzero.check.findings import Unknown
 from epochzero.check.job.model import Job
 from epochzero.check.target.machine import with_interpreter
 from epochzero.check.target.model import Target
-
-_OF_THE_SYSTEM = ("/usr/bin", "/bin", "/usr/local/bin")
 
 
 def batch_system(job: Job, environment: Mapping[str, str]) -> str:
@@ -30,11 +27,6 @@ def batch_system(job: Job, environment: Mapping[str, str]) -> str:
         ),
         "",
     )
-
-
-def is_of_the_system(interpreter: Path) -> bool:
-    """Whether a Python is no environment's, which nodes would share."""
-    return str(interpreter.parent) in _OF_THE_SYSTEM
 
 
 def nodes_of(system: str, machine: Target) -> Target:

@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from epochzero.check.batch_jobs import batch_system, is_of_the_system, nodes_of, unknown_nodes
+from epochzero.check.batch_jobs import batch_system, nodes_of, unknown_nodes
 from epochzero.check.findings import Unknown
+from epochzero.check.job.environments import is_of_the_system
 from epochzero.check.job.model import Job
 from epochzero.check.target import (
     Interpreter,

@@ -108,8 +108,12 @@ def capture(
     said, interpreter = _interpreter(python)
     click.echo(plain(f"Python: {said}"), err=True)
     progress = _Progress()
+    environment = dict(os.environ)
+    if python is not None:
+        # Its environment is active in the job: torchrun and accelerate are found next to it.
+        environment["PATH"] = f"{python.absolute().parent}:{environment.get('PATH', '')}"
     target = find(
-        os.environ,
+        environment,
         name=name,
         interpreter=interpreter,
         libraries=libraries or LIBRARIES,

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from epochzero.check import check
 from epochzero.check.findings import SourceLocation
 from epochzero.check.job.model import CommandSource, Job
 from epochzero.check.paths.world import World, world_of
@@ -221,3 +222,20 @@ def test_a_world_is_worked_out_once(tmp_path: Path) -> None:
     program = Program(Job((), None, "m", tmp_path), {}, (READ,))
     assert world_of(program, NOWHERE) is world_of(program, NOWHERE)
     assert world_of(program, Target("other")) is not world_of(program, NOWHERE)
+
+
+@pytest.mark.parametrize(
+    "fetch",
+    [
+        "import tarfile\ntarfile.open('a.tar').extractall()",
+        "import zipfile\nwith zipfile.ZipFile('a.tar') as archive:\n    archive.extractall()",
+        "import shutil\nshutil.unpack_archive('a.tar')",
+        "from py7zr import SevenZipFile\nSevenZipFile('a.tar').extractall()",
+        "from torchvision.datasets.utils import download_url\ndownload_url('https://a.org/b', 'data')",
+    ],
+)
+def test_what_is_unpacked_or_fetched_may_exist_afterwards(tmp_path: Path, fetch: str) -> None:
+    (tmp_path / "a.tar").write_text("")
+    (tmp_path / "train.py").write_text(f"{fetch}\nprint(open('data/b').read())\n")
+    found = check(["python", "train.py"], Target("there"), folder=tmp_path)
+    assert "path-not-found" not in [one.rule for one in found.findings]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,8 @@ _FIRST_LINE = re.compile(rb"#!\s*(\S*/python[\d.]*)\s*$", re.MULTILINE)
 _CONDA_FOLDERS = ("miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba")
 _MAKES = re.compile(r"venv\s|virtualenv|\bcreate\b|\buv\b|poetry|\bpdm\b|\brye\b|\bmake\b")
 """What may make an environment: ``python -m venv``, ``conda create``, ``uv sync``."""
+_OF_THE_SYSTEM = ("/usr/bin", "/bin", "/usr/local/bin")
+_IN_PROJECT = (".venv", "venv", ".pixi/envs/default")
 _LOADING = frozenset({"load", "add", "swap", "switch", "restore", "use", "shell"})
 
 
@@ -39,7 +42,29 @@ def interpreter_of(program: str, setting: Setting) -> Path | None:
     if setting.draft.interpreter is not None:
         return setting.draft.interpreter
     found = _program(program, setting)
+    if found is not None and _variable("PRE_COMMIT", setting) and found.is_relative_to(sys.prefix):
+        found = _outside_of_hook(program, setting)
     return _behind_shim(found, setting) if found else None
+
+
+def _outside_of_hook(program: str, setting: Setting) -> Path | None:
+    """The project's Python, where pre-commit has put the environment of its hook first on ``PATH``."""
+    folder = setting.draft.folder
+    for above in (folder, *folder.parents):
+        for place in _IN_PROJECT:
+            if os.path.isfile(found := above / place / "bin" / program):
+                return found
+    for other in _search_path(setting) or ():
+        found = other / program
+        is_user = not found.is_relative_to(sys.prefix) and not is_of_the_system(found)
+        if is_user and os.access(found, os.X_OK):
+            return found
+    return None
+
+
+def is_of_the_system(interpreter: Path) -> bool:
+    """Whether a Python belongs to the system of one machine, not to an environment."""
+    return str(interpreter.parent) in _OF_THE_SYSTEM
 
 
 def interpreter_of_script(program: Word, setting: Setting) -> Path | None:

@@ -13,7 +13,7 @@ import yaml
 
 from epochzero.check.job.containers import SHARED_MEMORY_BYTES, Container
 from epochzero.check.job.meanings import bytes_of, count_of, with_said
-from epochzero.check.job.model import Job, Word
+from epochzero.check.job.model import Job, ScriptProblem, Word
 from epochzero.check.job.nodes import entries, entry, listed, place_of, scalars, written
 from epochzero.check.job.setting import Script
 
@@ -184,9 +184,16 @@ class _Manifest:
         volumes = {written(entry(v, "name")): v for v in listed(entry(spec, "volumes"))}
         mounts, modes = dict(draft.mounts), set(draft.read_only)
         shared = None if written(entry(spec, "hostIPC")) == "true" else SHARED_MEMORY_BYTES
+        claims = [
+            entry(claim, "metadata", "name") for claim in listed(self.find("volumeClaimTemplates"))
+        ]
+        declared = {*volumes, *map(written, claims)}
         for mount in listed(entry(node, "volumeMounts")):
             inside = written(entry(mount, "mountPath"))
-            volume = volumes.get(written(entry(mount, "name")))
+            name = entry(mount, "name")
+            volume = volumes.get(written(name))
+            if name is not None and written(name) not in declared:
+                draft = self.with_undeclared_volume(draft, name)
             if inside.rstrip("/") == "/dev/shm":
                 limit = written(entry(volume, "emptyDir", "sizeLimit"))
                 # Without a limit it may take half of the memory of the node.
@@ -197,6 +204,12 @@ class _Manifest:
                 modes.add(inside)
         mounts.pop("", None)
         return replace(draft, mounts=mounts, read_only=frozenset(modes), shared_memory_bytes=shared)
+
+    def with_undeclared_volume(self, draft: Job, name: yaml.Node) -> Job:
+        """The job with the mount of a volume that its pod lacks, which the API server refuses."""
+        told = f"The container mounts the volume {written(name)}, which the pod does not declare."
+        problem = ScriptProblem("volume", place_of(self.script, name), told, certain=True)
+        return replace(draft, problems=(*draft.problems, problem))
 
 
 def _outside(volume: yaml.Node | None) -> str:

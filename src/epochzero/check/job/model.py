@@ -56,6 +56,7 @@ class ScriptProblem:
         kind: ``syntax``, ``line ends``, ``option`` (in the place of a command), ``unset`` (a
             variable), ``root`` (a path that begins with such a variable), ``mode``, ``first line``,
             ``interpreter``, ``pipe``, ``background``, ``environment`` (of Python, that is not there), ``directive`` (that the batch system refuses),
+            ``volume`` (that a pod mounts and does not declare),
             ``ignored`` (one that it does not see), or ``home`` (a script that is looked for there).
         place: where.
         text: what it is about: the variable, the word, the message of the shell.

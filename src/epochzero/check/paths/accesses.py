@@ -153,6 +153,8 @@ def _texts(call: Called, use: PathUse) -> Iterator[PathText]:
             yield replace(folder, parts=(*folder.parts, "/", *pattern.parts))
         return
     value = argument(call, use.at, use.path)
+    if value is None and use.default and call.complete:
+        value = Constant(use.default)
     # A possible pattern is not searched.
     marks = "*?[" if use.first else ""
     for one in value.values if isinstance(value, Items) else (value,):

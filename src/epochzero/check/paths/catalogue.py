@@ -41,6 +41,7 @@ class PathUse:
     expands: bool = False
     checkpoint: bool = False
     unless: str = ""
+    default: str = ""
     mode: str = ""
     mode_at: int | None = None
     among: bool = False
@@ -82,6 +83,11 @@ def canonical(name: str) -> str:
     return name
 
 
+def _is_direct(name: str, pattern: str) -> bool:
+    """Whether the star of ``torchvision.datasets.*`` is a class, no method of one and no function of a submodule."""
+    return not pattern.endswith(".*") or name.rpartition(".")[0] == pattern.removesuffix(".*")
+
+
 @cache
 def uses(name: str) -> tuple[PathUse, ...] | None:
     """What a call of this name does with its paths; None if it is not in the catalogue."""
@@ -90,7 +96,6 @@ def uses(name: str) -> tuple[PathUse, ...] | None:
     if name in calls:
         return calls[name]
     for pattern in (*starred.get(name.rpartition(".")[2], ()), *starred.get("*", ())):
-        # The star in "torchvision.datasets.*" matches a class, not the methods of its instances.
-        if fnmatchcase(name, pattern) and not (pattern.endswith("*") and "()" in name):
+        if fnmatchcase(name, pattern) and _is_direct(name, pattern):
             return calls[pattern]
     return None

@@ -249,6 +249,9 @@ class CommandLines:
         namespace = LibraryResult("argparse.Namespace", (), {}, self.machine.place(node))
         if argv is not None:
             parsed = self._read(builder, argv, known_only, own=told is None)
+            if parsed is not None and parsed.ends:
+                self.machine.unknown("the run", "the command asks for help", node)
+                raise PathEnds
             if parsed is not None:
                 namespace.attributes.update(
                     {name: thawed(value) for name, value in parsed.values.items()}

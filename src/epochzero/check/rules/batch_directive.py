@@ -15,6 +15,13 @@ def _check(program: Program, target: Target) -> Claims:
             fix="Write the option as in sbatch(1). Pass values that depend on variables on the "
             "command line of sbatch.",
         )
+    for one in problems_of(program, "volume"):
+        yield claim_of(
+            one,
+            message=one.text,
+            consequence="The Pod is invalid: spec.containers[0].volumeMounts[0].name: Not found",
+            fix="Declare the volume under spec.volumes, or mount one that is declared.",
+        )
     for one in problems_of(program, "ignored"):
         yield claim_of(
             one,
@@ -35,6 +42,25 @@ RULE = Rule(
     source="Slurm documentation, sbatch: DESCRIPTION, OPTIONS --time, --mem, and FILENAME PATTERN",
     check=_check,
     catches=examples("""
+        $ kubectl apply -f job.yaml
+        ==> job.yaml <==
+        apiVersion: v1
+        kind: Pod
+        metadata: {name: train}
+        spec:
+          volumes:
+          - name: results
+            emptyDir: {}
+          containers:
+          - name: main
+            image: train
+            command: ["python", "train.py"]
+            volumeMounts:
+            - name: data  # <-
+              mountPath: /data
+        ==> train.py <==
+        print(1)
+        ----
         $ sbatch job.slurm
         ==> job.slurm <==
         #!/bin/bash
@@ -93,6 +119,31 @@ RULE = Rule(
         ==> train.py <==
     """),
     leaves=examples("""
+        $ kubectl apply -f job.yaml
+        ==> job.yaml <==
+        apiVersion: apps/v1
+        kind: StatefulSet
+        metadata: {name: train}
+        spec:
+          template:
+            spec:
+              volumes:
+              - name: results
+                emptyDir: {}
+              containers:
+              - name: main
+                image: train
+                command: ["python", "train.py"]
+                volumeMounts:
+                - name: data
+                  mountPath: /data
+                - name: results
+                  mountPath: /results
+          volumeClaimTemplates:
+          - metadata: {name: data}
+        ==> train.py <==
+        print(1)
+        ----
         $ sbatch job.slurm
         ==> job.slurm <==
         #!/bin/bash

@@ -116,6 +116,7 @@ class Parsed:
         unknowns: what the spec did not tell.
         spec: of the parser.
         at: the call that parses, where the program ends if an argument is refused.
+        ends: whether the program prints its help or version there and exits.
     """
 
     values: Mapping[str, Value]
@@ -123,6 +124,7 @@ class Parsed:
     unknowns: tuple[Unknown, ...]
     spec: ParserSpec
     at: SourceLocation = NOWHERE
+    ends: bool = False
 
 
 def given_at(*arguments: str) -> SourceLocation:

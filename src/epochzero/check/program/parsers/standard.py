@@ -327,10 +327,9 @@ class _Answer:
         spec = self.request.spec
         if not self.request.complete:
             unknowns.append(Unknown("the arguments", "some options are not known", spec.place))
-        if self.said["ended"] and not problems:
-            unknowns.append(Unknown("the run", "the command asks for help", given_at()))
         truths = tuple(self._false_truths())
-        return Parsed(values, problems + truths, tuple(unknowns), spec)
+        ends = self.said["ended"] and not problems
+        return Parsed(values, problems + truths, tuple(unknowns), spec, ends=ends)
 
     def _of(self, name: str, value: Mapping[str, Any]) -> Value:
         given = self.said["given"].get(name)

@@ -1,0 +1,109 @@
+"""The memory that the job asks for is less than its libraries need when they are imported."""
+
+from __future__ import annotations
+
+from epochzero.check.builds import first_import, wants_cuda
+from epochzero.check.rule import Claims, Program, Rule, Severity, Target, claim_at_start, examples
+
+MIB = 1 << 20
+IMPORT_BYTES = 220 * MIB
+"""Resident memory after ``import torch``: 219 MiB measured with PyTorch 2.13 for CPUs on Linux."""
+TRAINING_BYTES = 512 * MIB
+"""Below it little is left for a model and its batches."""
+CUDA_BYTES = 2048 * MIB
+"""Host memory of a process that uses CUDA: context, kernels and pinned buffers take 1 to 3 GB."""
+_OPTIONS = ("--mem", "memory", "--memory", "-m")
+
+
+def _check(program: Program, target: Target) -> Claims:
+    job = program.job
+    asked = job.memory_bytes
+    imported = first_import(program, "torch")
+    if asked is None or imported is None:
+        return
+    processes = job.processes_per_node or 1
+    each = asked // processes
+    uses_gpus = bool(job.gpus or job.gpus_per_node or target.gpus) and wants_cuda(program)
+    certain = each < IMPORT_BYTES
+    if not certain and each >= TRAINING_BYTES and not (uses_gpus and each <= CUDA_BYTES):
+        return
+    severity: Severity = "error" if certain and imported.at.certain else "warning"
+    needs = "more than 2 GiB with CUDA" if uses_gpus else f"{TRAINING_BYTES // MIB} MiB or more"
+    said = next((job.said[name] for name in _OPTIONS if name in job.said), None)
+    shared = f", {each // MIB} MiB for each of {processes} processes" if processes > 1 else ""
+    yield claim_at_start(
+        said.place if said else job.at,
+        severity=severity,
+        message=f"The job may use {asked // MIB} MiB of memory{shared}. Importing PyTorch takes "
+        f"{IMPORT_BYTES // MIB} MiB, and training needs {needs}.",
+        consequence="Killed: the kernel ends the process (OOMKilled, exit code 137)",
+        fix=f"Ask for {needs} for each process, and add what the data loaders hold.",
+    )
+
+
+RULE = Rule(
+    title="The memory limit is below what the libraries need",
+    category="cpu_out_of_memory",
+    why="A limit that was meant for a web service, or a wrong unit (M for G), ends a training "
+    "while it imports its libraries or fills its first batches.",
+    fix="Ask for the memory that the framework and the data need.",
+    source="Kubernetes documentation, Assign Memory Resources: exceed a container's memory limit; "
+    "sbatch(1), --mem; import measured with PyTorch 2.13",
+    check=_check,
+    catches=examples("""
+        $ kubectl apply -f job.yaml
+        ==> job.yaml <==
+        apiVersion: v1
+        kind: Pod
+        metadata: {name: train}
+        spec:
+          containers:
+          - name: main
+            image: train
+            command: ["python", "train.py"]
+            resources:
+              limits:
+                memory: 200Mi  # <-
+        ==> train.py <==
+        import torch
+        ----
+        $ sbatch job.slurm
+        ==> job.slurm <==
+        #!/bin/bash
+        #SBATCH --gres=gpu:1
+        #SBATCH --mem=2G  # <-
+        python train.py
+        ==> train.py <==
+        import torch
+
+        model = torch.nn.Linear(2, 2).cuda()
+    """),
+    leaves=examples("""
+        $ sbatch job.slurm
+        ==> job.slurm <==
+        #!/bin/bash
+        #SBATCH --gres=gpu:1
+        #SBATCH --mem=32G
+        python train.py
+        ==> train.py <==
+        import torch
+
+        model = torch.nn.Linear(2, 2).cuda()
+        ----
+        $ sbatch job.slurm
+        ==> job.slurm <==
+        #!/bin/bash
+        #SBATCH --mem=200M
+        python train.py
+        ==> train.py <==
+        print("no framework")
+        ----
+        $ sbatch job.slurm
+        ==> job.slurm <==
+        #!/bin/bash
+        #SBATCH --mem=0
+        python train.py
+        ==> train.py <==
+        import torch
+    """),
+)
