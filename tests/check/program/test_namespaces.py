@@ -97,3 +97,25 @@ def test_a_part_of_a_known_text_is_known(tmp_path: Path) -> None:
     assert [one.message for one in found.findings] == [
         "The key 'rate' does not exist; the keys are lr."
     ]
+
+
+@pytest.mark.parametrize(
+    ("given", "names", "count"),
+    [
+        ("", "a,", 0),
+        ("", "a, b", 1),
+        ("return_remaining_strings=True", "a, rest", 0),
+        ("return_remaining_strings=True", "a,", 1),
+        ("return_remaining_strings=bool(input())", "a, rest", 0),
+    ],
+)
+def test_how_many_values_the_parser_of_data_classes_returns(
+    tmp_path: Path, given: str, names: str, count: int
+) -> None:
+    (tmp_path / "train.py").write_text(
+        "from dataclasses import dataclass\nfrom transformers import HfArgumentParser\n"
+        "@dataclass\nclass A:\n    lr: float = 0.1\n"
+        f"{names} = HfArgumentParser((A,)).parse_args_into_dataclasses({given})\n"
+    )
+    found = check(["python", "train.py"], Target("there"), folder=tmp_path)
+    assert [one.rule for one in found.findings] == ["unpack-count"] * count

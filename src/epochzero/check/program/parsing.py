@@ -148,7 +148,7 @@ class CommandLines:
             case "parse_args" | "parse_known_args" | "parse_intermixed_args":
                 return self._parse(part.builder, given, name == "parse_known_args", node)
             case "parse_args_into_dataclasses":
-                return self._parse_into_classes(part.builder, node)
+                return self._parse_into_classes(part.builder, given, node)
             case "error" | "exit":
                 raise PathEnds
         return None
@@ -313,7 +313,7 @@ class CommandLines:
                 builder.classes.append(None)  # type: ignore[arg-type]
         self._parts[made] = Part(builder)
 
-    def _parse_into_classes(self, builder: Builder, node: ast.expr) -> V:
+    def _parse_into_classes(self, builder: Builder, given: Arguments, node: ast.expr) -> V:
         parsed = self._read(builder, self.machine.job.argv)
         objects: list[V] = []
         for cls in builder.classes:
@@ -323,7 +323,13 @@ class CommandLines:
             names = [option.flags[0] for option in _fields(cls)]
             known = {name: thawed(parsed.values[name]) for name in names if name in parsed.values}
             objects.append(self.machine.apply(cls, Arguments([], known, False), node))
-        return Box.of("tuple", objects)
+        if len(builder.options) > sum(len([*_fields(cls)]) for cls in builder.classes if cls):
+            objects.append(Anything("the namespace of the other options"))
+        position = given.positional[1] if len(given.positional) > 1 else Constant(False)
+        remaining = self.machine.truth(given.keywords.get("return_remaining_strings", position))
+        if remaining:
+            objects.append(Anything("the remaining arguments"))
+        return Box.of("tuple", objects, complete=given.complete and remaining is not None)
 
     def _define_flag(self, name: str, given: Arguments, node: ast.expr) -> None:
         names: tuple[str, ...] = ("name", "default", "help")
