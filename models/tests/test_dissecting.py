@@ -129,6 +129,14 @@ def residual(blocks: int) -> nn.Sequential:
     ).eval()
 
 
+def test_a_guard_names_the_type_of_what_is_no_tensor(
+    dissection: Dissection, net: nn.Module, data: Data
+) -> None:
+    guard = Guard(net, dissection.dissector)
+    with pytest.raises(InputError, match=r"must be a torch.Tensor, not numpy.ndarray; convert"):
+        guard(data[1].inputs[:2].numpy())  # type: ignore[arg-type]
+
+
 def test_layers_are_blocks_at_even_steps() -> None:
     inputs = torch.zeros(2, 1, 8, 8)
     names = choose_layers(as_classifier(residual(8)), inputs)

@@ -31,10 +31,40 @@ def test_code_with_weights_gives_what_the_network_gives(
 def test_weights_drawn_by_the_code_follow_the_seed(net_file: Path, data: Data) -> None:
     inputs = data[1].inputs[:5]
     first, again, other = (
-        load_model(f"{net_file}:build", seed=seed).logits(inputs) for seed in (1, 1, 2)
+        load_model(f"{net_file}:build", seed=seed, untrained=True).logits(inputs)
+        for seed in (1, 1, 2)
     )
     assert torch.equal(first, again)
     assert not torch.equal(first, other)
+
+
+@pytest.mark.parametrize(
+    ("code", "found"),
+    [
+        ("def build(): return nn.Linear(2, 2)", "all parameters"),
+        (
+            "def build():\n    net = nn.Sequential(nn.Linear(2, 3), nn.Linear(3, 2))\n"
+            "    net[0].load_state_dict({'weight': torch.ones(3, 2), 'bias': torch.zeros(3)})\n    return net",
+            "2 of 4 parameters",
+        ),
+    ],
+)
+def test_random_weights_are_refused(tmp_path: Path, code: str, found: str) -> None:
+    file = tmp_path / f"net_{len(code)}.py"
+    file.write_text(f"import torch\nfrom torch import nn\n{code}\n")
+    with pytest.raises(InputError, match=f"{found} are randomly initialized"):
+        load_model(f"{file}:build")
+    assert load_model(f"{file}:build", untrained=True).module is not None
+
+
+def test_weights_that_the_code_loads_are_accepted(tmp_path: Path) -> None:
+    file = tmp_path / "loaded_net.py"
+    torch.save(nn.Linear(2, 2).state_dict(), tmp_path / "own.pt")
+    file.write_text(
+        "import torch\nfrom pathlib import Path\nfrom torch import nn\n\ndef build():\n    net = nn.Linear(2, 2)\n"
+        "    net.load_state_dict(torch.load(Path(__file__).with_name('own.pt')))\n    return net\n"
+    )
+    assert load_model(f"{file}:build").module is not None
 
 
 def test_weights_within_a_checkpoint_are_found(
@@ -76,7 +106,7 @@ def test_a_pickled_model_is_refused_and_not_run(
         ("nothing.py:build", "there is no file"),
         ("net.py:absent", "has no absent"),
         ("net.py:broken", r"fails with KeyError: 'weights' \(net.py, line \d+\)"),
-        ("net.py:number", "gives a int, not a torch.nn.Module"),
+        ("net.py:number", "returns a int, not a torch.nn.Module"),
         ("net.pt", "weights without a model; name the code"),
         ("nothing.pt", "no such file"),
         ("net.py", "is not a supported model format"),

@@ -56,24 +56,31 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_dissect_writes_a_report_and_what_a_guard_needs(run: Command, folder: Path) -> None:
-    done = run("model", "dissect", f"{folder}/cli_net.py:build", folder / "train.npz",
+    done = run("model", "dissect", f"{folder}/cli_net.py:build", "--untrained", folder / "train.npz",
                "--test", folder / "test.npz", "-o", folder / "out")  # fmt: skip
     assert done.code == 0, done.err
-    assert "dissector exp (used)" in done.out
+    assert "dissector linear (used)" in done.out
     assert "Rejects" in done.out
     assert "a word of the user's" not in done.out
     assert "a word of the user's" in done.err
     from epochzero_models import Guard, load_model
 
-    guard = Guard(load_model(f"{folder}/cli_net.py:build"), folder / "out")
+    guard = Guard(load_model(f"{folder}/cli_net.py:build", untrained=True), folder / "out")
     assert guard(torch.zeros(3, 2)).within.shape == (3,)
     assert "max softmax" in (folder / "out" / "report.html").read_text()
+
+
+def test_random_weights_are_refused(run: Command, folder: Path) -> None:
+    done = run("model", "evaluate", f"{folder}/cli_net.py:build", folder / "test.npz")
+    assert done.code == 2
+    assert "all parameters are randomly initialized, for example 0.0.weight" in done.err
+    assert "--untrained" in done.err
 
 
 def test_dissect_as_json_is_the_same_again(run: Command, folder: Path) -> None:
     told = [
         json.loads(
-            run("model", "dissect", f"{folder}/cli_net.py:build", folder / "train.npz",
+            run("model", "dissect", f"{folder}/cli_net.py:build", "--untrained", folder / "train.npz",
                 "--test", folder / "test.npz", "--false-rejections", "0.1", "-f", "json").out
         )
         for _ in range(2)
@@ -85,7 +92,7 @@ def test_dissect_as_json_is_the_same_again(run: Command, folder: Path) -> None:
 
 
 def test_evaluate_compares_models_by_group(run: Command, folder: Path) -> None:
-    done = run("model", "evaluate", f"{folder}/cli_net.py:build", folder / "test.csv", "--group", "sex",
+    done = run("model", "evaluate", f"{folder}/cli_net.py:build", "--untrained", folder / "test.csv", "--group", "sex",
                "--beside", f"{folder}/cli_net.py:other", "--no-attacks", "-o", folder / "out")  # fmt: skip
     assert done.code == 0, done.err
     assert "worst first: " in done.out
@@ -95,7 +102,7 @@ def test_evaluate_compares_models_by_group(run: Command, folder: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_evaluate_attacks(run: Command, folder: Path) -> None:
-    done = run("model", "evaluate", f"{folder}/cli_net.py:build", folder / "test.npz",
+    done = run("model", "evaluate", f"{folder}/cli_net.py:build", "--untrained", folder / "test.npz",
                "--attacked", "20", "-f", "json")  # fmt: skip
     (model,) = json.loads(done.out)["models"]
     assert [one["attack"] for one in model["attacks"]] == ["FGSM", "PGD", "DeepFool"]
@@ -109,7 +116,7 @@ def test_evaluate_attacks(run: Command, folder: Path) -> None:
         ("cli_net.py:build", ("--weights", "none.pt"), "no such file of weights"),
         ("cli_net.py:build", ("--weights", "-", "--weights", "-"), "2 times for 1 models"),
         ("cli_net.py:build", ("--device", "cuda:99"), "is not a device"),
-        ("cli_net.py:build", ("--group", "sex"), "there is no column 'sex'"),
+        ("cli_net.py:build", ("--untrained", "--group", "sex"), "there is no column 'sex'"),
     ],
 )
 def test_what_cannot_be_used_ends_with_2(

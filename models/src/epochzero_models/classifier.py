@@ -54,7 +54,7 @@ class Classifier:
             InputError: the model fails on them, or gives no score for each class.
         """
         with self._telling(inputs):
-            raw = self.forward(inputs.to(self.device))
+            raw = self.forward(as_tensor(inputs).to(self.device))
         return _as_logits(raw, len(inputs), self.name)
 
     def seen(self, inputs: Tensor, wanted: Collection[str]) -> tuple[Tensor, list[LayerCall]]:
@@ -65,7 +65,7 @@ class Classifier:
         """
         layers = self.layered()
         with self._telling(inputs):
-            raw, calls = layers.run(inputs.to(self.device), wanted)
+            raw, calls = layers.run(as_tensor(inputs).to(self.device), wanted)
         return _as_logits(raw, len(inputs), self.name), calls
 
     @contextmanager
@@ -101,6 +101,20 @@ class Classifier:
         if self.no_gradients or self.module is None:
             raise InputError(f"{self.name}: {self.no_gradients or 'it has no gradients'}")
         return self.module
+
+
+def as_tensor(inputs: Any) -> Tensor:
+    """Return inputs if they are a tensor.
+
+    Raises:
+        InputError: they are not. Converting them here would guess their type, on which results depend.
+    """
+    if isinstance(inputs, Tensor):
+        return inputs
+    name = f"{type(inputs).__module__}.{type(inputs).__qualname__}".removeprefix("builtins.")
+    raise InputError(
+        f"inputs must be a torch.Tensor, not {name}; convert them with torch.as_tensor"
+    )
 
 
 def as_classifier(model: Classifier | nn.Module, name: str = "") -> Classifier:

@@ -13,9 +13,11 @@ import pickle
 import warnings
 import zipfile
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
+from io import StringIO
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -39,22 +41,29 @@ _NESTED = ("state_dict", "model_state_dict", "model")
 
 
 def load_model(
-    source: str, weights: str | Path | None = None, *, device: str = "cpu", seed: int = 0
+    source: str,
+    weights: str | Path | None = None,
+    *,
+    device: str = "cpu",
+    seed: int = 0,
+    untrained: bool = False,
 ) -> Classifier:
-    """The model that a user names, in evaluation mode.
+    """Load the model that a user names, in evaluation mode.
 
     Args:
         source: ``file.py:function_or_class``, or a file of TorchScript, ONNX or Keras 3.
-        weights: a state dict for a model out of code (.pt, .pth or .safetensors).
-        device: of torch, such as ``cuda``.
-        seed: of weights that the code draws at random.
+        weights: state dict for a model built by code (.pt, .pth or .safetensors).
+        device: torch device, such as ``cuda``.
+        seed: of weights that the code initializes at random.
+        untrained: accept a model with randomly initialized weights.
 
     Raises:
-        InputError: it is no model, cannot be loaded safely, or needs what is not installed.
+        InputError: it is not a model, cannot be loaded safely, requires a package that is not installed, or has
+            randomly initialized weights.
     """
     place = _device(device)
     if is_own_code(source):
-        return _from_code(source, weights, place, seed)
+        return _from_code(source, weights, place, seed, untrained)
     path = Path(source)
     if not path.is_file():
         raise InputError(f"{source}: no such file; a model is a file, or {_OWN_CODE}")
@@ -80,16 +89,44 @@ def _device(name: str) -> torch.device:
 
 
 def _from_code(
-    source: str, weights: str | Path | None, device: torch.device, seed: int
+    source: str, weights: str | Path | None, device: torch.device, seed: int, untrained: bool
 ) -> Classifier:
+    made = _built(source, seed)
+    if weights is not None:
+        _set_weights(made, source, Path(weights))
+    elif not untrained:
+        _refuse_random(made, source, seed)
+    made.requires_grad_(False)
+    return as_classifier(made.to(device), source)
+
+
+def _built(source: str, seed: int) -> nn.Module:
     with seeded(seed):
         made = made_by(source)
     if not isinstance(made, nn.Module):
-        raise InputError(f"{source}: gives a {type(made).__name__}, not a torch.nn.Module")
-    if weights is not None:
-        _set_weights(made, source, Path(weights))
-    made.requires_grad_(False)
-    return as_classifier(made.to(device), source)
+        raise InputError(f"{source}: returns a {type(made).__name__}, not a torch.nn.Module")
+    return made
+
+
+def _refuse_random(module: nn.Module, source: str, seed: int) -> None:
+    """Reject randomly initialized parameters: those that differ when the model is built with another seed.
+
+    Code may load its own weights, as `from_pretrained` does, and still initialize a new head at random.
+    """
+    with redirect_stdout(StringIO()):  # the code has already printed this
+        other = dict(_built(source, seed + 1).named_parameters())
+    own = dict(module.named_parameters())
+    random = [name for name, one in own.items() if name in other and not _equal(one, other[name])]
+    if random:
+        which = "all" if len(random) == len(own) else f"{len(random)} of {len(own)}"
+        raise InputError(
+            f"{source}: {which} parameters are randomly initialized, for example {random[0]}. Pass trained weights "
+            "with --weights, or --untrained to measure the model as it is (in Python: weights=, untrained=True)"
+        )
+
+
+def _equal(one: Tensor, other: Tensor) -> bool:
+    return one.shape == other.shape and torch.equal(one.detach().cpu(), other.detach().cpu())
 
 
 def _set_weights(module: nn.Module, source: str, path: Path) -> None:

@@ -26,7 +26,7 @@ _ONE_SIDED = "undefined: all predictions are right, or all are wrong"
               help="Data that the model was not trained on: one half for the threshold, the other for the report.")  # fmt: skip
 @click.option("--layers", metavar="NAME,...",
               help="Layers to use.  [default: about six, evenly spaced]")  # fmt: skip
-@click.option("--growth", type=click.Choice(("linear", "log", "exp")), default="exp", show_default=True,
+@click.option("--growth", type=click.Choice(("linear", "log", "exp")), default="linear", show_default=True,
               help="Growth of the weight of a layer with its depth.")  # fmt: skip
 @click.option("--false-rejections", type=click.FloatRange(0, 1, max_open=True), metavar="SHARE",
               help="Maximum share of correct predictions to reject.  [default: maximize Youden's J]")  # fmt: skip
@@ -35,6 +35,7 @@ def command(
     model: str,
     data: str,
     weights: tuple[str, ...],
+    untrained: bool,
     target: str | None,
     most: int | None,
     device: str,
@@ -68,7 +69,7 @@ def command(
         if out is not None:
             require_matplotlib()
         named = Named(target, most, seed)
-        (classifier,) = classifiers([model], weights, device, seed)
+        (classifier,) = classifiers([model], weights, device, seed, untrained=untrained)
         found = dissect(
             classifier,
             named.load(data, tell),

@@ -32,6 +32,7 @@ def command(
     model: str,
     data: str,
     weights: tuple[str, ...],
+    untrained: bool,
     target: str | None,
     most: int | None,
     device: str,
@@ -66,7 +67,7 @@ def command(
         if out is not None:
             require_matplotlib()
         found = evaluate(
-            classifiers([model, *beside], weights, device, seed),
+            classifiers([model, *beside], weights, device, seed, untrained=untrained),
             Named(target, most, seed).load(data, tell, group),
             attacks=attacks,
             attacked=attacked,

@@ -42,6 +42,7 @@ def command(
     model: str,
     data: str,
     weights: tuple[str, ...],
+    untrained: bool,
     target: str | None,
     most: int | None,
     device: str,
@@ -95,7 +96,7 @@ def command(
             tell=tell,
         )
         found = measure_fairness(
-            _classifier(model, weights, device, seed, people, tell),
+            _classifier(model, weights, device, seed, people, tell, untrained=untrained),
             people,
             budget=Budget(budget, inputs, instances),
             retrain=retrain,
@@ -114,10 +115,17 @@ def command(
 
 
 def _classifier(
-    model: str, weights: tuple[str, ...], device: str, seed: int, people: PeopleTable, tell: Tell
+    model: str,
+    weights: tuple[str, ...],
+    device: str,
+    seed: int,
+    people: PeopleTable,
+    tell: Tell,
+    *,
+    untrained: bool,
 ) -> Classifier:
     if model != TRAIN:
-        return classifiers([model], weights, device, seed)[0]
+        return classifiers([model], weights, device, seed, untrained=untrained)[0]
     from epochzero_models.classifier import as_classifier
     from epochzero_models.fairness import train_network
 

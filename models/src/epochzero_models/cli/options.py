@@ -27,6 +27,7 @@ _MODEL = (
     click.argument("data"),
     click.option("--weights", metavar="FILE", multiple=True,
                  help="State dict of MODEL (.pt, .pth, .safetensors)."),
+    click.option("--untrained", is_flag=True, help="Accept randomly initialized weights."),
 )  # fmt: skip
 _SHARED = (
     click.option("--target", metavar="COLUMN",
@@ -65,17 +66,23 @@ def shared_options(command: _Command) -> _Command:
 
 
 def classifiers(
-    sources: Sequence[str], weights: Sequence[str], device: str, seed: int
+    sources: Sequence[str], weights: Sequence[str], device: str, seed: int, *, untrained: bool
 ) -> list[Classifier]:
-    """The models that were named, the first weights for the first of them; ``-`` for none."""
+    """Load the named models; the first weights belong to the first model, ``-`` stands for none."""
     from epochzero_models import load_model
 
     if len(weights) > len(sources):
         raise InputError(f"--weights is given {len(weights)} times for {len(sources)} models")
     padded = [*weights, *["-"] * (len(sources) - len(weights))]
     return [
-        load_model(source, None if one == "-" else Path(one), device=device, seed=seed)
-        for source, one in zip(sources, padded, strict=True)
+        load_model(
+            source,
+            None if file == "-" else Path(file),
+            device=device,
+            seed=seed,
+            untrained=untrained,
+        )
+        for source, file in zip(sources, padded, strict=True)
     ]
 
 

@@ -136,7 +136,7 @@ def dissect(
     test: Examples,
     *,
     layers: Sequence[str] | None = None,
-    growth: Growth = "exp",
+    growth: Growth = "linear",
     false_rejections: float | None = None,
     seed: int = 0,
     tell: Tell | None = None,
