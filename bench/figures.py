@@ -48,13 +48,17 @@ def result(name: str) -> Mapping[str, Any]:
 
 
 def look_up(values: Any, path: str) -> Any:
-    """The value at a dotted path; a key may contain dots itself.
+    """The value at a dotted path; a key may contain dots itself, and a number is a list's index.
 
     Raises:
         KeyError: the path leads nowhere.
     """
     if not path:
         return values
+    if isinstance(values, list):
+        number, _, rest = path.partition(".")
+        if number.isdigit() and int(number) < len(values):
+            return look_up(values[int(number)], rest)
     for key in sorted(values, key=len, reverse=True) if isinstance(values, Mapping) else ():
         if path == key or path.startswith(key + "."):
             return look_up(values[key], path[len(key) + 1 :])

@@ -25,6 +25,7 @@ from common import data_path, save
 from rivals.memory import FORMULAS, torch_preflight
 
 from epochzero.check.dryrun.memory.estimate import Memory, estimate
+from epochzero.check.dryrun.memory.resize import fused
 from epochzero.check.dryrun.memory.trace import read
 from epochzero.check.target.gpus import presets
 from epochzero.check.target.model import GPU
@@ -126,7 +127,8 @@ def estimated(program: Sequence[str], gpu: GPU, python: str) -> tuple[Memory, fl
         )
         if done.returncode:
             sys.exit(f"{' '.join(program)}: {done.stderr[-2000:]}")
-        found = estimate(read(trace), gpu)
+        traced = read(trace)
+        found = estimate(fused(traced) if traced.compiled else traced, gpu)
         seconds = time.perf_counter() - began
         return found, seconds, float(done.stdout)
 

@@ -2,7 +2,8 @@
 
 An estimate needs no GPU: ``--estimate FILE --gpu H100`` writes those of all cases anywhere, and
 ``--estimates FILE`` reads them where the GPU is. Without the latter they are computed here, at the same time as
-the measurements. Without a GPU nothing is measured and nothing is written.
+the measurements. Each measurement is appended to ``memory_gpu.jsonl`` next to the result files at once; ``--measured``
+makes the result from such a file, of a run that was cut off. Without a GPU nothing is measured or written.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from common import save
+from common import RESULTS, save
 from memory import errors, estimated, versions
 from rivals.memory import torch_preflight
 
@@ -81,6 +82,7 @@ def main() -> None:
     parser.add_argument("--estimates", type=Path, metavar="FILE", help="read them")
     parser.add_argument("--gpu", default="H100", help="preset for --estimate")
     parser.add_argument("--stand-in", action="store_true", help="measure on a simulated GPU")
+    parser.add_argument("--measured", type=Path, metavar="FILE", help="measurements made before")
     parser.add_argument("--only", default="", metavar="WORD", help="cases with this word")
     options = parser.parse_args()
     cases = [case for case in CASES if options.only in " ".join(case)]
@@ -88,11 +90,16 @@ def main() -> None:
         estimates = _estimates(cases, presets()[options.gpu], options.python)
         options.estimate.write_text(json.dumps(estimates, indent=1) + "\n")
         return
-    gpu = presets()[options.gpu] if options.stand_in else _gpu(options.python)
+    stand_in = options.stand_in or options.measured
+    gpu = presets()[options.gpu] if stand_in else _gpu(options.python)
     if gpu is None:
         print("no GPU here: nothing is measured, and nothing is written")
         return
     measure = _stand_in(gpu) if options.stand_in else _measured
+    if options.measured:
+        before = _read(options.measured)
+        cases = [case for case in cases if " ".join(case) in before]
+        measure = lambda case, _: before[" ".join(case)]  # noqa: E731
     with ThreadPoolExecutor(1) as background, ThreadPoolExecutor(AT_ONCE) as pool:
         if options.estimates:
             estimates: Any = json.loads(options.estimates.read_text(encoding="utf-8"))
@@ -114,7 +121,13 @@ def main() -> None:
     rivals: Mapping[str, str] = {"torch-preflight": "not run"}
     if options.rivals:
         rivals = _add_rival(rows, options.rivals, gpu)
-    numbers: dict[str, Any] = {"gpu": gpu.model, "runs": rows, "failed": failed}
+    numbers: dict[str, Any] = {
+        "gpu": gpu.model,
+        "cases": len(cases),
+        "of": len(CASES),
+        "runs": rows,
+        "failed": failed,
+    }
     if rows:
         numbers |= _summary(rows)
     for row in rows:
@@ -154,6 +167,9 @@ def _summary(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     found = errors(rows, "epochzero")
     numbers: dict[str, Any] = {
         "epochzero": found,
+        "without_compile": errors(
+            [row for row in rows if "--compile" not in row["program"]], "epochzero"
+        ),
         "in_range": {
             what: sum(
                 row["range"][what][0] <= row["measured"][what] <= row["range"][what][1]
@@ -213,8 +229,20 @@ def _measured(case: Sequence[str], python: str) -> Mapping[str, Any]:
         return {"error": f"not finished after {LIMIT_S} s"}
     if done.returncode:
         return {"error": done.stderr[-2000:]}
-    peaks: Mapping[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    peaks: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    with (RESULTS / "memory_gpu.jsonl").open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps({"case": " ".join(case), **peaks}) + "\n")
     return peaks
+
+
+def _read(path: Path) -> dict[str, dict[str, int]]:
+    """Measurements by their command line."""
+    measured = (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
+    return {
+        row["case"]: {what: row[what] for what in ("allocated", "reserved")}
+        for row in measured
+        if "error" not in row
+    }
 
 
 def _stand_in(gpu: GPU) -> Any:

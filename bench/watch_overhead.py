@@ -234,8 +234,8 @@ def main() -> None:
                 found |= {"bare_mb": round(bare, 1), "memory_mb": round(more, 1)}
             print(name, found, flush=True)
             numbers[name] = found
-    suffix = "_gpu" if options.device == "cuda" else ""
-    save(f"watch_overhead{suffix}", {**numbers, "wanted": WANTED})
+            suffix = "_gpu" if options.device == "cuda" else ""
+            save(f"watch_overhead{suffix}", {**numbers, "wanted": WANTED})
 
 
 if __name__ == "__main__":
