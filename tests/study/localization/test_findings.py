@@ -6,9 +6,12 @@ import random
 from typing import Any
 
 import pytest
+from scipy.stats import wilcoxon
 
+from epochzero.locate.techniques import TECHNIQUES as TECHNIQUES_OF_PACKAGE
 from epochzero.reports.page import to_html
 from epochzero.study.localization.findings import HOLDS, HOLDS_NOT, OPEN, findings
+from epochzero.study.localization.pairs import pairs
 from epochzero.study.localization.ranks import Ranked
 from epochzero.study.localization.studied import study_localization
 from epochzero.study.localization.subjects import DEEP_LEARNING, TRADITIONAL, Subject
@@ -103,3 +106,37 @@ def test_no_bug_is_a_report_too() -> None:
     studied = study_localization([], TECHNIQUES, {"its fix is not known": 2})
     assert "No bug could be looked for" in to_html(studied.report)
     assert studied.findings == []
+
+
+def test_trained_techniques_are_judged_on_projects_that_they_were_not_trained_on() -> None:
+    known = next(iter(TECHNIQUES_OF_PACKAGE["dnnloc"].training_projects()))
+    names = (*TECHNIQUES, "dnnloc")
+    better = dict.fromkeys(TECHNIQUES, Ranked(2, 9, 0.5)) | {"dnnloc": Ranked(1, 1, 0.9)}
+    fresh = [subject(n, ranks=better) for n in range(30)]
+    used = [subject(n, ranks=better, project=known.upper()) for n in range(30, 60)]
+    found = findings([*fresh, *used], names)[-1]
+    assert (found.verdict, found.n) == (HOLDS, (30, 30))
+    refused = findings(used, names)[-1]
+    assert refused.verdict == OPEN
+    assert "were trained on other bugs" in refused.why
+
+
+def test_pairs_of_techniques_are_compared_on_the_same_bugs() -> None:
+    bugs = [
+        subject(n, ranks={"bm25": Ranked(2, 2, 0.4), "blia": Ranked(1, 1, 0.4 + n / 100)})
+        for n in range(40)
+    ]
+    (table,) = pairs(bugs, ("bm25", "blia", "bluir"), 0)
+    ((first, second, n, mean, _, p, adjusted, size, word),) = table.rows
+    assert (first, second, n, size, word) == ("bm25", "blia", 40, -1.0, "large")
+    assert mean == pytest.approx(-0.195)
+    assert p == adjusted == pytest.approx(wilcoxon([-n / 100 for n in range(40)]).pvalue)
+
+
+def test_the_note_names_what_the_bootstrap_draws() -> None:
+    few = [subject(n, project=f"p{n % 3}") for n in range(20)]
+    page = to_html(study_localization(few, TECHNIQUES, {}).report)
+    assert "draw bugs, because there are fewer than ten projects" in page
+    assert "draw whole projects" in to_html(
+        study_localization([subject(n) for n in range(20)], TECHNIQUES, {}).report
+    )

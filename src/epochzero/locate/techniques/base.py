@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -34,12 +34,13 @@ class Method:
         name: that users give.
         make: makes the technique, with the parameters of its paper or the model of the package.
         uses_history: whether it uses the history of changes; for the others it is not read.
-        is_trained: whether its model has learned from bugs. On these it must not be measured.
+        training_projects: returns ``owner+name`` in lower case of the projects whose bugs its model was trained on;
+            it must not be measured on these. None for a technique without training.
         extra: the extra of the package that it requires; empty if none.
     """
 
     name: str
     make: Callable[[], Technique]
     uses_history: bool = False
-    is_trained: bool = False
+    training_projects: Callable[[], Collection[str]] | None = None
     extra: str = ""

@@ -37,7 +37,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib.resources import files
@@ -358,10 +358,21 @@ class Dnnloc:
 
 
 @cache
-def shipped() -> Dnnloc:
-    """DNNLOC with the network of the package."""
+def _card() -> Mapping[str, Any]:
     text = files(__package__).joinpath("dnnloc.json").read_text(encoding="utf-8")
-    return Dnnloc(DnnLocModel.of(json.loads(text)["network"]))
+    card: Mapping[str, Any] = json.loads(text)
+    return card
 
 
-METHOD = Method("dnnloc", shipped, uses_history=True, is_trained=True)
+@cache
+def shipped() -> Dnnloc:
+    """Return DNNLOC with the network of the package."""
+    return Dnnloc(DnnLocModel.of(_card()["network"]))
+
+
+def _training_projects() -> Collection[str]:
+    projects: Mapping[str, int] = _card()["trained_on"]["projects"]
+    return projects.keys()
+
+
+METHOD = Method("dnnloc", shipped, uses_history=True, training_projects=_training_projects)

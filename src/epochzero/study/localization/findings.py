@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from epochzero.locate.techniques import TECHNIQUES
@@ -18,6 +18,7 @@ from epochzero.study.localization.subjects import (
     difference,
     precisions,
     projects,
+    ranked_by,
 )
 from epochzero.study.localization.systems import (
     BY_COMPLEXITY,
@@ -30,7 +31,7 @@ from epochzero.study.localization.systems import (
 HOLDS, HOLDS_NOT, OPEN = "holds", "does not hold", "cannot be told"
 UNTRAINED = ("buglocator", "bluir", "blia")
 """Techniques of the study that are not trained on bugs: their mean decides."""
-TRAINED = tuple(name for name, one in TECHNIQUES.items() if one.is_trained)
+TRAINED = tuple(name for name, one in TECHNIQUES.items() if one.training_projects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,14 +173,23 @@ def _of_extrinsic(
     return found
 
 
+def _training_projects(technique: str) -> Collection[str]:
+    listed = TECHNIQUES[technique].training_projects
+    return listed() if listed else ()
+
+
 def _of_learning(
     subjects: Sequence[Subject], techniques: Sequence[str], used: Sequence[str], seed: int
 ) -> StudyFinding:
-    """Compare trained techniques with the others, bug by bug."""
+    """Compare trained techniques with the others on bugs of projects that they were not trained on."""
     trained = [name for name in TRAINED if name in techniques]
-    both = [one for one in subjects if trained and all(n in one.ranks for n in (*trained, *used))]
+    known = {project for name in trained for project in _training_projects(name)}
+    ranked = ranked_by(subjects, (*trained, *used)) if trained else []
+    both = [one for one in ranked if one.project.lower() not in known]
     pairs = zip(precisions(both, trained or used), precisions(both, used), strict=True)
     value = mean([own - other for own, other in pairs], projects(both), seed=seed)
-    why = "the networks of the package have learned from bugs of Denchmark" if trained else ""
+    why = ""
+    if len(both) < FEW <= len(ranked):
+        why = f"the models were trained on other bugs of all but {len({one.project for one in both})} projects"
     return _finding("Techniques that learn do better than those that retrieve", "Table 8",
                     f"MAP, {' and '.join(trained or TRAINED)} − the others", value, (len(both), len(both)), why)  # fmt: skip

@@ -20,10 +20,12 @@ from epochzero.study.analyses import Parts
 from epochzero.study.comparison import require_scipy
 from epochzero.study.localization.findings import TRAINED, StudyFinding, findings, findings_table
 from epochzero.study.localization.kinds import counts_of, extrinsic, types
+from epochzero.study.localization.pairs import pairs
 from epochzero.study.localization.subjects import (
     FEW_BUGS,
     SYSTEMS,
     Subject,
+    projects,
     scores_of,
     with_technique,
 )
@@ -34,6 +36,7 @@ SCHEMA = "epochzero.study.localization/1"
 LEARNED_HERE = (LEARNED, *TRAINED)
 """Techniques whose models come with the package."""
 _WITHOUT = {
+    "Pairs of techniques": "no bug was ranked by two techniques",
     "Project classes": "no project of a single class is known (project_class)",
     "Files that are alike": "there are bugs of one kind of system only",
     "Types of bugs": "no bug of a deep-learning system",
@@ -88,6 +91,7 @@ def study_localization(
     if subjects:
         analyses = {
             "Kinds of systems": systems(subjects, techniques, seed),
+            "Pairs of techniques": pairs(subjects, techniques, seed),
             "Project classes": classes(subjects, techniques, seed),
             "Files that are alike": alike(subjects, techniques, seed),
             "Types of bugs": types(subjects, techniques, seed),
@@ -150,11 +154,22 @@ def _data(
         *(f"“{title}” is left out: {why}." for title, why in missing.items()),
         "A bug is looked for among the Python files that are no tests, with nothing that was known only "
         "after its report was opened. Average precision is the mean over all files of the fix; MRR and "
-        "Top@k count the first. Intervals are of 95 %, by the bootstrap, of whole projects where there "
-        "are ten or more.",
+        f"Top@k count the first. Intervals are of 95 %, by the bootstrap, and draw {_drawn(subjects)}.",
         f"The models of {', '.join(LEARNED_HERE)} come with the package and have learned from bugs of "
         "Denchmark's projects; on those bugs their numbers are too high.",
     ])  # fmt: skip
+
+
+def _drawn(subjects: Sequence[Subject]) -> str:
+    """Return what the bootstrap draws: it depends on the number of projects of each group."""
+    kinds = {projects(own) is not None for own in sides(subjects).values() if own}
+    if kinds == {True}:
+        return "whole projects; in groups with fewer than ten projects, bugs"
+    return (
+        "bugs, because there are fewer than ten projects"
+        if kinds == {False}
+        else ("whole projects in groups with ten projects or more, bugs in the others")
+    )
 
 
 def _summary(

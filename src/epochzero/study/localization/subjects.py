@@ -139,12 +139,13 @@ def difference(
         techniques: whose mean is taken.
         seed: of the bootstrap.
     """
-    sides = [_ranked_by(side, techniques) for side in (first, second)]
+    sides = [ranked_by(side, techniques) for side in (first, second)]
     groups = [projects(side) for side in sides]
     a, b = (precisions(side, techniques) for side in sides)
     of = [group or [one.id for one in side] for group, side in zip(groups, sides, strict=True)]
     return compare(a, b, (of[0], of[1]), seed=seed)
 
 
-def _ranked_by(subjects: Iterable[Subject], techniques: Sequence[str]) -> list[Subject]:
+def ranked_by(subjects: Iterable[Subject], techniques: Sequence[str]) -> list[Subject]:
+    """Return the bugs that all these techniques have ranked."""
     return [one for one in subjects if all(name in one.ranks for name in techniques)]

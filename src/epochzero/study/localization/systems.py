@@ -120,8 +120,8 @@ def _gaps(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -> 
     table = Table(
         "gaps", "MAP on traditional systems minus MAP on deep-learning systems", columns, rows,
         len(subjects), "bugs", few=FEW_BUGS,
-        notes=(*_warning(subjects), "Above 0: traditional systems are easier. The test takes bugs as independent, as in the "
-               "study; the interval draws whole projects, since bugs of one are alike.",),
+        notes=(*_warning(subjects), "Above 0: traditional systems are easier. The test treats bugs as independent, as in the "
+               "study; the interval draws whole projects if there are ten or more, since bugs of one project are alike.",),
     )  # fmt: skip
     ours = [
         None if (e := gap.mean).value is None else (e.value, e.interval) for gap in gaps.values()
@@ -212,9 +212,9 @@ def _controlled(of: Mapping[str, list[Subject]], techniques: Sequence[str], seed
         f"Study: {jahan2025().short}, Table 10.",
         f"Matched: within each of {STRATA} parts of equal numbers as many bugs of either system, drawn at random.",
     )
-    n = sum(len(side) for subset in subsets.values() for side in subset.values())
-    return [Table("controlled", "The difference of MAP among files that are alike", columns, tuple(rows), n,
-                  "bugs in the subsets", notes=notes, few=FEW_BUGS)]  # fmt: skip
+    distinct = {one.id for subset in subsets.values() for side in subset.values() for one in side}
+    return [Table("controlled", "The difference of MAP among files that are alike", columns, tuple(rows),
+                  len(distinct), "bugs in the subsets, which overlap", notes=notes, few=FEW_BUGS)]  # fmt: skip
 
 
 def alike_subsets(

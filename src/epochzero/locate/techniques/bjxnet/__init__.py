@@ -26,6 +26,8 @@ it was trained and on what never.
 
 from __future__ import annotations
 
+import json
+from collections.abc import Collection, Mapping
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 
 
 CARD = "card"
-"""The array that says on what the others were trained; text as UTF-8."""
+"""Name of the array with the description of the training data, as JSON in UTF-8."""
 
 
 class BJXNet:
@@ -103,4 +105,12 @@ def shipped() -> BJXNet:
         return BJXNet(BjxNet.of({name: arrays[name] for name in arrays.files if name != CARD}))
 
 
-METHOD = Method("bjxnet", shipped, is_trained=True, extra="torch")
+def _training_projects() -> Collection[str]:
+    weights = files(__package__).joinpath("bjxnet.npz")
+    with weights.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+        card = json.loads(arrays[CARD].tobytes())
+    projects: Mapping[str, int] = card["trained_on"]["projects"]
+    return projects.keys()
+
+
+METHOD = Method("bjxnet", shipped, training_projects=_training_projects, extra="torch")
