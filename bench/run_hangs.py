@@ -1,7 +1,9 @@
-"""Trainings of two ranks that hang, and some that are only silent, each under `epochzero run`.
+"""Trainings of two to four ranks that hang or drag, and some that are only silent, each under `epochzero run`.
 
-A hang counts as found if the report names the rank and the line that `lab/hangs` marks, and as found in time
-within a minute of the job's last output. A silent job counts as a false hang if any is reported.
+A hang counts as found if the report names the rank and the line that `lab/hangs` marks within a minute of the
+job's last output. A training with a slow rank counts as found if that rank, and no other, is reported within a
+minute of its first step, and its data as the cause where that is so. A silent job counts as a false report if
+a hang or a slow rank is reported.
 
     python bench/run_hangs.py [--half open|held_out] [--stall 15]
 """
@@ -9,7 +11,9 @@ within a minute of the job's last output. A silent job counts as a false hang if
 from __future__ import annotations
 
 import argparse
+import ast
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,7 +25,7 @@ from pathlib import Path
 from common import LAB, save
 
 from epochzero.run.journal import NAME, read_journal
-from epochzero.run.model import JobEvent, Record, Sample
+from epochzero.run.model import HANG_EVENT, SLOW_RANK_EVENT, JobEvent, Record, Sample
 
 __all__ = ["Played", "play"]
 
@@ -30,13 +34,16 @@ IN_TIME_S = 60.0
 PATIENCE_S = 240.0
 SILENT = "silent_"
 MARK = "# <- waits"
+DRAG = re.compile(r"Slow: (?P<rank>\d+)(?P<data>, data)?\.")
+RANKS = re.compile(r"Ranks: (\d+)\.")
 TORCHRUN = Path(sys.executable).with_name("torchrun")
 
 Played = dict[str, object]
 
 
 def play(script: Path, stall: float) -> Played:
-    """Runs one job until it exits or a hang is reported."""
+    """Runs one job until it exits, or a hang or a slow rank is reported."""
+    ranks = RANKS.search(_docstring(script))
     with tempfile.TemporaryDirectory() as home:
         command = [
             *(
@@ -50,14 +57,20 @@ def play(script: Path, stall: float) -> Played:
                 "2",
                 "--",
             ),
-            *(str(TORCHRUN), "--standalone", "--nproc-per-node", "2", str(script)),
+            *(
+                str(TORCHRUN),
+                "--standalone",
+                "--nproc-per-node",
+                ranks[1] if ranks else "2",
+                str(script),
+            ),
         ]
         environment = {**os.environ, "EPOCHZERO_HOME": home, "OMP_NUM_THREADS": "1"}
         end = time.monotonic() + PATIENCE_S
         with subprocess.Popen(
             command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         ) as process:
-            while process.poll() is None and not _hang(_records(home)):
+            while process.poll() is None and not _first(_records(home)):
                 if time.monotonic() > end:
                     break
                 time.sleep(1.0)
@@ -68,7 +81,7 @@ def play(script: Path, stall: float) -> Played:
 
 
 def _judged(script: Path, records: Sequence[Record], code: int | None) -> Played:
-    hang = _hang(records)
+    hang = _first(records)
     text = hang.text if hang is not None else ""
     played: Played = {
         "job": script.stem,
@@ -78,6 +91,17 @@ def _judged(script: Path, records: Sequence[Record], code: int | None) -> Played
     }
     if script.stem.startswith(SILENT):
         return {**played, "hangs": False, "false_hang": hang is not None, "ended_well": code == 0}
+    if drag := DRAG.search(_docstring(script)):
+        named = hang is not None and text.startswith(f"rank {drag['rank']} is ")
+        cause = not drag["data"] or "its data takes" in text
+        seconds = hang.elapsed if hang is not None else None
+        return {
+            **played,
+            "hangs": True,
+            "drags": True,
+            "found": named and cause,
+            "seconds": seconds,
+        }
     lines = script.read_text("utf-8").splitlines()
     place = f"{script.name}:{1 + next(n for n, line in enumerate(lines) if MARK in line)}"
     named = hang is not None and "rank" in text and place in text
@@ -95,11 +119,14 @@ def _records(home: str) -> list[Record]:
     ]
 
 
-def _hang(records: Sequence[Record]) -> JobEvent | None:
-    stalls = (
-        record for record in records if isinstance(record, JobEvent) and record.what == "stall"
-    )
-    return next(stalls, None)
+def _first(records: Sequence[Record]) -> JobEvent | None:
+    reports = (HANG_EVENT, SLOW_RANK_EVENT)
+    events = (r for r in records if isinstance(r, JobEvent) and r.what in reports)
+    return next(events, None)
+
+
+def _docstring(script: Path) -> str:
+    return ast.get_docstring(ast.parse(script.read_text("utf-8"))) or ""
 
 
 def main() -> None:
@@ -124,6 +151,8 @@ def main() -> None:
         numbers[half] = {
             "hung": len(hung),
             "named_with_rank_and_line_within_60_s": sum(bool(job["found"]) for job in hung),
+            "of_these_drag": sum("drags" in job for job in hung),
+            "dragging_that_were_named": sum("drags" in job and bool(job["found"]) for job in hung),
             "silent": len(silent),
             "false_hangs": sum(bool(job["false_hang"]) for job in silent),
             "silent_that_ended_well": sum(bool(job["ended_well"]) for job in silent),

@@ -420,11 +420,15 @@ class _Screen(Listener):
 
     def hung(self, event: JobEvent) -> None:
         """What the ranks wait for, or that they work again."""
-        self._has_to_be_kept = True
         if not self._quiet:
             from epochzero.cli import render_run
 
             _interject(render_run.hung(event))
+
+    def slow(self, event: JobEvent) -> None:
+        """Which rank the others wait for, and why."""
+        if not self._quiet:
+            _interject([f"{event.text[:1].upper()}{event.text[1:]}"])
 
     def watched(self, training: TrainingWatcher) -> None:
         """The verdict on the training."""

@@ -14,6 +14,7 @@ from epochzero.run.launch import job_environment
 from epochzero.run.model import Decision, Ended, Started
 from epochzero.run.notes import run_tags
 from epochzero.run.observers.hangs import STACKS_COMPANION, with_stacks
+from epochzero.run.observers.slow_ranks import STEPS_COMPANION, with_steps
 from epochzero.run.replay.capture import CAPTURE_COMPANIONS, captured_environment, write_job
 from epochzero.run.simulate.companions import SIMULATE_COMPANIONS
 from epochzero.run.watch.live import WATCH_COMPANIONS, WHY, TrainingWatcher, watched_environment
@@ -81,8 +82,8 @@ class Beside:
             self.environment = watched_environment(self.environment, folder, request.watch)
             self._companions += WATCH_COMPANIONS
         if folder is not None:
-            self.environment = with_stacks(self.environment, folder)
-            self._companions.append(STACKS_COMPANION)
+            self.environment = with_steps(with_stacks(self.environment, folder), folder)
+            self._companions += [STACKS_COMPANION, STEPS_COMPANION]
         if faults:
             from epochzero.run.inject.injector import Injector
 

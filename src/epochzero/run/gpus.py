@@ -12,6 +12,11 @@ from typing import Any
 from epochzero.run.model import GpuSample
 
 _MILLI = 1000
+# nvmlClocksEventReasons -> why the clock is reduced. That a GPU idles, or that an administrator has set its
+# clock, is no fault.
+_THROTTLED = {
+    0x04: "power limit", 0x08: "hardware slowdown", 0x20: "heat", 0x40: "heat", 0x80: "power brake",
+}  # fmt: skip
 
 
 class Gpus:
@@ -48,12 +53,17 @@ class Gpus:
     def _read(self, index: int, handle: Any) -> GpuSample:
         nvml = self._nvml
         memory = nvml.nvmlDeviceGetMemoryInfo(handle)
-        temperature = power = None
+        temperature = power = clock = None
+        reasons = 0
         # Not every GPU has sensors, and parts of one (MIG) have none.
         with suppress(nvml.NVMLError):
             temperature = float(nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU))
         with suppress(nvml.NVMLError):
             power = nvml.nvmlDeviceGetPowerUsage(handle) / _MILLI
+        with suppress(nvml.NVMLError):
+            clock = float(nvml.nvmlDeviceGetClockInfo(handle, nvml.NVML_CLOCK_SM))
+        with suppress(nvml.NVMLError):
+            reasons = nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle)
         return GpuSample(
             index,
             float(nvml.nvmlDeviceGetUtilizationRates(handle).gpu),
@@ -61,6 +71,8 @@ class Gpus:
             int(memory.total),
             temperature,
             power,
+            clock,
+            ", ".join(dict.fromkeys(text for bit, text in _THROTTLED.items() if reasons & bit)),
         )
 
 

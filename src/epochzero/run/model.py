@@ -23,6 +23,10 @@ HANG_EVENT = "stall"
 """`JobEvent.what` of a job that hangs; repeated while it lasts."""
 HANG_OVER_EVENT = "stall_over"
 """`JobEvent.what` of a job that makes progress again after a hang."""
+SLOW_RANK_EVENT = "slow_rank"
+"""`JobEvent.what` of a rank that is slower than the others, or no longer is."""
+SLOW_RANKS_EVENT = "slow_ranks"
+"""`JobEvent.what` of the summary of slow ranks at the end of an attempt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +97,11 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class GpuSample:
-    """One GPU at one moment: use in percent, memory in bytes."""
+    """One GPU at one moment: use in percent, memory in bytes.
+
+    Attributes:
+        throttled: why its clock is reduced: power, heat, ... ; empty if it is not.
+    """
 
     index: int
     utilization: float
@@ -101,6 +109,8 @@ class GpuSample:
     memory_total_bytes: int
     temperature_celsius: float | None = None
     power_watts: float | None = None
+    clock_mhz: float | None = None
+    throttled: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +169,7 @@ class JobEvent:
     """Something that happened to the job or to its supervision.
 
     Attributes:
-        what: stall, stall_over, rank_lost, ended_hung_ranks, ended_for_rank, loss_not_finite, memory, signal, killed_leftovers, output_dropped,
+        what: stall, stall_over, slow_rank, slow_ranks, rank_lost, ended_hung_ranks, ended_for_rank, loss_not_finite, memory, signal, killed_leftovers, output_dropped,
             journal_lost, ...
         text: in a sentence.
         rank: whose; None for the whole job.

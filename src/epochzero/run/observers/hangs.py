@@ -25,6 +25,7 @@ from epochzero.run.model import HANG_EVENT, HANG_OVER_EVENT, JobEvent, Record
 from epochzero.run.observers.child.stacks import FILE_VARIABLE
 from epochzero.run.observers.hang_report import HungRank, groups_of, log_of, report_of, who
 from epochzero.run.observers.kernel_waits import sleeps, waits_for
+from epochzero.run.observers.slow_ranks import STEPS_FOLDER, read_steps
 from epochzero.run.observers.stacks import Stack, StackReader
 from epochzero.run.progress_reports import PROGRESS_FILE
 from epochzero.run.ranks import rank_of
@@ -146,7 +147,7 @@ class HangWatcher:
         self._hung: frozenset[int] = frozenset()
         self._moving_since: float | None = None
         self._details: Mapping[str, str] = {}
-        self._reported_size = 0
+        self._reported_size = (0, 0)
 
     def started(self, pid: int, folder: Path, clock: Clock) -> Iterable[Record]:
         """The time begins."""
@@ -270,10 +271,12 @@ class HangWatcher:
             self._gpus = Gpus(self._environment)
         return any(gpu.utilization >= _BUSY_GPU for gpu in self._gpus.read())
 
-    def _size_of_progress(self) -> int:
+    def _size_of_progress(self) -> tuple[int, int]:
+        """Bytes of the job's own reports, and steps that its ranks have made."""
+        steps = sum(rank.steps for rank in read_steps(self._folder / STEPS_FOLDER).values())
         with suppress(OSError):
-            return (self._folder / PROGRESS_FILE).stat().st_size
-        return 0
+            return (self._folder / PROGRESS_FILE).stat().st_size, steps
+        return 0, steps
 
     def _over(self, ranks: Sequence[_Rank], now: float) -> Iterator[Record]:
         """The hang is over if those that hung work for longer than an interrupted job takes to exit."""
