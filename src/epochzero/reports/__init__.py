@@ -1,4 +1,4 @@
-"""Reports: tables, figures and statistics on one page, for studies and for tests of models alike.
+"""Reports: tables, figures and statistics on one page, for studies and for tests of models.
 
 report = Report("Title", "Lead.", [Section("Part", ["A paragraph.", table, figure])])
 write_report(report, Path("report/"))

@@ -1,8 +1,8 @@
-"""Figures of a report, by matplotlib: bars, points, steps, curves, panels and heat maps, each as SVG and PNG.
+"""Figures of a report, drawn by matplotlib: bars, points, steps, curves, panels and heat maps, as SVG and PNG.
 
-Colors are those of Okabe and Ito (Color Universal Design, 2008) that stand out from white and from
-black alike; series differ in their hatches or dashes too. Text becomes paths, so that a figure looks the
-same everywhere. The files have a white ground; within a page a figure takes the page's ink and ground.
+Colors are those of Okabe and Ito (Color Universal Design, 2008) that contrast with both white and black; series also
+differ in hatches or dashes. Text is converted to paths, so that a figure looks the same everywhere. Files have a white
+background; within a page, a figure uses the page's colors.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from epochzero.errors import InputError
 WIDTH_INCHES = 5.6
 PNG_DPI = 200
 INK = "#000000"
-"""What matplotlib draws text and axes with."""
+"""Color of text and axes."""
 EDGE = "#c9ced6"
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9")
 HATCHES = ("", "////", "....", "xxxx", "----")
@@ -31,7 +31,7 @@ _LONGEST_LABEL = 34
 
 Interval = tuple[float, float]
 Point = tuple[float, Interval | None]
-"""A value with its interval, if any."""
+"""A value with its interval, if it has one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +41,9 @@ class Figure:
     Attributes:
         name: of its files, without suffix; unique in a report.
         caption: what it shows.
-        alt: the same for who does not see it, with the numbers that matter.
-        svg: with paths for text, on white.
-        png: at 200 dots an inch, on white.
+        alt: alternative text with the main numbers.
+        svg: on white, with text as paths.
+        png: on white, at 200 dots per inch.
     """
 
     name: str
@@ -54,7 +54,7 @@ class Figure:
 
 
 def require_matplotlib() -> None:
-    """Says what to install, before any work is done.
+    """Check that matplotlib is installed, before any work is done.
 
     Raises:
         InputError: matplotlib is not installed.
@@ -75,15 +75,15 @@ def bars(
     percent: bool = True,
     intervals: Mapping[str, Sequence[Interval | None]] | None = None,
 ) -> Figure:
-    """Bars that lie, a group for each label from the top, a bar in it for each series.
+    """Draw horizontal bars: a group for each label from the top, and in it a bar for each series.
 
     Args:
         name, caption: of the figure.
         labels: of the groups.
-        series: values of each series, one a label; shares of 0 to 1 when ``percent``.
-        axis: what the values are.
-        percent: write them as percent.
-        intervals: of the values of a series, drawn as lines; not of every series or value.
+        series: values of each series, one per label; shares of 0 to 1 if ``percent``.
+        axis: title of the value axis.
+        percent: format values as percent.
+        intervals: intervals of a series, drawn as lines; may be missing for series or values.
     """
     height = 0.9 + len(labels) * (0.12 + 0.17 * len(series))
     figure, axes = _canvas(height)
@@ -130,13 +130,13 @@ def forest(
     *,
     axis: str,
 ) -> Figure:
-    """Points with their intervals beside a line at 0, a row for each label from the top.
+    """Draw points with their intervals relative to a line at 0, one row per label from the top.
 
     Args:
         name, caption: of the figure.
         labels: of the rows.
-        series: a value with its interval for each label; None where there is none.
-        axis: what the values are.
+        series: a value with its interval for each label; None if there is none.
+        axis: title of the value axis.
     """
     figure, axes = _canvas(1.1 + 0.36 * len(labels))
     apart = 0.5 / len(series)
@@ -171,13 +171,13 @@ def cumulative(
     y: str,
     alt: str,
 ) -> Figure:
-    """Steps: the share of each series that lies at or below x, which is drawn by its logarithm.
+    """Draw steps: the share of each series at or below x, on a logarithmic axis.
 
     Args:
         name, caption: of the figure.
-        series: x, above 0 and rising, and y of each line.
-        x, y: what the axes are.
-        alt: what it shows, in words.
+        series: x, positive and increasing, and y of each line.
+        x, y: titles of the axes.
+        alt: alternative text.
     """
     figure, axes = _canvas(3.4)
     for number, (title, (across, up)) in enumerate(series.items()):
@@ -206,14 +206,14 @@ def curves(
     alt: str,
     diagonal: bool = False,
 ) -> Figure:
-    """Lines of shares, 0 to 1 on both axes, written as percent.
+    """Draw lines of shares, 0 to 1 on both axes, formatted as percent.
 
     Args:
         name, caption: of the figure.
         series: x and y of each line.
-        x, y: what the axes are.
-        alt: what it shows, in words.
-        diagonal: draw the line on which both are equal.
+        x, y: titles of the axes.
+        alt: alternative text.
+        diagonal: draw the line of equality.
     """
     figure, axes = _canvas(3.6)
     if diagonal:
@@ -243,14 +243,14 @@ def panels(
     y: str,
     alt: str,
 ) -> Figure:
-    """A small chart over weeks for each series, one below the other, all of one scale.
+    """Draw a small chart over weeks for each series, below each other, with the same scale.
 
     Args:
         name, caption: of the figure.
         weeks: their first days.
         series: a count for each week.
-        y: what is counted.
-        alt: what it shows, in words.
+        y: title of the axis of counts.
+        alt: alternative text.
     """
     require_matplotlib()
     dates = import_module("matplotlib.dates")
@@ -285,19 +285,19 @@ def heat(
     down: str,
     across: str,
 ) -> Figure:
-    """Counts by row and column, the darker the larger their share of the row.
+    """Draw counts by row and column; a larger share of the row is darker.
 
     Args:
         name, caption: of the figure.
-        rows, columns: the words of both axes.
-        values: a count for each.
-        down, across: what the rows and the columns are.
+        rows, columns: the labels of both axes.
+        values: a count for each cell.
+        down, across: titles of rows and columns.
     """
     figure, axes = _canvas(
         1.9 + 0.24 * len(rows), width=max(WIDTH_INCHES, 2.2 + 0.27 * len(columns))
     )
     shares = [[value / max(1, sum(row)) for value in row] for row in values]
-    # The ground of a cell is drawn, not seen through, so that its number is legible on any page.
+    # Cells are opaque, so that their numbers are legible on any page.
     axes.imshow(shares, cmap="Blues", vmin=0, vmax=1.1, aspect="auto")
     for at, row in enumerate(values):
         for to, value in enumerate(row):
@@ -326,14 +326,14 @@ def ranges(
     axis: str,
     middle: float | Sequence[float],
 ) -> Figure:
-    """A bar from low to high for each label, from the top.
+    """Draw a bar from low to high for each label, from the top.
 
     Args:
         name, caption: of the figure.
         labels: of the bars.
-        values: low and high of each; shares of 0 to 1, written as percent.
-        axis: what the values are.
-        middle: a mark in each bar, or one value that a line through all of them marks (a tornado).
+        values: low and high of each; shares of 0 to 1, formatted as percent.
+        axis: title of the value axis.
+        middle: a mark in each bar, or one value marked by a line through all bars (a tornado chart).
     """
     figure, axes = _canvas(0.9 + 0.32 * len(labels))
     lows, highs = ([100 * pair[end] for pair in values] for end in (0, 1))
@@ -359,10 +359,10 @@ def ranges(
 
 
 def inline_svg(figure: Figure) -> str:
-    """The figure for a page: without ground, in the page's ink, with ids of its own.
+    """Return the figure for a page: transparent, in the page's colors, with unique ids.
 
-    The page's style sheet says what ``--ink`` and ``--edge`` are. All else is said by attributes: a content
-    security policy may forbid style in a page.
+    The page's style sheet defines ``--ink`` and ``--edge``. Everything else uses attributes, since a content security
+    policy may forbid inline styles.
     """
     svg = figure.svg[figure.svg.index("<svg") :]
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{figure.name}-\1"', svg)
@@ -376,13 +376,13 @@ def inline_svg(figure: Figure) -> str:
 
 
 def _as_attributes(style: re.Match[str]) -> str:
-    """Properties of SVG as what they are too: presentation attributes (SVG 2, Section 6.6)."""
+    """Convert style properties to presentation attributes (SVG 2, Section 6.6)."""
     pairs = (one.split(":", 1) for one in style[1].split(";") if one.strip())
     return " ".join(f'{name.strip()}="{value.strip()}"' for name, value in pairs)
 
 
 def _canvas(height: float, width: float = WIDTH_INCHES) -> tuple[Any, Any]:
-    """An empty figure of so many inches; no state is shared with the caller's matplotlib."""
+    """Return an empty figure of this size in inches; it shares no state with the caller's matplotlib."""
     require_matplotlib()
     figure = import_module("matplotlib.figure").Figure(
         figsize=(width, height), layout="constrained"
@@ -397,7 +397,7 @@ def _drawn(figure: Any, name: str, caption: str, alt: str) -> Figure:
     matplotlib = import_module("matplotlib")
     style = {"svg.fonttype": "path", "svg.hashsalt": name, "hatch.linewidth": 0.8}
     svg, png = BytesIO(), BytesIO()
-    # A letter that the font lacks is drawn as a box, which is no news.
+    # The warning about glyphs that the font lacks is of no use here.
     with matplotlib.rc_context(style), warnings.catch_warnings(action="ignore"):
         figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
         figure.savefig(png, format="png", dpi=PNG_DPI, metadata={"Software": None})

@@ -1,9 +1,8 @@
-"""A report: one page of HTML that needs nothing else, the same as Markdown, and a file for each table
-and figure.
+"""A report: a self-contained HTML page, the same as Markdown, and a file for each table and figure.
 
     DIR/report.html   report.md   tables/*.csv, *.parquet   figures/*.svg, *.png
 
-All text may come from logs: it is escaped, and what is hidden in it is shown (Boucher and Anderson, "Trojan
+All text may come from logs: it is escaped, and hidden characters are made visible (Boucher and Anderson, "Trojan
 Source: Invisible Vulnerabilities", USENIX Security 2023).
 """
 
@@ -38,7 +37,7 @@ Part = str | Table | Figure
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a report under a heading; in it paragraphs, tables and figures in their order."""
+    """A section with a heading; its paragraphs, tables and figures in order."""
 
     title: str
     parts: Sequence[Part]
@@ -50,8 +49,8 @@ class Report:
 
     Attributes:
         title: its heading.
-        lead: what it comes to, in a few sentences.
-        sections: in their order.
+        lead: its result, in a few sentences.
+        sections: in order.
     """
 
     title: str
@@ -60,28 +59,28 @@ class Report:
 
     @property
     def tables(self) -> list[Table]:
-        """All tables, in their order."""
+        """Return all tables, in order."""
         return [
             part for section in self.sections for part in section.parts if isinstance(part, Table)
         ]
 
     @property
     def figures(self) -> list[Figure]:
-        """All figures, in their order."""
+        """Return all figures, in order."""
         return [
             part for section in self.sections for part in section.parts if isinstance(part, Figure)
         ]
 
 
 def write_report(report: Report, folder: Path) -> list[Path]:
-    """Writes all files of a report.
+    """Write all files of a report.
 
     Args:
         report: the report.
-        folder: where; made if it is not there. Files of the same names are replaced.
+        folder: directory to write to; created if missing. Files of the same names are replaced.
 
     Returns:
-        The files. There is no Parquet among them where pyarrow is not installed.
+        The files. Without pyarrow, no Parquet files are written.
 
     Raises:
         InputError: a file cannot be written.
@@ -114,7 +113,7 @@ def write_report(report: Report, folder: Path) -> list[Path]:
 
 
 def to_html(report: Report) -> str:
-    """The page; it needs no network and no scripts."""
+    """Return the page; it needs no network and no scripts."""
     style = files(__package__).joinpath("report.css").read_text(encoding="utf-8")
     title = _text(report.title)
     return (
@@ -127,7 +126,7 @@ def to_html(report: Report) -> str:
 
 
 def body_html(report: Report) -> str:
-    """Its contents and sections, for a page that has a head and a style sheet of its own."""
+    """Return contents and sections, for a page with its own head and style sheet."""
     contents = "".join(
         f'<li><a href="#{_anchor(section.title)}">{_text(section.title)}</a></li>'
         for section in report.sections
@@ -137,7 +136,7 @@ def body_html(report: Report) -> str:
 
 
 def _text(text: str) -> str:
-    """Escaped; a character that cannot be seen, or turns a line around, is shown by its number."""
+    """Escape text; characters that are invisible or reverse the line are shown by their numbers."""
     return escape("".join(f"U+{ord(one):04X}" if _is_hidden(one) else one for one in text))
 
 
@@ -204,7 +203,7 @@ def _html_cell(cell: Cell, column: Column, *, few: bool, first: bool) -> str:
 
 
 def to_markdown(report: Report) -> str:
-    """The report as Markdown; figures are those of the folder beside it."""
+    """Return the report as Markdown; it links the figure files next to it."""
     blocks = [f"# {_escaped(report.title)}", _escaped(report.lead)]
     for section in report.sections:
         blocks.append(f"## {_escaped(section.title)}")

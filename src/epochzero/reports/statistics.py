@@ -1,7 +1,7 @@
-"""The statistics of a report: intervals of shares, and how far two raters agree.
+"""Statistics of a report: intervals of shares, and agreement of two raters.
 
-Each has its textbook form and is tested against scikit-learn. Where a value is not defined, such as
-kappa when both raters always say the same, it is None and never a number.
+Each has its textbook definition and is tested against scikit-learn. Undefined values, such as kappa if both raters
+always give the same class, are None.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 RESAMPLES = 1000
 _Z = 1.959963984540054
-"""Of the normal distribution, for 95 %."""
+"""Quantile of the normal distribution for 95 %."""
 Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A statistic with its interval of 95 %; None where it is not defined."""
+    """A statistic with its 95 % interval; None if it is undefined."""
 
     value: float | None
     interval: tuple[float, float] | None = None
@@ -29,11 +29,11 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far what was said agrees with what is true, or one rater with another.
+    """Agreement of predicted with true classes, or of two raters.
 
     Attributes:
-        classes: the words, sorted, that came on either side.
-        matrix: cases by true class (rows) and said class (columns), shape (classes, classes).
+        classes: sorted classes that occur on either side.
+        matrix: cases by true class (rows) and predicted class (columns), shape (classes, classes).
     """
 
     classes: tuple[str, ...]
@@ -49,7 +49,7 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class ClassScores:
-    """Of one class: precision and recall (None without a case to divide by), F1, cases of either side."""
+    """Precision and recall (None if undefined), F1, and the numbers of true and predicted cases of a class."""
 
     name: str
     precision: float | None
@@ -60,7 +60,7 @@ class ClassScores:
 
 
 def wilson(part: int, whole: int) -> tuple[float, float] | None:
-    """The interval of 95 % of a share (Wilson 1927, the score interval); None of no cases.
+    """Return the 95 % interval of a share (Wilson 1927, score interval); None without cases.
 
     >>> low, high = wilson(5, 10)
     >>> round(low, 4), round(high, 4)
@@ -79,14 +79,14 @@ def wilson(part: int, whole: int) -> tuple[float, float] | None:
 def confusion(
     true: Sequence[str], said: Sequence[str], classes: Sequence[str] | None = None
 ) -> tuple[tuple[str, ...], Counts]:
-    """Cases by true class (rows) and said class (columns).
+    """Count cases by true class (rows) and predicted class (columns).
 
     Args:
         true, said: a class for each case.
-        classes: all classes, in the order wanted; those that come, sorted, when None.
+        classes: all classes, in order; if None, those that occur, sorted.
 
     Raises:
-        ValueError: the two are not equally long.
+        ValueError: the two have different lengths.
     """
     words = tuple(sorted({*true, *said}) if classes is None else classes)
     number = {word: at for at, word in enumerate(words)}
@@ -97,13 +97,13 @@ def confusion(
 
 
 def accuracy(matrix: Counts) -> float | None:
-    """The share of cases on the diagonal; None of no cases."""
+    """Return the share of cases on the diagonal; None without cases."""
     total = matrix.sum()
     return float(np.trace(matrix) / total) if total else None
 
 
 def macro_f1(matrix: Counts) -> float | None:
-    """The mean F1 of all classes that come on either side; None of no cases."""
+    """Return the mean F1 of all classes that occur on either side; None without cases."""
     both = matrix.sum(axis=0) + matrix.sum(axis=1)
     present = both > 0
     if not present.any():
@@ -112,7 +112,7 @@ def macro_f1(matrix: Counts) -> float | None:
 
 
 def kappa(matrix: Counts) -> float | None:
-    """Cohen's kappa (Cohen 1960); None where agreement by chance is certain, or of no cases."""
+    """Return Cohen's kappa (Cohen 1960); None if chance agreement is certain, or without cases."""
     total = matrix.sum()
     if not total:
         return None
@@ -123,11 +123,11 @@ def kappa(matrix: Counts) -> float | None:
 
 
 def fleiss_kappa(counts: Counts) -> float | None:
-    """Agreement of three raters or more (Fleiss 1971); None where chance agreement is certain.
+    """Return the agreement of two or more raters (Fleiss 1971); None if chance agreement is certain.
 
     Args:
-        counts: how many raters gave each class, shape (cases, classes); the same number of raters for
-            every case, two at least.
+        counts: number of raters that gave each class, shape (cases, classes); the same number of raters, at
+            least two, for every case.
     """
     raters = counts.sum(axis=1)
     if not raters.size or raters.min() != raters.max() or raters[0] < 2:
@@ -139,7 +139,7 @@ def fleiss_kappa(counts: Counts) -> float | None:
 
 
 def class_scores(classes: Sequence[str], matrix: Counts) -> list[ClassScores]:
-    """Precision, recall and F1 of each class, in the order of the classes."""
+    """Return precision, recall and F1 of each class, in the order of the classes."""
     scores = []
     for at, name in enumerate(classes):
         right = int(matrix[at, at])
@@ -164,16 +164,16 @@ def agreement(
     *,
     seed: int = 0,
 ) -> Agreement:
-    """How far two raters agree, with intervals of 95 % by the bootstrap.
+    """Return the agreement of two raters with 95 % bootstrap intervals.
 
     Args:
         true, said: a class for each case.
-        groups: what cases have in common, such as their project: whole groups are drawn then
-            (cluster bootstrap; Davison and Hinkley 1997, section 3.8). Cases by themselves when None.
-        seed: of the draws.
+        groups: group of each case, such as its project; then whole groups are drawn (cluster bootstrap; Davison and
+            Hinkley 1997, section 3.8). None to draw cases.
+        seed: of the bootstrap.
 
     Raises:
-        ValueError: the sequences are not equally long.
+        ValueError: the sequences have different lengths.
     """
     classes, matrix = confusion(true, said)
     number = {word: at for at, word in enumerate(classes)}
@@ -197,13 +197,13 @@ def agreement(
 def _resampled(
     cells: Counts, groups: Sequence[str] | None, classes: int, seed: int
 ) -> list[Counts]:
-    """The confusion matrices of `RESAMPLES` draws with replacement, of cases or of whole groups."""
+    """Return the confusion matrices of `RESAMPLES` samples with replacement, of cases or of whole groups."""
     if not cells.size:
         return []
     draw = np.random.default_rng(seed)
     size, shape = classes * classes, (classes, classes)
     if groups is None:
-        # To draw cases one by one is to draw their numbers by cell at once.
+        # Drawing cases is equivalent to drawing the counts of all cells at once.
         counts = np.bincount(cells, minlength=size)
         drawn = draw.multinomial(cells.size, counts / cells.size, RESAMPLES)
         return [one.reshape(shape) for one in drawn]

@@ -1,7 +1,7 @@
 """A table of a report: its numbers, how each is written, and the same as CSV and Parquet.
 
-What a cell rests on is part of the table: every table says how many cases it counts, and a cell of
-fewer than `FEW` of them is marked, since a share of nine cases says little.
+Every table states its number of cases, and a cell with fewer than `FEW` cases is marked, since such a share is
+unreliable.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class Column:
     """A column of a table.
 
     Attributes:
-        title: its head.
-        kind: what its cells are: text, code (text of a log), identity (never broken), count (whole),
-            number, score (three decimals, as of MAP), p (of a test), share (0 to 1, written as
-            percent), interval (of two of them, by ``interval_of``).
-        cases: title of the column that counts the cases behind each of its cells, maybe its own;
-            empty where there is none.
+        title: its heading.
+        kind: type of its cells: text, code (text of a log), identity (never broken), count (integer),
+            number, score (three decimals, such as MAP), p (of a test), share (0 to 1, written as
+            percent), interval (of two values, by ``interval_of``).
+        cases: title of the column with the number of cases of each cell; may be the column itself, empty if there
+            is none.
         interval_of: share, number or score.
     """
 
@@ -57,12 +57,12 @@ class Table:
         name: of its files, without suffix; unique in a report.
         caption: what it shows.
         columns: the first one names the rows.
-        rows: a cell for each column; None where nothing is known.
-        n: how many cases it counts.
+        rows: a cell for each column; None if unknown.
+        n: number of cases.
         unit: what the cases are, in the plural.
         notes: below the table.
-        most: so many rows stand in the report at most, all of them in the files; None for all.
-        few: a cell that rests on fewer cases is marked.
+        most: maximum number of rows in the report; the files contain all. None for no limit.
+        few: a cell with fewer cases is marked.
     """
 
     name: str
@@ -82,11 +82,11 @@ class Table:
 
     @property
     def shown_rows(self) -> tuple[Row, ...]:
-        """The rows that stand in the report."""
+        """Rows that the report shows."""
         return self.rows[: self.most]
 
     def is_few(self, row: Row, column: Column) -> bool:
-        """Whether a cell rests on fewer than ``few`` cases, and on one at least."""
+        """Whether a cell has at least one, but fewer than ``few`` cases."""
         if not column.cases:
             return False
         at = next(n for n, one in enumerate(self.columns) if one.title == column.cases)
@@ -94,7 +94,7 @@ class Table:
         return isinstance(count, int) and 0 < count < self.few
 
     def all_notes(self) -> Iterator[str]:
-        """The notes, with what its marks and missing rows mean."""
+        """Yield the notes, including explanations of marks and omitted rows."""
         yield from self.notes
         few = any(self.is_few(row, column) for row in self.shown_rows for column in self.columns)
         if few:
@@ -105,7 +105,7 @@ class Table:
 
 
 def shown(cell: Cell, column: Column) -> str:
-    """A cell as people read it.
+    """Format a cell for people.
 
     >>> shown(0.3456, Column("Share", "share")), shown(12345, Column("No.", "count"))
     ('34.6 %', '12,345')
@@ -138,15 +138,14 @@ def _number(value: float) -> str:
 
 
 def _signed(value: float) -> str:
-    """Three decimals, with a real minus and never minus nothing."""
+    """Format with three decimals and a real minus sign, never as negative zero."""
     return f"{value:.3f}".replace("-0.000", "0.000").replace("-", "−")
 
 
 def to_csv(table: Table) -> str:
-    """All rows as CSV, numbers in full.
+    """Return all rows as CSV, numbers in full precision.
 
-    Text that a spreadsheet would take for a formula gets an apostrophe in front (OWASP, CSV
-    Injection).
+    Text that a spreadsheet would interpret as a formula is prefixed with an apostrophe (OWASP, CSV Injection).
     """
     file = StringIO(newline="")
     writer = csv.writer(file)
@@ -158,7 +157,7 @@ def to_csv(table: Table) -> str:
 
 
 def write_parquet(table: Table, path: Path) -> None:
-    """All rows as Parquet.
+    """Write all rows as Parquet.
 
     Raises:
         InputError: pyarrow is not installed, or the file cannot be written.
@@ -181,7 +180,7 @@ def write_parquet(table: Table, path: Path) -> None:
 
 
 def _flat_columns(table: Table) -> Iterator[tuple[str, list[Any]]]:
-    """Title and values of each column, an interval as two."""
+    """Yield title and values of each column; an interval becomes two columns."""
     for at, column in enumerate(table.columns):
         cells = [row[at] for row in table.rows]
         if column.kind != "interval":

@@ -1,4 +1,4 @@
-"""Many logs -> one table: the same diagnoses, by the processes of this machine or of a Ray cluster.
+"""Many logs -> one table: the same diagnoses, computed by local processes or by a Ray cluster.
 
 summary = diagnose_all("s3://bucket/logs", "s3://bucket/diagnoses", engine="ray")
 summary.categories

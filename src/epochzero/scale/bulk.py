@@ -1,9 +1,9 @@
-"""Diagnoses all logs of SOURCE into RESULT, each exactly once, whatever ends in between.
+"""Diagnoses all logs of SOURCE into RESULT, each exactly once, whatever processes are lost.
 
-A call is a part: a few hundred logs, diagnosed and written by one worker. As many run as there are workers,
-and the next one is made when one of these has ended, so that nothing piles up. A part whose worker was lost
-is done again log by log; a log that loses its worker twice when it is alone gets a row that says so. The logs
-of a large job are read by several workers and set beside each other here.
+A call is a part: a few hundred logs, diagnosed and written by one worker. As many calls run as there are workers, and
+the next one is prepared when one has ended, so that nothing accumulates. A part whose worker was lost is repeated log
+by log; a log that loses its worker twice on its own gets a row that states this. Several workers read the logs of a
+large job, which are joined here.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ def _nothing(_: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Diagnosed:
-    """What was done.
+    """The result of a run.
 
     Attributes:
-        source, out: where the logs are, and their diagnoses.
-        logs: how many there are; each has one row.
+        source, out: addresses of the logs and of their diagnoses.
+        logs: number of logs; each has one row.
         outcomes: logs by outcome: ``failed``, ``no_failure``, ``evidence_missing``, ``unknown``, ``not_diagnosed``.
-        categories: failures by category, the most frequent first.
+        categories: failures by category, most frequent first.
         parts: number of Parquet files.
-        parts_before: how many of them an earlier run had written.
+        parts_before: number of those that an earlier run had written.
     """
 
     source: str
@@ -54,7 +54,7 @@ class Diagnosed:
     parts_before: int
 
     def to_dict(self) -> Mapping[str, Any]:
-        """The JSON form."""
+        """Return JSON data."""
         return {"schema": SCHEMA, **asdict(self)}
 
 
@@ -69,23 +69,23 @@ def diagnose_all(
     redact: bool = True,
     tell: Tell = _nothing,
 ) -> Diagnosed:
-    """Diagnoses the logs of many jobs into Parquet files; goes on where an earlier run of the same was ended.
+    """Diagnose the logs of many jobs into Parquet files; resume an interrupted run.
 
     Args:
-        source: a folder, an archive, a Parquet file with a column ``log``, or ``s3://bucket/prefix``.
-        out: a folder, or ``s3://bucket/prefix``, that is new or holds results of the same run.
+        source: a directory, an archive, a Parquet file with a column ``log``, or ``s3://bucket/prefix``.
+        out: a directory, or ``s3://bucket/prefix``, that is new or contains results of the same run.
         engine: ``local`` for processes of this machine, or ``ray``.
-        workers: how many work at a time; as many as there are cores when None.
-        address: of a Ray cluster; one of this machine is started when None.
-        signatures: to use in addition to the package's.
+        workers: number of workers; by default the number of cores.
+        address: of a Ray cluster; if None, one is started on this machine.
+        signatures: in addition to the built-in ones.
         redact: hide tokens, keys and passwords.
-        tell: is called with the number of logs that are done.
+        tell: called with the number of finished logs.
 
     Raises:
-        InputError: SOURCE cannot be read, RESULT cannot be written or holds something else, Ray or pyarrow
+        InputError: SOURCE cannot be read, RESULT cannot be written or contains something else, Ray or pyarrow
             is not installed, or the cluster does not answer.
     """
-    # Workers get ready while SOURCE is looked at.
+    # Workers start while SOURCE is inspected.
     at_work = opened(
         engine, workers, address, ready="epochzero.scale.ready", needs="pyarrow.parquet"
     )
@@ -98,7 +98,7 @@ def diagnose_all(
         run = Run(logs.address, place.address, tuple(signatures), redact)
         result = Result(run)
         plan = parts_of(jobs_of(logs), run.key)
-        # A SOURCE that cannot be used is told before anything is written.
+        # An unusable SOURCE is reported before anything is written.
         first = next(plan)
         before = result.begin()
         parts = _Bulk(result, at_work, before, tell).done(chain([first], plan))
@@ -113,11 +113,11 @@ def diagnose_all(
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """Something for a worker.
+    """A call for a worker.
 
     Attributes:
-        part: which it is of.
-        number: of the piece of the part; None for the part as a whole.
+        part: to which it belongs.
+        number: of the piece of the part; None for the whole part.
         function, arguments: what the worker calls.
         attempt: counted from 1.
     """
@@ -131,12 +131,12 @@ class _Call:
 
 @dataclass(slots=True)
 class _Gathered:
-    """What the calls for the pieces of a part have given.
+    """Results of the calls for the pieces of a part.
 
     Attributes:
-        wanted: how many there are.
-        pieces: of the part's one large job; none where each call gives a row.
-        given: by number.
+        wanted: number of pieces.
+        pieces: of the part's one large job; empty if each call returns a row.
+        given: results by number.
     """
 
     wanted: int
@@ -145,7 +145,7 @@ class _Gathered:
 
 
 class _Bulk:
-    """The calls of a run: which are under way, and what becomes of those that end."""
+    """The calls of a run: those in progress, and the handling of those that end."""
 
     def __init__(self, result: Result, engine: Engine, before: set[str], tell: Tell) -> None:
         self._result = result
@@ -159,7 +159,7 @@ class _Bulk:
         self._gathered: dict[str, _Gathered] = {}
 
     def done(self, plan: Iterable[Part]) -> list[str]:
-        """Does all parts of the plan; their names, in order."""
+        """Run all parts of the plan; return their names, in order."""
         planned = (call for part in plan for call in self._planned(part))
         under_way: dict[Any, _Call] = {}
         while True:
@@ -167,7 +167,7 @@ class _Bulk:
                 under_way[self._engine.start(call.function, self._run, *call.arguments)] = call
             if not under_way:
                 return self._parts
-            # The next one is read and unpacked while the others are at work.
+            # The next part is read and unpacked while the others are processed.
             if not self._again and (ahead := next(planned, None)):
                 self._again.append(ahead)
             for handle in self._engine.ended(list(under_way)):
@@ -181,7 +181,7 @@ class _Bulk:
         return self._again.popleft() if self._again else next(planned, None)
 
     def _planned(self, part: Part) -> Iterator[_Call]:
-        """What there is to do for a part; nothing where its file is there."""
+        """Yield the calls for a part; none if its file exists."""
         self._parts.append(part.name)
         if part.name in self._before:
             self._count(part)
@@ -195,7 +195,7 @@ class _Bulk:
             yield _Call(part, None, work.diagnose_part, (part,))
 
     def _hear(self, call: _Call, given: Any) -> None:
-        """A call has ended well."""
+        """Handle a call that succeeded."""
         part = call.part
         if call.number is None:
             self._count(part)
@@ -212,7 +212,7 @@ class _Bulk:
         self._count(part)
 
     def _hear_lost(self, call: _Call) -> None:
-        """The worker of a call was lost."""
+        """Handle a call whose worker was lost."""
         part = call.part
         if call.number is None:
             self._gathered[part.name] = _Gathered(len(part.jobs))

@@ -1,4 +1,4 @@
-"""One function for many items, over an engine."""
+"""Applies one function to many items over an engine."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Given = TypeVar("Given")
 def each(
     engine: Engine, function: Callable[[Item], Given], items: Iterable[Item]
 ) -> Iterator[tuple[Item, Given | None]]:
-    """Each item with what the function gives of it, as they end; as many at a time as there are workers.
+    """Yield each item with the function's result, in order of completion; as many run at a time as there are workers.
 
     Args:
-        engine: that calls it.
-        function: of a module, and gives something other than None.
-        items: that can be sent to another process.
+        engine: that runs the calls.
+        function: a module-level function that returns something other than None.
+        items: that can be pickled.
 
     Yields:
-        None where the worker was lost `ATTEMPTS` times.
+        None as the result if the worker was lost `ATTEMPTS` times.
     """
     waiting = deque((item, 1) for item in items)
     under_way: dict[Any, tuple[Item, int]] = {}

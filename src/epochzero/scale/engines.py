@@ -1,6 +1,6 @@
-"""Who does the work: processes of this machine, or a Ray cluster. Both start calls, and say which have ended.
+"""Engines that run calls: processes of this machine, or a Ray cluster.
 
-A worker that is lost loses its call alone, and the caller hears which.
+A lost worker loses only its own call, and the caller learns which.
 """
 
 from __future__ import annotations
@@ -24,39 +24,39 @@ from epochzero.errors import InputError
 ENGINES = ("local", "ray")
 ATTEMPTS_TO_START = 6
 _NOT_STARTED = (BrokenProcessPool, EOFError, OSError)
-"""What is raised where a process has ended; the second and third where what it would be forked from has."""
+"""Exceptions after a process has ended; the second and third if the fork server has ended."""
 PAUSE_S = 0.1
-"""Before the second attempt, and so much longer before each later one: what was killed takes time to end."""
+"""Seconds before the second attempt, and additionally before each later one: killed processes take time to end."""
 
 
 class WorkerLostError(Exception):
-    """The worker ended in the middle of a call."""
+    """The worker ended during a call."""
 
 
 class Engine(Protocol):
     """Runs calls in other processes.
 
     Attributes:
-        workers: how many calls run at a time; no more may be started.
+        workers: maximum number of concurrent calls.
     """
 
     workers: int
 
     def start(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Starts a call; a handle of it, which can be hashed."""
+        """Start a call; return a hashable handle."""
 
     def ended(self, handles: Collection[Any]) -> Collection[Any]:
-        """Those that have ended; waits until one has."""
+        """Return the calls that have ended; wait until one has."""
 
     def result(self, handle: Any) -> Any:
-        """What an ended call gave.
+        """Return the result of a call that has ended.
 
         Raises:
-            WorkerLostError: its worker is gone.
+            WorkerLostError: its worker was lost.
         """
 
     def close(self) -> None:
-        """Ends the workers."""
+        """Stop the workers."""
 
 
 def opened(
@@ -68,16 +68,16 @@ def opened(
     needs: str = "",
     once: bool = False,
 ) -> Engine:
-    """An engine by its name.
+    """Return an engine by name.
 
     Args:
-        name: of `ENGINES`.
-        workers: as many as there are cores when None.
-        address: of a Ray cluster; one of this machine is started when None.
-        ready: a module that makes at import what all calls need, and no threads; processes of this
-            machine find it made.
-        needs: a module that these import at their start, whatever threads it makes.
-        once: each call has a process of its own, so that its memory is given back.
+        name: one of `ENGINES`.
+        workers: number of workers; by default the number of cores.
+        address: of a Ray cluster; if None, one is started on this machine.
+        ready: module that prepares at import what all calls need, without threads; local processes inherit it by
+            forking.
+        needs: module that local processes import when they start; it may create threads.
+        once: run each call in its own process, so that its memory is released.
 
     Raises:
         InputError: Ray is not installed, or the cluster does not answer.
@@ -88,11 +88,11 @@ def opened(
 
 
 class LocalEngine:
-    """Processes of this machine, each by itself, so that the end of one is no other's.
+    """Independent processes of this machine, so that one can end without affecting the others.
 
     Args:
-        workers: as many as there are cores when None.
-        ready, needs, once: as of `opened`.
+        workers: number of processes; by default the number of cores.
+        ready, needs, once: see `opened`.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class LocalEngine:
         self.workers = workers or len(os.sched_getaffinity(0))
         self._needs = needs
         self._once = once
-        # Not forked from this process: threads, such as those of pyarrow, do not survive that.
+        # Not forked from this process: threads, such as those of pyarrow, do not survive a fork.
         self._context = get_context("forkserver")
         self._context.set_forkserver_preload([ready] if ready else [])
         forkserver.ensure_running()
@@ -114,7 +114,7 @@ class LocalEngine:
         self._busy: dict[Future[Any], ProcessPoolExecutor] = {}
 
     def start(self, function: Callable[..., Any], *arguments: Any) -> Future[Any]:
-        """Starts a call in an idle process; one that has ended meanwhile is replaced.
+        """Start a call in an idle process; a process that has ended is replaced.
 
         Raises:
             InputError: no process can be started.
@@ -132,14 +132,14 @@ class LocalEngine:
         raise InputError("worker processes exit as soon as they start; is memory exhausted?")
 
     def ended(self, handles: Collection[Future[Any]]) -> Collection[Future[Any]]:
-        """Those that have ended; waits until one has."""
+        """Return the calls that have ended; wait until one has."""
         return wait(handles, return_when=FIRST_COMPLETED).done
 
     def result(self, handle: Future[Any]) -> Any:
-        """What an ended call gave.
+        """Return the result of a call that has ended.
 
         Raises:
-            WorkerLostError: its process is gone.
+            WorkerLostError: its process was lost.
         """
         process = self._busy.pop(handle)
         try:
@@ -171,7 +171,7 @@ class LocalEngine:
         return process
 
     def close(self) -> None:
-        """Ends the processes; calls that have begun are waited for."""
+        """Stop the processes after their current calls."""
         for process in (*self._idle, *self._busy.values()):
             process.shutdown(cancel_futures=True)
 
@@ -181,7 +181,7 @@ def _import(name: str) -> None:
 
 
 def _begin_worker() -> None:
-    """An interruption is for who waits for us; without whom there is nothing left to do."""
+    """Leave interruptions to the parent process, and exit when it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()
 
@@ -193,12 +193,12 @@ def _end_with_parent() -> None:
 
 
 class RayEngine:
-    """Tasks of Ray, one core each.
+    """Ray tasks, one core each.
 
     Args:
-        workers: how many at a time; as many as the cluster has cores when None.
-        address: of the cluster; one of this machine is started, and ended, when None.
-        once: as of `opened`.
+        workers: maximum number of concurrent tasks; by default the number of cores of the cluster.
+        address: of the cluster; if None, one is started and stopped on this machine.
+        once: see `opened`.
 
     Raises:
         InputError: Ray is not installed, or the cluster does not answer.
@@ -223,23 +223,23 @@ class RayEngine:
                 f"Ray at {address or 'this machine'} does not respond: {reason}"
             ) from error
         self.workers = workers or int(self._ray.cluster_resources().get("CPU", 1))
-        # Ray would begin a call again by itself, whatever ended its worker, and say nothing.
+        # Without this, Ray would silently restart a call whose worker was lost.
         self._call = self._ray.remote(max_retries=0, num_cpus=1, max_calls=int(once))(_call)
 
     def start(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Starts a call somewhere in the cluster."""
+        """Start a call in the cluster."""
         return self._call.remote(function, *arguments)
 
     def ended(self, handles: Collection[Any]) -> Collection[Any]:
-        """Those that have ended; waits until one has."""
+        """Return the calls that have ended; wait until one has."""
         ready, _ = self._ray.wait(list(handles), num_returns=1)
         return list(ready)
 
     def result(self, handle: Any) -> Any:
-        """What an ended call gave.
+        """Return the result of a call that has ended.
 
         Raises:
-            WorkerLostError: its process or its node is gone.
+            WorkerLostError: its process or its node was lost.
         """
         errors = self._ray.exceptions
         try:
@@ -255,9 +255,9 @@ class RayEngine:
             raise WorkerLostError from error
 
     def close(self) -> None:
-        """Leaves the cluster; ends one that was started here."""
+        """Disconnect from the cluster; stop it if it was started here."""
         self._ray.shutdown()
-        # Ray leaves its own handler behind, which ends a process that may have other plans.
+        # Ray leaves a signal handler behind that would terminate this process.
         with suppress(ValueError):  # Only the main thread may; elsewhere Ray has not set it either.
             signal.signal(signal.SIGTERM, self._on_sigterm)
 

@@ -1,4 +1,4 @@
-"""A large job: its logs are read in pieces by several workers, and set beside each other."""
+"""A large job: several workers read pieces of its logs, which are then joined."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class Piece:
     Attributes:
         log: its name and rank.
         file: of the log.
-        starts: about where the parts of the log begin.
-        number: of the part among them.
+        starts: approximate starts of the parts of the log.
+        number: of the part.
     """
 
     log: Log
@@ -47,11 +47,11 @@ class Piece:
 
 
 Read = LogRead | PartScan | str | None
-"""What reading a piece gave; a text where that cannot be read, None where the log must be read in one go."""
+"""Result of reading a piece; a text if it cannot be read, None if the log must be read sequentially."""
 
 
 def pieces_of(run: Run, job: SourceJob) -> list[Piece]:
-    """The pieces in which a job is read: one where it is small."""
+    """Return the pieces in which a job is read; one if it is small."""
     if job.problem or job.size <= sources.BYTES_PER_PART:
         return []
     files = {_name(job, file): file for file in job.logs}
@@ -69,14 +69,14 @@ def _name(job: SourceJob, file: File) -> str:
 
 
 def _starts(run: Run, file: File) -> tuple[int, ...]:
-    """About where the parts of a log begin; one that is encoded can only be read from its start."""
+    """Return approximate starts of the parts of a log; a compressed log can only be read from its start."""
     starts = starts_of(file.size, sources.BYTES_PER_PART) if file.data is None else (0,)
     if len(starts) == 1:
         return starts
     try:
         with _opened(run, file) as stream:
             return (0,) if is_encoded(stream.read(HEAD_BYTES)) else starts
-    except InputError:  # Whoever reads it says so.
+    except InputError:  # reported by the worker that reads it
         return (0,)
 
 
@@ -87,7 +87,7 @@ def _opened(run: Run, file: File) -> Iterator[BinaryIO]:
 
 
 def read_piece(run: Run, job: SourceJob, piece: Piece) -> Read:
-    """Reads one piece of a job."""
+    """Read one piece of a job."""
     try:
         if len(piece.starts) == 1:
             return _read_log(run, job, piece)
@@ -96,7 +96,7 @@ def read_piece(run: Run, job: SourceJob, piece: Piece) -> Read:
             return reader.read_part(stream, piece.file.size, piece.starts, piece.number)
     except InputError as error:
         return str(error)
-    except Exception as error:  # One log of a million must not end the others.
+    except Exception as error:  # one log of a million must not end the others
         return f"{type(error).__name__}: {error}"
 
 
@@ -109,12 +109,12 @@ def _read_log(run: Run, job: SourceJob, piece: Piece) -> LogRead:
 
 
 def conclude(run: Run, job: SourceJob, pieces: Sequence[Piece], reads: Sequence[Read]) -> Row:
-    """The row of a job of which all pieces were read.
+    """Return the row of a job whose pieces have all been read.
 
     Args:
-        run, job: of which they are.
+        run, job: to which they belong.
         pieces: all of them.
-        reads: what reading each gave.
+        reads: the result of reading each.
     """
     for read in reads:
         if isinstance(read, str):
@@ -133,7 +133,7 @@ def conclude(run: Run, job: SourceJob, pieces: Sequence[Piece], reads: Sequence[
 
 
 def _joined(run: Run, job: SourceJob, pieces: Sequence[Piece], reads: Sequence[Read]) -> LogRead:
-    """One log, of which all pieces were read."""
+    """Return one log, whose pieces have all been read."""
     (first, *_) = reads
     if isinstance(first, LogRead):
         return first
@@ -146,7 +146,7 @@ def _joined(run: Run, job: SourceJob, pieces: Sequence[Piece], reads: Sequence[R
 
 
 def _facts(run: Run, job: SourceJob) -> Facts:
-    """What lies beside the logs of a job in its folder."""
+    """Return the facts next to the logs of a job in its directory."""
     logs = {log.name for log in job.logs}
     beside = [file.name for file in job.files if file.name not in logs]
     if not beside:

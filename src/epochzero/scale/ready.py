@@ -1,4 +1,4 @@
-"""What each worker needs, made at import: once in the process that those of this machine are forked from."""
+"""Prepares at import what each worker needs; local workers inherit it by forking."""
 
 from __future__ import annotations
 

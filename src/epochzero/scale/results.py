@@ -1,8 +1,7 @@
 """RESULT: Parquet files with a row for each log, and a manifest that lists them.
 
-A row is a diagnosis in its JSON form (``docs/json.md``), each field a column. A part is named by a hash of
-what it was made of and appears as a whole, so that whoever goes on after an end of any kind finds what is
-done by its name.
+A row is a diagnosis in its JSON form (``docs/json.md``), each field a column. A part is named by a hash of its input
+and appears atomically, so that a resumed run recognizes finished parts by their names.
 """
 
 from __future__ import annotations
@@ -26,18 +25,18 @@ from epochzero.scale.storage import Storage, arrow
 SCHEMA = "epochzero.diagnoses/1"
 RUN, MANIFEST = "run.json", "manifest.json"
 NOT_DIAGNOSED = "not_diagnosed"
-"""The outcome of a log that could not be diagnosed; `error` says why."""
+"""Outcome of a log that could not be diagnosed; `error` states why."""
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What decides the results.
+    """Parameters that determine the results.
 
     Attributes:
         source, out: addresses of SOURCE and RESULT.
-        signatures: in addition to the package's.
+        signatures: in addition to the built-in ones.
         redact: hide tokens, keys and passwords.
     """
 
@@ -47,7 +46,7 @@ class Run:
     redact: bool = True
 
     def described(self) -> dict[str, Any]:
-        """Its form in ``run.json``: another one means other results."""
+        """Return its form in ``run.json``; a different one means different results."""
         own = (
             repr(sorted(self.signatures, key=lambda signature: signature.name))
             if self.signatures
@@ -63,17 +62,17 @@ class Run:
 
     @property
     def key(self) -> str:
-        """Distinguishes it from other runs."""
+        """Return a key that distinguishes it from other runs."""
         return json.dumps(self.described())
 
 
 def is_result(folder: Path) -> bool:
-    """Whether a folder of this machine holds a RESULT, complete or not."""
+    """Whether a local directory contains a RESULT, complete or not."""
     return (folder / RUN).is_file() or (folder / MANIFEST).is_file()
 
 
 def read_rows(address: str) -> Iterator[Row]:
-    """The rows of a RESULT that is complete.
+    """Yield the rows of a complete RESULT.
 
     Raises:
         InputError: it cannot be read, or its run has not ended.
@@ -92,22 +91,22 @@ def read_rows(address: str) -> Iterator[Row]:
 
 
 def diagnosed(name: str, found: Diagnosis, facts: Facts) -> Row:
-    """The row of a log."""
+    """Return the row of a log."""
     ran = facts.start is not None and facts.end is not None and facts.end >= facts.start
     seconds = facts.end - facts.start if ran and facts.end and facts.start else None
     return {"id": name, "error": "", "time": facts.end, "seconds": seconds, **found.to_dict()}
 
 
 def not_diagnosed(name: str, error: str) -> Row:
-    """The row of a log that could not be diagnosed."""
+    """Return the row of a log that could not be diagnosed."""
     return {"id": name, "error": error, "schema": DIAGNOSIS, "outcome": NOT_DIAGNOSED}
 
 
 class Result:
-    """The folder or bucket of the results of a run.
+    """The directory or bucket with the results of a run.
 
     Args:
-        run: of which they are.
+        run: parameters of the run.
     """
 
     def __init__(self, run: Run) -> None:
@@ -115,13 +114,13 @@ class Result:
         self._storage = Storage.at(run.out)
 
     def begin(self) -> set[str]:
-        """Makes the folder ready.
+        """Prepare the directory.
 
         Returns:
-            The names of the parts that are there already.
+            The names of existing parts.
 
         Raises:
-            InputError: it holds something else, or cannot be written to.
+            InputError: it contains something else, or cannot be written to.
         """
         there = {one.name for one in self._storage.listed()}
         if RUN in there:
@@ -152,7 +151,7 @@ class Result:
             )
 
     def write(self, part: str, rows: Iterable[Row]) -> None:
-        """Writes a part as a whole.
+        """Write a part atomically.
 
         Raises:
             InputError: it cannot be written.
@@ -162,7 +161,7 @@ class Result:
         self._storage.write(part, buffer.getvalue())
 
     def finish(self, parts: list[str]) -> Summary:
-        """Writes the manifest, and removes what is not of it.
+        """Write the manifest, and remove files that it does not list.
 
         Args:
             parts: names, in the order of the logs.
@@ -186,12 +185,12 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What RESULT holds.
+    """Contents of RESULT.
 
     Attributes:
         logs: number of rows.
         outcomes: rows by outcome.
-        categories: failures by category, the most frequent first.
+        categories: failures by category, most frequent first.
     """
 
     logs: int
@@ -200,7 +199,7 @@ class Summary:
 
 
 def _table(rows: list[Row]) -> Any:
-    """The rows as a `pyarrow.Table`; one with a value that no column can hold says so instead."""
+    """Return the rows as a `pyarrow.Table`; a row that its columns cannot hold is replaced by an error."""
     pa = arrow()
     try:
         return pa.Table.from_pylist(rows, schema=_columns())
@@ -223,7 +222,7 @@ def _counted(table: Any, column: str) -> dict[str, int]:
 
 @cache
 def _columns() -> Any:
-    """The columns of a part: `Diagnosis.to_dict`, and what is known of the log beside it."""
+    """Return the columns of a part: those of `Diagnosis.to_dict`, and properties of the log."""
     pa = arrow()
     text, number, whole = pa.string(), pa.float64(), pa.int64()
     texts = pa.list_(text)

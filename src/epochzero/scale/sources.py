@@ -1,8 +1,8 @@
-"""SOURCE -> jobs -> parts: what there is to diagnose, in portions that are diagnosed and written at once.
+"""SOURCE -> jobs -> parts: what to diagnose, in portions that are diagnosed and written at once.
 
-A folder or bucket holds jobs as for ``study failures``: each folder in it is a job, each log that lies in it
-directly is one. Archives and Parquet files in it hold jobs too. Objects are read by the workers; archives and
-Parquet files are read here, one job after the other, since neither can be entered in the middle.
+A directory or bucket contains jobs as for ``study failures``: each subdirectory is a job, and so is each log directly
+in it. Archives and Parquet files in it contain jobs too. Workers read objects; archives and Parquet files are read
+here sequentially, since neither supports random access.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from epochzero.scale.storage import Storage, Stored, arrow
 LOGS_PER_PART = 250
 BYTES_PER_PART = 64 << 20
 LARGEST_MEMBER = 1 << 30
-"""Of an archive or Parquet file; a larger one must be unpacked, since it passes through memory."""
+"""Limit for a file in an archive or Parquet file, which is held in memory; a larger one must be unpacked."""
 ARCHIVES = (".tar", ".tgz", ".tar.gz", ".tar.bz2", ".tar.xz", ".zip")
 TABLE = ".parquet"
 _ROWS_AT_ONCE = 256
@@ -38,11 +38,11 @@ class File:
     """A file of a job.
 
     Attributes:
-        name: within the job's folder; the log's name where the job is a single log.
-        place: where it lies, relative to SOURCE.
+        name: within the job's directory; the log's name if the job is a single log.
+        place: path relative to SOURCE.
         size: in bytes.
         stamp: changes with its content.
-        data: its bytes, of an archive or Parquet file.
+        data: its content, if it comes from an archive or Parquet file.
     """
 
     name: str
@@ -54,13 +54,13 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class SourceJob:
-    """A job of which logs are there.
+    """A job with logs.
 
     Attributes:
         id: unique in SOURCE.
-        files: its logs, and facts that lie beside them.
-        folder: whether the files lie in a folder of the job's own.
-        problem: why it cannot be diagnosed; empty where it can.
+        files: its logs, and facts next to them.
+        folder: whether the files have a directory of their own.
+        problem: why it cannot be diagnosed; empty if it can.
     """
 
     id: str
@@ -70,19 +70,19 @@ class SourceJob:
 
     @property
     def size(self) -> int:
-        """Bytes of all files."""
+        """Total size of all files in bytes."""
         return sum(file.size for file in self.files)
 
     @property
     def logs(self) -> tuple[File, ...]:
-        """The files that are logs; without any, the files with facts (see `find_logs`)."""
+        """The files that are logs; if there are none, the files with facts (see `find_logs`)."""
         if not self.folder:
             return self.files
         named = tuple(file for file in self.files if is_log_name(PurePosixPath(file.name).name))
         return named or self.files
 
     def only(self, *names: str) -> SourceJob:
-        """The job with these of its files."""
+        """Return the job with only these of its files."""
         return replace(self, files=tuple(file for file in self.files if file.name in names))
 
 
@@ -91,7 +91,7 @@ class Part:
     """Jobs that are diagnosed and written together.
 
     Attributes:
-        name: of its Parquet file: a hash of what it was made of.
+        name: of its Parquet file: a hash of its input.
         jobs: at least one.
     """
 
@@ -100,11 +100,11 @@ class Part:
 
 
 def parts_of(jobs: Iterable[SourceJob], key: str) -> Iterator[Part]:
-    """The jobs in portions, always the same for the same jobs in the same order.
+    """Divide jobs into parts, the same for the same jobs in the same order.
 
     Args:
-        jobs: in an order that is always the same.
-        key: of the run, so that parts of another one have other names.
+        jobs: in a reproducible order.
+        key: of the run, so that parts of different runs have different names.
     """
     waiting: list[SourceJob] = []
     size = 0
@@ -127,10 +127,10 @@ def _part(jobs: list[SourceJob], key: str) -> Part:
 
 
 def jobs_of(source: Storage) -> Iterator[SourceJob]:
-    """The jobs of SOURCE, in an order that is always the same.
+    """Yield the jobs of SOURCE in a reproducible order.
 
     Raises:
-        InputError: SOURCE is not there, cannot be read, or holds no job.
+        InputError: SOURCE does not exist, cannot be read, or contains no job.
     """
     kind = source.kind()
     if not kind:
@@ -176,7 +176,7 @@ def _top(stored: Stored) -> str:
 
 
 def _belongs_to_job(name: str) -> bool:
-    """Logs at any depth; facts beside the topmost of them."""
+    """Whether a file belongs to a job: logs at any depth, facts next to the topmost ones."""
     return is_log_name(PurePosixPath(name).name) or ("/" not in name and is_facts_name(name))
 
 
@@ -185,7 +185,7 @@ def _folder_job(name: str, files: list[File]) -> SourceJob:
 
 
 Reader = Callable[[Storage, Stored, str, str], Iterator[SourceJob]]
-"""Jobs of a file: where SOURCE is, the file, its name there, what goes before the jobs' names."""
+"""Yields the jobs of a file, from: its storage, the file, its name there, the prefix of the jobs' names."""
 
 
 def _reader(name: str) -> Reader | None:
@@ -199,7 +199,7 @@ def _reader(name: str) -> Reader | None:
 
 
 def _of_table(source: Storage, stored: Stored, name: str, front: str) -> Iterator[SourceJob]:
-    """Each row with its text in the column ``log``, and its name in ``id`` where there is one."""
+    """Yield a job for each row, with its text in the column ``log`` and its name in ``id`` if that exists."""
     row = 0
     with source.open(name) as raw:
         try:
@@ -236,19 +236,19 @@ class _Member:
     open: Callable[[], Any]
 
     def read(self) -> bytes:
-        """Its bytes; no more than a little over the limit, whatever the archive says of its size."""
+        """Return its content, at most slightly more than the limit, whatever size the archive states."""
         with self.open() as file:
             data: bytes = file.read(LARGEST_MEMBER + 1)
         return data
 
 
 def _of_archive(source: Storage, stored: Stored, name: str, front: str) -> Iterator[SourceJob]:
-    """The folder that the archive holds; one that all its members share is left out."""
+    """Yield the jobs of the directory in the archive, without a directory that all members share."""
     place = source.path(name)
     with _unpackable(place), source.open(name) as raw, _archive(raw, stored.name) as archive:
         members, damage = _readable(archive)
         shared = _shared_folder([one.name for one in members])
-        # In the archive's order: a packed one cannot be read backwards.
+        # In the archive's order: a compressed one cannot be read backwards.
         groups: dict[str, list[tuple[str, _Member]]] = {}
         for member in members:
             inside = member.name.removeprefix(shared)
@@ -263,7 +263,7 @@ def _of_archive(source: Storage, stored: Stored, name: str, front: str) -> Itera
 
 
 _DAMAGE = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, OSError, RuntimeError)
-"""What is raised by a damaged archive, or one that needs a password."""
+"""Exceptions for a damaged archive, or one that requires a password."""
 
 
 @contextmanager
@@ -279,7 +279,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _readable(archive: tarfile.TarFile | zipfile.ZipFile) -> tuple[list[_Member], str]:
-    """The members up to where the archive is damaged, and what is damaged there, if anything is."""
+    """Return the members before the point where the archive is damaged, and a description of the damage."""
     members: list[_Member] = []
     try:
         for member in _members(archive):
@@ -296,7 +296,7 @@ def _archive(raw: Any, name: str) -> tarfile.TarFile | zipfile.ZipFile:
 
 
 def _members(archive: tarfile.TarFile | zipfile.ZipFile) -> Iterator[_Member]:
-    """The regular files of an archive whose names lead nowhere else."""
+    """Yield the regular files of an archive whose names do not lead outside of it."""
     found: Iterable[_Member]
     if isinstance(archive, zipfile.ZipFile):
         files = (one for one in archive.infolist() if not one.is_dir())

@@ -1,4 +1,4 @@
-"""Files of a folder on this machine or of a bucket, by pyarrow: list, open, read, write whole."""
+"""Files of a local directory or of a bucket, by pyarrow: list, open, read, write atomically."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from epochzero.errors import InputError
 
 
 def arrow(module: str = "pyarrow") -> ModuleType:
-    """A module of pyarrow.
+    """Import a module of pyarrow.
 
     Raises:
         InputError: it is not installed.
@@ -37,7 +37,7 @@ class Stored:
     Attributes:
         name: relative to what was listed.
         size: in bytes.
-        stamp: when it was changed last; another one means another content.
+        stamp: time of the last change; a different one means different content.
     """
 
     name: str
@@ -47,11 +47,11 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Storage:
-    """A folder, or a file, and what reaches it.
+    """A directory or a file, with access to it.
 
     Attributes:
-        address: a path, or an address such as ``s3://bucket/prefix``; opens it from any process.
-        root: the path that the file system knows it by.
+        address: a path, or an address such as ``s3://bucket/prefix``, valid in any process.
+        root: path within the file system.
         local: whether it is on this machine.
     """
 
@@ -62,30 +62,30 @@ class Storage:
 
     @property
     def name(self) -> str:
-        """The address without the keys that it may hold."""
+        """The address without credentials."""
         return re.sub(r"(?<=://)[^/@]*@", "", self.address)
 
     @staticmethod
     def at(address: str) -> Storage:
-        """What lies, or will lie, at an address.
+        """Return the storage at an address, which need not exist.
 
         Raises:
-            InputError: the address is not understood, or pyarrow is not installed.
+            InputError: the address is invalid, or pyarrow is not installed.
         """
         return _storage(address)
 
     def kind(self) -> str:
-        """``file``, ``folder``, or nothing where there is nothing.
+        """Return ``file`` or ``folder``, or an empty text if it does not exist.
 
         Raises:
-            InputError: it cannot be asked.
+            InputError: it cannot be accessed.
         """
         with _told(self.name):
             found = self._files.get_file_info(self.root).type.name
         return {"File": "file", "Directory": "folder"}.get(found, "")
 
     def listed(self) -> list[Stored]:
-        """All files below, sorted by name; the file itself where it is one.
+        """Return all files below, sorted by name; the file itself if it is one.
 
         Raises:
             InputError: they cannot be listed.
@@ -107,11 +107,11 @@ class Storage:
         return Stored(str(below), info.size, str(info.mtime_ns))
 
     def path(self, name: str = "") -> str:
-        """Path of a file below, as the file system knows it."""
+        """Return the path of a file within the file system."""
         return f"{self.root}/{name}" if name else self.root
 
     def open(self, name: str = "") -> Any:
-        """A binary file that can be read from any place; the file itself without a name.
+        """Open a binary, seekable file; without a name, the file itself.
 
         Raises:
             InputError: it cannot be opened.
@@ -120,7 +120,7 @@ class Storage:
             return self._files.open_input_file(self.path(name))
 
     def read(self, name: str = "") -> bytes:
-        """The bytes of a file.
+        """Return the content of a file.
 
         Raises:
             InputError: it cannot be read.
@@ -129,7 +129,7 @@ class Storage:
             return bytes(file.read())
 
     def write(self, name: str, data: bytes) -> None:
-        """Writes a file as a whole: whoever looks finds all of it, or nothing.
+        """Write a file atomically.
 
         Raises:
             InputError: it cannot be written.
@@ -138,25 +138,25 @@ class Storage:
             if self.local:
                 _write_whole(Path(self.path(name)), data)
                 return
-            # An object appears when its last byte has arrived.
+            # An object appears when its last byte has been received.
             with self._files.open_output_stream(self.path(name), compression=None) as stream:
                 stream.write(data)
 
     def remove(self, names: Iterable[str]) -> None:
-        """Removes files.
+        """Remove files.
 
         Raises:
-            InputError: one cannot be removed.
+            InputError: a file cannot be removed.
         """
         for name in names:
             with _told(self.path(name), "removed"):
                 self._files.delete_file(self.path(name))
 
     def table(self, names: Iterable[str], columns: list[str] | None = None) -> Any:
-        """The rows of Parquet files, as a `pyarrow.Table`.
+        """Return the rows of Parquet files as a `pyarrow.Table`.
 
         Raises:
-            InputError: one cannot be read.
+            InputError: a file cannot be read.
         """
         paths = [self.path(name) for name in names]
         with _told(self.name):
@@ -179,7 +179,7 @@ def _storage(address: str) -> Storage:
 
 @contextmanager
 def _told(place: str, what: str = "read") -> Iterator[None]:
-    """What pyarrow raises, said to the user."""
+    """Convert exceptions of pyarrow to `InputError`."""
     try:
         yield
     except (OSError, arrow().ArrowException) as error:
@@ -189,7 +189,7 @@ def _told(place: str, what: str = "read") -> Iterator[None]:
 
 def _write_whole(path: Path, data: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    # A name that readers of Parquet folders pass over.
+    # Readers of Parquet directories ignore names of this form.
     new = path.with_name(f".{path.name}.{os.getpid()}.new")
     try:
         with new.open("wb") as file:

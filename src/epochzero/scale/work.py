@@ -1,4 +1,4 @@
-"""What a worker does: reads logs, diagnoses them, writes a part. Everything comes in and goes out as values."""
+"""The work of a worker: read logs, diagnose them, write a part. Input and output are plain values."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FETCHED_AT_ONCE = 16
 
 
 def diagnose_part(run: Run, part: Part) -> None:
-    """Diagnoses the logs of a part, and writes it.
+    """Diagnose the logs of a part and write it.
 
     Raises:
         InputError: it cannot be written.
@@ -31,7 +31,7 @@ def diagnose_part(run: Run, part: Part) -> None:
 
 
 def _fetched(run: Run, jobs: Sequence[SourceJob]) -> list[SourceJob]:
-    """The jobs with the bytes of their files, several at a time: an answer of a bucket takes long."""
+    """Return the jobs with the content of their files, read concurrently because buckets have high latency."""
     with ThreadPoolExecutor(FETCHED_AT_ONCE) as pool:
         return list(pool.map(lambda job: _fetched_job(run, job), jobs))
 
@@ -49,7 +49,7 @@ def _fetched_job(run: Run, job: SourceJob) -> SourceJob:
 
 
 def diagnose_job(run: Run, job: SourceJob) -> Row:
-    """The row of one job; one that cannot be diagnosed has a row that says why."""
+    """Return the row of one job; if it cannot be diagnosed, the row states why."""
     if job.problem:
         return not_diagnosed(job.id, job.problem)
     try:
@@ -58,19 +58,19 @@ def diagnose_job(run: Run, job: SourceJob) -> Row:
         return diagnosed(job.id, found, facts)
     except InputError as error:
         return not_diagnosed(job.id, str(error))
-    except Exception as error:  # One log of a million must not end the others.
+    except Exception as error:  # one log of a million must not end the others
         return not_diagnosed(job.id, f"{type(error).__name__}: {error}")
 
 
 @cache
 def diagnoser(signatures: tuple[Signature, ...], redact: bool) -> Diagnoser:
-    """Made once in a process: it takes two seconds."""
+    """Create a diagnoser once per process: it takes two seconds."""
     return Diagnoser(builtin() | Catalog(signatures), redact=redact).prepare()
 
 
 @contextmanager
 def _logs(run: Run, job: SourceJob) -> Iterator[tuple[Sequence[Log], Facts]]:
-    """Logs and facts of a job, as long as its files are there."""
+    """Yield logs and facts of a job while its files exist."""
     (first, *_) = job.files
     if first.data is not None and not job.folder and first.name == "log":
         yield [Log(job.id, text=first.data)], Facts()
@@ -79,14 +79,14 @@ def _logs(run: Run, job: SourceJob) -> Iterator[tuple[Sequence[Log], Facts]]:
         if job.folder:
             yield find_logs([folder]), find_facts([folder])
         else:
-            # What lies beside a single log is of other jobs.
+            # Files next to a single log belong to other jobs.
             (log,) = find_logs([folder / first.name])
             yield [replace(log, name=job.id, rank=rank_of(job.id))], Facts()
 
 
 @contextmanager
 def placed(run: Run, job: SourceJob) -> Iterator[Path]:
-    """The folder of a job's files on this machine: where they lie, or copies that are taken away in the end."""
+    """Yield the local directory of a job's files: the original one, or a temporary copy."""
     source = Storage.at(run.source)
     if source.local and job.files and all(file.data is None for file in job.files):
         first = job.files[0]
