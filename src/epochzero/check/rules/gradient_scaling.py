@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from epochzero.check.builds import device_named
 from epochzero.check.program.events import Called
-from epochzero.check.program.values import Constant, External
+from epochzero.check.program.values import Constant, External, Instance, Value
 from epochzero.check.rule import Claim, Claims, Program, Rule, Target, claim_at, examples
 from epochzero.check.torch_usage import argument, backward_calls, does_anywhere, has_framework_loop
 
@@ -39,8 +39,19 @@ def _check(program: Program, target: Target) -> Claims:
 
 def _is_scaled(program: Program) -> bool:
     """Whether a scaler steps the optimizer but never unscales the gradients first."""
-    steps = any(call.name.endswith("GradScaler().step") for call in program.calls)
+    steps = any(
+        call.name.endswith("GradScaler().step") and not _is_off(call.receiver)
+        for call in program.calls
+    )
     return steps and not does_anywhere(program, "unscale_")
+
+
+def _is_off(scaler: Value | None) -> bool:
+    """Whether a scaler may be disabled; its methods then leave loss and gradients as they are."""
+    if not isinstance(scaler, Instance) or "enabled" not in scaler.keywords:
+        return False
+    enabled = scaler.keywords["enabled"]
+    return not (isinstance(enabled, Constant) and enabled.value is True)
 
 
 def _is_half(call: Called) -> bool:
@@ -120,6 +131,15 @@ RULE = Rule(
     ),
     leaves=examples(
         """
+        scaler = torch.amp.GradScaler('cuda', enabled=False)
+        for step in range(9):
+            optimizer.zero_grad()
+            loss = model(torch.rand(4, 2)).sum()
+            scaler.scale(loss).backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1)
+            scaler.step(optimizer)
+            scaler.update()
+        ----
         scaler = torch.amp.GradScaler('cuda')
         for step in range(9):
             optimizer.zero_grad()
