@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from epochzero.check.api import changes, class_of, member, reached, version
-from epochzero.check.builds import needed_libraries, runs_on
 from epochzero.check.target.model import Signature, Target
 from epochzero.check.target.signature import misfit
+from epochzero.check.view.api import changes, class_of, member, reached, version
+from epochzero.check.view.builds import needed_libraries, runs_on
 
 
 def test_every_change_says_when_what_instead_and_where_it_is_told() -> None:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 import signal
 import threading
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from epochzero.check import check, pipeline
-from epochzero.check.budget import Stopped, at_most
-from epochzero.check.findings import Finding, SourceLocation, Unknown
-from epochzero.check.program.model import Program
+from epochzero.check.findings import SourceLocation, Unknown
+from epochzero.check.rule import Claims
 from epochzero.check.rules import engine, find
+from epochzero.check.rules.budget import Stopped, at_most
 from epochzero.check.target.model import Target
+from epochzero.check.view.job import JobView
 
 
 def _for_ever() -> None:
@@ -58,7 +58,7 @@ def test_in_another_thread_work_is_done_without_a_limit() -> None:
 def test_a_rule_that_runs_away_is_unknown_and_the_next_one_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def endless(program: Program, target: Target) -> Iterable[Finding | Unknown]:
+    def endless(_: JobView) -> Claims:
         yield Unknown("runaway", "it has begun", SourceLocation("train.py"))
         _for_ever()
 

@@ -5,18 +5,17 @@ from __future__ import annotations
 import gc
 import importlib
 import socket
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from epochzero.check import check
-from epochzero.check.findings import Finding
-from epochzero.check.program.model import Program
 from epochzero.check.program.modules import LARGEST_BYTES
+from epochzero.check.rule import Claims
 from epochzero.check.rules import find
 from epochzero.check.target.model import Target
+from epochzero.check.view.job import JobView
 from tests.waiting import count_calls
 
 
@@ -59,7 +58,7 @@ def test_the_collector_is_off_while_rules_are_asked_and_what_was_frozen_stays_so
 ) -> None:
     seen: list[bool] = []
 
-    def look(program: Program, target: Target) -> Iterator[Finding]:
+    def look(_: JobView) -> Claims:
         seen.append(gc.isenabled())
         yield from ()
 

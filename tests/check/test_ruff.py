@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from epochzero.check import check, ruff
+from epochzero.check import check
 from epochzero.check.program.model import Module
+from epochzero.check.rules import ruff
 from epochzero.check.target.model import Target
 
 WRONG = {

@@ -11,8 +11,10 @@ from types import ModuleType
 import pytest
 
 from epochzero.check import CheckResult, check
+from epochzero.check.rule import Claims
 from epochzero.check.rule_examples import examples
 from epochzero.check.rules import Case, Rule, builtin, choose, find, load
+from epochzero.check.view.job import JobView
 from epochzero.errors import CatalogError, InputError
 from tests.catalogs import every
 
@@ -102,7 +104,7 @@ from epochzero.check.rule import Rule, examples
 
 RULE = Rule(
     title="Something goes wrong", category="path_not_found", why="It does.",
-    fix="Correct it.", source="A study", check=lambda program, target: (),
+    fix="Correct it.", source="A study", check=lambda view: (),
     catches=examples("x  # <-"), leaves=examples("y"),
 )
 """
@@ -171,7 +173,7 @@ def test_rules_are_chosen_by_name() -> None:
 def test_a_rule_that_fails_does_not_take_the_others_along(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(program: object, target: object) -> None:
+    def fail(_: JobView) -> Claims:
         raise ValueError("odd")
 
     broken = replace(find("module-missing"), check=fail)

@@ -1,4 +1,8 @@
-"""The platform of each job when no target is given: this machine, or the nodes of a batch system."""
+"""The platform of each job when no target is given: this machine, or the nodes of a batch system.
+
+A machine with the batch system's own command shares directories, and environments of Python in them, with the
+nodes; any other machine shares nothing. The nodes have their own GPUs, limits, programs and system Python.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from epochzero.check.batch_jobs import batch_system, nodes_of, unknown_nodes
+from epochzero import launchers
 from epochzero.check.findings import Unknown
 from epochzero.check.job.environments import is_of_the_system
 from epochzero.check.job.model import Job
@@ -76,3 +80,43 @@ def unknown_systems(jobs: Sequence[Job], environment: Mapping[str, str]) -> Iter
     for job in jobs:
         if job.is_program and (system := batch_system(job, environment)):
             yield unknown_nodes(system, job)
+
+
+def batch_system(job: Job, environment: Mapping[str, str]) -> str:
+    """The launcher that runs a job on other machines than this one; empty where none does."""
+    known = ((name, launchers.of(name)) for name in job.launchers)
+    return next(
+        (
+            name
+            for name, launcher in known
+            if launcher and launcher.set_on_nodes and launcher.set_on_nodes not in environment
+        ),
+        "",
+    )
+
+
+def nodes_of(system: str, machine: Target) -> Target:
+    """What a machine that submits jobs tells of the nodes that run them."""
+    nodes = replace(
+        machine,
+        shared_libraries=None,
+        programs=None,
+        gpus=None,
+        driver="",
+        cuda="",
+        memory_bytes=None,
+        shared_memory_bytes=None,
+        cpus=None,
+        processes=None,
+        open_files=None,
+        ports=None,
+    )
+    if machine.programs is None or system in machine.programs:
+        return nodes
+    return replace(with_interpreter(nodes, None), here=False, mounts=None, user=None)
+
+
+def unknown_nodes(system: str, job: Job) -> Unknown:
+    """That the nodes are not known."""
+    reason = f"{system} runs the job on other machines than this one; --target says what they have"
+    return Unknown("the GPUs, programs and limits of the job's nodes", reason, job.at)

@@ -11,19 +11,21 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from epochzero.check.code import code_of
 from epochzero.check.findings import Claim, Finding, Severity, SourceLocation, Unknown
 from epochzero.check.program.events import Failed, Situation
 from epochzero.check.program.model import Module, Program
-from epochzero.check.reachability import Reach
+from epochzero.check.program.syntax import code_of
 from epochzero.check.rule_examples import Case, examples
 from epochzero.check.target.model import Target
+from epochzero.check.view.job import JobView
+from epochzero.check.view.reachability import Reach
 
 __all__ = [
     "CannotTell",
     "Case",
     "Claim",
     "Claims",
+    "JobView",
     "Module",
     "Program",
     "Reach",
@@ -75,16 +77,16 @@ class Rule:
     why: str
     fix: str
     source: str
-    check: Callable[[Program, Target], Claims]
+    check: Callable[[JobView], Claims]
     catches: tuple[Case, ...]
     leaves: tuple[Case, ...]
-    background: Callable[[Program, Target], AbstractContextManager[None]] | None = None
+    background: Callable[[JobView], AbstractContextManager[None]] | None = None
     general: bool = False
     id: str = ""
 
-    def findings(self, program: Program, target: Target) -> Iterator[Finding | Unknown]:
+    def findings(self, view: JobView) -> Iterator[Finding | Unknown]:
         """Findings with the id of the rule, and the questions that it could not decide."""
-        for answer in self.check(program, target):
+        for answer in self.check(view):
             yield answer.of(self.id, self.category) if isinstance(answer, Claim) else answer
 
 
@@ -183,7 +185,7 @@ def claim_failure(failed: Failed, *, message: str, fix: str, category: str = "")
 
 def failure_check(
     *kinds: str, message: Callable[[Failed], str], fix: str = ""
-) -> Callable[[Program, Target], Claims]:
+) -> Callable[[JobView], Claims]:
     """The check of a rule that reports events that certainly fail in one of these ways.
 
     Args:
@@ -192,8 +194,8 @@ def failure_check(
         fix: what to do; by default what the event knows.
     """
 
-    def check(program: Program, target: Target) -> Claims:
-        for failed in failures(program, *kinds):
+    def check(view: JobView) -> Claims:
+        for failed in failures(view.program, *kinds):
             yield claim_failure(failed, message=message(failed), fix=fix or failed.fix)
 
     return check

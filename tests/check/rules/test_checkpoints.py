@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from epochzero.check import check
-from epochzero.check.checkpoints import read_checkpoint, refused_globals
+from epochzero.check.view.checkpoints import read_checkpoint, refused_globals
 
 OBJECTS = [{"model": 1, "args": argparse.Namespace(lr=1)}, {"a": {"b": [1, (2,)]}, "c": {3}}, {}]
 NEW = 'format = 1\ndistributions = { torch = "2.7.1" }\n'

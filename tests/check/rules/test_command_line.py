@@ -13,6 +13,7 @@ from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, External
 from epochzero.check.rules import find
 from epochzero.check.target.model import Target
+from epochzero.check.view.job import JobView
 
 RULES = tuple(
     find(name)
@@ -49,7 +50,9 @@ def found(argv: str, unsure: frozenset[int] = frozenset()) -> list[tuple[str, in
     job = Job(words, Path("train.py"), "", Path(), unsure=unsure)
     parsed = parse(SPEC, words)
     program = Program(job, {}, (), parsed.values, parsed=(parsed,))
-    answers = [(rule, one) for rule in RULES for one in rule.findings(program, Target("there"))]
+    answers = [
+        (rule, one) for rule in RULES for one in rule.findings(JobView(program, Target("there")))
+    ]
     assert all(isinstance(one, Finding) and one.rule == rule.id for rule, one in answers)
     findings = [(rule, one) for rule, one in answers if isinstance(one, Finding)]
     assert all(one.place.path == "train.py" and not one.via for _, one in findings)
@@ -82,4 +85,4 @@ def test_what_the_shell_fills_in_is_not_judged() -> None:
 
 def test_a_program_without_a_parser_is_left_alone() -> None:
     program = Program(Job(("--lr", "x"), None, "m", Path()), {}, ())
-    assert [one for rule in RULES for one in rule.findings(program, Target("there"))] == []
+    assert [one for rule in RULES for one in rule.findings(JobView(program, Target("there")))] == []

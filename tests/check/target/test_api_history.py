@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from epochzero.check.api import ApiChange, changes, reached, version
 from epochzero.check.target.history import ApiHistory, api_of, history_of, libraries, written
 from epochzero.check.target.model import Signature
 from epochzero.check.target.signature import Signatures, signature_of
+from epochzero.check.view.api import ApiChange, changes, reached, version
 from tests.catalogs import every
 
 NAMES = st.sampled_from(["Linear", "Linear.fit", "load", "*", "save"])

@@ -6,15 +6,12 @@ import ast
 import os
 import posixpath
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
-from epochzero.check.code import code_of
-from epochzero.check.findings import Claim
 from epochzero.check.paths.accesses import Access, argument, is_true
 from epochzero.check.paths.contents import FileFault, Reading, format_of, inspect
 from epochzero.check.paths.empty_lists import failing_use
@@ -23,9 +20,10 @@ from epochzero.check.paths.world import Opened, World, world_of
 from epochzero.check.program.counted_loops import leaves
 from epochzero.check.program.events import Situation
 from epochzero.check.program.model import Module, Program
+from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import Constant
-from epochzero.check.reachability import Reach
 from epochzero.check.target.model import Target
+from epochzero.check.view.reachability import Reach
 from epochzero.file_access import is_folder
 
 MOST_FILES = 200
@@ -244,31 +242,3 @@ def faults_of(program: Program, target: Target) -> tuple[Faulty, ...]:
     if world not in _FOUND:
         _FOUND[world] = tuple(_faults(program, world))
     return _FOUND[world]
-
-
-_Check: TypeAlias = Callable[[Program, Target], Iterator[Claim]]
-
-
-def data_check(kind: str, fix: Callable[[Faulty], str]) -> _Check:
-    """Return the check of a rule about data files.
-
-    Args:
-        kind: kind of the faults that are reported.
-        fix: returns the fix of a fault.
-    """
-
-    def check(program: Program, target: Target) -> Iterator[Claim]:
-        for faulty in faults_of(program, target):
-            if faulty.fault.kind == kind:
-                yield Claim(
-                    severity="error" if faulty.sure else "warning",
-                    phase=faulty.at.phase,
-                    place=faulty.at.place,
-                    message=f"{faulty.shown}, which {faulty.access.function} reads, "
-                    f"{faulty.fault.what}.",
-                    consequence=faulty.fault.error,
-                    fix=fix(faulty),
-                    via=faulty.at.via,
-                )
-
-    return check

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Iterator
 from functools import lru_cache
 
-from epochzero.check.code import code_of
 from epochzero.check.program.model import Module
+from epochzero.check.program.syntax import code_of
 
 _INNER = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)

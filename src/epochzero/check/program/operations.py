@@ -7,7 +7,6 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from epochzero.check.operators import ARITHMETIC, BINARY, EQUALITY, ORDER
 from epochzero.check.program import python_errors
 from epochzero.check.program.core import Flow, PathEnds
 from epochzero.check.program.counted_loops import FIRST_RANK, Counted, chosen, computed
@@ -24,6 +23,7 @@ from epochzero.check.program.heap import (
     is_enumeration,
     join,
 )
+from epochzero.check.program.operators import ARITHMETIC, BINARY, EQUALITY, ORDER
 from epochzero.check.program.ranks import is_first_rank
 from epochzero.check.program.tensors.machine import Tensors
 from epochzero.check.program.texts import as_text, concat, join_paths, percent

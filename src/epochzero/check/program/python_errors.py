@@ -12,8 +12,8 @@ import operator
 from collections.abc import Mapping
 from types import GeneratorType
 
-from epochzero.check.operators import ARITHMETIC, ORDER
 from epochzero.check.program.heap import Box, Class, Function, Object, Opened, V
+from epochzero.check.program.operators import ARITHMETIC, ORDER
 from epochzero.check.program.values import Constant, Items, Text
 
 _UNKNOWN = object()

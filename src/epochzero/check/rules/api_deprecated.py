@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from epochzero.check.api import ApiChange, installed, reached, uses
-from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples
+from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples
+from epochzero.check.view.api import ApiChange, installed, reached, uses
 
 
-def _check(program: Program, target: Target) -> Claims:
-    reach = Reach.of(program)
-    for use in uses(program):
+def _check(view: JobView) -> Claims:
+    reach = view.reach
+    for use in uses(view.program):
         change = use.change
-        have = installed(target, change.distribution)
+        have = installed(view.target, change.distribution)
         if have and _is_announced(change, have) and not reach.is_versioned(use.at):
             changed = f"{change.keyword}= of {change.name}" if change.keyword else change.name
             until = f" and removed in {change.removed}" if change.removed else ""

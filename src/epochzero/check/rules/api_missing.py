@@ -6,13 +6,12 @@ from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from itertools import accumulate, islice
 
-from epochzero.check.api import class_of, elsewhere, is_gone, member, uses
 from epochzero.check.program.events import Called, Failed, Imported, Looked, Situation
 from epochzero.check.program.values import External
 from epochzero.check.rule import (
     Claims,
+    JobView,
     Program,
-    Reach,
     Rule,
     SourceLocation,
     Target,
@@ -20,19 +19,20 @@ from epochzero.check.rule import (
     examples,
     guarded,
 )
+from epochzero.check.view.api import class_of, elsewhere, is_gone, member, uses
 
 
-def _check(program: Program, target: Target) -> Claims:
-    reach = Reach.of(program)
-    gone = [use.at.place for use in uses(program) if is_gone(use.change, target)]
+def _check(view: JobView) -> Claims:
+    reach = view.reach
+    gone = [use.at.place for use in uses(view.program) if is_gone(use.change, view.target)]
     reported = {(place.path, place.line) for place in gone}
-    for name, at, error in _names(program):
+    for name, at, error in _names(view.program):
         line = (at.place.path, at.place.line)
         is_import = error is not AttributeError
         handled = guarded(at, error)
         if line in reported or handled:
             continue
-        there, _, siblings = member(target, name)
+        there, _, siblings = member(view.target, name)
         if there is not False or reach.is_versioned(at):
             continue
         reported.add(line)
@@ -40,9 +40,9 @@ def _check(program: Program, target: Target) -> Claims:
             at,
             category="library_not_found" if is_import else RULE.category,
             severity=reach.severity(at),
-            message=f"The target's {name.partition('.')[0]}{_version(target, name)} has no {name}.",
+            message=f"The target's {name.partition('.')[0]}{_version(view.target, name)} has no {name}.",
             consequence=_consequence(name, error),
-            fix=_fix(target, name, siblings),
+            fix=_fix(view.target, name, siblings),
         )
 
 

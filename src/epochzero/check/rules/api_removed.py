@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from epochzero.check.api import ApiChange, Use, installed, is_gone, uses
 from epochzero.check.rule import (
     Claims,
-    Program,
-    Reach,
+    JobView,
     Rule,
-    Target,
     at_keyword,
     claim_at,
     examples,
     guarded,
 )
+from epochzero.check.view.api import ApiChange, Use, installed, is_gone, uses
 
 _CATEGORIES = {
     "import": "library_not_found",
@@ -23,24 +21,24 @@ _CATEGORIES = {
 }
 
 
-def _check(program: Program, target: Target) -> Claims:
-    reach = Reach.of(program)
+def _check(view: JobView) -> Claims:
+    reach = view.reach
     fails: set[ApiChange] = set()
-    for use in uses(program):
+    for use in uses(view.program):
         if use.change in fails:
             continue
         change = use.change
         is_asked = _is_handled(use) or reach.is_versioned(use.at)
-        if is_gone(change, target) and not is_asked:
+        if is_gone(change, view.target) and not is_asked:
             if use.kind == "import":
                 fails.add(change)  # Code after this event is not reached.
             changed = f"{change.keyword}= of {change.name}" if change.keyword else change.name
             yield claim_at(
-                at_keyword(program, use.at, change.keyword) if change.keyword else use.at,
+                at_keyword(view.program, use.at, change.keyword) if change.keyword else use.at,
                 category=_CATEGORIES[use.kind],
                 severity=reach.severity(use.at),
                 message=f"{changed} was removed in {change.distribution} {change.removed}; "
-                f"the target has {installed(target, change.distribution)}.",
+                f"the target has {installed(view.target, change.distribution)}.",
                 consequence=_consequence(use),
                 fix=f"Use {change.instead}, or pin {change.distribution}<{change.removed}.",
             )

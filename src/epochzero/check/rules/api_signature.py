@@ -6,13 +6,10 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import partial
 
-from epochzero.check.api import class_of, elsewhere, is_gone, member, uses
 from epochzero.check.rule import (
     Claims,
-    Program,
-    Reach,
+    JobView,
     Rule,
-    Target,
     at_keyword,
     claim_at,
     examples,
@@ -20,19 +17,20 @@ from epochzero.check.rule import (
 )
 from epochzero.check.target.model import Signature
 from epochzero.check.target.signature import misfit
+from epochzero.check.view.api import class_of, elsewhere, is_gone, member, uses
 
 
-def _check(program: Program, target: Target) -> Claims:
-    reach = Reach.of(program)
-    gone = [use.at.place for use in uses(program) if is_gone(use.change, target)]
+def _check(view: JobView) -> Claims:
+    reach = view.reach
+    gone = [use.at.place for use in uses(view.program) if is_gone(use.change, view.target)]
     reported = {(place.path, place.line) for place in gone}
-    for call in program.calls:
+    for call in view.calls:
         name = class_of(call.name) if "()" in call.name else call.name
         line = (call.at.place.path, call.at.place.line)
         if not name or name.endswith("__call__") or line in reported:
             continue
         # `super().__init__` of the job's class is called under the library's name, with its own object.
-        _, signature, _ = member(target, name)
+        _, signature, _ = member(view.target, name)
         if signature is None or name.endswith("__init__"):
             continue
         keywords = _as_torch(signature, call.keywords) if _is_compiled(name) else call.keywords
@@ -42,13 +40,13 @@ def _check(program: Program, target: Target) -> Claims:
             reported.add(line)
             unknown = _unknown(wrong)
             yield claim_at(
-                at_keyword(program, call.at, unknown) if unknown else call.at,
+                at_keyword(view.program, call.at, unknown) if unknown else call.at,
                 category=RULE.category if unknown else "illegal_argument",
                 severity=reach.severity(call.at),
                 message=f"On the target {name}() {wrong}.",
                 consequence=f"TypeError: {name.rpartition('.')[2]}() {wrong}",
                 fix=_near(signature, wrong)
-                or elsewhere(target, name, partial(_takes, given))
+                or elsewhere(view.target, name, partial(_takes, given))
                 or _takes_instead(signature),
             )
 

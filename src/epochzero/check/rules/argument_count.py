@@ -5,22 +5,13 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from epochzero.check.calls import (
-    called_method,
-    constructor,
-    given,
-    method_of,
-    own_bases,
-    parameters,
-)
-from epochzero.check.code import Code, code_of, method_counts, resolve, stored_attributes
+from epochzero.check.program.syntax import Code, code_of, method_counts, resolve, stored_attributes
 from epochzero.check.rule import (
     Claims,
+    JobView,
     Module,
     Program,
-    Reach,
     Rule,
-    Target,
     claim_at,
     claim_failure,
     examples,
@@ -29,14 +20,22 @@ from epochzero.check.rule import (
 )
 from epochzero.check.target.model import Signature
 from epochzero.check.target.signature import misfit
+from epochzero.check.view.called_functions import (
+    called_method,
+    constructor,
+    given,
+    method_of,
+    own_bases,
+    parameters,
+)
 
 
-def _check(program: Program, target: Target) -> Claims:
-    reach = Reach.of(program)
+def _check(view: JobView) -> Claims:
+    reach = view.reach
     reported: set[tuple[str, int]] = set()
-    for module in program.modules.values():
+    for module in view.modules:
         code = code_of(module)
-        for call, name, signature in _calls(program, module, code):
+        for call, name, signature in _calls(view.program, module, code):
             wrong = misfit(signature, *given(call))
             at = reach.at(module, call) if wrong else None
             if at is not None and not guarded(at, TypeError):
@@ -48,7 +47,7 @@ def _check(program: Program, target: Target) -> Claims:
                     consequence=f"TypeError: {name}() {wrong}",
                     fix=_fix(name, signature),
                 )
-    for failed in failures(program, "arguments", reported=reported):
+    for failed in failures(view.program, "arguments", reported=reported):
         yield claim_failure(
             failed,
             message=f"{failed.message}.",

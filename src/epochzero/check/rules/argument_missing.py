@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, Program, Rule, Target, examples
+from epochzero.check.rule import Claims, JobView, Rule, examples
 from epochzero.check.rules.command_line import argument_claims
 
 
-def _check(program: Program, target: Target) -> Claims:
-    return argument_claims(program, {"missing"}, "Pass {option}.")
+def _check(view: JobView) -> Claims:
+    return argument_claims(view.program, {"missing"}, "Pass {option}.")
 
 
 RULE = Rule(

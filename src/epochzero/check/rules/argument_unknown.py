@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, Program, Rule, Target, examples
+from epochzero.check.rule import Claims, JobView, Rule, examples
 from epochzero.check.rules.command_line import argument_claims
 
 
-def _check(program: Program, target: Target) -> Claims:
+def _check(view: JobView) -> Claims:
     return argument_claims(
-        program,
+        view.program,
         {"unknown", "ambiguous"},
         "Remove {option}, or define it in the parser.",
     )

@@ -7,16 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from epochzero.check.code import code_of
-from epochzero.check.operators import ARITHMETIC, COMPARE
+from epochzero.check.program.operators import ARITHMETIC, COMPARE
+from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import Constant
 from epochzero.check.rule import (
     Claim,
     Claims,
+    JobView,
     Module,
     Program,
     Rule,
-    Target,
     claim_at,
     examples,
     guarded,
@@ -36,20 +36,20 @@ class _LeftError(Exception):
     """The traversal may have left the function: what follows may not be reached."""
 
 
-def _check(program: Program, target: Target) -> Claims:
-    yield from argument_claims(program, {"conflict"}, "Remove one of them.")
+def _check(view: JobView) -> Claims:
+    yield from argument_claims(view.program, {"conflict"}, "Remove one of them.")
     # The parser would have ended the job before.
-    if any(problem.fatal for parsed in program.parsed for problem in parsed.problems):
+    if any(problem.fatal for parsed in view.program.parsed for problem in parsed.problems):
         return
-    entry = program.modules.get("__main__")
+    entry = view.program.modules.get("__main__")
     if entry is None or entry.tree is None:
         return
-    walk = _Walk(program, _options(program))
+    walk = _Walk(view.program, _options(view.program))
     if walk.options:
         with suppress(_LeftError):
             walk.block(entry, entry.tree.body, _namespaces(entry.tree), 0)
         yield from walk.found
-    yield from _asserted(program, {one.place.line for one in walk.found})
+    yield from _asserted(view.program, {one.place.line for one in walk.found})
 
 
 def _asserted(program: Program, reported: set[int]) -> Iterator[Claim]:

@@ -10,11 +10,18 @@ from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
 
-from epochzero.check.api import class_of
-from epochzero.check.conditions import holds
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, Instance, Items, Own, Text, Value
-from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples, guarded
+from epochzero.check.rule import (
+    Claims,
+    JobView,
+    Rule,
+    claim_at,
+    examples,
+    guarded,
+)
+from epochzero.check.rules.conditions import holds
+from epochzero.check.view.api import class_of
 
 _EXCEPTIONS: Mapping[str, type[BaseException]] = {
     "AssertionError": AssertionError,
@@ -79,9 +86,9 @@ def _table() -> Mapping[str, _Callable]:
     return MappingProxyType(found)
 
 
-def _check(program: Program, target: Target) -> Claims:
-    reach = Reach.of(program)
-    for call in program.calls:
+def _check(view: JobView) -> Claims:
+    reach = view.reach
+    for call in view.calls:
         known = _table().get(call.name) or _table().get(class_of(call.name))
         if known is None:
             continue

@@ -10,23 +10,22 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
-from epochzero.check.calls import own_bases
-from epochzero.check.code import Code, code_of, dotted
 from epochzero.check.program.events import Looked
+from epochzero.check.program.syntax import Code, code_of, dotted
 from epochzero.check.program.values import Constant, Instance
 from epochzero.check.rule import (
     Claims,
+    JobView,
     Module,
     Program,
-    Reach,
     Rule,
-    Target,
     claim_at,
     claim_failure,
     examples,
     failures,
     guarded,
 )
+from epochzero.check.view.called_functions import own_bases
 from epochzero.file_access import exists, open_file
 
 _Missing = tuple[ast.AST, str, str, frozenset[str]]
@@ -147,15 +146,15 @@ _NAMESPACE = "Namespace"
 _PLAIN = frozenset({"object", "torch.nn.Module", "torch.nn.modules.Module"})
 
 
-def _check(program: Program, target: Target) -> Claims:
-    reach = Reach.of(program)
-    stored = _stored(program)
+def _check(view: JobView) -> Claims:
+    reach = view.reach
+    stored = _stored(view.program)
     reported: set[tuple[str, int, str]] = set()
-    for module in program.modules.values():
+    for module in view.modules:
         code = code_of(module)
-        found = [*_of_imports(program, module, code)]
+        found = [*_of_imports(view.program, module, code)]
         if stored is not None:
-            found += _of_self(program, module, code, stored)
+            found += _of_self(view.program, module, code, stored)
         for node, name, owner, others in found:
             at = reach.at(module, node)
             is_import = isinstance(node, ast.ImportFrom)
@@ -172,11 +171,13 @@ def _check(program: Program, target: Target) -> Claims:
                 else f"AttributeError: '{owner}' object has no attribute '{name}'",
                 fix=f"Did you mean {near[0]}?" if near else f"Define {name}, or correct its name.",
             )
-    for look, owner in _of_objects(program, stored or frozenset()) if stored is not None else ():
+    for look, owner in (
+        _of_objects(view.program, stored or frozenset()) if stored is not None else ()
+    ):
         where = (look.at.place.path, look.at.place.line, look.name)
         if where not in reported and not guarded(look.at, AttributeError):
             reported.add(where)
-            known = program.options if owner == _NAMESPACE else stored or ()
+            known = view.program.options if owner == _NAMESPACE else stored or ()
             near = get_close_matches(look.name, known, n=1)
             yield claim_at(
                 look.at,
@@ -189,7 +190,7 @@ def _check(program: Program, target: Target) -> Claims:
                 if near
                 else f"Define {look.name}, or correct its name.",
             )
-    for failed in failures(program, "attribute"):
+    for failed in failures(view.program, "attribute"):
         name = failed.message.rsplit("'", 2)[1]
         if (failed.at.place.path, failed.at.place.line, name) not in reported:
             yield claim_failure(

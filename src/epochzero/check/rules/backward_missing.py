@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, Program, Rule, Target, claim_at, examples
-from epochzero.check.torch_usage import does_anywhere, has_framework_loop, optimizer_steps
+from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples
+from epochzero.check.view.torch_usage import does_anywhere, has_framework_loop, optimizer_steps
 
 
-def _check(program: Program, target: Target) -> Claims:
-    gives = does_anywhere(program, "backward", "grad", "autograd", "manual_backward", "func")
-    if gives or has_framework_loop(program):
+def _check(view: JobView) -> Claims:
+    gives = does_anywhere(view.program, "backward", "grad", "autograd", "manual_backward", "func")
+    if gives or has_framework_loop(view.program):
         return
-    for call in optimizer_steps(program):
+    for call in optimizer_steps(view.program):
         if call.at.loop and not call.arguments and not call.keywords:
             yield claim_at(
                 call.at,

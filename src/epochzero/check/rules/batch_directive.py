@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, Program, Rule, Target, examples
+from epochzero.check.rule import Claims, JobView, Rule, examples
 from epochzero.check.rules.scripts import claim_of, problems_of
 
 
-def _check(program: Program, target: Target) -> Claims:
-    for one in problems_of(program, "directive"):
+def _check(view: JobView) -> Claims:
+    for one in problems_of(view.program, "directive"):
         yield claim_of(
             one,
             message=one.text,
@@ -15,14 +15,14 @@ def _check(program: Program, target: Target) -> Claims:
             fix="Write the option as in sbatch(1). Pass values that depend on variables on the "
             "command line of sbatch.",
         )
-    for one in problems_of(program, "volume"):
+    for one in problems_of(view.program, "volume"):
         yield claim_of(
             one,
             message=one.text,
             consequence="The Pod is invalid: spec.containers[0].volumeMounts[0].name: Not found",
             fix="Declare the volume under spec.volumes, or mount one that is declared.",
         )
-    for one in problems_of(program, "ignored"):
+    for one in problems_of(view.program, "ignored"):
         yield claim_of(
             one,
             message=one.text,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from epochzero.check.program.configuration import get
 from epochzero.check.program.values import Constant, Items
-from epochzero.check.rule import Claims, Program, Rule, Target, claim_at_start, examples
+from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at_start, examples
 from epochzero.check.rules.deepspeed import configurations
 from epochzero.check.rules.megatron import at_option
 from epochzero.check.rules.world import number, option, world_size
@@ -16,9 +16,9 @@ _MODEL_PARALLEL = (
 )
 
 
-def _check(program: Program, target: Target) -> Claims:
-    yield from _megatron(program)
-    yield from _deepspeed(program)
+def _check(view: JobView) -> Claims:
+    yield from _megatron(view.program)
+    yield from _deepspeed(view.program)
 
 
 def _megatron(program: Program) -> Claims:

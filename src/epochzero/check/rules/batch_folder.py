@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from epochzero.check.rule import Claims, Program, Rule, Target, examples
+from epochzero.check.rule import Claims, JobView, Rule, examples
 from epochzero.check.rules.scripts import claim_of, problems_of
 
 
-def _check(program: Program, target: Target) -> Claims:
-    for problem in problems_of(program, "home"):
+def _check(view: JobView) -> Claims:
+    for problem in problems_of(view.program, "home"):
         yield claim_of(
             # On other systems the home directory may be the submission directory.
-            replace(problem, certain=problem.certain and target.here),
+            replace(problem, certain=problem.certain and view.target.here),
             message=f"{problem.text} is searched in the home directory, where PBS and Grid Engine "
             "start a job.",
-            consequence=f"{program.job.program}: can't open file '{problem.text}': No such file or directory",
+            consequence=f"{view.job.program}: can't open file '{problem.text}': No such file or directory",
             fix="Add `cd $PBS_O_WORKDIR` before it, or `#$ -cwd` for Grid Engine.",
         )
 

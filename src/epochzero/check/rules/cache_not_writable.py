@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from epochzero.check.paths.downloads import cache_folder, downloads_of
-from epochzero.check.paths.world import World, caught, world_of
-from epochzero.check.rule import Claim, Program, Rule, Target, claim_at, examples
+from epochzero.check.paths.world import World, caught
+from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples
 
 _SAID_BY = {
     "huggingface": "HF_HOME",
@@ -16,12 +14,12 @@ _SAID_BY = {
 }
 
 
-def _check(program: Program, target: Target) -> Iterator[Claim]:
-    if target.network.internet is False:
+def _check(view: JobView) -> Claims:
+    if view.target.network.internet is False:
         return
-    world, reported = world_of(program, target), set()
-    for download in downloads_of(program, target, world):
-        place = cache_folder(program, target, download.fetch.cache)
+    world, reported = view.world, set()
+    for download in downloads_of(view.program, view.target, world):
+        place = cache_folder(view.program, view.target, download.fetch.cache)
         own = {"cache_dir", "local_dir", "model_dir"} & download.call.keywords.keys()
         if (
             place is None

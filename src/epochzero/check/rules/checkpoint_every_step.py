@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 
 from epochzero.check.paths.accesses import accesses_of
 from epochzero.check.paths.sizes import enclosing_loops
-from epochzero.check.rule import Claim, Program, Rule, Target, claim_at, examples
+from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples
 
 _BATCHES = re.compile(r"loader|batch|dataloader|train_dl|train_iter", re.IGNORECASE)
 _EPOCHS = re.compile(r"epoch", re.IGNORECASE)
 
 
-def _check(program: Program, target: Target) -> Iterator[Claim]:
-    for call in program.calls:
+def _check(view: JobView) -> Claims:
+    for call in view.calls:
         if not call.at.loop or "Trainer" in call.name or "Callback" in call.name:
             continue
         saves = [
@@ -26,7 +25,7 @@ def _check(program: Program, target: Target) -> Iterator[Claim]:
         loops = [
             loop
             for place in (*call.at.via, call.at.place)
-            for loop in enclosing_loops(program, place)
+            for loop in enclosing_loops(view.program, place)
         ]
         if not loops or any(conditions for _, conditions in loops) or not _is_step(loops[-1][0]):
             continue

@@ -5,35 +5,35 @@ from __future__ import annotations
 import ast
 from difflib import get_close_matches
 
-from epochzero.check.checkpoints import Loaded, loads_of
-from epochzero.check.code import code_of
 from epochzero.check.program.events import Looked
+from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import Instance
 from epochzero.check.rule import (
     Claim,
     Claims,
+    JobView,
     Program,
     Reach,
     Rule,
-    Target,
     claim_at,
     examples,
     guarded,
 )
+from epochzero.check.view.checkpoints import Loaded, loads_of
 
 ENOUGH_SHARED = 2
 """Keys that a checkpoint of unknown name must share with a saved one to be treated as the same."""
 
 
-def _check(program: Program, target: Target) -> Claims:
-    asked = _asked_for(program)
-    for loaded in loads_of(program, target):
+def _check(view: JobView) -> Claims:
+    asked = _asked_for(view.program)
+    for loaded in loads_of(view.program, view.target):
         result = loaded.call.result
         if not isinstance(result, Instance) or any(held.keys is None for held in loaded.held):
             continue
         looks = [
             look
-            for look in program.lookups
+            for look in view.program.lookups
             if look.on == result and look.item and not look.stored and look.name not in asked
         ]
         keys = _keys(loaded)
@@ -41,7 +41,7 @@ def _check(program: Program, target: Target) -> Claims:
         if loaded.sure or len(shared) >= ENOUGH_SHARED:
             for look in looks:
                 if look.name not in keys and not guarded(look.at, KeyError):
-                    yield _claim(program, look, loaded)
+                    yield _claim(view.program, look, loaded)
 
 
 def _keys(loaded: Loaded) -> list[str]:

@@ -12,15 +12,15 @@ from epochzero.check.program.values import Constant, Instance, Items, Value
 from epochzero.check.rule import (
     Claim,
     Claims,
+    JobView,
     Program,
     Reach,
     Rule,
-    Target,
     claim_at,
     examples,
     guarded,
 )
-from epochzero.check.torch_usage import argument
+from epochzero.check.view.torch_usage import argument
 
 _WRAPPERS = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel",
              "torch.nn.parallel.DistributedDataParallel")  # fmt: skip
@@ -37,12 +37,12 @@ class _Weights:
     wrapped: bool
 
 
-def _check(program: Program, target: Target) -> Claims:
-    if any(_HAS_MODULE.search(module.text) for module in program.modules.values()):
+def _check(view: JobView) -> Claims:
+    if any(_HAS_MODULE.search(module.text) for module in view.modules):
         return
     saved: list[_Weights] = []
     read: list[str] = []
-    for call in program.calls:
+    for call in view.calls:
         if call.name == "torch.save":
             saved += _saved(call)
         elif call.name == "torch.load":
@@ -51,7 +51,7 @@ def _check(program: Program, target: Target) -> Claims:
             wrapped = _is_wrapped(call.receiver)
             found = {one.wrapped for one in _loaded(call, saved, read)}
             if wrapped is not None and found == {not wrapped}:
-                yield _claim(program, call, wrapped)
+                yield _claim(view.program, call, wrapped)
 
 
 def _saved(call: Called) -> Iterator[_Weights]:

@@ -4,28 +4,41 @@ from __future__ import annotations
 
 from packaging.version import InvalidVersion, Version
 
-from epochzero.check.checkpoints import loads_of, refused_globals
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant
-from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples, guarded
-from epochzero.check.torch_usage import does_anywhere
+from epochzero.check.rule import (
+    Claims,
+    JobView,
+    Program,
+    Rule,
+    Target,
+    claim_at,
+    examples,
+    guarded,
+)
+from epochzero.check.view.checkpoints import loads_of, refused_globals
+from epochzero.check.view.torch_usage import does_anywhere
 
 _LEFT_TO_THE_VARIABLE = "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
 
 
-def _check(program: Program, target: Target) -> Claims:
-    if does_anywhere(program, "add_safe_globals", "safe_globals"):
+def _check(view: JobView) -> Claims:
+    if does_anywhere(view.program, "add_safe_globals", "safe_globals"):
         return
-    for loaded in loads_of(program, target):
+    for loaded in loads_of(view.program, view.target):
         call = loaded.call
         refused = [refused_globals(held) for held in loaded.held]
-        if not loaded.sure or not all(refused) or not _only_weights(call, program, target):
+        if (
+            not loaded.sure
+            or not all(refused)
+            or not _only_weights(call, view.program, view.target)
+        ):
             continue
         if guarded(call.at, RuntimeError, Exception):
             continue
         yield claim_at(
             call.at,
-            severity=Reach.of(program).severity(call.at),
+            severity=view.reach.severity(call.at),
             message="torch.load accepts only weights here, but the checkpoint contains "
             f"{refused[0][0]}: {loaded.held[0].said_by}.",
             consequence="_pickle.UnpicklingError: Weights only load failed. Unsupported global: GLOBAL "

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from epochzero.check.code import Code, code_of
 from epochzero.check.program.ranks import is_first_rank
-from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples
+from epochzero.check.program.syntax import Code, code_of
+from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples
 from epochzero.check.rules.world import world_size
 
 _COLLECTIVES = frozenset(
@@ -34,12 +34,12 @@ _COLLECTIVES = frozenset(
 )
 
 
-def _check(program: Program, target: Target) -> Claims:
-    world = world_size(program.job)
+def _check(view: JobView) -> Claims:
+    world = world_size(view.job)
     if world == 1:
         return
-    reach = Reach.of(program)
-    for module in program.modules.values():
+    reach = view.reach
+    for module in view.modules:
         for node, name in _alone(code_of(module)):
             at = reach.at(module, node)
             if at is not None:

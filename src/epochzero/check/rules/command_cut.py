@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Case, Claims, Program, Rule, Target, examples
+from epochzero.check.rule import Case, Claims, JobView, Rule, examples
 from epochzero.check.rules.scripts import claim_of, problems_of
 
 
-def _check(program: Program, target: Target) -> Claims:
-    for problem in problems_of(program, "option"):
+def _check(view: JobView) -> Claims:
+    for problem in problems_of(view.program, "option"):
         yield claim_of(
             problem,
             message=f"{problem.text} is in the position of a command: its command ends on an earlier "

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
-from epochzero.check.builds import lacks_cuda, lowest_capability, moves_to_cuda
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant
-from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples, guarded
-from epochzero.check.torch_usage import does_anywhere
+from epochzero.check.rule import (
+    Claims,
+    JobView,
+    Rule,
+    claim_at,
+    examples,
+    guarded,
+)
+from epochzero.check.view.builds import lacks_cuda, lowest_capability, moves_to_cuda
+from epochzero.check.view.torch_usage import does_anywhere
 
 _TRITON = (7, 0)
 """The lowest compute capability that Triton supports."""
 
 
-def _check(program: Program, target: Target) -> Claims:
-    capability = lowest_capability(target)
-    is_on_gpu = not lacks_cuda(target) and any(True for _ in moves_to_cuda(program))
+def _check(view: JobView) -> Claims:
+    capability = lowest_capability(view.target)
+    is_on_gpu = not lacks_cuda(view.target) and any(True for _ in moves_to_cuda(view.program))
     if capability is None or capability >= _TRITON or not is_on_gpu:
         return
-    if does_anywhere(program, "suppress_errors"):
+    if does_anywhere(view.program, "suppress_errors"):
         return
-    for call in program.calls:
+    for call in view.calls:
         if _compiles(call) and not guarded(call.at, RuntimeError):
             yield claim_at(
                 call.at,
-                severity=Reach.of(program).severity(call.at),
+                severity=view.reach.severity(call.at),
                 message="Triton needs compute capability 7.0; the target's GPUs have "
                 f"{capability[0]}.{capability[1]}.",
                 consequence="RuntimeError: The GPU is too old to be supported by the triton GPU compiler",

@@ -12,9 +12,9 @@ from epochzero.check.program.values import Constant, Instance, Items, Value
 from epochzero.check.rule import (
     Claim,
     Claims,
+    JobView,
     Program,
     Rule,
-    Target,
     claim_at,
     claim_failure,
     examples,
@@ -31,9 +31,9 @@ _ADDS = re.compile(r"omegaconf\.(open_dict|(OmegaConf\.)?(update|merge|set_struc
 _ADDS_NOTHING = re.compile(r"(builtins|omegaconf|hydra|logging|wandb|pprint|rich|copy)\.")
 
 
-def _check(program: Program, target: Target) -> Claims:
-    yield from _of_files(program)
-    yield from _of_hydra(program)
+def _check(view: JobView) -> Claims:
+    yield from _of_files(view.program)
+    yield from _of_hydra(view.program)
 
 
 def _of_hydra(program: Program) -> Iterator[Claim]:

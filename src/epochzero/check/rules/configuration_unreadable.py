@@ -7,17 +7,16 @@ import re
 from collections.abc import Iterator
 
 from epochzero.check.job.model import Job
-from epochzero.check.paths.world import world_of
 from epochzero.check.program.argument_origins import written_at
 from epochzero.check.program.parsers.model import ArgumentProblem
 from epochzero.check.rule import (
     Case,
     Claim,
     Claims,
+    JobView,
     Program,
     Rule,
     SourceLocation,
-    Target,
     claim_at_start,
     examples,
 )
@@ -50,10 +49,10 @@ _READERS = (
 _ACCELERATE = "FileNotFoundError: The passed configuration file `{path}` does not exist."
 
 
-def _check(program: Program, target: Target) -> Claims:
-    yield from _of_hydra(program)
-    for path, place, error in _named(program):
-        world = world_of(program, target)
+def _check(view: JobView) -> Claims:
+    yield from _of_hydra(view.program)
+    for path, place, error in _named(view.program):
+        world = view.world
         if _is_file(path) and world.there(world.platform.absolute(path)) is False:
             yield claim_at_start(
                 place,

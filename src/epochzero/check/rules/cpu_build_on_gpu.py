@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from epochzero.check.builds import lacks_cuda, moves_to_cuda
 from epochzero.check.job.containers import has_no_gpus
-from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples, guarded
+from epochzero.check.rule import (
+    Claims,
+    JobView,
+    Rule,
+    claim_at,
+    examples,
+    guarded,
+)
+from epochzero.check.view.builds import lacks_cuda, moves_to_cuda
 
 
-def _check(program: Program, target: Target) -> Claims:
-    reason = lacks_cuda(target)
-    withheld = not reason and has_no_gpus(program.job)
+def _check(view: JobView) -> Claims:
+    reason = lacks_cuda(view.target)
+    withheld = not reason and has_no_gpus(view.job)
     if withheld:
         reason = "its container starts without a GPU"
     if not reason:
         return
-    reach = Reach.of(program)
-    for call in moves_to_cuda(program):
+    reach = view.reach
+    for call in moves_to_cuda(view.program):
         # A condition around such code usually tests whether a GPU is available.
         if reach.severity(call.at) == "error" and not guarded(
             call.at, RuntimeError, AssertionError

@@ -9,10 +9,19 @@ from difflib import get_close_matches
 from epochzero.check.paths.accesses import argument
 from epochzero.check.paths.contents import Reading, columns, inspect
 from epochzero.check.paths.faults import encoding_of, is_plain
-from epochzero.check.paths.world import Opened, caught, world_of
+from epochzero.check.paths.world import Opened, caught
 from epochzero.check.program.events import Called, Situation
 from epochzero.check.program.values import Constant, Instance, Items, Value
-from epochzero.check.rule import Claim, Program, Reach, Rule, Target, claim_at, examples
+from epochzero.check.rule import (
+    Claim,
+    Claims,
+    JobView,
+    Program,
+    Reach,
+    Rule,
+    claim_at,
+    examples,
+)
 
 _READERS = {"pandas.read_csv": ",", "pandas.read_table": "\t"}
 _OF_READING = ("usecols", "parse_dates", "index_col")
@@ -32,16 +41,16 @@ _PLACES = ("loc", "iloc", "at")
 _ADDS = ("insert", "eval", "update", "__setitem__")
 
 
-def _check(program: Program, target: Target) -> Iterator[Claim]:
-    for opened in world_of(program, target).opened:
+def _check(view: JobView) -> Claims:
+    for opened in view.world.opened:
         if opened.access.parsed is not None:
-            yield from _of_rows(program, opened, opened.access.parsed)
+            yield from _of_rows(view.program, opened, opened.access.parsed)
         comma = _READERS.get(opened.access.call.name)
         if comma is None or not is_plain(opened.access):
             continue
         header = columns(opened.local, encoding_of(opened.access) or "utf-8", comma)
         if header:
-            yield from _of_table(program, opened, header)
+            yield from _of_table(view.program, opened, header)
 
 
 def _of_rows(program: Program, opened: Opened, reader: Called) -> Iterator[Claim]:

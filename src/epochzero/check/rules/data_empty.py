@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from epochzero.check.paths.faults import Faulty, data_check
+from epochzero.check.paths.faults import Faulty
 from epochzero.check.rule import Rule, examples
+from epochzero.check.rules.path_claims import data_check
 
 
 def _fix(faulty: Faulty) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from epochzero.check.paths.faults import Faulty, data_check, encoding_of
+from epochzero.check.paths.faults import Faulty, encoding_of
 from epochzero.check.rule import Case, Rule, examples
+from epochzero.check.rules.path_claims import data_check
 
 
 def _fix(faulty: Faulty) -> str:

@@ -4,22 +4,30 @@ from __future__ import annotations
 
 import ast
 
-from epochzero.check.calls import method_of, own_bases
-from epochzero.check.code import code_of
+from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import Instance
-from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples, guarded
-from epochzero.check.torch_usage import argument
+from epochzero.check.rule import (
+    Claims,
+    JobView,
+    Program,
+    Rule,
+    claim_at,
+    examples,
+    guarded,
+)
+from epochzero.check.view.called_functions import method_of, own_bases
+from epochzero.check.view.torch_usage import argument
 
 _DATASET = frozenset({"torch.utils.data.Dataset", "torch.utils.data.dataset.Dataset", "object"})
 
 
-def _check(program: Program, target: Target) -> Claims:
-    reach = Reach.of(program)
-    for call in program.calls:
+def _check(view: JobView) -> Claims:
+    reach = view.reach
+    for call in view.calls:
         value = argument(call, 0, "dataset")
         if call.name != "torch.utils.data.DataLoader" or not isinstance(value, Instance):
             continue
-        missing = _missing(program, value.made_by) if value.own else ""
+        missing = _missing(view.program, value.made_by) if value.own else ""
         has_sampler = {"sampler", "batch_sampler"} & set(call.keywords) or len(call.arguments) > 3
         if (
             missing

@@ -6,15 +6,15 @@ from collections.abc import Iterator
 
 from epochzero.check.program.configuration import get
 from epochzero.check.program.values import Constant, Items, Value
-from epochzero.check.rule import Claim, Claims, Program, Rule, Target, examples
+from epochzero.check.rule import Claim, Claims, JobView, Rule, examples
 from epochzero.check.rules.deepspeed import configurations
 
 _BATCHES = ("train_batch_size", "train_micro_batch_size_per_gpu")
 _STAGES = range(4)
 
 
-def _check(program: Program, target: Target) -> Claims:
-    for call, config in configurations(program):
+def _check(view: JobView) -> Claims:
+    for call, config in configurations(view.program):
         for about, message, error, fix in _refused(config):
             origin = about.origin if isinstance(about, Constant) else None
             yield Claim(

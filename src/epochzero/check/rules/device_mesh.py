@@ -5,16 +5,16 @@ from __future__ import annotations
 import math
 
 from epochzero.check.program.values import Items, Value
-from epochzero.check.rule import Claims, Program, Rule, Target, claim_at, examples, guarded
+from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples, guarded
 from epochzero.check.rules.world import constant, number, world_size
-from epochzero.check.torch_usage import argument
+from epochzero.check.view.torch_usage import argument
 
 _MAKES = ("torch.distributed.device_mesh.init_device_mesh", "torch.distributed.init_device_mesh")
 
 
-def _check(program: Program, target: Target) -> Claims:
-    world = world_size(program.job)
-    for call in program.calls:
+def _check(view: JobView) -> Claims:
+    world = world_size(view.job)
+    for call in view.calls:
         shape = _numbers(argument(call, 1, "mesh_shape"))
         if call.name not in _MAKES or shape is None or guarded(call.at, RuntimeError):
             continue

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import ast
 
-from epochzero.check.code import code_of
+from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import Constant, Instance, Items, Value
 from epochzero.check.rule import (
     Claims,
+    JobView,
     Module,
     Program,
-    Reach,
     Rule,
-    Target,
     claim_at,
     claim_failure,
     examples,
@@ -23,15 +22,15 @@ from epochzero.check.rule import (
 _DIVISIONS = (ast.Div, ast.FloorDiv, ast.Mod)
 
 
-def _check(program: Program, target: Target) -> Claims:
-    reach = Reach.of(program)
-    counts = _counts(program)
+def _check(view: JobView) -> Claims:
+    reach = view.reach
+    counts = _counts(view.program)
     reported: set[tuple[str, int]] = set()
-    for module in program.modules.values():
+    for module in view.modules:
         for node in code_of(module).of(ast.BinOp):
             if not isinstance(node.op, _DIVISIONS):
                 continue
-            message = _of_option(program, node.right) or _of_length(module, node.right, counts)
+            message = _of_option(view.program, node.right) or _of_length(module, node.right, counts)
             if not message or _is_asked(module, node.right) or _may_format(module, node):
                 continue
             is_sure = message.endswith("is 0.")
@@ -46,7 +45,7 @@ def _check(program: Program, target: Target) -> Claims:
                     fix=f"Divide by max(1, {ast.unparse(node.right)}), or handle the case of no "
                     "items.",
                 )
-    for failed in failures(program, "zero", reported=reported):
+    for failed in failures(view.program, "zero", reported=reported):
         yield claim_failure(
             failed,
             message=f"The divisor is 0: {failed.at.place.code}",

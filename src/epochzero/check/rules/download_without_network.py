@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from epochzero.check.job.containers import is_offline
 from epochzero.check.paths.downloads import Download, cache_folder, downloads_of
-from epochzero.check.paths.world import caught, world_of
-from epochzero.check.rule import Claim, Program, Rule, Target, examples
+from epochzero.check.paths.world import caught
+from epochzero.check.rule import Claim, Claims, JobView, Rule, examples
 
 
-def _check(program: Program, target: Target) -> Iterator[Claim]:
-    if target.network.internet is not False and not is_offline(program.job):
+def _check(view: JobView) -> Claims:
+    if view.target.network.internet is not False and not is_offline(view.job):
         return
-    where = "the container" if is_offline(program.job) else target.name or "the target"
-    world = world_of(program, target)
-    for download in downloads_of(program, target, world):
-        allowed = () if is_offline(program.job) else target.network.hosts
+    where = "the container" if is_offline(view.job) else view.target.name or "the target"
+    world = view.world
+    for download in downloads_of(view.program, view.target, world):
+        allowed = () if is_offline(view.job) else view.target.network.hosts
         if download.host in allowed or caught(download.call.at, ConnectionError):
             continue
-        cache = cache_folder(program, target, download.fetch.cache)
+        cache = cache_folder(view.program, view.target, download.fetch.cache)
         # A cache that is configured explicitly may be filled already.
         filled = cache is not None and (cache[1] or world.platform.there(cache[0]) is True)
         sure = download.call.at.certain and download.fetch.hard and not filled

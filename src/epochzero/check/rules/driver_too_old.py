@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-from epochzero.check.builds import first_import, first_on_cuda, wants_cuda
-from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples
+from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples
 from epochzero.check.target import oldest_driver
 from epochzero.check.target.gpus import version
+from epochzero.check.view.builds import first_import, first_on_cuda, wants_cuda
 
 
-def _check(program: Program, target: Target) -> Claims:
-    built = target.cuda_of_torch
-    torch = first_import(program, "torch")
-    if not built or not target.driver or target.gpus == () or torch is None:
+def _check(view: JobView) -> Claims:
+    built = view.target.cuda_of_torch
+    torch = first_import(view.program, "torch")
+    if not built or not view.target.driver or view.target.gpus == () or torch is None:
         return
     needed = oldest_driver(built)
-    if needed is None or version(target.driver) >= version(needed) or not wants_cuda(program):
+    if (
+        needed is None
+        or version(view.target.driver) >= version(needed)
+        or not wants_cuda(view.program)
+    ):
         return
-    if target.cuda and version(target.cuda) >= version(built):
+    if view.target.cuda and version(view.target.cuda) >= version(built):
         return  # A compatibility package replaces the driver.
-    first = first_on_cuda(program)
+    first = first_on_cuda(view.program)
     yield claim_at(
         first or torch.at,
         # A condition around such code usually tests for a GPU, which is then not available.
-        severity=Reach.of(program).severity(first) if first else "error",
+        severity=view.reach.severity(first) if first else "error",
         message=f"The target's PyTorch was built for CUDA {built}, which needs driver {needed} or "
-        f"newer; the target has {target.driver}.",
+        f"newer; the target has {view.target.driver}.",
         consequence="RuntimeError: The NVIDIA driver on your system is too old",
         fix="Install a PyTorch build for an older CUDA, or ask for a driver update.",
     )

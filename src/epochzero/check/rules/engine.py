@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
-from epochzero.check.budget import Stopped, at_most
 from epochzero.check.findings import Finding, SourceLocation, Unknown
 from epochzero.check.program.model import Program
-from epochzero.check.rule import CannotTell, Rule
+from epochzero.check.rule import CannotTell, JobView, Rule
+from epochzero.check.rules.budget import Stopped, at_most
 from epochzero.check.target.model import Target
 
 RULE_S, RULES_S = 10.0, 30.0
@@ -25,29 +25,28 @@ def run_rules(
     # A fault in a script does not depend on whether and how it runs this program.
     own = {problem.place for problem in program.job.problems}
     end = time.process_time() + RULES_S
+    view = JobView(program, target)
     with ExitStack() as running:
         for background in dict.fromkeys(
             rule.background for rule in rules if rule.background is not None
         ):
-            running.enter_context(background(program, target))
+            running.enter_context(background(view))
         for rule in rules:
             seconds = min(RULE_S, end - time.process_time())
             if seconds <= 0:
                 reason = f"not run: the preceding rules took {RULES_S:g} s"
                 yield Unknown(rule.id, reason, SourceLocation("<command>"))
                 continue
-            for answer in _answers(rule, program, target, seconds):
+            for answer in _answers(rule, view, seconds):
                 yield answer if sure or answer.place in own else _softened(answer)
 
 
-def _answers(
-    rule: Rule, program: Program, target: Target, seconds: float
-) -> list[Finding | Unknown]:
+def _answers(rule: Rule, view: JobView, seconds: float) -> list[Finding | Unknown]:
     """The results of a rule within its budget, and why there are no more."""
     results: list[Finding | Unknown] = []
     try:
         with at_most(seconds):
-            for answer in rule.findings(program, target):
+            for answer in rule.findings(view):
                 results.append(answer)
         return results
     except Stopped:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, Program, Rule, Target, examples
+from epochzero.check.rule import Claims, JobView, Rule, examples
 from epochzero.check.rules.scripts import claim_of, problems_of
 
 
-def _check(program: Program, target: Target) -> Claims:
-    for problem in problems_of(program, "environment"):
+def _check(view: JobView) -> Claims:
+    for problem in problems_of(view.program, "environment"):
         # An environment is created on its platform, and does not travel with the job.
-        if not target.here and target.files.get(problem.text) is not False:
+        if not view.target.here and view.target.files.get(problem.text) is not False:
             continue
         yield claim_of(
             problem,

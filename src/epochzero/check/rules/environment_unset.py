@@ -11,6 +11,7 @@ from epochzero.check.program.values import Constant, External
 from epochzero.check.rule import (
     Claim,
     Claims,
+    JobView,
     Program,
     Rule,
     Target,
@@ -38,27 +39,27 @@ _OF_TEXTS = frozenset(
 )
 
 
-def _check(program: Program, target: Target) -> Claims:
+def _check(view: JobView) -> Claims:
     # Another program may start this one, with its own environment.
-    if not program.job.certain:
+    if not view.job.certain:
         return
-    for name, at in _read(program):
-        if is_set(name, program.job) or not at.certain or guarded(at, KeyError):
+    for name, at in _read(view.program):
+        if is_set(name, view.job) or not at.certain or guarded(at, KeyError):
             continue
-        if target.environment is not None and name not in target.environment:
-            if program.job.activated:
+        if view.target.environment is not None and name not in view.target.environment:
+            if view.job.activated:
                 yield Unknown(
                     f"whether {name} is set", "the job's script activates an environment", at.place
                 )
                 continue
             why = "neither the job nor the target sets it"
-            yield _claim(name, at, why, may=_may_be_exported(name, program.job, target))
-        elif target.environment is None and name in _OF_LAUNCHERS and not program.job.launchers:
+            yield _claim(name, at, why, may=_may_be_exported(name, view.job, view.target))
+        elif view.target.environment is None and name in _OF_LAUNCHERS and not view.job.launchers:
             yield _claim(
                 name, at, "a launcher such as torchrun sets it, but the job uses none", may=True
             )
-    if target.environment is not None and not program.job.activated:
-        yield from _without_default(program, target, target.environment)
+    if view.target.environment is not None and not view.job.activated:
+        yield from _without_default(view.program, view.target, view.target.environment)
 
 
 def _without_default(program: Program, target: Target, environment: Mapping[str, str]) -> Claims:

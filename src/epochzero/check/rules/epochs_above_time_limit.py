@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from epochzero.check.rule import Claim, Claims, Program, Rule, Target, examples
+from epochzero.check.rule import Claim, Claims, JobView, Program, Rule, examples
 from epochzero.check.rules.world import TIME_OPTIONS, constant, given, in_hours, said_at
 from epochzero.file_access import open_file
 
@@ -38,10 +38,10 @@ class _Rate:
     sure: bool
 
 
-def _check(program: Program, target: Target) -> Claims:
-    job = program.job
-    limits = [one for one in (job.time_limit_s, target.time_limit_s) if one is not None]
-    epochs, rate = _epochs(program), _rate(program)
+def _check(view: JobView) -> Claims:
+    job = view.job
+    limits = [one for one in (job.time_limit_s, view.target.time_limit_s) if one is not None]
+    epochs, rate = _epochs(view.program), _rate(view.program)
     if not limits or epochs is None or rate is None:
         return
     needed, limit = epochs * rate.seconds, min(limits)

@@ -6,12 +6,20 @@ import ast
 import re
 from collections.abc import Iterator
 
-from epochzero.check.code import Code, Function, code_of
-from epochzero.check.loops import loops_around
-from epochzero.check.models import Models
 from epochzero.check.program.events import Called
-from epochzero.check.rule import Claims, Module, Program, Reach, Rule, Target, claim_at, examples
-from epochzero.check.torch_usage import (
+from epochzero.check.program.syntax import Code, Function, code_of
+from epochzero.check.rule import (
+    Claims,
+    JobView,
+    Module,
+    Program,
+    Rule,
+    claim_at,
+    examples,
+)
+from epochzero.check.view.loops import loops_around
+from epochzero.check.view.models import Models
+from epochzero.check.view.torch_usage import (
     does_anywhere,
     has_framework_loop,
     makes_layers_with_modes,
@@ -25,15 +33,15 @@ _NAME = re.compile(
 _DATA = re.compile(r"\b(val|test|eval|dev)")
 
 
-def _check(program: Program, target: Target) -> Claims:
-    trains = any(one.at.loop for one in optimizer_steps(program))
-    if not trains or not makes_layers_with_modes(program) or has_framework_loop(program):
+def _check(view: JobView) -> Claims:
+    trains = any(one.at.loop for one in optimizer_steps(view.program))
+    if not trains or not makes_layers_with_modes(view.program) or has_framework_loop(view.program):
         return
-    reach = Reach.of(program)
-    nowhere = not does_anywhere(program, "eval", "train", "training", "requires_grad_")
-    for module, node in _evaluations(program):
+    reach = view.reach
+    nowhere = not does_anywhere(view.program, "eval", "train", "training", "requires_grad_")
+    for module, node in _evaluations(view.program):
         at = reach.at(module, node)
-        if at is not None and (nowhere or _in_training_mode(program, module, node)):
+        if at is not None and (nowhere or _in_training_mode(view.program, module, node)):
             yield claim_at(
                 at,
                 severity="warning",

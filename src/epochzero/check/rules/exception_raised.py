@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from epochzero.check.rule import Claims, Program, Rule, Target, claim_failure, examples, failures
+from epochzero.check.rule import (
+    Claims,
+    JobView,
+    Rule,
+    claim_failure,
+    examples,
+    failures,
+)
 
 _CATEGORIES: Mapping[str, str] = {
     "AttributeError": "attribute_not_found",
@@ -18,8 +25,8 @@ _CATEGORIES: Mapping[str, str] = {
 }
 
 
-def _check(program: Program, target: Target) -> Claims:
-    for failed in failures(program, "abstract", "raised"):
+def _check(view: JobView) -> Claims:
+    for failed in failures(view.program, "abstract", "raised"):
         is_abstract = failed.kind == "abstract"
         if not failed.at.certain:
             continue

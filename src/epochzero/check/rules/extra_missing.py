@@ -8,12 +8,21 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from epochzero.check.api import class_of, reached
 from epochzero.check.program.events import Called, Situation
 from epochzero.check.program.values import Constant, Items, Value
-from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples, guarded
+from epochzero.check.rule import (
+    Claims,
+    JobView,
+    Program,
+    Rule,
+    Target,
+    claim_at,
+    examples,
+    guarded,
+)
 from epochzero.check.rules.distributions import providers
 from epochzero.check.target.packages import normalized
+from epochzero.check.view.api import class_of, reached
 
 _UNKNOWN = object()
 
@@ -31,12 +40,12 @@ def _table() -> Mapping[str, Mapping[str, tuple[Mapping[str, Any], ...]]]:
     return found
 
 
-def _check(program: Program, target: Target) -> Claims:
-    if target.distributions is None or program.job.installs:
+def _check(view: JobView) -> Claims:
+    if view.target.distributions is None or view.job.installs:
         return
-    reach = Reach.of(program)
-    for name, entry, at in _needing(program):
-        if not _is_there(entry, target) and not guarded(at, ImportError):
+    reach = view.reach
+    for name, entry, at in _needing(view.program):
+        if not _is_there(entry, view.target) and not guarded(at, ImportError):
             yield claim_at(
                 at,
                 severity=reach.severity(at),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, Program, Rule, Target, examples
+from epochzero.check.rule import Claims, JobView, Rule, examples
 from epochzero.check.rules.scripts import claim_of, problems_of
 
 
-def _check(program: Program, target: Target) -> Claims:
-    for problem in problems_of(program, "pipe"):
+def _check(view: JobView) -> Claims:
+    for problem in problems_of(view.program, "pipe"):
         yield claim_of(
             problem,
             message=f"The exit status of the pipeline is that of {problem.text}: `set -e` does not "

@@ -6,7 +6,15 @@ from collections.abc import Mapping
 
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, Instance, Value
-from epochzero.check.rule import Case, Claims, Program, Rule, Target, claim_at, examples, guarded
+from epochzero.check.rule import (
+    Case,
+    Claims,
+    JobView,
+    Rule,
+    claim_at,
+    examples,
+    guarded,
+)
 
 _WANTED: Mapping[str, tuple[int, str, str]] = {
     "pickle.dump": (1, "wb", "TypeError: write() argument must be str, not bytes"),
@@ -22,8 +30,8 @@ _WANTED: Mapping[str, tuple[int, str, str]] = {
 """The argument that is the open file (-1: the file's own method), the required mode, and the error."""
 
 
-def _check(program: Program, target: Target) -> Claims:
-    for call in program.calls:
+def _check(view: JobView) -> Claims:
+    for call in view.calls:
         if call.name not in _WANTED or not call.complete:
             continue
         at, wanted, error = _WANTED[call.name]

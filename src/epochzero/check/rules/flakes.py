@@ -15,8 +15,8 @@ from functools import cached_property, lru_cache
 from typing import TypeAlias
 
 from epochzero.check.program.events import Situation
-from epochzero.check.ruff import Asked, Message
-from epochzero.check.rule import Claim, Module, Program, Severity, SourceLocation, Target
+from epochzero.check.rule import Claim, JobView, Module, Program, Severity, SourceLocation, Target
+from epochzero.check.rules.ruff import Asked, Message
 
 _Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 _Body: TypeAlias = list[ast.stmt]
@@ -60,9 +60,9 @@ class Flake:
 
 
 @contextmanager
-def reading(program: Program, target: Target) -> Iterator[None]:
+def reading(view: JobView) -> Iterator[None]:
     """Run ruff on the program in another process, for later calls of `flakes`."""
-    with _asked(program, target.python):
+    with _asked(view.program, view.target.python):
         yield
 
 

@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from epochzero.check.job.model import COMMAND, CommandSource, Job
-from epochzero.check.rule import Claims, Program, Rule, Target, claim_at_start, examples
+from epochzero.check.rule import Claims, JobView, Rule, claim_at_start, examples
 from epochzero.file_access import readable
 
 _SURE = re.compile(r"[\w./+@%,=-]+")
 """A literal directory: no variable, no home directory, no pattern."""
 
 
-def _check(program: Program, target: Target) -> Claims:
-    job = program.job
+def _check(view: JobView) -> Claims:
+    job = view.job
     # An earlier command may have created it.
-    if job.container or job.working_folder or program.before is not None:
+    if job.container or job.working_folder or view.program.before is not None:
         return
     for source in _missing(job):
         yield claim_at_start(

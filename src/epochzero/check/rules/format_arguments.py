@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claim, Claims, Program, Rule, Target, examples
+from epochzero.check.rule import Claim, Claims, JobView, Rule, examples
 from epochzero.check.rules.flakes import Flake, flakes, reading
 
 _COUNT = "F507"
@@ -33,8 +33,8 @@ _SAID = {
 }
 
 
-def _check(program: Program, target: Target) -> Claims:
-    for flake in flakes(program, target, (_COUNT, *_SAID)):
+def _check(view: JobView) -> Claims:
+    for flake in flakes(view.program, view.target, (_COUNT, *_SAID)):
         if flake.code == _COUNT:
             yield _count(flake)
         else:

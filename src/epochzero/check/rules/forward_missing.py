@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import ast
 
-from epochzero.check.calls import method_of, own_bases
-from epochzero.check.code import code_of, made_class
+from epochzero.check.program.syntax import code_of, made_class
 from epochzero.check.rule import (
     Claims,
+    JobView,
     Module,
     Program,
-    Reach,
     Rule,
-    Target,
     claim_at,
     examples,
     guarded,
 )
+from epochzero.check.view.called_functions import method_of, own_bases
 
 _MODULE = frozenset({"torch.nn.Module", "torch.nn.modules.Module"})
 
 
-def _check(program: Program, target: Target) -> Claims:
-    reach = Reach.of(program)
-    for module in program.modules.values():
+def _check(view: JobView) -> Claims:
+    reach = view.reach
+    for module in view.modules:
         for call in code_of(module).of(ast.Call):
-            made = made_class(program, module, call.func)
-            if made is None or not _lacks_forward(program, *made):
+            made = made_class(view.program, module, call.func)
+            if made is None or not _lacks_forward(view.program, *made):
                 continue
             at = reach.at(module, call)
             if at is not None and not guarded(at, NotImplementedError):

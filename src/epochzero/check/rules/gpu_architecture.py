@@ -2,28 +2,36 @@
 
 from __future__ import annotations
 
-from epochzero.check.builds import (
+from epochzero.check.rule import (
+    Claims,
+    JobView,
+    Rule,
+    Severity,
+    Target,
+    claim_at,
+    examples,
+)
+from epochzero.check.target import first_cuda, last_cuda
+from epochzero.check.target.gpus import version
+from epochzero.check.view.builds import (
     first_import,
     first_on_cuda,
     lowest_capability,
     runs_on,
     wants_cuda,
 )
-from epochzero.check.rule import Claims, Program, Rule, Severity, Target, claim_at, examples
-from epochzero.check.target import first_cuda, last_cuda
-from epochzero.check.target.gpus import version
 
 
-def _check(program: Program, target: Target) -> Claims:
-    capability = lowest_capability(target)
-    torch = first_import(program, "torch")
-    if capability is None or torch is None or not wants_cuda(program):
+def _check(view: JobView) -> Claims:
+    capability = lowest_capability(view.target)
+    torch = first_import(view.program, "torch")
+    if capability is None or torch is None or not wants_cuda(view.program):
         return
-    problem = _problem(target, capability)
+    problem = _problem(view.target, capability)
     if problem is not None:
         severity, message = problem
         yield claim_at(
-            first_on_cuda(program) or torch.at,
+            first_on_cuda(view.program) or torch.at,
             severity=severity,
             message=message,
             consequence="RuntimeError: CUDA error: no kernel image is available for execution on the "

@@ -4,20 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from epochzero.check.builds import moves_to_cuda
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, Instance, Items, Value
-from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples, guarded
+from epochzero.check.rule import (
+    Claims,
+    JobView,
+    Rule,
+    claim_at,
+    examples,
+    guarded,
+)
 from epochzero.check.rules.world import chosen, gpus_of_a_node, number
-from epochzero.check.torch_usage import argument
+from epochzero.check.view.builds import moves_to_cuda
+from epochzero.check.view.torch_usage import argument
 
 _PARALLEL = ("torch.nn.DataParallel", "torch.nn.parallel.DataParallel",
              "torch.nn.parallel.DistributedDataParallel")  # fmt: skip
 
 
-def _check(program: Program, target: Target) -> Claims:
-    seen = gpus_of_a_node(program.job, target)
-    own = chosen(program)
+def _check(view: JobView) -> Claims:
+    seen = gpus_of_a_node(view.job, view.target)
+    own = chosen(view.program)
     if own is not None:
         names = own[0]
         seen = (
@@ -27,8 +34,8 @@ def _check(program: Program, target: Target) -> Claims:
         )
     if seen is None or not seen[0]:
         return
-    reach = Reach.of(program)
-    for call in (*moves_to_cuda(program), *(c for c in program.calls if c.name in _PARALLEL)):
+    reach = view.reach
+    for call in (*moves_to_cuda(view.program), *(c for c in view.calls if c.name in _PARALLEL)):
         index = max(_indices(call), default=0)
         if index >= seen[0] and not guarded(call.at, RuntimeError):
             gpus = f"{seen[0]} GPU{'s' * (seen[0] != 1)}"

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from epochzero.check.builds import device_named
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, External, Instance, Value
-from epochzero.check.rule import Claim, Claims, Program, Rule, Target, claim_at, examples
-from epochzero.check.torch_usage import argument, backward_calls, does_anywhere, has_framework_loop
+from epochzero.check.rule import Claim, Claims, JobView, Program, Rule, claim_at, examples
+from epochzero.check.view.builds import device_named
+from epochzero.check.view.torch_usage import (
+    argument,
+    backward_calls,
+    does_anywhere,
+    has_framework_loop,
+)
 
 _CLIPS = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_")
 
 
-def _check(program: Program, target: Target) -> Claims:
-    if has_framework_loop(program) or not any(one.at.loop for one in backward_calls(program)):
+def _check(view: JobView) -> Claims:
+    if has_framework_loop(view.program) or not any(
+        one.at.loop for one in backward_calls(view.program)
+    ):
         return
-    scales = does_anywhere(program, "scale") or any(
-        "GradScaler" in module.text for module in program.modules.values()
+    scales = does_anywhere(view.program, "scale") or any(
+        "GradScaler" in module.text for module in view.modules
     )
-    for call in program.calls:
-        if scales and call.name in _CLIPS and _is_scaled(program):
+    for call in view.calls:
+        if scales and call.name in _CLIPS and _is_scaled(view.program):
             yield _claim(
                 call,
                 "The gradients are clipped while they are scaled: unscale_ is never called.",

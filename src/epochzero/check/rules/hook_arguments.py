@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from epochzero.check.api import installed, reached
-from epochzero.check.code import code_of
+from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import Instance, Items, Value
 from epochzero.check.rule import (
     Claims,
+    JobView,
     Module,
     Program,
-    Reach,
     Rule,
     Target,
     claim_at,
@@ -24,6 +23,7 @@ from epochzero.check.rule import (
     guarded,
 )
 from epochzero.check.target.signature import misfit, of_definition
+from epochzero.check.view.api import installed, reached
 
 _DEEPEST = 3
 
@@ -76,17 +76,17 @@ def _table() -> Mapping[tuple[str, str], tuple[_Call, ...]]:
     return {key: tuple(calls) for key, calls in found.items()}
 
 
-def _check(program: Program, target: Target) -> Claims:
-    used = _used(program)
-    started = {call.name.rpartition(".")[2] for call in program.calls}
-    reach = Reach.of(program)
-    for module in program.modules.values():
+def _check(view: JobView) -> Claims:
+    used = _used(view.program)
+    started = {call.name.rpartition(".")[2] for call in view.calls}
+    reach = view.reach
+    for module in view.modules:
         code = code_of(module)
         for cls in code.classes.values():
             at = reach.at(module, cls) if f"{module.name}.{cls.name}" in used else None
             if at is None or guarded(at, TypeError):
                 continue
-            for method, call, wrong in _wrong(module, cls, target):
+            for method, call, wrong in _wrong(module, cls, view.target):
                 if not call.started_by & started:
                     continue
                 yield claim_at(

@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
-from epochzero.check.calls import own_bases
-from epochzero.check.code import code_of
 from epochzero.check.program.events import Called
+from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import Constant, Instance
-from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples, guarded
-from epochzero.check.torch_usage import argument
+from epochzero.check.rule import (
+    Claims,
+    JobView,
+    Program,
+    Rule,
+    claim_at,
+    examples,
+    guarded,
+)
+from epochzero.check.view.called_functions import own_bases
+from epochzero.check.view.torch_usage import argument
 
 _ITERABLE = ("torch.utils.data.IterableDataset", "torch.utils.data.dataset.IterableDataset")
 
 
-def _check(program: Program, target: Target) -> Claims:
-    for call in program.calls:
+def _check(view: JobView) -> Claims:
+    for call in view.calls:
         refused = _refused(call) if call.name == "torch.utils.data.DataLoader" else ""
         data = argument(call, 0, "dataset")
         if not refused or not isinstance(data, Instance) or guarded(call.at, ValueError):
             continue
-        if data.own and _streams(program, data.made_by):
+        if data.own and _streams(view.program, data.made_by):
             option = refused.partition("=")[0]
             yield claim_at(
                 call.at,
-                severity=Reach.of(program).severity(call.at),
+                severity=view.reach.severity(call.at),
                 message=f"{data.made_by.rpartition('.')[2]} is an IterableDataset, which defines its "
                 f"own order, but {refused} is passed.",
                 consequence=f"ValueError: DataLoader with IterableDataset: expected unspecified {option} "

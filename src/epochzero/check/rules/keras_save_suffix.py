@@ -8,7 +8,15 @@ from dataclasses import dataclass
 from epochzero.check.paths.accesses import argument, is_true
 from epochzero.check.paths.text import is_remote, path_text
 from epochzero.check.program.events import Called
-from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples, guarded
+from epochzero.check.rule import (
+    Claims,
+    JobView,
+    Rule,
+    Target,
+    claim_at,
+    examples,
+    guarded,
+)
 
 _MODEL = (
     r"(tensorflow\.)?keras\.(\w+\.)*((Model|Sequential)|(load_model|clone_model|model_from_json))"
@@ -35,11 +43,11 @@ _OTHERWISE = ("zipped", "max_shard_size")
 """Arguments with which other suffixes are allowed."""
 
 
-def _check(program: Program, target: Target) -> Claims:
-    if not _is_keras_3(target):
+def _check(view: JobView) -> Claims:
+    if not _is_keras_3(view.target):
         return
-    reach = Reach.of(program)
-    for call in program.calls:
+    reach = view.reach
+    for call in view.calls:
         saver = next((one for one in _SAVERS if one.name.match(call.name)), None)
         if saver is None or not call.complete or guarded(call.at, ValueError):
             continue

@@ -8,21 +8,19 @@ from epochzero.check.program.events import Looked
 from epochzero.check.program.values import Constant, Items
 from epochzero.check.rule import (
     Claims,
-    Program,
-    Reach,
+    JobView,
     Rule,
     SourceLocation,
-    Target,
     claim_at,
     examples,
     guarded,
 )
 
 
-def _check(program: Program, target: Target) -> Claims:
-    reach = Reach.of(program)
+def _check(view: JobView) -> Claims:
+    reach = view.reach
     reported: set[SourceLocation] = set()
-    for event in program.lookups:
+    for event in view.program.lookups:
         if not _is_missing(event) or event.at.place in reported or guarded(event.at, KeyError):
             continue
         reported.add(event.at.place)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.job.model import Job
-from epochzero.check.rule import Claims, Program, Rule, Target, claim_at_start, examples
+from epochzero.check.rule import Claims, JobView, Rule, claim_at_start, examples
 from epochzero.check.rules.world import said_at, said_text
 
 _NNODES = ("torchrun --nnodes", "deepspeed --num_nodes", "accelerate --num_machines")
@@ -16,8 +16,8 @@ _NODES = ("sbatch --nodes", "sbatch -N", "salloc --nodes", "srun --nodes")
 _GPUS = ("sbatch --gres", "sbatch --gpus-per-node", "srun --gres", "srun --gpus-per-node")
 
 
-def _check(program: Program, target: Target) -> Claims:
-    job = program.job
+def _check(view: JobView) -> Claims:
+    job = view.job
     nodes, asked = said_text(job, *_NNODES), said_text(job, *_NODES)
     if _count(nodes) and _count(asked) and _count(nodes) > _count(asked):
         yield claim_at_start(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from epochzero.check.code import Code, Function, code_of
-from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples
+from epochzero.check.program.syntax import Code, Function, code_of
+from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples
 
 _MODULE = frozenset({"torch.nn.Module", "torch.nn.modules.Module"})
 _WITHOUT_PARAMETERS = frozenset(
@@ -46,9 +46,9 @@ _WITHOUT_PARAMETERS = frozenset(
 )
 
 
-def _check(program: Program, target: Target) -> Claims:
-    reach = Reach.of(program)
-    for module in program.modules.values():
+def _check(view: JobView) -> Claims:
+    reach = view.reach
+    for module in view.modules:
         code = code_of(module)
         for cls in code.of(ast.ClassDef):
             if not _MODULE.intersection(code.library_bases(cls)):

@@ -9,6 +9,7 @@ from epochzero.check.program.values import Constant
 from epochzero.check.rule import (
     Claim,
     Claims,
+    JobView,
     Program,
     Rule,
     SourceLocation,
@@ -22,17 +23,17 @@ _TORCHRUN = ("torchrun", "torch.distributed.run")
 _OLD, _NEW = "--local_rank", "--local-rank"
 
 
-def _check(program: Program, target: Target) -> Claims:
-    job = program.job
-    parser = next((one.spec for one in program.parsed if one.spec.kind == "argparse"), None)
+def _check(view: JobView) -> Claims:
+    job = view.job
+    parser = next((one.spec for one in view.program.parsed if one.spec.kind == "argparse"), None)
     if parser is None:
         return
     option = next((one for one in parser.options if {_OLD, _NEW}.intersection(one.flags)), None)
     if _LAUNCH in job.launchers and "use_env" not in job.command and "use-env" not in job.command:
-        yield from _refused(parser, option, _passed(target))
+        yield from _refused(parser, option, _passed(view.target))
     alone = job.processes_per_node == 1
     if option is not None and not alone and any(one in job.launchers for one in _TORCHRUN):
-        yield from _not_given(program, option)
+        yield from _not_given(view.program, option)
 
 
 def _passed(target: Target) -> tuple[str, ...]:

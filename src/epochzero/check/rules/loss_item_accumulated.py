@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import ast
 
-from epochzero.check.code import code_of
-from epochzero.check.rule import Claims, Module, Program, Reach, Rule, Target, claim_at, examples
-from epochzero.check.torch_usage import backward_calls
+from epochzero.check.program.syntax import code_of
+from epochzero.check.rule import (
+    Claims,
+    JobView,
+    Module,
+    Rule,
+    claim_at,
+    examples,
+)
+from epochzero.check.view.torch_usage import backward_calls
 
 
-def _check(program: Program, target: Target) -> Claims:
-    reach = Reach.of(program)
-    modules = {module.path: module for module in program.modules.values()}
-    for path in sorted({call.at.place.path for call in backward_calls(program)}):
+def _check(view: JobView) -> Claims:
+    reach = view.reach
+    modules = {module.path: module for module in view.modules}
+    for path in sorted({call.at.place.path for call in backward_calls(view.program)}):
         for node in _sums(modules[path]) if path in modules else ():
             at = reach.at(modules[path], node)
             if at is not None and isinstance(node.value, ast.Name):

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from epochzero.check.origins import FLOATING, LONG, Origins
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Instance, Value
-from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples, guarded
-from epochzero.check.torch_usage import argument
+from epochzero.check.rule import (
+    Claims,
+    JobView,
+    Rule,
+    claim_at,
+    examples,
+    guarded,
+)
+from epochzero.check.view.tensor_origins import FLOATING, LONG, Origins
+from epochzero.check.view.torch_usage import argument
 
 _CLASSES, _LOGARITHMS, _BINARY = "cross_entropy", "nll_loss", "binary_cross_entropy"
 _LOSSES: Mapping[str, str] = {
@@ -25,15 +32,15 @@ _Fault = tuple[str, str, str]
 """What is wrong, PyTorch's message, and the fix."""
 
 
-def _check(program: Program, target: Target) -> Claims:
-    origins = Origins.of(program)
-    for call in program.calls:
+def _check(view: JobView) -> Claims:
+    origins = view.origins
+    for call in view.calls:
         fault = _fault(origins, call) if call.name in _LOSSES else None
         if fault is not None and not guarded(call.at, RuntimeError):
             message, consequence, fix = fault
             yield claim_at(
                 call.at,
-                severity=Reach.of(program).severity(call.at),
+                severity=view.reach.severity(call.at),
                 message=message,
                 consequence=consequence,
                 fix=fix,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, Program, Rule, Target, claim_at_start, examples
+from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at_start, examples
 from epochzero.check.rules.world import said_at, said_text
 
 _ENDPOINT = ("--rdzv_endpoint", "--rdzv-endpoint")
@@ -10,8 +10,8 @@ _ADDRESS = ("--master_addr", "--master-addr", "--main_process_ip")
 _HERE = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 
 
-def _check(program: Program, target: Target) -> Claims:
-    job = program.job
+def _check(view: JobView) -> Claims:
+    job = view.job
     if job.nodes is None or job.nodes < 2 or not set(job.launchers) & {"torchrun", "accelerate"}:
         return
     address = said_text(job, *_ENDPOINT, *_ADDRESS)
@@ -26,7 +26,7 @@ def _check(program: Program, target: Target) -> Claims:
             fix="Pass the address of the first node, such as that of $(scontrol show hostnames "
             "$SLURM_JOB_NODELIST | head -n 1).",
         )
-    elif address is None and "torchrun" in job.launchers and _can_tell(program):
+    elif address is None and "torchrun" in job.launchers and _can_tell(view.program):
         yield claim_at_start(
             said_at(job, "--nnodes"),
             message=f"The job has {job.nodes} nodes, but torchrun gets no rendezvous address.",

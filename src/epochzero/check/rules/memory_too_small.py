@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from epochzero.check.builds import first_import, wants_cuda
-from epochzero.check.rule import Claims, Program, Rule, Severity, Target, claim_at_start, examples
+from epochzero.check.rule import (
+    Claims,
+    JobView,
+    Rule,
+    Severity,
+    claim_at_start,
+    examples,
+)
+from epochzero.check.view.builds import first_import, wants_cuda
 
 MIB = 1 << 20
 IMPORT_BYTES = 220 * MIB
@@ -15,15 +22,15 @@ CUDA_BYTES = 2048 * MIB
 _OPTIONS = ("--mem", "memory", "--memory", "-m")
 
 
-def _check(program: Program, target: Target) -> Claims:
-    job = program.job
+def _check(view: JobView) -> Claims:
+    job = view.job
     asked = job.memory_bytes
-    imported = first_import(program, "torch")
+    imported = first_import(view.program, "torch")
     if asked is None or imported is None:
         return
     processes = job.processes_per_node or 1
     each = asked // processes
-    uses_gpus = bool(job.gpus or job.gpus_per_node or target.gpus) and wants_cuda(program)
+    uses_gpus = bool(job.gpus or job.gpus_per_node or view.target.gpus) and wants_cuda(view.program)
     certain = each < IMPORT_BYTES
     if not certain and each >= TRAINING_BYTES and not (uses_gpus and each <= CUDA_BYTES):
         return

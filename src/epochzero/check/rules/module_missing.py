@@ -10,16 +10,16 @@ from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from epochzero.check.code import code_of
 from epochzero.check.job.model import Job
 from epochzero.check.program.events import Imported, Situation
 from epochzero.check.program.modules import lies_in
+from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import Constant
 from epochzero.check.rule import (
     Claim,
     Claims,
+    JobView,
     Program,
-    Reach,
     Rule,
     SourceLocation,
     Target,
@@ -50,31 +50,35 @@ MOST_NAMES = 3
 _PATH_CALLS = {"sys.path.append", "sys.path.insert", "sys.path.extend", "site.addsitedir"}
 
 
-def _check(program: Program, target: Target) -> Claims:
-    installed = target.distributions
+def _check(view: JobView) -> Claims:
+    installed = view.target.distributions
     if installed is None:
         return
-    asked_for = _asked_for(program)
-    doubt = _doubt(program, target)
-    fallbacks = _fallbacks(program, target, installed)
-    reach = Reach.of(program)
+    asked_for = _asked_for(view.program)
+    doubt = _doubt(view.program, view.target)
+    fallbacks = _fallbacks(view.program, view.target, installed)
+    reach = view.reach
     seen: set[str] = set()
-    for event in (*_run(program), *program.imports):
+    for event in (*_run(view.program), *view.imports):
         top = event.module.partition(".")[0]
         if top in seen or top in asked_for or not _is_missing(top, event, installed):
             continue
         is_reached = fallbacks.get(_line(event.at.place))
         is_asked = not event.at.certain and reach.is_behind_test(event.at)
-        if is_reached is False or (is_asked and not is_reached) or _installed_by_job(program, top):
+        if (
+            is_reached is False
+            or (is_asked and not is_reached)
+            or _installed_by_job(view.program, top)
+        ):
             continue
         seen.add(top)
-        if why := doubt or _may_be_written(program, top):
+        if why := doubt or _may_be_written(view.program, top):
             yield Unknown(f"whether the target has {top}", why, event.at.place)
-        elif folder := _own(program.job, top):
-            yield _not_importable(event, top, program.job, folder)
+        elif folder := _own(view.job, top):
+            yield _not_importable(event, top, view.job, folder)
         else:
             sure = replace(event, at=replace(event.at, certain=True)) if is_reached else event
-            yield _claim(sure, top, target, installed)
+            yield _claim(sure, top, view.target, installed)
 
 
 def _may_be_written(program: Program, top: str) -> str:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from epochzero.check.builds import lacks_cuda
-from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples, guarded
+from epochzero.check.rule import (
+    Claims,
+    JobView,
+    Rule,
+    claim_at,
+    examples,
+    guarded,
+)
 from epochzero.check.rules.world import constant, visible
-from epochzero.check.torch_usage import argument
+from epochzero.check.view.builds import lacks_cuda
+from epochzero.check.view.torch_usage import argument
 
 
-def _check(program: Program, target: Target) -> Claims:
-    reason = lacks_cuda(target) or ("the job sees no GPU" if visible(program.job) == () else "")
+def _check(view: JobView) -> Claims:
+    reason = lacks_cuda(view.target) or ("the job sees no GPU" if visible(view.job) == () else "")
     if not reason:
         return
-    reach = Reach.of(program)
-    for call in program.calls:
+    reach = view.reach
+    for call in view.calls:
         if call.name != "torch.distributed.init_process_group" or guarded(call.at, ValueError):
             continue
         # A condition around such code usually tests for a GPU.

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, Program, Rule, Target, claim_at, examples
-from epochzero.check.torch_usage import has_framework_loop, optimizer_steps
+from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples
+from epochzero.check.view.torch_usage import has_framework_loop, optimizer_steps
 
 LONG_S = 3600.0
 """A shorter time limit indicates a trial run."""
 
 
-def _check(program: Program, target: Target) -> Claims:
-    limit = program.job.time_limit_s
-    steps = [step for step in optimizer_steps(program) if step.at.loop]
-    if limit is None or limit < LONG_S or not steps or has_framework_loop(program):
+def _check(view: JobView) -> Claims:
+    limit = view.job.time_limit_s
+    steps = [step for step in optimizer_steps(view.program) if step.at.loop]
+    if limit is None or limit < LONG_S or not steps or has_framework_loop(view.program):
         return
     # A function that saves may have any name: save, save_checkpoint, dump, upload.
-    text = "".join(module.text for module in program.modules.values()).lower()
+    text = "".join(module.text for module in view.modules).lower()
     if any(word in text for word in ("save", "dump", "checkpoint", "upload", "pickle", "export")):
         return
     yield claim_at(

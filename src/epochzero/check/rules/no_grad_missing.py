@@ -6,9 +6,9 @@ import ast
 import re
 from collections.abc import Iterator
 
-from epochzero.check.code import Code, Function, code_of
-from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples
-from epochzero.check.torch_usage import does_anywhere, has_framework_loop, optimizer_steps
+from epochzero.check.program.syntax import Code, Function, code_of
+from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples
+from epochzero.check.view.torch_usage import does_anywhere, has_framework_loop, optimizer_steps
 
 _NAME = re.compile(
     r"(^|_)(eval|evaluate|evaluation|valid|validate|validation|test|predict|infer|inference)(_|$)"
@@ -17,13 +17,13 @@ _PLAIN = ("item", "detach", "numpy", "tolist", "argmax", "max", "data", "eq", "l
 """Operations whose results have no graph."""
 
 
-def _check(program: Program, target: Target) -> Claims:
-    trains = any(step.at.loop for step in optimizer_steps(program))
+def _check(view: JobView) -> Claims:
+    trains = any(step.at.loop for step in optimizer_steps(view.program))
     without = ("no_grad", "inference_mode", "set_grad_enabled", "requires_grad_", "requires_grad")
-    if not trains or has_framework_loop(program) or does_anywhere(program, *without):
+    if not trains or has_framework_loop(view.program) or does_anywhere(view.program, *without):
         return
-    reach = Reach.of(program)
-    for module in program.modules.values():
+    reach = view.reach
+    for module in view.modules:
         if any(word in module.text for word in without):
             continue
         for node, stored in _kept(code_of(module)):

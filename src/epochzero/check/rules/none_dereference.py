@@ -5,29 +5,27 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from epochzero.check.calls import called_function, gives_nothing
-from epochzero.check.code import Code, code_of, only_value
+from epochzero.check.program.syntax import Code, code_of, only_value
 from epochzero.check.rule import (
     Claims,
+    JobView,
     Module,
-    Program,
-    Reach,
     Rule,
-    Target,
     claim_at,
     claim_failure,
     examples,
     failures,
     guarded,
 )
+from epochzero.check.view.called_functions import called_function, gives_nothing
 
 
-def _check(program: Program, target: Target) -> Claims:
-    reach = Reach.of(program)
+def _check(view: JobView) -> Claims:
+    reach = view.reach
     reported: set[tuple[str, int]] = set()
-    for module in program.modules.values():
+    for module in view.modules:
         for node, call, error in _uses(module, code_of(module)):
-            function = called_function(program, module, call)
+            function = called_function(view.program, module, call)
             if function is None or not gives_nothing(function):
                 continue
             at = reach.at(module, node)
@@ -40,7 +38,7 @@ def _check(program: Program, target: Target) -> Claims:
                     consequence=error,
                     fix=f"Return a value from {function.name}, or do not use its result.",
                 )
-    for failed in failures(program, "none", reported=reported):
+    for failed in failures(view.program, "none", reported=reported):
         yield claim_failure(
             failed,
             message=f"A value is None when the job reaches this line: {failed.at.place.code}",

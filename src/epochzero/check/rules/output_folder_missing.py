@@ -8,17 +8,24 @@ from collections.abc import Iterable, Iterator
 
 from epochzero.check.job.model import CommandSource, Job
 from epochzero.check.paths.platform import Platform, beneath
-from epochzero.check.rule import Claim, Claims, Program, Rule, Target, claim_at_start, examples
+from epochzero.check.rule import (
+    Claim,
+    Claims,
+    JobView,
+    Rule,
+    claim_at_start,
+    examples,
+)
 
 _SURE = re.compile(r"[\w./+@,=-]+")
 """A literal directory: no variable, no home directory, no number of the job."""
 
 
-def _check(program: Program, target: Target) -> Claims:
-    job = program.job
-    if job.container or job.working_folder or program.before is not None:
+def _check(view: JobView) -> Claims:
+    job = view.job
+    if job.container or job.working_folder or view.program.before is not None:
         return
-    platform = Platform(job, target)
+    platform = Platform(job, view.target)
     for source in _of_slurm(job):
         others = [one for one in job.makes if one.place.path != source.place.path]
         yield from _told(

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, Program, Rule, Target, claim_failure, examples, failures
+from epochzero.check.rule import (
+    Claims,
+    JobView,
+    Rule,
+    claim_failure,
+    examples,
+    failures,
+)
 
 _CIRCULAR = "circular import"
 
 
-def _check(program: Program, target: Target) -> Claims:
+def _check(view: JobView) -> Claims:
     reported: set[str] = set()
-    for failed in failures(program, "import"):
+    for failed in failures(view.program, "import"):
         is_circular = _CIRCULAR in failed.message
         if not is_circular and failed.message in reported:
             continue  # Later ones fail for the same reason.

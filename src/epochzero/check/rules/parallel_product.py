@@ -10,6 +10,7 @@ from epochzero.check.program.values import Constant, Items, Value
 from epochzero.check.rule import (
     Claim,
     Claims,
+    JobView,
     Program,
     Rule,
     SourceLocation,
@@ -41,10 +42,10 @@ _COMPUTED = "data_parallel_shard_degree"
 _ENGINES = ("vllm.LLM", "vllm.AsyncEngineArgs", "vllm.EngineArgs")
 
 
-def _check(program: Program, target: Target) -> Claims:
-    yield from _megatron(program)
-    yield from _configured(program)
-    yield from _engines(program, target)
+def _check(view: JobView) -> Claims:
+    yield from _megatron(view.program)
+    yield from _configured(view.program)
+    yield from _engines(view.program, view.target)
 
 
 def _megatron(program: Program) -> Claims:

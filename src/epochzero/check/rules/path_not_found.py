@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from epochzero.check.paths.report import Texts, path_check, where_searched
-from epochzero.check.paths.world import Problem, World, world_of
-from epochzero.check.rule import Claim, Program, Rule, Target, Unknown, examples
+from epochzero.check.paths.world import Problem, World
+from epochzero.check.rule import Claims, JobView, Rule, examples
+from epochzero.check.rules.path_claims import Texts, path_check, where_searched
 
 
 def _describe(problem: Problem, world: World) -> Texts:
@@ -37,9 +35,9 @@ def _describe(problem: Problem, world: World) -> Texts:
 _missing = path_check("path-not-found", _describe)
 
 
-def _check(program: Program, target: Target) -> Iterator[Claim | Unknown]:
-    yield from _missing(program, target)
-    yield from world_of(program, target).unknowns
+def _check(view: JobView) -> Claims:
+    yield from _missing(view)
+    yield from view.world.unknowns
 
 
 RULE = Rule(

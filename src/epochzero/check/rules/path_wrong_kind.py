@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from epochzero.check.paths.report import Texts, path_check
 from epochzero.check.paths.world import Problem, World
 from epochzero.check.rule import Rule, examples
+from epochzero.check.rules.path_claims import Texts, path_check
 
 
 def _describe(problem: Problem, world: World) -> Texts:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from epochzero.check.rule import (
     Claims,
-    Program,
+    JobView,
     Rule,
     Severity,
     Target,
@@ -24,9 +24,11 @@ FIX = (
 )
 
 
-def _check(program: Program, target: Target) -> Claims:
-    for source in program.job.installs:
-        severity, message, consequence, category = _judged(words_of(source.text), target, pip=True)
+def _check(view: JobView) -> Claims:
+    for source in view.job.installs:
+        severity, message, consequence, category = _judged(
+            words_of(source.text), view.target, pip=True
+        )
         yield claim_at_start(
             source.place,
             category=category,
@@ -35,11 +37,11 @@ def _check(program: Program, target: Target) -> Claims:
             consequence=consequence,
             fix=FIX,
         )
-    for one in started(program):
+    for one in started(view.program):
         if arguments := _pip_arguments(one.words):
-            severity, message, consequence, category = _judged(arguments, target, pip=True)
+            severity, message, consequence, category = _judged(arguments, view.target, pip=True)
         elif _installs_system_packages(one.words):
-            severity, message, consequence, category = _judged(one.words, target, pip=False)
+            severity, message, consequence, category = _judged(one.words, view.target, pip=False)
         else:
             continue
         yield claim_at(

@@ -7,7 +7,16 @@ from collections.abc import Iterator
 
 from epochzero import launchers
 from epochzero.check.job.model import Job
-from epochzero.check.rule import Claim, Claims, Program, Rule, Target, claim_at_start, examples
+from epochzero.check.rule import (
+    Claim,
+    Claims,
+    JobView,
+    Program,
+    Rule,
+    Target,
+    claim_at_start,
+    examples,
+)
 from epochzero.check.rules.world import said_at, said_text
 
 _PORT = ("--master_port", "--master-port", "--main_process_port")
@@ -25,14 +34,14 @@ _FREE = ("--standalone", "--rdzv_backend", "--rdzv-backend", *_ENDPOINT)
 """Options with which torchrun uses a free port, or shares one."""
 
 
-def _check(program: Program, target: Target) -> Claims:
-    port, names = _port(program.job)
+def _check(view: JobView) -> Claims:
+    port, names = _port(view.job)
     if port and port.isascii() and port.lstrip("-").isdigit():
-        yield from _of_number(program, target, int(port), names)
-    own = _own_port(program)
-    if own and any(_own_port(other) == own for other in _beside(program)):
+        yield from _of_number(view.program, view.target, int(port), names)
+    own = _own_port(view.program)
+    if own and any(_own_port(other) == own for other in _beside(view.program)):
         yield _taken(
-            program.job, own, "MASTER_PORT", fix="Set a different MASTER_PORT for each of them."
+            view.job, own, "MASTER_PORT", fix="Set a different MASTER_PORT for each of them."
         )
 
 

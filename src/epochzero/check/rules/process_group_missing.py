@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples, guarded
-from epochzero.check.torch_usage import has_framework_loop
+from epochzero.check.rule import (
+    Claims,
+    JobView,
+    Rule,
+    claim_at,
+    examples,
+    guarded,
+)
+from epochzero.check.view.torch_usage import has_framework_loop
 
 _NEEDS_GROUP = frozenset(
     [
@@ -31,16 +38,16 @@ _NEEDS_GROUP = frozenset(
 _MAKES_GROUP = ("init_process_group", "init_device_mesh", "init_distributed", "init_method")
 
 
-def _check(program: Program, target: Target) -> Claims:
-    if has_framework_loop(program):
+def _check(view: JobView) -> Claims:
+    if has_framework_loop(view.program):
         return
     starts = [
-        at for at, call in enumerate(program.calls) if call.name.rpartition(".")[2] in _MAKES_GROUP
+        at for at, call in enumerate(view.calls) if call.name.rpartition(".")[2] in _MAKES_GROUP
     ]
-    says = any(word in module.text for module in program.modules.values() for word in _MAKES_GROUP)
+    says = any(word in module.text for module in view.modules for word in _MAKES_GROUP)
     if says and not starts:  # In code that the analysis did not follow.
         return
-    before = program.calls[: starts[0]] if starts else program.calls
+    before = view.calls[: starts[0]] if starts else view.calls
     for call in before:
         # Queries of the rank or world size without a group are often guarded.
         if call.name in _NEEDS_GROUP and call.at.certain and not guarded(
@@ -48,7 +55,7 @@ def _check(program: Program, target: Target) -> Claims:
         ):  # fmt: skip
             yield claim_at(
                 call.at,
-                severity=Reach.of(program).severity(call.at),
+                severity=view.reach.severity(call.at),
                 message=f"{call.name} needs a process group, but "
                 + ("it is initialized later." if starts else "the job never initializes one."),
                 consequence="ValueError: Default process group has not been initialized, please make sure "

@@ -9,9 +9,9 @@ from epochzero.check.program.values import Constant
 from epochzero.check.rule import (
     Claim,
     Claims,
+    JobView,
     Program,
     Rule,
-    Target,
     claim_at,
     claim_at_start,
     examples,
@@ -83,14 +83,14 @@ _OF_THE_SHELL = frozenset(
 _SUBMITTERS = {"sbatch", "qsub", "bsub", "kubectl", "docker", "podman"}
 
 
-def _check(program: Program, target: Target) -> Claims:
-    if target.programs is None:
+def _check(view: JobView) -> Claims:
+    if view.target.programs is None:
         return
-    asked_for = _asked_for(program)
-    for one in started(program):
+    asked_for = _asked_for(view.program)
+    for one in started(view.program):
         name = one.words[0]
         if (
-            _is_missing(name, target.programs, one.shell)
+            _is_missing(name, view.target.programs, one.shell)
             and name not in asked_for
             and not guarded(one.at, FileNotFoundError)
         ):
@@ -104,7 +104,7 @@ def _check(program: Program, target: Target) -> Claims:
                 # Without check=True the program continues after the shell fails.
                 severity=None if one.raises else "warning",
             )
-    yield from _of_script(program.job, target.programs)
+    yield from _of_script(view.job, view.target.programs)
 
 
 def _of_script(job: Job, programs: frozenset[str]) -> Iterator[Claim]:

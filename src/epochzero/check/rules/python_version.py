@@ -10,6 +10,7 @@ from epochzero.check.program.values import External
 from epochzero.check.rule import (
     Claim,
     Claims,
+    JobView,
     Module,
     Program,
     Rule,
@@ -28,16 +29,16 @@ from epochzero.check.rules.syntax_error import NEWER_PYTHON
 _STANDS_IN = {"distutils": "setuptools"}
 
 
-def _check(program: Program, target: Target) -> Claims:
-    if target.python is None:
+def _check(view: JobView) -> Claims:
+    if view.target.python is None:
         return
-    python = target.python[:2]
-    for module in program.modules.values():
+    python = view.target.python[:2]
+    for module in view.modules:
         if module.error and (needed := NEWER_PYTHON.search(module.error.msg or "")):
-            yield _syntax(program, module, f"{needed[1]}.{needed[2]}", python)
-    for event in program.imports:
-        yield from _import(event, python, target)
-    yield from _names(program, python)
+            yield _syntax(view.program, module, f"{needed[1]}.{needed[2]}", python)
+    for event in view.imports:
+        yield from _import(event, python, view.target)
+    yield from _names(view.program, python)
 
 
 def _syntax(program: Program, module: Module, needed: str, python: Version) -> Claim:

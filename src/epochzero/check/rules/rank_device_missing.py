@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from epochzero.check.builds import moves_to_cuda
 from epochzero.check.program.values import Constant, Instance
-from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples
+from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at, examples
 from epochzero.check.rules.world import constant
-from epochzero.check.torch_usage import argument, has_framework_loop
+from epochzero.check.view.builds import moves_to_cuda
+from epochzero.check.view.torch_usage import argument, has_framework_loop
 
 _CHOOSES = ("set_device", "LOCAL_RANK", "local_rank", "SLURM_LOCALID", "device_count",
             "CUDA_VISIBLE_DEVICES")  # fmt: skip
 """Text that a program contains if it assigns each process its own GPU."""
 
 
-def _check(program: Program, target: Target) -> Claims:
-    each = program.job.processes_per_node
-    if each is None or each < 2 or has_framework_loop(program) or not _uses_nccl(program):
+def _check(view: JobView) -> Claims:
+    each = view.job.processes_per_node
+    if each is None or each < 2 or has_framework_loop(view.program) or not _uses_nccl(view.program):
         return
-    if any(word in module.text for module in program.modules.values() for word in _CHOOSES):
+    if any(word in module.text for module in view.modules for word in _CHOOSES):
         return
-    moves = list(moves_to_cuda(program))
+    moves = list(moves_to_cuda(view.program))
     if not moves or not all(_is_first(value) for call in moves for value in call.arguments[:1]):
         return
     yield claim_at(
         moves[0].at,
-        severity=Reach.of(program).severity(moves[0].at),
+        severity=view.reach.severity(moves[0].at),
         message=f"The job starts {each} processes on each node, and each moves its model to GPU 0: "
         "nothing in the job chooses a GPU by the local rank.",
         consequence="torch.distributed.DistBackendError: NCCL error: Duplicate GPU detected: rank 0 and "

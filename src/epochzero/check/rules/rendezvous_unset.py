@@ -5,9 +5,17 @@ from __future__ import annotations
 import re
 
 from epochzero.check.program.events import Called
-from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples, guarded
+from epochzero.check.rule import (
+    Claims,
+    JobView,
+    Program,
+    Rule,
+    claim_at,
+    examples,
+    guarded,
+)
 from epochzero.check.rules.world import constant, is_set
-from epochzero.check.torch_usage import argument
+from epochzero.check.view.torch_usage import argument
 
 _ARGUMENTS = {"RANK": (4, "rank"), "WORLD_SIZE": (3, "world_size")}
 """Arguments of ``init_process_group`` that replace a variable."""
@@ -19,29 +27,27 @@ _SETTING = frozenset(
 """Libraries that set the variables, or start processes that have them."""
 
 
-def _check(program: Program, target: Target) -> Claims:
-    known = target.environment
-    if not program.job.certain or (known is None and program.job.launchers):
+def _check(view: JobView) -> Claims:
+    known = view.target.environment
+    if not view.job.certain or (known is None and view.job.launchers):
         return
-    if any(one.module.partition(".")[0] in _SETTING for one in program.imports):
+    if any(one.module.partition(".")[0] in _SETTING for one in view.imports):
         return
-    call = next(
-        (c for c in program.calls if c.name == "torch.distributed.init_process_group"), None
-    )
+    call = next((c for c in view.calls if c.name == "torch.distributed.init_process_group"), None)
     if call is None or not call.complete or guarded(call.at, ValueError) or _otherwise(call):
         return
     missing = [
         name
         for name in _VARIABLES
-        if not is_set(name, program.job)
+        if not is_set(name, view.job)
         and name not in (known or ())
         and not _given(call, name)
-        and not _named(program, name)
+        and not _named(view.program, name)
     ]
     if missing:
         yield claim_at(
             call.at,
-            severity="warning" if known is None else Reach.of(program).severity(call.at),
+            severity="warning" if known is None else view.reach.severity(call.at),
             message=f"The rendezvous reads {', '.join(missing)}, but no launcher, no part of the job "
             f"and no setting of the target sets {'them' if missing[1:] else 'it'}.",
             consequence="ValueError: Error initializing torch.distributed using env:// rendezvous: "

@@ -17,7 +17,16 @@ from typing import TYPE_CHECKING
 from packaging.version import InvalidVersion, Version
 
 from epochzero.check.program.events import Imported
-from epochzero.check.rule import Claim, Claims, Program, Rule, Target, claim_at, examples, guarded
+from epochzero.check.rule import (
+    Claim,
+    Claims,
+    JobView,
+    Rule,
+    Target,
+    claim_at,
+    examples,
+    guarded,
+)
 from epochzero.check.rules.distributions import Installed, applies, providers, requirements
 from epochzero.check.target.model import Distribution
 from epochzero.check.target.packages import normalized
@@ -103,22 +112,22 @@ def _required(one: Distribution) -> Iterator[Requirement]:
     yield from (fact for fact, _ in _known(one) if normalized(fact.name) not in names)
 
 
-def _check(program: Program, target: Target) -> Claims:
-    if target.distributions is None:
+def _check(view: JobView) -> Claims:
+    if view.target.distributions is None:
         return
-    installed: Installed = {normalized(n): one for n, one in target.distributions.items()}
-    if target.python is not None:
-        python = ".".join(map(str, target.python))
+    installed: Installed = {normalized(n): one for n, one in view.target.distributions.items()}
+    if view.target.python is not None:
+        python = ".".join(map(str, view.target.python))
         installed = {**installed, "python": Distribution("Python", python)}
-    replaced = " ".join(one.text for one in program.job.installs)
+    replaced = " ".join(one.text for one in view.job.installs)
     seen: set[str] = set()
-    for event in program.imports:
+    for event in view.imports:
         if guarded(event.at, ImportError):
             continue
         for first in providers(event.module.partition(".")[0], installed):
-            for one in _needed(first, installed, target, seen):
+            for one in _needed(first, installed, view.target, seen):
                 if one.name not in replaced:
-                    yield from _unmet(one, installed, target, event)
+                    yield from _unmet(one, installed, view.target, event)
 
 
 def _needed(

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from epochzero.check.program.values import Constant
-from epochzero.check.rule import Claims, Program, Rule, Target, claim_at, examples
-from epochzero.check.torch_usage import argument, does_anywhere, has_framework_loop
+from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples
+from epochzero.check.view.torch_usage import argument, does_anywhere, has_framework_loop
 
 _PARALLEL = "torch.nn.parallel.DistributedDataParallel"
 
 
-def _check(program: Program, target: Target) -> Claims:
-    if has_framework_loop(program) or not any(one.name == _PARALLEL for one in program.calls):
+def _check(view: JobView) -> Claims:
+    if has_framework_loop(view.program) or not any(one.name == _PARALLEL for one in view.calls):
         return
-    text = "".join(module.text for module in program.modules.values())
-    if "Sampler" in text or "ampler=" in text or does_anywhere(program, "shard"):
+    text = "".join(module.text for module in view.modules)
+    if "Sampler" in text or "ampler=" in text or does_anywhere(view.program, "shard"):
         return
-    for call in program.calls:
+    for call in view.calls:
         shuffle = argument(call, 2, "shuffle")
         shuffles = isinstance(shuffle, Constant) and shuffle.value is True
         if call.name == "torch.utils.data.DataLoader" and shuffles and call.complete:

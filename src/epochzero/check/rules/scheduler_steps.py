@@ -11,34 +11,34 @@ from epochzero.check.program.values import Instance, Value
 from epochzero.check.rule import (
     Claim,
     Claims,
+    JobView,
     Program,
     Reach,
     Rule,
-    Target,
     claim_at,
     examples,
     guarded,
 )
 from epochzero.check.rules.world import number
-from epochzero.check.torch_usage import does_anywhere, has_framework_loop, optimizer_steps
+from epochzero.check.view.torch_usage import does_anywhere, has_framework_loop, optimizer_steps
 
 _SCHEDULERS = "torch.optim.lr_scheduler."
 
 
-def _check(program: Program, target: Target) -> Claims:
-    if has_framework_loop(program):
+def _check(view: JobView) -> Claims:
+    if has_framework_loop(view.program):
         return
-    steps = [call for call in program.calls if _is_step(call)]
+    steps = [call for call in view.calls if _is_step(call)]
     reported = set()
     for call in steps:
         if call.at.place in reported or not isinstance(call.receiver, Instance):
             continue
-        found = next(_too_often(program, call, call.receiver), None)
+        found = next(_too_often(view.program, call, call.receiver), None)
         if found is not None:
             reported.add(call.at.place)
             yield found
     if not reported:
-        yield from _too_early(program, steps)
+        yield from _too_early(view.program, steps)
 
 
 def _is_step(call: Called) -> bool:

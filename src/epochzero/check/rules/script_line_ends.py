@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Case, Claims, Program, Rule, Target, examples
+from epochzero.check.rule import Case, Claims, JobView, Rule, examples
 from epochzero.check.rules.scripts import claim_of, problems_of
 
 
-def _check(program: Program, target: Target) -> Claims:
-    for problem in problems_of(program, "line ends"):
+def _check(view: JobView) -> Claims:
+    for problem in problems_of(view.program, "line ends"):
         yield claim_of(
             problem,
             message=f"{problem.text} has Windows line endings: the last word of each line ends with a "

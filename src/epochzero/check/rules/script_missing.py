@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, Program, Rule, Target, claim_at_start, examples
+from epochzero.check.rule import Claims, JobView, Rule, claim_at_start, examples
 
 
-def _check(program: Program, target: Target) -> Claims:
-    job = program.job
+def _check(view: JobView) -> Claims:
+    job = view.job
     if job.fault:
         name = job.script or job.module
         yield claim_at_start(

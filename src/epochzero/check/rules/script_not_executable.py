@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from epochzero.check.job.model import ScriptProblem
-from epochzero.check.rule import Claims, Program, Rule, Target, examples
+from epochzero.check.rule import Claims, JobView, Rule, Target, examples
 from epochzero.check.rules.scripts import claim_of, problems_of
 from epochzero.file_access import readable
 
 
-def _check(program: Program, target: Target) -> Claims:
-    for problem in problems_of(program, "mode"):
+def _check(view: JobView) -> Claims:
+    for problem in problems_of(view.program, "mode"):
         yield claim_of(
             problem,
             message=f"{problem.text} is run by its path, but its mode does not allow execution.",
@@ -19,7 +19,7 @@ def _check(program: Program, target: Target) -> Claims:
             fix=f"Run chmod +x {problem.text} and commit the change, or put bash or python in "
             "front of it.",
         )
-    for problem in problems_of(program, "first line"):
+    for problem in problems_of(view.program, "first line"):
         yield claim_of(
             problem,
             category="syntax_error",
@@ -28,8 +28,8 @@ def _check(program: Program, target: Target) -> Claims:
             consequence="import: command not found, or a syntax error near an unexpected token",
             fix="Add the first line `#!/usr/bin/env python3`, or put python in front of it.",
         )
-    for problem in problems_of(program, "interpreter"):
-        if _is_missing(problem, target):
+    for problem in problems_of(view.program, "interpreter"):
+        if _is_missing(problem, view.target):
             yield claim_of(
                 problem,
                 category="library_not_found",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, External
-from epochzero.check.rule import Claim, Claims, Program, Rule, Target, claim_at, examples
+from epochzero.check.rule import Claim, Claims, JobView, Program, Rule, Target, claim_at, examples
 
 
 @dataclass(frozen=True)
@@ -72,13 +72,15 @@ _GATED = ("meta-llama/", "google/gemma-", "bigcode/starcoder", "black-forest-lab
 _HUB_KEYS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_HUB_TOKEN")
 
 
-def _check(program: Program, target: Target) -> Claims:
-    if target.environment is None or program.job.activated:
+def _check(view: JobView) -> Claims:
+    if view.target.environment is None or view.job.activated:
         return
-    present = {*target.environment, *program.job.environment, *_stored(program)}
-    for call in program.calls:
+    present = {*view.target.environment, *view.job.environment, *_stored(view.program)}
+    for call in view.calls:
         for service in _SERVICES:
-            if call.name in service.calls and _needs(service, call, program, target, present):
+            if call.name in service.calls and _needs(
+                service, call, view.program, view.target, present
+            ):
                 yield _claim(call, service.variables[0], service.error, service.sure)
                 present.update(service.variables)
         if _is_gated(call) and not present.intersection(_HUB_KEYS):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from epochzero.check.loops import Loop, loops_around
-from epochzero.check.rule import Claims, Program, Rule, Target, claim_at, examples
+from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at, examples
 from epochzero.check.rules.world import number
-from epochzero.check.torch_usage import argument, optimizer_steps
+from epochzero.check.view.loops import Loop, loops_around
+from epochzero.check.view.torch_usage import argument, optimizer_steps
 
 _SEEDS = frozenset(
     [
@@ -20,11 +20,15 @@ _SEEDS = frozenset(
 )
 
 
-def _check(program: Program, target: Target) -> Claims:
-    loops = {loop for step in optimizer_steps(program) for loop in loops_around(program, step.at)}
-    whole = {loop for loop in loops if _makes_optimizer(program, loop)}
+def _check(view: JobView) -> Claims:
+    loops = {
+        loop
+        for step in optimizer_steps(view.program)
+        for loop in loops_around(view.program, step.at)
+    }
+    whole = {loop for loop in loops if _makes_optimizer(view.program, loop)}
     reported = set()
-    for call in program.calls:
+    for call in view.calls:
         around = (
             []
             if call.name not in _SEEDS

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from epochzero.check.program.values import Constant
-from epochzero.check.rule import Claims, Program, Rule, Target, claim_at, examples
-from epochzero.check.torch_usage import argument, does_anywhere, has_framework_loop, optimizer_steps
+from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples
+from epochzero.check.view.torch_usage import (
+    argument,
+    does_anywhere,
+    has_framework_loop,
+    optimizer_steps,
+)
 
 _SAMPLERS = frozenset(
     {"torch.utils.data.DistributedSampler", "torch.utils.data.distributed.DistributedSampler"}
 )
 
 
-def _check(program: Program, target: Target) -> Claims:
-    trains = any(step.at.loop for step in optimizer_steps(program))
-    if not trains or has_framework_loop(program) or does_anywhere(program, "set_epoch"):
+def _check(view: JobView) -> Claims:
+    trains = any(step.at.loop for step in optimizer_steps(view.program))
+    if not trains or has_framework_loop(view.program) or does_anywhere(view.program, "set_epoch"):
         return
-    for call in program.calls:
+    for call in view.calls:
         shuffle = argument(call, 3, "shuffle")
         is_ordered = isinstance(shuffle, Constant) and not shuffle.value
         if call.name in _SAMPLERS and not is_ordered and call.complete:

@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
-from epochzero.check.builds import Needed, needed_libraries
 from epochzero.check.program.events import Imported
-from epochzero.check.rule import Claims, Program, Reach, Rule, Target, claim_at, examples, guarded
+from epochzero.check.rule import (
+    Claims,
+    JobView,
+    Rule,
+    Target,
+    claim_at,
+    examples,
+    guarded,
+)
+from epochzero.check.view.builds import Needed, needed_libraries
 
 
-def _check(program: Program, target: Target) -> Claims:
-    if target.shared_libraries is None:
+def _check(view: JobView) -> Claims:
+    if view.target.shared_libraries is None:
         return
     reported: set[str] = set()
-    for event in program.imports:
+    for event in view.imports:
         needed = needed_libraries().get(event.module.partition(".")[0])
         if needed is None or needed.module in reported or not _loads(event, needed):
             continue
-        missing = _missing(needed, target)
+        missing = _missing(needed, view.target)
         if missing and not guarded(event.at, ImportError, OSError):
             reported.add(needed.module)
             yield claim_at(
                 event.at,
-                severity=Reach.of(program).severity(event.at),
+                severity=view.reach.severity(event.at),
                 message=f"{needed.module} loads {', '.join(missing)}, which the target does not have.",
                 consequence=f"ImportError: {missing[0]}: cannot open shared object file: No such file "
                 "or directory",

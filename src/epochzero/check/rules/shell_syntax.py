@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, Program, Rule, Target, examples
+from epochzero.check.rule import Claims, JobView, Rule, examples
 from epochzero.check.rules.scripts import claim_of, problems_of
 
 
-def _check(program: Program, target: Target) -> Claims:
-    for one in problems_of(program, "syntax"):
+def _check(view: JobView) -> Claims:
+    for one in problems_of(view.program, "syntax"):
         yield claim_of(
             one,
             message="The shell cannot parse the script from this line. The lines above it run.",

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from epochzero.check.rule import Claims, Program, Rule, Target, examples
+from epochzero.check.rule import Claims, JobView, Rule, examples
 from epochzero.check.rules.scripts import claim_of, problems_of
 
 
-def _check(program: Program, target: Target) -> Claims:
-    for problem in problems_of(program, "unset", "root"):
-        if problem.text in (target.environment or {}):
+def _check(view: JobView) -> Claims:
+    for problem in problems_of(view.program, "unset", "root"):
+        if problem.text in (view.target.environment or {}):
             continue
         fails = problem.kind == "unset"
         # On other systems another shell submits the job, which may set it.
-        sure = problem.certain and fails and target.here
+        sure = problem.certain and fails and view.target.here
         yield claim_of(
             replace(problem, certain=sure),
             message=f"{problem.text} is used, but neither the script nor the environment sets it"

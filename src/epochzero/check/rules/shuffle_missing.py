@@ -5,23 +5,31 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from epochzero.check.code import code_of
-from epochzero.check.loops import loops_around
-from epochzero.check.origins import unwrapped
 from epochzero.check.program.events import Called
+from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import Constant, Instance
-from epochzero.check.rule import Claims, Program, Rule, SourceLocation, Target, claim_at, examples
-from epochzero.check.torch_usage import argument, optimizer_steps
+from epochzero.check.rule import (
+    Claims,
+    JobView,
+    Program,
+    Rule,
+    SourceLocation,
+    claim_at,
+    examples,
+)
+from epochzero.check.view.loops import loops_around
+from epochzero.check.view.tensor_origins import unwrapped
+from epochzero.check.view.torch_usage import argument, optimizer_steps
 
 _SORTED = ("torchvision.datasets.ImageFolder", "torchvision.datasets.DatasetFolder")
 """Data sets that are sorted by class."""
 
 
-def _check(program: Program, target: Target) -> Claims:
-    if not any(step.at.loop for step in optimizer_steps(program)):
+def _check(view: JobView) -> Claims:
+    if not any(step.at.loop for step in optimizer_steps(view.program)):
         return
-    named = {**_trained_on(program), **dict(_training_loaders(program))}
-    for call in program.calls:
+    named = {**_trained_on(view.program), **dict(_training_loaders(view.program))}
+    for call in view.calls:
         name = named.get(call.at.place)
         if call.name == "torch.utils.data.DataLoader" and name and _keeps_order(call):
             yield claim_at(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from epochzero.check.program.values import Instance, Value
-from epochzero.check.rule import Claims, Program, Rule, Target, claim_at, examples
+from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at, examples
 
 _WRONG: Mapping[str, frozenset[str]] = {
     "cross_entropy": frozenset({"softmax"}),
@@ -35,9 +35,9 @@ _KEEPING = frozenset(
 )
 
 
-def _check(program: Program, target: Target) -> Claims:
-    last_layers = _last_layers(program)
-    for call in program.calls:
+def _check(view: JobView) -> Claims:
+    last_layers = _last_layers(view.program)
+    for call in view.calls:
         loss = _loss(call.name)
         value = call.arguments[0] if call.arguments else call.keywords.get("input")
         applied = _applied(value, last_layers)

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant
-from epochzero.check.rule import Claims, Program, Rule, Target, claim_at, examples
-from epochzero.check.torch_usage import argument, does_anywhere
+from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at, examples
+from epochzero.check.view.torch_usage import argument, does_anywhere
 
 _SKLEARN = "sklearn.model_selection.train_test_split"
 _SPLITS = ("torch.utils.data.random_split", "torch.utils.data.dataset.random_split", _SKLEARN)
 _SEEDING = ("manual_seed", "seed_everything", "set_seed", "seed_all", "set_random_seed")
 
 
-def _check(program: Program, target: Target) -> Claims:
-    own = program.job.processes_per_node or 1
-    again = _resumes(program)
+def _check(view: JobView) -> Claims:
+    own = view.job.processes_per_node or 1
+    again = _resumes(view.program)
     if not again and own < 2:
         return
-    for call in program.calls:
-        if call.name in _SPLITS and call.complete and not _is_fixed(program, call):
+    for call in view.calls:
+        if call.name in _SPLITS and call.complete and not _is_fixed(view.program, call):
             yield claim_at(
                 call.at,
                 severity="warning",

@@ -8,10 +8,9 @@ from math import prod
 from epochzero.check.paths.accesses import Access, accesses_of, argument
 from epochzero.check.paths.platform import Platform
 from epochzero.check.paths.sizes import parameters, saved_bytes, times_saved
-from epochzero.check.paths.world import world_of
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, External, Items, Value
-from epochzero.check.rule import Claim, Program, Rule, Target, Unknown, examples
+from epochzero.check.rule import Claim, Claims, JobView, Program, Rule, Unknown, examples
 
 _SAVES = ("torch.save", "safetensors.torch.save_file", "safetensors.torch.save_model")
 _BYTES = {
@@ -22,15 +21,15 @@ _BYTES = {
 """Widths of NumPy's number types, in bytes."""
 
 
-def _check(program: Program, target: Target) -> Iterator[Claim | Unknown]:
-    platform = world_of(program, target).platform
-    for call in program.calls:
+def _check(view: JobView) -> Claims:
+    platform = view.world.platform
+    for call in view.calls:
         if call.name in _SAVES:
-            yield from _saved(program, platform, call)
+            yield from _saved(view.program, platform, call)
         elif call.name == "numpy.memmap":
             yield from _mapped(platform, call)
         elif call.name.endswith("TrainingArguments"):
-            yield from _trained(program, platform, call)
+            yield from _trained(view.program, platform, call)
 
 
 def _saved(program: Program, platform: Platform, call: Called) -> Iterator[Claim | Unknown]:

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import ast
 
-from epochzero.check.calls import own_bases
-from epochzero.check.code import Code, Function, code_of
-from epochzero.check.rule import Claims, Module, Program, Reach, Rule, Target, claim_at, examples
+from epochzero.check.program.syntax import Code, Function, code_of
+from epochzero.check.rule import (
+    Claims,
+    JobView,
+    Module,
+    Program,
+    Rule,
+    claim_at,
+    examples,
+)
+from epochzero.check.view.called_functions import own_bases
 
 _MODULE = frozenset({"torch.nn.Module", "torch.nn.modules.Module"})
 
 
-def _check(program: Program, target: Target) -> Claims:
-    reach = Reach.of(program)
-    for module in program.modules.values():
+def _check(view: JobView) -> Claims:
+    reach = view.reach
+    for module in view.modules:
         code = code_of(module)
         for cls in code.of(ast.ClassDef):
-            if not _is_module(program, module, cls):
+            if not _is_module(view.program, module, cls):
                 continue
             init = next((one for one in code.methods(cls) if one.name == "__init__"), None)
             set_first = _first_layer(code, init) if init else None

@@ -7,11 +7,12 @@ import re
 import sys
 from collections.abc import Iterator
 
-from epochzero.check.code import code_of
+from epochzero.check.program.syntax import code_of
 from epochzero.check.rule import (
     Case,
     Claim,
     Claims,
+    JobView,
     Module,
     Program,
     Rule,
@@ -43,16 +44,16 @@ _FLAKES = {
 }
 
 
-def _check(program: Program, target: Target) -> Claims:
-    for module in program.modules.values():
+def _check(view: JobView) -> Claims:
+    for module in view.modules:
         if module.error is not None and not NEWER_PYTHON.search(module.error.msg or ""):
-            yield _of_module(program, module, target)
+            yield _of_module(view.program, module, view.target)
         for argument in _given_twice(module):
             message = f"duplicate argument {argument.arg!r} in function definition"
-            yield _claim(program, module, module.place(argument), message, "SyntaxError")
-    for flake in flakes(program, target, _FLAKES):
+            yield _claim(view.program, module, module.place(argument), message, "SyntaxError")
+    for flake in flakes(view.program, view.target, _FLAKES):
         message = _FLAKES[flake.code].format(*flake.values)
-        yield _claim(program, flake.module, flake.place, message, "SyntaxError")
+        yield _claim(view.program, flake.module, flake.place, message, "SyntaxError")
 
 
 def _given_twice(module: Module) -> Iterator[ast.arg]:

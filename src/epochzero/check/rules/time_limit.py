@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, Program, Rule, Target, claim_at_start, examples
+from epochzero.check.rule import Claims, JobView, Rule, claim_at_start, examples
 from epochzero.check.rules.world import TIME_OPTIONS, in_hours, said_at
 
 
-def _check(program: Program, target: Target) -> Claims:
-    asked, most = program.job.time_limit_s, target.time_limit_s
+def _check(view: JobView) -> Claims:
+    asked, most = view.job.time_limit_s, view.target.time_limit_s
     if asked is None or most is None or asked <= most:
         return
     yield claim_at_start(
-        said_at(program.job, *TIME_OPTIONS),
+        said_at(view.job, *TIME_OPTIONS),
         message=f"The job requests {in_hours(asked)}, but the target allows {in_hours(most)}.",
         consequence="The scheduler rejects the job, leaves it in the queue, or ends it at its own limit",
         fix=f"Request at most {in_hours(most)}, and save checkpoints from which a next job "

@@ -5,27 +5,35 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from epochzero.check.code import code_of
-from epochzero.check.loops import Loop, loops_around
-from epochzero.check.models import Model, Models
 from epochzero.check.program.events import Called
-from epochzero.check.rule import Claims, Program, Rule, SourceLocation, Target, claim_at, examples
-from epochzero.check.torch_usage import makes_layers_with_modes, optimizer_steps
+from epochzero.check.program.syntax import code_of
+from epochzero.check.rule import (
+    Claims,
+    JobView,
+    Program,
+    Rule,
+    SourceLocation,
+    claim_at,
+    examples,
+)
+from epochzero.check.view.loops import Loop, loops_around
+from epochzero.check.view.models import Model, Models
+from epochzero.check.view.torch_usage import makes_layers_with_modes, optimizer_steps
 
 _WITHOUT_GRADIENTS = {"torch.no_grad", "torch.inference_mode"}
 
 
-def _check(program: Program, target: Target) -> Claims:
-    if not makes_layers_with_modes(program):
+def _check(view: JobView) -> Claims:
+    if not makes_layers_with_modes(view.program):
         return
-    models = Models.of(program)
+    models = view.models
     reported: set[SourceLocation] = set()
-    for step in optimizer_steps(program):
+    for step in optimizer_steps(view.program):
         model = models.stepped(step)
         if model is None:
             continue
-        for loop in loops_around(program, step.at):
-            call = _left_in_evaluation(program, models, model, loop)
+        for loop in loops_around(view.program, step.at):
+            call = _left_in_evaluation(view.program, models, model, loop)
             if call is not None and call.at.place not in reported:
                 reported.add(call.at.place)
                 yield claim_at(

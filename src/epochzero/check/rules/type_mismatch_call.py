@@ -9,11 +9,9 @@ from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, Value
 from epochzero.check.rule import (
     Claims,
-    Program,
-    Reach,
+    JobView,
     Rule,
     SourceLocation,
-    Target,
     claim_at,
     examples,
     guarded,
@@ -46,14 +44,14 @@ _NUMBERS = {
 }
 
 
-def _check(program: Program, target: Target) -> Claims:
-    reach = Reach.of(program)
-    for call in program.calls:
+def _check(view: JobView) -> Claims:
+    reach = view.reach
+    for call in view.calls:
         for value, wanted in _wrong(call):
             if guarded(call.at, TypeError):
                 continue
             kind = type(value.value).__name__
-            origin = _source(program.job, value.origin)
+            origin = _source(view.job, value.origin)
             yield claim_at(
                 call.at,
                 severity=reach.severity(call.at),

@@ -9,14 +9,13 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import lru_cache
 
-from epochzero.check.code import Code, Function, code_of
+from epochzero.check.program.syntax import Code, Function, code_of
 from epochzero.check.rule import (
     Claim,
     Claims,
+    JobView,
     Module,
-    Program,
     Rule,
-    Target,
     claim_failure,
     examples,
     failures,
@@ -35,13 +34,13 @@ ANNOTATIONS_ARE_LAZY = (3, 14)
 """Since this version annotations are evaluated lazily (PEP 649)."""
 
 
-def _check(program: Program, target: Target) -> Claims:
-    if any(word in module.text for module in program.modules.values() for word in _EVERYWHERE):
+def _check(view: JobView) -> Claims:
+    if any(word in module.text for module in view.modules for word in _EVERYWHERE):
         return
-    given = {name for one in program.job.launchers for name in _OF_LAUNCHER.get(one, ())}
+    given = {name for one in view.job.launchers for name in _OF_LAUNCHER.get(one, ())}
     reported: set[tuple[str, int]] = set()
-    lazy = target.python is not None and target.python[:2] >= ANNOTATIONS_ARE_LAZY
-    for flake in flakes(program, target, ("F821", "F823")):
+    lazy = view.target.python is not None and view.target.python[:2] >= ANNOTATIONS_ARE_LAZY
+    for flake in flakes(view.program, view.target, ("F821", "F823")):
         name = flake.values[0]
         if flake.code == "F821":
             if name in given or _is_bound_in_loop(flake, name) or _is_deleted_later(flake, name):
@@ -51,7 +50,7 @@ def _check(program: Program, target: Target) -> Claims:
         else:
             yield _unbound(flake, name)
         reported.add((flake.place.path, flake.place.line))
-    for failed in failures(program, "name", reported=reported):
+    for failed in failures(view.program, "name", reported=reported):
         name = failed.message.split("'")[1]
         yield claim_failure(
             failed,

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from epochzero.check.builds import moves_to_cuda
 from epochzero.check.program.events import Called, Looked
 from epochzero.check.rule import (
     Claim,
     Claims,
+    JobView,
     Program,
     Reach,
     Rule,
-    Target,
     claim_at,
     examples,
     guarded,
 )
 from epochzero.check.rules.world import chosen, said_at, visible
+from epochzero.check.view.builds import moves_to_cuda
 
 _STARTS = frozenset(
     [
@@ -33,27 +33,27 @@ _STARTS = frozenset(
 """Calls that initialize the CUDA driver, which reads the variable once."""
 
 
-def _check(program: Program, target: Target) -> Claims:
-    own = chosen(program)
+def _check(view: JobView) -> Claims:
+    own = chosen(view.program)
     if own is not None:
-        yield from _hidden(program, *own)
+        yield from _hidden(view.program, *own)
         return
-    names = visible(program.job)
+    names = visible(view.job)
     if names is None:
         return
-    setting = f"CUDA_VISIBLE_DEVICES={program.job.environment['CUDA_VISIBLE_DEVICES']}"
+    setting = f"CUDA_VISIBLE_DEVICES={view.job.environment['CUDA_VISIBLE_DEVICES']}"
     if not names:
-        yield from _needed(program, setting, program.calls)
+        yield from _needed(view.program, setting, view.calls)
         return
-    if target.gpus is None:
+    if view.target.gpus is None:
         return
-    missing = [name for name in names if name.isdigit() and int(name) >= len(target.gpus)]
+    missing = [name for name in names if name.isdigit() and int(name) >= len(view.target.gpus)]
     if missing:
-        shown = f"{len(target.gpus)} GPU{'s' * (len(target.gpus) != 1)}"
+        shown = f"{len(view.target.gpus)} GPU{'s' * (len(view.target.gpus) != 1)}"
         yield Claim(
             severity="error",
             phase="initialization",
-            place=said_at(program.job, "CUDA_VISIBLE_DEVICES"),
+            place=said_at(view.job, "CUDA_VISIBLE_DEVICES"),
             message=f"{setting} names GPU {missing[0]}, but a node of the target has {shown}.",
             consequence="CUDA ignores that GPU and all after it: the job sees no GPU, or fewer than its "
             "processes need",

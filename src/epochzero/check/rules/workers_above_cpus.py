@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from epochzero.check.job.model import Job
-from epochzero.check.rule import Claims, Program, Rule, Target, claim_at, examples
+from epochzero.check.rule import Claims, JobView, Rule, Target, claim_at, examples
 from epochzero.check.rules.world import number
-from epochzero.check.torch_usage import argument
+from epochzero.check.view.torch_usage import argument
 
 
-def _check(program: Program, target: Target) -> Claims:
-    most = _for_each_process(program.job, target)
+def _check(view: JobView) -> Claims:
+    most = _for_each_process(view.job, view.target)
     if most is None:
         return
-    for call in program.calls:
+    for call in view.calls:
         workers = number(argument(call, 5, "num_workers"))
         if call.name != "torch.utils.data.DataLoader" or workers is None or workers <= most[0]:
             continue

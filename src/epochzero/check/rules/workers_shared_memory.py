@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from epochzero.check.program.values import Constant
-from epochzero.check.rule import Claims, Program, Rule, Target, claim_at, examples
-from epochzero.check.torch_usage import argument
+from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at, examples
+from epochzero.check.view.torch_usage import argument
 
 ENOUGH_BYTES = 128 << 20
 """Docker's default is 64 MiB, which is too small for batches of images."""
 
 
-def _check(program: Program, target: Target) -> Claims:
-    have = program.job.shared_memory_bytes or target.shared_memory_bytes
+def _check(view: JobView) -> Claims:
+    have = view.job.shared_memory_bytes or view.target.shared_memory_bytes
     if have is None or have >= ENOUGH_BYTES:
         return
-    who = "the container" if program.job.shared_memory_bytes else "the target"
-    for call in program.calls:
+    who = "the container" if view.job.shared_memory_bytes else "the target"
+    for call in view.calls:
         workers = argument(call, 5, "num_workers")
         if call.name != "torch.utils.data.DataLoader" or not isinstance(workers, Constant):
             continue
-        if isinstance(workers.value, int) and workers.value > 0 and not _uses_files(program):
+        if isinstance(workers.value, int) and workers.value > 0 and not _uses_files(view.program):
             yield claim_at(
                 call.at,
                 severity="warning",

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, Program, Rule, Target, claim_at, claim_at_start, examples
+from epochzero.check.rule import (
+    Claims,
+    JobView,
+    Program,
+    Rule,
+    Target,
+    claim_at,
+    claim_at_start,
+    examples,
+)
 from epochzero.check.rules.world import constant, gpus_of_a_node, number, said_at, uses_gpus
 
 _PROCESSES = (
@@ -19,10 +28,10 @@ _TRAINERS = ("lightning.Trainer", "lightning.pytorch.Trainer", "pytorch_lightnin
 _NODES = ("--nnodes", "--num_nodes", "--num_machines", "--nodes", "-N")
 
 
-def _check(program: Program, target: Target) -> Claims:
-    job = program.job
-    each, seen = job.processes_per_node, gpus_of_a_node(job, target)
-    if each is not None and seen is not None and each > seen[0] and uses_gpus(program):
+def _check(view: JobView) -> Claims:
+    job = view.job
+    each, seen = job.processes_per_node, gpus_of_a_node(job, view.target)
+    if each is not None and seen is not None and each > seen[0] and uses_gpus(view.program):
         gpus = f"{seen[0]} GPU{'s' * (seen[0] != 1)}"
         yield claim_at_start(
             said_at(job, *_PROCESSES),
@@ -30,14 +39,14 @@ def _check(program: Program, target: Target) -> Claims:
             consequence="CUDA error: invalid device ordinal, in each process without a GPU",
             fix=_fix(each, seen[0], job.gpus_per_node or 0),
         )
-    yield from _trainers(program, target)
-    if job.nodes is not None and target.nodes is not None and job.nodes > target.nodes:
+    yield from _trainers(view.program, view.target)
+    if job.nodes is not None and view.target.nodes is not None and job.nodes > view.target.nodes:
         yield claim_at_start(
             said_at(job, *_NODES),
             category="timeout",
-            message=f"The job requests {job.nodes} nodes, but may use {target.nodes} on the target.",
+            message=f"The job requests {job.nodes} nodes, but may use {view.target.nodes} on the target.",
             consequence="The job would wait in the queue, or for nodes that never join",
-            fix=f"Request at most {target.nodes} nodes.",
+            fix=f"Request at most {view.target.nodes} nodes.",
         )
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, Program, Rule, Target, claim_at, examples
-from epochzero.check.torch_usage import (
+from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples
+from epochzero.check.view.torch_usage import (
     backward_calls,
     does_anywhere,
     has_framework_loop,
@@ -11,12 +11,12 @@ from epochzero.check.torch_usage import (
 )
 
 
-def _check(program: Program, target: Target) -> Claims:
-    steps = [one for one in optimizer_steps(program) if one.at.loop]
-    clears = does_anywhere(program, "zero_grad", "grad", "apply_gradients")
-    if not steps or clears or has_framework_loop(program):
+def _check(view: JobView) -> Claims:
+    steps = [one for one in optimizer_steps(view.program) if one.at.loop]
+    clears = does_anywhere(view.program, "zero_grad", "grad", "apply_gradients")
+    if not steps or clears or has_framework_loop(view.program):
         return
-    for call in backward_calls(program):
+    for call in backward_calls(view.program):
         if call.at.loop:
             yield claim_at(
                 call.at,

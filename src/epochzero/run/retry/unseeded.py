@@ -120,7 +120,7 @@ def _drawn(program: Program, file: Path, line: int) -> Called | None:
 def _is_seeded(generator: _Generator, calls: Sequence[Called]) -> bool:
     """Whether anything in the program seeds such a generator, or may."""
     from epochzero.check.program.python_errors import is_none
-    from epochzero.check.torch_usage import argument
+    from epochzero.check.view.torch_usage import argument
 
     catalogue = _catalogue()
     for call in calls:

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping
 from functools import lru_cache
 
-from epochzero.check.operators import ARITHMETIC, COMPARE
+from epochzero.check.program.operators import ARITHMETIC, COMPARE
 
 _LARGEST = 1e15
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from epochzero.check.code import (
+from epochzero.check.program.model import Module, Program
+from epochzero.check.program.syntax import (
     Definition,
     Function,
     code_of,
@@ -14,7 +15,6 @@ from epochzero.check.code import (
     resolve,
     stored_attributes,
 )
-from epochzero.check.program.model import Module, Program
 from epochzero.check.target.model import Signature
 from epochzero.check.target.signature import of_definition
 

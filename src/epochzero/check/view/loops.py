@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from epochzero.check.code import Code, Function, code_of
 from epochzero.check.findings import SourceLocation
 from epochzero.check.program.events import Situation
 from epochzero.check.program.model import Module, Program
+from epochzero.check.program.syntax import Code, Function, code_of
 
 _Node: TypeAlias = ast.For | ast.AsyncFor | ast.While
 

@@ -14,7 +14,7 @@ from epochzero.check.findings import SourceLocation
 from epochzero.check.program.events import Called
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Instance, Items, Value
-from epochzero.check.torch_usage import argument, is_off, optimizer_steps, stepped_optimizer
+from epochzero.check.view.torch_usage import argument, is_off, optimizer_steps, stepped_optimizer
 
 Model: TypeAlias = tuple[str, SourceLocation]
 """By what a model was made, and where."""

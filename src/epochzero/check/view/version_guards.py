@@ -6,8 +6,8 @@ import ast
 import re
 from collections.abc import Container, Iterable, Iterator, Sequence
 
-from epochzero.check.code import Code, code_of
 from epochzero.check.program.model import Module
+from epochzero.check.program.syntax import Code, code_of
 
 _ASKS = re.compile(
     r"\b(hasattr|getattr|signature|version\w*|__version__|\w*VERSION\w*)\b|(?<!\bis)_available\b"

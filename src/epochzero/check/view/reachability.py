@@ -15,7 +15,7 @@ from functools import cached_property, lru_cache
 from epochzero.check.findings import Severity, SourceLocation
 from epochzero.check.program.events import Situation
 from epochzero.check.program.model import Module, Program
-from epochzero.check.version_guards import fallback_lines, names_of_versions, versioned_lines
+from epochzero.check.view.version_guards import fallback_lines, names_of_versions, versioned_lines
 
 _Span = tuple[tuple[int, int], tuple[int, int]]
 """The first and the last line and column."""

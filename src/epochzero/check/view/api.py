@@ -15,15 +15,15 @@ from functools import cache, lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
-from epochzero.check.code import code_of
 from epochzero.check.findings import SourceLocation
 from epochzero.check.program.events import Called, Imported, Looked, Situation
 from epochzero.check.program.model import Program
+from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import External, Instance
-from epochzero.check.reachability import Reach
 from epochzero.check.target.api import is_public
 from epochzero.check.target.history import Api, api_of, history_of, libraries
 from epochzero.check.target.model import Signature, Target
+from epochzero.check.view.reachability import Reach
 
 Version = tuple[int, ...]
 _FOLDER = Path(__file__).parent

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import lru_cache
 
-from epochzero.check.code import code_of
 from epochzero.check.program.events import Called
 from epochzero.check.program.model import Program
+from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import Constant, Instance, Value
 
 _FRAMEWORKS = frozenset(

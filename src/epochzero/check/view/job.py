@@ -1,0 +1,74 @@
+"""The one interface that rules see: a job, what its program does, and the platform it runs on."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import cached_property
+
+from epochzero.check.job.model import Job
+from epochzero.check.paths.world import World, world_of
+from epochzero.check.program.events import Called, Imported
+from epochzero.check.program.model import Module, Program
+from epochzero.check.program.syntax import Code, code_of
+from epochzero.check.target.model import Target
+from epochzero.check.view.models import Models
+from epochzero.check.view.reachability import Reach
+from epochzero.check.view.tensor_origins import Origins
+
+
+@dataclass(frozen=True, eq=False)
+class JobView:
+    """A job on a platform, and the queries that rules share.
+
+    Attributes:
+        program: what the interpreter saw the program do; the functions of this package query it.
+        target: the platform; properties that are unknown are None.
+    """
+
+    program: Program
+    target: Target
+
+    @property
+    def job(self) -> Job:
+        """The command: arguments, launchers, environment, limits."""
+        return self.program.job
+
+    @property
+    def calls(self) -> tuple[Called, ...]:
+        """Calls of libraries, in the order of the program."""
+        return self.program.calls
+
+    @property
+    def imports(self) -> tuple[Imported, ...]:
+        """Imports of libraries, in the order of the program."""
+        return self.program.imports
+
+    @property
+    def modules(self) -> Collection[Module]:
+        """The source files of the job."""
+        return self.program.modules.values()
+
+    @cached_property
+    def reach(self) -> Reach:
+        """Whether the job reaches a node of the syntax tree, and how certainly."""
+        return Reach.of(self.program)
+
+    @cached_property
+    def models(self) -> Models:
+        """The models that the job trains and evaluates."""
+        return Models.of(self.program)
+
+    @cached_property
+    def origins(self) -> Origins:
+        """The calls that made the job's tensors."""
+        return Origins.of(self.program)
+
+    @cached_property
+    def world(self) -> World:
+        """The files of the target while the job runs."""
+        return world_of(self.program, self.target)
+
+    def code(self, module: Module) -> Code:
+        """Queries on the syntax of a source file."""
+        return code_of(module)
