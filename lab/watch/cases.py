@@ -19,6 +19,7 @@ WATCH = Path(__file__).resolve().parent
 FRESH = WATCH / "fresh"
 FAMILIES = WATCH / "families"
 VARIED = WATCH / "varied"
+RELATIONS = WATCH / "relations"
 EVALUATIONS = WATCH / "evaluations.json"
 """Which held-out programs a script has read, and when: each time makes its figure worth a little less."""
 TWINS = ("bugs", "keras")
@@ -67,6 +68,28 @@ def fresh_cases() -> list[Case]:
 def family_cases() -> list[Case]:
     """One fault each in a training of `families`."""
     return _edited("families", FAMILIES / "faulty", FAMILIES / "healthy")
+
+
+def relation_cases() -> list[Case]:
+    """The faults of `relations`, and the healthy variants of its programs, which have no fault in `about`."""
+    stored = tomllib.loads((RELATIONS / "cases.toml").read_text(encoding="utf-8"))
+    return [
+        Case("relations", name, mutated(program, edits), program, about)
+        for kind in ("fault", "variant")
+        for name, about in stored[kind].items()
+        for program in [relation_programs()[about["base"]].read_text(encoding="utf-8")]
+        for edits in [[{"old": old, "new": new} for old, new in about["edits"]]]
+    ]
+
+
+def relation_programs() -> dict[str, Path]:
+    """The healthy trainings of `relations`, by name."""
+    return {path.stem: path for path in sorted((RELATIONS / "healthy").glob("*.py"))}
+
+
+def held_out_relations() -> frozenset[str]:
+    """The trainings of `relations` whose faults and variants are read once, when the searches are finished."""
+    return _held_out(RELATIONS)
 
 
 def _edited(collection: str, faults: Path, programs: Path) -> list[Case]:
