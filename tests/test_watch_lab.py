@@ -25,8 +25,14 @@ from lab.watch.cases import (
     fresh_cases,
     fresh_programs,
     held_out_families,
+    held_out_ranks,
+    held_out_relations,
     held_out_varied,
     mutated,
+    rank_cases,
+    rank_programs,
+    relation_cases,
+    relation_programs,
     varied_programs,
 )
 from tests.catalogs import every
@@ -133,8 +139,36 @@ def test_half_of_the_families_are_held_out() -> None:
     assert len(held_out_families()) * 2 == len(family_programs())
 
 
-def test_the_fresh_faults_name_every_word() -> None:
-    assert {case.about["fault"] for case in fresh_cases()} == taxonomy.faults().keys()
+def test_the_faults_name_every_word() -> None:
+    cases = [*fresh_cases(), *relation_cases(), *rank_cases()]
+    named = {case.about["fault"] for case in cases if "fault" in case.about}
+    assert named == taxonomy.faults().keys()
+
+
+@every("made", [*relation_cases(), *rank_cases()], attrgetter("id"))
+def test_faults_of_relations_are_described_and_their_lines_are_in_the_program(made: Case) -> None:
+    compile(made.faulty, made.id, "exec")
+    if "fault" in made.about:
+        assert {made.about["fault"], *made.about.get("also", ())} <= taxonomy.faults().keys()
+        assert any(line in made.faulty for line in made.about["lines"])
+    else:
+        assert "lines" not in made.about
+
+
+@every(
+    "folder",
+    [
+        (relation_cases(), relation_programs(), held_out_relations()),
+        (rank_cases(), rank_programs(), held_out_ranks()),
+    ],
+    lambda folder: folder[0][0].collection,
+)
+def test_held_out_relations_exist(
+    folder: tuple[list[Case], Mapping[str, Path], frozenset[str]],
+) -> None:
+    cases, programs, held_out = folder
+    assert held_out <= {*programs, *(case.name for case in cases)}
+    assert {case.about["base"] for case in cases} <= programs.keys()
 
 
 VARIED = list(varied_programs().items())

@@ -20,6 +20,7 @@ FRESH = WATCH / "fresh"
 FAMILIES = WATCH / "families"
 VARIED = WATCH / "varied"
 RELATIONS = WATCH / "relations"
+RANKS = WATCH / "ranks"
 EVALUATIONS = WATCH / "evaluations.json"
 """Which held-out programs a script has read, and when: each time makes its figure worth a little less."""
 TWINS = ("bugs", "keras")
@@ -72,24 +73,47 @@ def family_cases() -> list[Case]:
 
 def relation_cases() -> list[Case]:
     """The faults of `relations`, and the healthy variants of its programs, which have no fault in `about`."""
-    stored = tomllib.loads((RELATIONS / "cases.toml").read_text(encoding="utf-8"))
-    return [
-        Case("relations", name, mutated(program, edits), program, about)
-        for kind in ("fault", "variant")
-        for name, about in stored[kind].items()
-        for program in [relation_programs()[about["base"]].read_text(encoding="utf-8")]
-        for edits in [[{"old": old, "new": new} for old, new in about["edits"]]]
-    ]
+    return _faults_and_variants(RELATIONS)
 
 
 def relation_programs() -> dict[str, Path]:
     """The healthy trainings of `relations`, by name."""
-    return {path.stem: path for path in sorted((RELATIONS / "healthy").glob("*.py"))}
+    return _programs(RELATIONS)
 
 
 def held_out_relations() -> frozenset[str]:
     """The trainings of `relations` whose faults and variants are read once, when the searches are finished."""
     return _held_out(RELATIONS)
+
+
+def rank_cases() -> list[Case]:
+    """The faults of `ranks`, and the healthy variants of its programs; ``ranks`` of `about` is their number, 2 if missing."""
+    return _faults_and_variants(RANKS)
+
+
+def rank_programs() -> dict[str, Path]:
+    """The healthy trainings of `ranks`, by name."""
+    return _programs(RANKS)
+
+
+def held_out_ranks() -> frozenset[str]:
+    """The faults and variants of `ranks` that are read once, when the comparison is finished."""
+    return _held_out(RANKS)
+
+
+def _faults_and_variants(folder: Path) -> list[Case]:
+    stored = tomllib.loads((folder / "cases.toml").read_text(encoding="utf-8"))
+    return [
+        Case(folder.name, name, mutated(program, edits), program, about)
+        for kind in ("fault", "variant")
+        for name, about in stored[kind].items()
+        for program in [_programs(folder)[about["base"]].read_text(encoding="utf-8")]
+        for edits in [[{"old": old, "new": new} for old, new in about["edits"]]]
+    ]
+
+
+def _programs(folder: Path) -> dict[str, Path]:
+    return {path.stem: path for path in sorted((folder / "healthy").glob("*.py"))}
 
 
 def _edited(collection: str, faults: Path, programs: Path) -> list[Case]:
@@ -177,7 +201,7 @@ def family_programs() -> dict[str, Mapping[str, Any]]:
 
 def varied_programs() -> dict[str, Path]:
     """The healthy trainings of `varied`, by name."""
-    return {path.stem: path for path in sorted((VARIED / "healthy").glob("*.py"))}
+    return _programs(VARIED)
 
 
 def _described(folder: Path) -> dict[str, Mapping[str, Any]]:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from epochzero.run.watch.child.records import MOST_RANKS, rank_path
 from epochzero.run.watch.model import SourceLine
 
 Record = Mapping[str, Any]
@@ -72,6 +73,34 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
+class Call:
+    """A call of a cycle.
+
+    Attributes:
+        kind: backward, clear, clip, loss, schedule, step, unscale.
+        subject: number of the optimizer or schedule.
+        line: ``path:line``.
+        flag: of a backward pass ``scaled``; of a step ``scaler`` or ``skipped``; of a loss its function and reduction; of a
+            clipping its function.
+        value: of a loss or a backward pass, where read; the limit of a clipping.
+    """
+
+    kind: str
+    subject: int
+    line: str
+    flag: str
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """The calls from the first forward call or backward pass of an iteration to that of the next, in their order."""
+
+    number: int
+    calls: tuple[Call, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Iteration:
     """An iteration that was looked at.
 
@@ -98,6 +127,11 @@ class Iteration:
         loader: number of the loader that was begun last; None where there is none.
         values: of tensors that the user has chosen, by name: mean, std, min, max, zeros, nonfinite,
             p5, p25, p50, p75, p95.
+        direct: whether the loss was given the output of the model or of one of its layers as it was.
+        relations: between the target and the inputs and output, as of `epochzero.run.watch.child.relations`.
+        softmaxes: ``function``, ``dim``, ``shape`` and ``place`` of each in the forward pass.
+        others: a fingerprint of each parameter that no optimizer holds.
+        scheduled: how often each schedule was stepped so far.
     """
 
     number: int
@@ -121,6 +155,11 @@ class Iteration:
     skipped_steps: int = 0
     loader: int | None = None
     values: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    direct: bool = False
+    relations: Record = field(default_factory=dict)
+    softmaxes: Sequence[Record] = ()
+    others: Mapping[str, float] = field(default_factory=dict)
+    scheduled: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +177,7 @@ class Evaluation:
         scalars, loader: as in `Iteration`.
         place: the line that called the model.
         model: the path of what was called: the number of its model before the slash.
+        others: as in `Iteration`.
     """
 
     iteration: int
@@ -157,6 +197,7 @@ class Evaluation:
     loader: int | None = None
     place: SourceLine | None = None
     model: str = ""
+    others: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,6 +216,10 @@ class TrainingHistory:
         count: iterations so far, also those not looked at.
         planned: iterations in all, where somebody said so; None else.
         arguments: words of the job's command line behind its program.
+        cycles: of the inspected iterations, and of those whose calls have an order that is new.
+        calls: line -> its place, of all calls of cycles.
+        loads: records of weights that were loaded into the module that they belong to.
+        ranks: the trainings of other ranks of the job, by their number.
     """
 
     layers: tuple[ModelLayer, ...]
@@ -197,6 +242,10 @@ class TrainingHistory:
     clips: tuple[Record, ...] = ()
     scalers: tuple[Record, ...] = ()
     arguments: tuple[str, ...] = ()
+    cycles: tuple[Cycle, ...] = ()
+    calls: Mapping[str, SourceLine] = field(default_factory=dict)
+    loads: tuple[Record, ...] = ()
+    ranks: Mapping[int, TrainingHistory] = field(default_factory=dict)
 
     @cached_property
     def loss(self) -> Series:
@@ -222,6 +271,9 @@ class TrainingHistory:
             steps=before(self.steps),
             clips=before(self.clips),
             scalers=before(self.scalers),
+            cycles=tuple(one for one in self.cycles if one.number < iteration),
+            loads=before(self.loads),
+            ranks={rank: of.until(iteration) for rank, of in self.ranks.items()},
             loss_by_line={
                 line: earlier
                 for line, series in self.loss_by_line.items()
@@ -287,12 +339,17 @@ def read_records(records: Path | Iterable[Record], planned: int | None = None) -
     """The history of a training from its records, in their order.
 
     Args:
-        records: the records, or the file that has them.
+        records: the records, or the file that has them, next to which those of other ranks may lie.
         planned: iterations in all, if known.
     """
-    if isinstance(records, Path):
-        records = _of_file(records)
-    return _Reading(planned).read(records)
+    if not isinstance(records, Path):
+        return _Reading(planned).read(records)
+    ranks = {
+        rank: _Reading(planned).read(_of_file(path))
+        for rank in range(1, MOST_RANKS)
+        if (path := Path(rank_path(str(records), rank))).exists()
+    }
+    return replace(_Reading(planned).read(_of_file(records)), ranks=ranks)
 
 
 def _of_file(path: Path) -> Iterable[Record]:
@@ -346,6 +403,13 @@ class _Reading:
             arguments=tuple(
                 str(word) for one in self._of("begun") for word in one.get("arguments", ())
             ),
+            cycles=tuple(map(_cycle, self._of("cycle"))),
+            calls={
+                str(one["line"]): SourceLine(*one["place"])
+                for one in self._of("call")
+                if one["place"]
+            },
+            loads=self._of("load"),
             ended=self._ended,
             count=self._count,
             planned=self._planned,
@@ -411,6 +475,11 @@ class _Reading:
             skipped_steps=int(record.get("skipped_steps", 0)),
             loader=record.get("loader"),
             values={name: _numbers(one) for name, one in record.get("values", {}).items()},
+            direct=bool(record.get("direct")),
+            relations=record.get("relations", {}),
+            softmaxes=tuple(record.get("softmaxes", ())),
+            others=self._fingerprints(record),
+            scheduled=tuple(map(int, record.get("scheduled", ()))),
         )
 
     def _evaluation(self, record: Record) -> Evaluation:
@@ -433,7 +502,11 @@ class _Reading:
             loader=record.get("loader"),
             place=SourceLine(*record["place"]) if record.get("place") else None,
             model=str(record.get("model", "")),
+            others=self._fingerprints(record),
         )
+
+    def _fingerprints(self, record: Record) -> Mapping[str, float]:
+        return {self._named(name): _number(v) for name, v in record.get("others", {}).items()}
 
     def _note_order(self, record: Record) -> None:
         for path, kind in record.get("order", ()):
@@ -481,6 +554,14 @@ class _Reading:
                     held=bool(latest["held"]),
                     values={name: _number(one[name]) for name in _VALUES if name in one},
                 )
+
+
+def _cycle(record: Record) -> Cycle:
+    calls = (
+        Call(str(kind), int(subject), str(line), str(flag), _optional(value))
+        for kind, subject, line, flag, value in record["calls"]
+    )
+    return Cycle(int(record["iteration"]), tuple(calls))
 
 
 def _series(points: Iterable[tuple[int, float | None]]) -> Series:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from epochzero.run.watch.child.records import MOST_RANKS, rank_path
 
 if TYPE_CHECKING:
     from epochzero.run.watch.history import TrainingHistory
@@ -51,9 +54,9 @@ class Followed:
         self._every, self._bytes = 1, 0
 
     @property
-    def records(self) -> Iterable[Mapping[str, Any]]:
+    def records(self) -> Sequence[Mapping[str, Any]]:
         """What is held."""
-        return (record for record, _, _ in self._records)
+        return [record for record, _, _ in self._records]
 
     def history(self, planned: int | None = None) -> TrainingHistory:
         """What is held as a history; takes time with its size."""
@@ -66,11 +69,13 @@ class Followed:
 
 
 class Following(Followed):
-    """The records of a file that grows, or is begun anew by another process of the job."""
+    """The records of a file that grows, or is begun anew by another process of the job; and those of its other ranks."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, alone: bool = False) -> None:
         super().__init__()
         self._path = path
+        paths = {} if alone else {n: Path(rank_path(str(path), n)) for n in range(1, MOST_RANKS)}
+        self._ranks = {rank: Following(other, alone=True) for rank, other in paths.items()}
         self._read = 0
         self._begun = b""
 
@@ -89,7 +94,13 @@ class Following(Followed):
             with suppress(ValueError, RecursionError):
                 if isinstance(record := json.loads(line), dict):
                     self.take(record, len(line))
-        return bool(lines)
+        others = [following.read() for following in self._ranks.values()]
+        return bool(lines) or any(others)
+
+    def history(self, planned: int | None = None) -> TrainingHistory:
+        """What is held as a history, with those of other ranks that train."""
+        ranks = {rank: of.history(planned) for rank, of in self._ranks.items() if of.records}
+        return replace(super().history(planned), ranks=ranks)
 
     def read_all(self) -> None:
         """Takes all that is there."""

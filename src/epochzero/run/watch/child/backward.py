@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from math import isfinite
 from typing import Any
 
 import torch
 
 from epochzero.injected.iterations import Iterations
+from epochzero.run.watch.child.calls import Calls
+from epochzero.run.watch.child.losses import Loss
 from epochzero.run.watch.child.made import Made
 from epochzero.run.watch.child.models import Models
 from epochzero.run.watch.child.origin import origin
@@ -19,7 +23,11 @@ from epochzero.run.watch.child.schedule import Schedule
 
 
 class Backward:
-    """Is told of backward passes, steps and what is done to gradients between them."""
+    """Observes backward passes, steps and what is done to gradients between them.
+
+    Attributes:
+        is_scheduling: whether a schedule is being stepped.
+    """
 
     def __init__(
         self,
@@ -30,6 +38,7 @@ class Backward:
         models: Models,
         made: Made,
         scenes: Scenes,
+        calls: Calls,
     ) -> None:
         self.safety = safety
         self._records = records
@@ -38,6 +47,9 @@ class Backward:
         self._models = models
         self._made = made
         self._scenes = scenes
+        self._calls = calls
+        self.is_scheduling = False
+        self._scaling = False
         self._line = ""
 
     @property
@@ -63,7 +75,8 @@ class Backward:
         if self._scenes.scene.looking:
             self._look_before()
         self._scenes.passes.add(line)
-        self._note_loss(tensor, where)
+        loss = self._note_loss(tensor, where)
+        self._note_backward(tensor, loss, where)
         # What is called within it is called again, for its checkpoints.
         self._iterations.backward_begins()
         self.safety.deaf = True
@@ -89,12 +102,20 @@ class Backward:
         if frame is not None and not self._scenes.scene.has_loss:
             self._scenes.scene.own_loss(locals_of(frame))
 
-    def _note_loss(self, tensor: torch.Tensor, where: list[Any] | None) -> None:
+    def _note_loss(self, tensor: torch.Tensor, where: list[Any] | None) -> Loss:
         number, looking = self._iterations.number, self._scenes.scene.looking
         loss = self._scenes.losses.add(number, self._line, tensor, read=looking)
         if isinstance(loss, float) and not isfinite(loss) and self._records.is_first("nonfinite"):
             told = {"iteration": number, "loss": str(loss)}
             self._records.emit("nonfinite", **told, place=where, operators=origin(tensor))
+        return loss
+
+    def _note_backward(self, tensor: torch.Tensor, loss: Loss, where: list[Any] | None) -> None:
+        looking = self._scenes.scene.looking
+        self._calls.begin(self._iterations.number, inspected=looking)
+        flag = "scaled" if self._scenes.losses.is_scaled(tensor) else ""
+        value = loss if looking and isinstance(loss, float) else None
+        self._calls.add("backward", flag=flag, value=value, where=where)
 
     # Steps ----------------------------------------------------------------------------------------
 
@@ -108,6 +129,7 @@ class Backward:
             # Its closure is going to call the model, and train.
             self._scenes.evaluation_ended()
         self._iterations.step_begins()
+        self._add("step", optimizer, "scaler" if self._scaling else "")
         if self._scenes.scene.looking:
             self._scenes.passes.step_begins(self._models.parameters(), optimizer)
 
@@ -127,6 +149,7 @@ class Backward:
     @safe
     def step_skipped(self, optimizer: Any) -> None:
         """The scaler of gradients has found some that are not finite, and left out the step."""
+        self._add("step", optimizer, "skipped")
         self._scenes.scene.note("skipped_steps", 1)
         self._made.number(optimizer)
         if self._iterations.step_ended(optimizer, self._made.optimizers()):
@@ -137,7 +160,11 @@ class Backward:
     @safe
     def scaled(self, result: Any, scaler: Any, outputs: Any, *_: Any) -> None:
         """A loss is scaled before its backward pass."""
-        if isinstance(result, torch.Tensor) and isinstance(outputs, torch.Tensor):
+        if (
+            isinstance(result, torch.Tensor)
+            and isinstance(outputs, torch.Tensor)
+            and result is not outputs
+        ):
             self._scenes.losses.scaled(result, outputs)
 
     @safe
@@ -146,6 +173,54 @@ class Backward:
         number = self._iterations.number
         if self._schedule.due(number):
             self._records.emit("scaler", iteration=number, scale=scaler.get_scale())
+
+    @contextlib.contextmanager
+    def scaler_steps(self, enabled: bool) -> Iterator[None]:
+        """A step is taken by a scaler of gradients, which unscales them itself if nobody has."""
+        self._scaling = enabled
+        try:
+            yield
+        finally:
+            self._scaling = False
+
+    @safe
+    def unscaled(self, _: Any, scaler: Any, optimizer: Any = None, *__: Any, **___: Any) -> None:
+        """Gradients are divided by the scale of the loss."""
+        if not self._scaling and optimizer is not None and scaler.is_enabled():
+            self._add("unscale", optimizer)
+
+    @safe
+    def cleared(self, _: Any, owner: Any, *__: Any, **___: Any) -> None:
+        """Gradients are cleared, by an optimizer or of all parameters of a module."""
+        if isinstance(owner, torch.optim.Optimizer):
+            self._add("clear", owner)
+            return
+        for number in sorted(self._calls.owners(owner, self._made.optimizers())):
+            self._calls.add("clear", number, inspected=self._scenes.scene.looking)
+
+    @safe
+    def scheduled(self, scheduler: Any) -> None:
+        """A schedule of the learning rate is stepped."""
+        number = self._made.scheduler_stepped(scheduler)
+        if number is not None:
+            self._calls.add("schedule", number, inspected=self._scenes.scene.looking)
+
+    @safe
+    def state_loaded(self, module: Any, state: Any) -> None:
+        """Weights are loaded into a module; records where they are its own, so that nothing changes."""
+        own = {name: value.data_ptr() for name, value in module.named_parameters()}
+        given = {
+            name: v.data_ptr() for name in own if isinstance(v := state.get(name), torch.Tensor)
+        }
+        where = place()
+        shared = bool(own) and all(given.get(name) == own[name] for name in own)
+        if shared and self._records.is_first("load", line_of(where)):
+            number = self._iterations.number
+            self._records.emit("load", iteration=number, place=where)
+
+    def _add(self, kind: str, optimizer: Any, flag: str = "") -> None:
+        inspected = self._scenes.scene.looking
+        self._calls.add(kind, self._made.number(optimizer), flag=flag, inspected=inspected)
 
     @safe
     def clipped(self, name: str, norm: Any, *args: Any, **kwargs: Any) -> None:
@@ -156,6 +231,7 @@ class Backward:
             limit = args[1]
         limit = None if limit is None else float(limit)
         where = place()
+        self._calls.add("clip", flag=name, value=limit, where=where)
         if self._records.is_first("clip", line_of(where)):
             self._records.emit("clip", function=name, limit=limit, place=where)
         if self._scenes.scene.looking:

@@ -9,12 +9,13 @@ from types import ModuleType
 from typing import Any
 
 from epochzero.injected.ranks import own_rank
-from epochzero.run.watch.child.records import Records
+from epochzero.run.watch.child.records import MOST_RANKS, Records, joined_rank
 from epochzero.run.watch.child.schedule import Schedule
 
 FILE_VARIABLE = "EPOCHZERO_WATCH_FILE"
 EVERY_VARIABLE = "EPOCHZERO_WATCH_EVERY"
 VALUES_VARIABLE = "EPOCHZERO_WATCH_VALUES"
+_COMPARED_FIRST = 6
 _begun: dict[str, Here] = {}
 _active: list[Any] = []
 
@@ -47,7 +48,8 @@ class Here:
         from epochzero.run.watch.child.hooks import Hooks
         from epochzero.run.watch.child.observer import Observer
 
-        self.observer = Observer(self._records, Schedule(every=self._every), self._values)
+        schedule = Schedule(every=self._every, always=is_compared)
+        self.observer = Observer(self._records, schedule, self._values)
         self._put(Hooks(self.observer))
         _active.append(self.observer)
 
@@ -90,15 +92,22 @@ def begin_keras(keras: ModuleType, environment: Mapping[str, str]) -> None:
         here.watch_keras(keras)
 
 
+def is_compared(number: int) -> bool:
+    """Whether all ranks of a job inspect the iteration of this number, whatever it takes: they are compared by it."""
+    is_power = number & (number - 1) == 0
+    return (is_power or number < _COMPARED_FIRST) and joined_rank() is not None
+
+
 def _of_job(environment: Mapping[str, str]) -> Here | None:
-    """Who watches this process; None in any rank but the first."""
-    if not is_first(environment):
+    """Watches this process; None in a rank that is not compared with the first."""
+    rank = own_rank(environment)
+    if rank >= MOST_RANKS:
         return None
     path = environment[FILE_VARIABLE]
     if path not in _begun:
         every = int(environment.get(EVERY_VARIABLE, "0"))
         values = filter(None, environment.get(VALUES_VARIABLE, "").split(","))
-        _begun[path] = Here(Records(path), every, values)
+        _begun[path] = Here(Records(path, rank=lambda: rank or joined_rank()), every, values)
         atexit.register(_begun[path].end)
     return _begun[path]
 

@@ -7,11 +7,13 @@ from typing import Any
 import torch
 
 from epochzero.injected.iterations import Iterations
+from epochzero.run.watch.child.calls import Calls
 from epochzero.run.watch.child.models import Models
 from epochzero.run.watch.child.places import line_of, place, user_frame
 from epochzero.run.watch.child.records import Records
 from epochzero.run.watch.child.safety import Safety, safe
 from epochzero.run.watch.child.scenes import Scenes
+from epochzero.run.watch.child.statistics import number_in
 
 
 class Forward:
@@ -28,6 +30,7 @@ class Forward:
         iterations: Iterations,
         models: Models,
         scenes: Scenes,
+        calls: Calls,
     ) -> None:
         self.safety = safety
         self.foreign: tuple[type, ...] = ()
@@ -35,6 +38,7 @@ class Forward:
         self._iterations = iterations
         self._models = models
         self._scenes = scenes
+        self._calls = calls
         self._stack: list[Any] = []
 
     @property
@@ -97,6 +101,8 @@ class Forward:
     @safe
     def activation(self, name: str, args: Any, kwargs: Any, output: Any) -> None:
         """A function was called between the layers, not as a module of its own."""
+        if name in ("softmax", "log_softmax") and not self.evaluating:
+            self._scenes.scene.normalized(name, args, kwargs, output)
         if not self._stack:
             self._scenes.scene.activated(name, args, kwargs, output, "")
         elif any(self._stack[-1]._modules.values()):
@@ -106,7 +112,7 @@ class Forward:
     @safe
     def loss(self, name: str, value: Any, arguments: dict[str, Any]) -> None:
         """A function for losses was called."""
-        output, target = arguments.get("input"), arguments.get("target")
+        output = arguments.get("input")
         if not isinstance(output, torch.Tensor) or not isinstance(value, torch.Tensor):
             return
         where = place()
@@ -122,7 +128,11 @@ class Forward:
                 else None,
                 evaluating=self._scenes.scene.evaluating,
             )
-        self._scenes.scene.loss_called(name, value, output, target)
+        if self.looking and not self.evaluating:
+            reduction = str(arguments.get("reduction", "mean"))
+            number = number_in(value.detach()) if value.numel() == 1 else None
+            self._calls.add("loss", flag=f"{name} {reduction}", value=number, where=where)
+        self._scenes.scene.loss_called(name, value, arguments)
 
     @safe
     def compared(self, left: Any, right: Any, result: Any) -> None:

@@ -96,6 +96,15 @@ class Hooks:
         scaler, utilities = torch.amp.GradScaler, torch.nn.utils
         self._put(scaler, "scale", _after(scaler.scale, backward.scaled))
         self._put(scaler, "step", _stepping(scaler.step, backward))
+        self._put(scaler, "unscale_", _after(scaler.unscale_, backward.unscaled))
+        clearing: tuple[Any, ...] = (torch.optim.Optimizer, torch.nn.Module)
+        for kind in clearing:
+            self._put(kind, "zero_grad", _after(kind.zero_grad, backward.cleared))
+        for kind in vars(torch.optim.lr_scheduler).values():
+            if isinstance(kind, type) and "step" in vars(kind):
+                self._put(kind, "step", _scheduling(vars(kind)["step"], backward))
+        load = _loading(torch.nn.Module.load_state_dict, backward)
+        self._put(torch.nn.Module, "load_state_dict", load)
         self._put(scaler, "update", _after(scaler.update, backward.scale_updated))
         for name in ("clip_grad_norm_", "clip_grad_value_"):
             clip = _after(getattr(utilities, name), backward.clipped, name)
@@ -189,12 +198,39 @@ def _stepping(step: Callable[..., Any], backward: Backward) -> Callable[..., Any
     @functools.wraps(step)
     def stepped(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         before = backward.steps
-        result = step(self, optimizer, *args, **kwargs)
+        with backward.scaler_steps(self.is_enabled()):
+            result = step(self, optimizer, *args, **kwargs)
         if backward.steps == before:
             backward.step_skipped(optimizer)
         return result
 
     return stepped
+
+
+def _scheduling(step: Callable[..., Any], backward: Backward) -> Callable[..., Any]:
+    """A schedule may consist of others, which it steps: only the outermost step counts."""
+
+    @functools.wraps(step)
+    def stepped(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if backward.is_scheduling:
+            return step(self, *args, **kwargs)
+        backward.is_scheduling = True
+        try:
+            backward.scheduled(self)
+            return step(self, *args, **kwargs)
+        finally:
+            backward.is_scheduling = False
+
+    return stepped
+
+
+def _loading(load: Callable[..., Any], backward: Backward) -> Callable[..., Any]:
+    @functools.wraps(load)
+    def loaded(self: Any, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
+        backward.state_loaded(self, state_dict)
+        return load(self, state_dict, *args, **kwargs)
+
+    return loaded
 
 
 def _going_back(function: Callable[..., Any], name: str, backward: Backward) -> Callable[..., Any]:

@@ -375,7 +375,8 @@ class KerasWatch:
             return
         name = loss_of(model, self._keras)[0]
         output = output.detach()
-        scene.loss_called(name, loss.detach(), output, as_compared(target, output, name))
+        arguments = {"input": output, "target": as_compared(target, output, name)}
+        scene.loss_called(name, loss.detach(), arguments)
 
     def _new_scene(self, *, evaluating: bool, looking: bool) -> Any:
         if self._keras.backend.backend() != "torch":

@@ -32,6 +32,10 @@ class Losses:
         """A loss was scaled for its backward pass; what counts is the loss."""
         self._unscaled.set(scaled, _mean(loss))
 
+    def is_scaled(self, loss: torch.Tensor) -> bool:
+        """Whether a loss was scaled for its backward pass."""
+        return self._unscaled.get(loss) is not None
+
     def add(self, iteration: int, line: str, loss: torch.Tensor, *, read: bool) -> Loss:
         """Holds the loss of a backward pass at a line.
 

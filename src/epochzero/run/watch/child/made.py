@@ -34,6 +34,8 @@ class Made:
         self._models = models
         self._optimizers: list[weakref.ref[Any]] = []
         self._loaders: ByIdentity[int] = ByIdentity()
+        self._schedulers: ByIdentity[int] = ByIdentity()
+        self._scheduled: list[int] = []
         self._loaders_made = self._epochs = 0
 
     @safe
@@ -54,12 +56,29 @@ class Made:
     @safe
     def scheduler_made(self, scheduler: Any) -> None:
         """Tells of a schedule of the learning rate."""
+        optimizer = getattr(scheduler, "optimizer", None)
+        number = len(self._scheduled)
+        self._schedulers.set(scheduler, number)
+        self._scheduled.append(0)
         self._records.emit(
             "scheduler",
+            number=number,
+            optimizer=self.number(optimizer) if optimizer is not None else None,
             **{"class": type(scheduler).__name__},
             place=place(without=scheduler),
             settings=_plain_settings(vars(scheduler)),
         )
+
+    def scheduler_stepped(self, scheduler: Any) -> int | None:
+        """Counts a step of a schedule, and returns its number; None while it is being made."""
+        number = self._schedulers.get(scheduler)
+        if number is not None:
+            self._scheduled[number] += 1
+        return number
+
+    def scheduled(self) -> list[int]:
+        """How often each schedule was stepped."""
+        return self._scheduled[:16]
 
     @safe
     def loader_made(self, loader: Any) -> None:
@@ -73,9 +92,14 @@ class Made:
         self.loader = number if number is not None else self._note_loader(loader)
         self._epochs += 1
         if self._epochs <= MOST_EPOCHS:
-            batches = _length(loader)
+            sampler = getattr(loader, "sampler", None)
             self._records.emit(
-                "epoch", loader=self.loader, iteration=self._iterations.number, batches=batches
+                "epoch",
+                loader=self.loader,
+                iteration=self._iterations.number,
+                batches=_length(loader),
+                shuffles=bool(getattr(sampler, "shuffle", False)),
+                epoch=getattr(sampler, "epoch", None),
             )
 
     def optimizers(self) -> list[Any]:

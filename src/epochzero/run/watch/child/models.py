@@ -12,10 +12,12 @@ from epochzero.injected.identity import ByIdentity
 from epochzero.run.watch.child import structure
 from epochzero.run.watch.child.places import locals_of, place, user_frame
 from epochzero.run.watch.child.records import Records
-from epochzero.run.watch.child.statistics import Look
+from epochzero.run.watch.child.statistics import Look, few
 
 MOST_WATCHED = 400
 """Parameters of one look."""
+MOST_OTHERS = 48
+"""Parameters that nothing trains, of one look."""
 
 
 class Models:
@@ -106,6 +108,19 @@ class Models:
             for name, parameter in structure.inner(root).named_parameters()
             if structure.has_values(parameter)
         ]
+
+    def others(self, optimizers: Iterable[Any]) -> dict[str, float]:
+        """A fingerprint of each parameter that no optimizer holds, of many those at even distances."""
+        held = {id(p) for one in optimizers for group in one.param_groups for p in group["params"]}
+        found = [(name, value) for name, value in self.all_parameters() if id(value) not in held]
+        look, told = Look(), dict[str, float]()
+        for name, value in found[:: -(-len(found) // MOST_OTHERS)] if found and held else ():
+            if value.numel():
+                flat = few(value, 256)
+                weights = torch.arange(1, len(flat) + 1, device=flat.device).sin()
+                look.add(told, (name,), (flat * weights).sum().reshape(1))
+        look.read()
+        return told
 
     def tell(self, iteration: int, optimizers: Iterable[Any]) -> None:
         """Each model once, and again when what of it is trained or called has changed."""

@@ -11,6 +11,7 @@ import torch
 from epochzero.injected.iterations import Iterations
 from epochzero.run.watch.child.arguments import arguments
 from epochzero.run.watch.child.backward import Backward
+from epochzero.run.watch.child.calls import Calls
 from epochzero.run.watch.child.forward import Forward
 from epochzero.run.watch.child.made import Made
 from epochzero.run.watch.child.models import Models
@@ -47,9 +48,10 @@ class Observer:
         models = Models(records)
         common = (self.safety, self._iterations, models)
         self.made = Made(records, *common)
-        self._scenes = Scenes(records, schedule, self._iterations, models, self.made, chosen)
-        self.forward = Forward(records, *common, self._scenes)
-        self.backward = Backward(records, schedule, *common, self.made, self._scenes)
+        calls = Calls(records)
+        self._scenes = Scenes(records, schedule, self._iterations, models, self.made, calls, chosen)
+        self.forward = Forward(records, *common, self._scenes, calls)
+        self.backward = Backward(records, schedule, *common, self.made, self._scenes, calls)
         # A worker of a loader is no part of the training.
         safety = weakref.ref(self.safety)
         os.register_at_fork(after_in_child=lambda: _forget(safety))

@@ -49,6 +49,8 @@ class Passes:
             if id(parameter) not in mine or name in self._parameters:
                 continue
             told = self._parameters[name] = {}
+            if hasattr(parameter, "_local_tensor"):
+                told["sharded"] = {"dimensions": parameter.device_mesh.ndim}
             # Without a backward pass before, what is there is of the step before.
             if parameter.grad is not None and self._backwards:
                 told["gradient"] = {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +17,8 @@ from typing import Any
 SCHEMA = "epochzero.watch/1"
 MOST_BYTES = 256 << 20
 """A watched job must not fill a disk."""
+MOST_RANKS = 8
+"""Ranks that are watched, to be compared with the first."""
 EVERY_S = 0.5
 _TRAINS = ("losses", "iteration")
 """Kinds that only a process has which trains: a launcher and the workers of a loader have none."""
@@ -27,13 +30,15 @@ class Records:
     """Where records go: a file that is appended to, or a function of this process.
 
     A launcher, the workers of a loader and several ranks may all be given the same file. It belongs to
-    the first of them that trains; the others write nothing. When that has ended, the next that trains
-    begins the file anew.
+    the first of them that trains; the others write nothing, unless they know that they are another rank.
+    When that has ended, the next that trains begins the file anew.
 
     Args:
         path: of the file; None for none.
         hear: is given each record as it is made; None for nobody.
         append: write behind what is in the file, whoever wrote that.
+        rank: the rank of this process, asked before it writes first; None or 0 for the first or only one. Others have a file of
+            their own, as of `rank_path`.
     """
 
     def __init__(
@@ -42,8 +47,10 @@ class Records:
         hear: Callable[[dict[str, Any]], None] | None = None,
         *,
         append: bool = False,
+        rank: Callable[[], int | None] = lambda: None,
     ) -> None:
         self._path = path
+        self._rank = rank
         self._hear = hear
         self._process = os.getpid()
         self._lines: list[bytes] = []
@@ -102,12 +109,16 @@ class Records:
         return self._owns or self._trains or (self._failed and not os.path.exists(path))
 
     def _own(self, path: str) -> None:
-        """Begins the file, unless another process that lives writes it.
+        """Begins the file of this rank, unless another process that lives writes it.
 
         Raises:
-            OSError: another one does.
+            OSError: another one does, or ranks as high as this one are not compared.
         """
         self._owns = True
+        rank = self._rank() or 0
+        if rank >= MOST_RANKS:
+            raise OSError(f"rank {rank} is not compared")
+        path = self._path = rank_path(path, rank)
         try:
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         except FileExistsError:
@@ -115,6 +126,20 @@ class Records:
             if owner not in (None, self._process) and os.path.exists(f"/proc/{owner}"):
                 raise
             os.truncate(path, 0)
+
+
+def rank_path(path: str, rank: int) -> str:
+    """The file of a rank: ``watch.jsonl`` of the first, ``watch.rank1.jsonl`` of the next."""
+    stem, extension = os.path.splitext(path)
+    return f"{stem}.rank{rank}{extension}" if rank else path
+
+
+def joined_rank() -> int | None:
+    """The rank of this process in the process group that it has joined; None without one of several processes."""
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+        return None
+    return int(distributed.get_rank()) if distributed.get_world_size() > 1 else None
 
 
 def _owner(path: str) -> int | None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 import linecache
 import re
 import weakref
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 
 from epochzero.injected.identity import ByIdentity
 from epochzero.run.watch.child import batches
+from epochzero.run.watch.child.places import place
+from epochzero.run.watch.child.relations import relations
 from epochzero.run.watch.child.statistics import (
     ACTIVATION,
     DISTRIBUTION,
@@ -24,6 +27,7 @@ from epochzero.run.watch.child.statistics import (
 MOST_LAYERS = 400
 MOST_SCALARS = 16
 MOST_CLIPPINGS = 8
+MOST_SOFTMAXES = 16
 # Where a function is as good as constant.
 _SATURATION = {
     "hardtanh": (-0.999, 0.999),
@@ -180,6 +184,19 @@ class Scene:
             }
             described["rate"], described["drops"] = float(given["p"]), bool(given["training"])
 
+    def normalized(self, name: str, args: Any, kwargs: Any, output: Any) -> None:
+        """A softmax was taken: over which dimension of which shape, and where."""
+        dimension = kwargs.get("dim", args[1] if len(args) > 1 else None)
+        told = self._told.setdefault("softmaxes", [])
+        if not isinstance(output, torch.Tensor) or dimension is None or len(told) >= MOST_SOFTMAXES:
+            return
+        where = place()
+        if not any(one["place"] == where for one in told):
+            shape = list(output.shape)
+            told.append(
+                {"function": name, "dim": dimension % len(shape), "shape": shape, "place": where}
+            )
+
     def value(self, name: str, value: Any) -> None:
         """A tensor that the user has chosen; of what holds several the first."""
         tensor = next((tensor for _, tensor in batches.tensors_in([value])), None)
@@ -208,8 +225,9 @@ class Scene:
 
     # Loss and metrics -----------------------------------------------------------------------------
 
-    def loss_called(self, name: str, value: Any, output: Any, target: Any) -> None:
+    def loss_called(self, name: str, value: Any, arguments: Mapping[str, Any]) -> None:
         """A loss function was called."""
+        output, target = arguments["input"], arguments.get("target")
         self.has_loss = True
         count = float(output.shape[0]) if output.dim() else 1.0
         if self.evaluating:
@@ -221,6 +239,11 @@ class Scene:
         if not self.looking or "target" in self._told:
             return
         self._told["function"] = name
+        is_output = self._output is not None and self._output() is output
+        self._told["direct"] = is_output or self._makers.get(output) is not None
+        inputs = (ref() for ref in self._batch)
+        known = [tensor for tensor in inputs if tensor is not None]
+        self._told["relations"] = relations(name, output, arguments, known)
         if self._output is None or self._output() is not output:
             self._describe_output(output)
         if isinstance(target, torch.Tensor) and target.numel():

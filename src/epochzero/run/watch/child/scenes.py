@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from epochzero.injected.iterations import Iterations
+from epochzero.run.watch.child.calls import Calls
 from epochzero.run.watch.child.losses import Losses
 from epochzero.run.watch.child.made import Made
 from epochzero.run.watch.child.models import Models
@@ -40,6 +41,7 @@ class Scenes:
         iterations: Iterations,
         models: Models,
         made: Made,
+        calls: Calls,
         chosen: Iterable[str],
     ) -> None:
         self.scene = Scene(evaluating=False, looking=True)
@@ -51,6 +53,7 @@ class Scenes:
         self._iterations = iterations
         self._models = models
         self._made = made
+        self._calls = calls
         self._evaluations = 0
 
     def model_called(self, module: Any, *, evaluating: bool) -> None:
@@ -72,6 +75,7 @@ class Scenes:
             self.evaluation_ended()
         elif self._iterations.model_called(self._cleared):
             self.iteration_ended()
+        self._calls.begin(self._iterations.number, inspected=self.scene.looking)
         self._models.trains(module)
 
     def _is_in_between(self, module: Any) -> bool:
@@ -128,6 +132,7 @@ class Scenes:
         """Tells what is held."""
         if self.scene.evaluating:
             self._tell_evaluation()
+        self._calls.end()
         self.losses.tell()
 
     def _begin_iteration(self) -> None:
@@ -141,7 +146,9 @@ class Scenes:
             return
         self._evaluations += 1
         self.losses.tell()
-        self._records.emit("evaluation", iteration=self._iterations.number, **scene.ended())
+        others = self._models.others(self._made.optimizers()) if scene.looking else {}
+        number = self._iterations.number
+        self._records.emit("evaluation", iteration=number, others=others, **scene.ended())
 
     def _tell_iteration(self) -> None:
         for name, parameter in self._models.all_parameters() if self.chosen else ():
@@ -154,5 +161,7 @@ class Scenes:
             time=time.time(),
             rates=self._made.rates(),
             stepped=self._iterations.stepped,
+            scheduled=self._made.scheduled(),
+            others=self._models.others(self._made.optimizers()),
             **{**self.passes.ended(), **self.scene.ended(), "loader": self._made.loader},
         )

@@ -21,6 +21,7 @@ class Schedule:
         share: of the job's time that may be spent.
         free_s: seconds that may be spent in addition, at milestones.
         every: look in each iteration that is a multiple of this, whatever it takes; 0 for by time.
+        always: whether to look at an iteration whatever it takes.
         clock: seconds of the job.
     """
 
@@ -29,11 +30,13 @@ class Schedule:
         share: float = 0.03,
         free_s: float = 1.0,
         every: int = 0,
+        always: Callable[[int], bool] = lambda number: False,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._share = share
         self._free = free_s
         self._every = every
+        self._always = always
         self._clock = clock
         self._began = clock()
         self._since = 0.0
@@ -43,6 +46,8 @@ class Schedule:
         """Whether to look at the iteration, or evaluation, of this number."""
         if self._every:
             return number % self._every == 0
+        if self._always(number):
+            return True
         left = self._share * (self._clock() - self._began) - self.spent
         return left >= 0 or (_is_milestone(number) and left >= -self._free)
 

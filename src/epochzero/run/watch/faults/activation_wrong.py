@@ -21,6 +21,10 @@ _SATURATING = ("Sigmoid", "sigmoid", "Tanh", "tanh", "Hardtanh", "hardtanh", "So
                "softmax", "Hardsigmoid", "LogSigmoid")  # fmt: skip
 
 
+_SHRUNK = 0.15
+"""Gradient of the first layer compared with the last: two layers of tanh whose gradient arrives are a usual model."""
+
+
 def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Saturating activations within a model whose gradients vanish toward its first layers."""
     if len(history.iterations) < 5:
@@ -67,7 +71,13 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
             f"{percent(full[worst])} of the outputs of {worst} are in the saturated range of "
             f"{dict(inside)[worst]}."
         )
-    elif len(inside) >= 2 and found.fall < 0.3 and is_known_loss(history):
+    elif (
+        len(inside) >= 2
+        and found.fall < 0.3
+        and is_known_loss(history)
+        and shrink is not None
+        and shrink < _SHRUNK
+    ):
         path, certain = inside[0][0], 0.55
         text = f"{len(inside)} layers end in {inside[0][1]}, and the loss hardly decreases."
     else:

@@ -17,7 +17,7 @@ from epochzero.run.watch.faults._signals import (
     judged,
 )
 from epochzero.run.watch.history import Iteration, Record, TrainingHistory
-from epochzero.run.watch.lines import loss_place
+from epochzero.run.watch.lines import loss_place, own_loss_place, place_of
 from epochzero.run.watch.model import SourceLine, TrainingFinding
 
 _CAUSES = (
@@ -34,6 +34,10 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     if found is None:
         return
     place = loss_place(history, "reduction")
+    if found.end < -_WITHOUT_BOUND * max(abs(found.start), 1.0):
+        yield _finding("The loss decreases below zero without bound.", 0.88, own_loss_place(history),
+                       "Check the sign of each term: the loss must be minimized.")  # fmt: skip
+        return
     if not looked:
         yield from _by_hand(found, place)
         return
@@ -53,7 +57,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
                        "Use cross_entropy.")  # fmt: skip
     elif function in _NUMBERS and target and _is_spread_out(shape, target["shape"]):
         yield _finding(f"Output {shape} and target {target['shape']} are broadcast against each other.",
-                       0.93, place, "Give both the same shape.")  # fmt: skip
+                       0.93, next(map(place_of, history.losses), place), "Give both the same shape.")  # fmt: skip
     elif function == "kl_div" and max(one.output["max"] for one in looked) > 1e-4:
         yield _finding("kl_div expects log-probabilities as its first argument.", 0.85, place,
                        "Pass log_softmax of the output first, then the probabilities.")  # fmt: skip
@@ -68,6 +72,8 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
                        "Check the sign: the loss must be minimized.")  # fmt: skip
 
 
+_WITHOUT_BOUND = 1000.0
+"""Times the loss at the start: a critic without a bound drifts far less."""
 _NUMBERS = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 
 

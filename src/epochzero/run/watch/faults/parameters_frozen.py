@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
+from epochzero.run.watch.faults._relations import has_changed
 from epochzero.run.watch.faults._signals import does_well
 from epochzero.run.watch.history import Parameter, TrainingHistory
 from epochzero.run.watch.lines import frozen_place
@@ -45,7 +46,10 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     frozen = [
         one
         for one in own
-        if not one.trainable and _is_called(history, one) and _looks_untrained(one)
+        if not one.trainable
+        and _is_called(history, one)
+        and _looks_untrained(one)
+        and not has_changed(history, one)
     ]
     well = does_well(history)
     for found, text, certain in (

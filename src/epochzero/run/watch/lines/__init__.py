@@ -24,15 +24,18 @@ from epochzero.run.watch.lines.data import (
     preprocessing_place,
     size_place,
     split_place,
+    target_place,
 )
 from epochzero.run.watch.lines.layers import (
     activation_place,
+    copy_place,
     frozen_place,
     initialization_place,
     output_place,
     precision_place,
+    wrapping_place,
 )
-from epochzero.run.watch.lines.loss import loss_place, penalty_place
+from epochzero.run.watch.lines.loss import loss_place, own_loss_place, penalty_place
 from epochzero.run.watch.lines.settings import (
     clipping_place,
     decay_place,
@@ -56,6 +59,7 @@ __all__ = [
     "batch_size_place",
     "classes_place",
     "clipping_place",
+    "copy_place",
     "decay_place",
     "drawn_place",
     "duplication_place",
@@ -69,6 +73,7 @@ __all__ = [
     "loss_place",
     "order_place",
     "output_place",
+    "own_loss_place",
     "penalty_place",
     "place_of",
     "precision_place",
@@ -78,5 +83,7 @@ __all__ = [
     "size_place",
     "split_place",
     "step_place",
+    "target_place",
     "width_place",
+    "wrapping_place",
 ]

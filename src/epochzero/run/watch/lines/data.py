@@ -17,13 +17,21 @@ from epochzero.run.watch.lines.program import (
     last_name,
     parsed,
 )
-from epochzero.run.watch.lines.settings import origin, place_of, setting_place
+from epochzero.run.watch.lines.settings import (
+    CONVERSIONS,
+    origin,
+    place_of,
+    setting_place,
+)
 from epochzero.run.watch.model import SourceLine
 
 _SCALES = re.compile(r"log\d*p?|exp|sqrt|transform|normalize|standardi[sz]e|scale|fit_transform|clip|clamp|div_?|mul_?|sub_?|add_?")  # fmt: skip
 _RANDOM = re.compile(r"rand|permut|shuffle|noise|flip|roll|rotat|crop|jitter|mix|choice|erase|cutout|augment|transform")  # fmt: skip
 _REPEATS = re.compile(r"repeat|tile|expand|choices?|randint|cycle|cat|concatenate")
 _ORDERS = re.compile(r"arange|range|argsort|sort|sorted|linspace")
+_CONVERSIONS = (
+    *CONVERSIONS, "long", "float", "flatten", "view", "reshape", "contiguous", "transpose", "squeeze", "unsqueeze",
+)  # fmt: skip
 Step = tuple[ParsedFile, Use]
 
 
@@ -40,6 +48,11 @@ def label_place(history: TrainingHistory, *, order: bool = False) -> SourceLine 
             uses[::-1], _is_chosen
         )
     return _changed(uses, _is_scaled, _is_in_place, _is_tensor)
+
+
+def target_place(history: TrainingHistory) -> SourceLine | None:
+    """The line that made the target of the loss, before changes of its shape, kind or device."""
+    return _changed(_targets(history), _is_made)
 
 
 def classes_place(history: TrainingHistory) -> SourceLine | None:
@@ -118,6 +131,12 @@ def _changed(
                 return program.place(use.node)
     made = [(p, u) for p, u in uses if not isinstance(u.node, ast.Name | ast.Constant)]
     return made[-1][0].place(made[-1][1].node) if rest and made else None
+
+
+def _is_made(program: ParsedFile, use: Use) -> bool:
+    if isinstance(use.node, ast.Call):
+        return last_name(use.node.func) not in _CONVERSIONS and program.defined(use.node) is None
+    return isinstance(use.node, ast.Subscript) and not isinstance(use.node.slice, ast.Constant)
 
 
 def _is_in_place(_: ParsedFile, use: Use) -> bool:

@@ -154,6 +154,33 @@ def frozen_place(history: TrainingHistory, parameter: Parameter) -> SourceLine |
     return made
 
 
+def copy_place(history: TrainingHistory, path: str) -> SourceLine | None:
+    """The line that makes a copy of a model, or should update it: the last that names it with parameters or a copy."""
+    name = path.rpartition(".")[2] or path
+    found: list[SourceLine] = []
+    for program in filter(None, map(parsed, _files(history))):
+        for one in program.nodes:
+            if isinstance(one, ast.Assign) and any(last_name(t) == name for t in one.targets):
+                if last_name(getattr(one.value, "func", one.value)) in (
+                    "deepcopy",
+                    "EMA",
+                    "AveragedModel",
+                ):
+                    return program.place(one)
+            elif isinstance(one, ast.For) and name in {last_name(n) for n in ast.walk(one.iter)}:
+                found.append(program.place(one))
+    return found[-1] if found and name else None
+
+
+def wrapping_place(history: TrainingHistory) -> SourceLine | None:
+    """The line that wraps a model to train it in several processes."""
+    for program in filter(None, map(parsed, _files(history))):
+        for call in program.all_calls:
+            if last_name(call.func) in ("DistributedDataParallel", "DDP"):
+                return program.place(call)
+    return None
+
+
 def _detaches(program: ParsedFile, node: ast.AST) -> bool:
     """Whether a node cuts off gradients within a model, or of what is no mere number to print."""
     if not isinstance(node, ast.Call) or last_name(node.func) not in (

@@ -21,7 +21,7 @@ def loss_place(history: TrainingHistory, *keywords: str) -> SourceLine | None:
     records = sorted(history.losses, key=lambda one: bool(one.get("evaluating")))
     place = place_of(records[0]) if records else None
     if place is None:
-        return _own_loss(history)
+        return own_loss_place(history)
     program = parsed(place.path)
     calls = program.calls(place.line) if program else []
     for call in calls:
@@ -34,7 +34,7 @@ def loss_place(history: TrainingHistory, *keywords: str) -> SourceLine | None:
     return place
 
 
-def _own_loss(history: TrainingHistory) -> SourceLine | None:
+def own_loss_place(history: TrainingHistory) -> SourceLine | None:
     """The line that computed the loss, before what is done to it in the line of its backward pass."""
     place = backward_place(history)
     found = backward_loss(history)

@@ -1,0 +1,228 @@
+"""How many faults of relations and between ranks the watcher names, with kind and line, and how early; and false roots.
+
+``lab/watch/relations`` and ``lab/watch/ranks`` were written before the searches. Their held-out parts are read with
+``--held-out``, which is counted in ``lab/watch/evaluations.json``. ``without_relations`` are the verdicts on the same records
+without the table of relations.
+
+    python bench/watch_relations.py --records DIR [--held-out] [--ranks] [--misses] [--only TEXT]
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import multiprocessing
+import os
+import runpy
+import statistics
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import torch
+from common import rate, save
+from watch import CUTS, Case
+from watch_runs import recorded, stored_path
+
+from epochzero.run.watch.child.begin import FILE_VARIABLE, begin_torch
+from epochzero.run.watch.faults import catalogue
+from epochzero.run.watch.history import TrainingHistory, read_records
+from epochzero.run.watch.model import CONFIRMED, TrainingFinding
+from epochzero.run.watch.verdict import conclude
+from lab.watch.cases import (
+    Case as Made,
+)
+from lab.watch.cases import (
+    count_evaluation,
+    held_out_ranks,
+    held_out_relations,
+    rank_cases,
+    rank_programs,
+    relation_cases,
+    relation_programs,
+)
+
+_LIMIT_S = 240
+_EARLY = 0.05
+
+
+def main() -> None:
+    """Runs what has no records, scores, stores the result."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--records", type=Path, required=True, help="directory that stores records")
+    parser.add_argument("--held-out", action="store_true", help="also what is held out; is counted")
+    parser.add_argument("--ranks", action="store_true", help="only the trainings of several ranks")
+    parser.add_argument("--misses", action="store_true", help="print what is missed")
+    parser.add_argument("--only", default="", help="part of the name; stores no result")
+    parser.add_argument("--jobs", type=int, default=1)
+    options = parser.parse_args()
+    chosen = [
+        case
+        for case in cases()
+        if (options.held_out or not case.held_out) and options.only in case.name
+    ]
+    several = {case.name for case in chosen if case.part == "ranks"}
+    options.records.mkdir(parents=True, exist_ok=True)
+    alone = [case for case in chosen if case.name not in several and not options.ranks]
+    for case, found in recorded(alone, options.records, options.jobs):
+        print(case.name, "failed" if found is None else "recorded", file=sys.stderr)
+    for case in chosen:
+        if case.name in several:
+            _record_ranks(case, options.records)
+    numbers: dict[str, Counter[str]] = {}
+    early: dict[str, list[float]] = {}
+    evaluated = [case for case in chosen if stored_path(case, options.records).exists()]
+    for case in evaluated:
+        history = read_records(stored_path(case, options.records))
+        for method in ("epochzero", "without_relations"):
+            with _without_relations() if method != "epochzero" else contextlib.nullcontext():
+                name = f"{method}/{case.part}{'/held_out' if case.held_out else ''}"
+                misses = options.misses and method == "epochzero"
+                counted, since = _counted(case, history, misses=misses)
+                numbers.setdefault(name, Counter()).update(counted)
+                early.setdefault(name, []).extend(since)
+    result: dict[str, Any] = {
+        name: _shares(of, early[name]) for name, of in sorted(numbers.items())
+    }
+    for name, of in result.items():
+        print(name, of)
+    count_evaluation("watch_relations", (case.name for case in evaluated if case.held_out))
+    if not options.only and not options.ranks:
+        save("watch_relations", result, data=[{"name": "lab/watch", "programs": len(evaluated)}])
+
+
+def cases() -> Iterator[Case]:
+    """All trainings of both collections, faulty and healthy."""
+    collections: tuple[tuple[str, Any, Sequence[Made], frozenset[str]], ...] = (
+        ("relations", relation_programs(), relation_cases(), held_out_relations()),
+        ("ranks", rank_programs(), rank_cases(), held_out_ranks()),
+    )
+    for part, programs, made, held_out in collections:
+        for name, path in programs.items():
+            text = path.read_text(encoding="utf-8")
+            yield Case(f"{part}/healthy/{name}", part, text, held_out=name in held_out)
+        for one in made:
+            out = bool({one.name, one.about["base"]} & held_out)
+            truth = one.about if "fault" in one.about else {}
+            yield Case(one.id, part, one.faulty, truth, out)
+
+
+def _record_ranks(case: Case, folder: Path) -> None:
+    """Trains in several forks of this process, which has imported torch, as a launcher starts them."""
+    stored = stored_path(case, folder)
+    if stored.exists():
+        return
+    size = 3 if "three_ranks" in case.name else 2
+    program = stored.with_suffix(".py")
+    program.write_text(case.program, encoding="utf-8")
+    context = multiprocessing.get_context("fork")
+    with tempfile.TemporaryDirectory() as work:
+        begun = Path(work) / "watch.jsonl"
+        port = 20000 + os.getpid() % 10000
+        given = [(program, begun, rank, size, port) for rank in range(size)]
+        processes = [context.Process(target=_train_rank, args=one) for one in given]
+        for process in processes:
+            process.start()
+        for process in processes:
+            process.join(_LIMIT_S)
+            process.kill()
+        failed = [process.exitcode for process in processes if process.exitcode]
+        print(case.name, f"failed with {failed}" if failed else "recorded", file=sys.stderr)
+        if not failed:
+            for path in sorted(begun.parent.glob("watch*.jsonl"), reverse=True):
+                path.replace(stored.with_name(stored.stem + path.name.removeprefix("watch")))
+
+
+def _train_rank(program: Path, begun: Path, rank: int, size: int, port: int) -> None:
+    torch.set_num_threads(1)
+    os.environ |= {
+        "RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(size), "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(port), FILE_VARIABLE: str(begun),
+    }  # fmt: skip
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+        begin_torch(torch, os.environ)
+        from epochzero.run.watch.child import begin
+
+        sys.argv = [str(program)]
+        runpy.run_path(str(program), run_name="__main__")
+        begin._begun[str(begun)].end()
+    os._exit(0)
+
+
+@contextlib.contextmanager
+def _without_relations() -> Iterator[None]:
+    """The catalogue as it is without the table."""
+    with patch("epochzero.run.watch.faults.by_fault", dict):
+        catalogue.cache_clear()
+        yield
+    catalogue.cache_clear()
+
+
+def _counted(
+    case: Case, history: TrainingHistory, *, misses: bool
+) -> tuple[Counter[str], list[float]]:
+    """What is to be counted of one training, and the share of it after which the fault is named."""
+    watched = conclude(history)
+    assert not watched.failed, (case.name, watched.failed)
+    root = watched.root
+    if not case.truth:
+        if misses and root is not None:
+            print("FALSE", case.name, root.word, root.text)
+        confirmed = any(one.state == CONFIRMED for one in watched.findings)
+        return Counter(healthy=1, false_roots=root is not None, ended=confirmed), []
+    named = is_right(case, root)
+    line = named and root is not None and has_line(case, root)
+    if misses and not line:
+        said = f"{root.word} at {root.place}: {root.text}" if root else "nothing"
+        print("kind" if named else "MISSED", case.name, case.truth["fault"], "said", said)
+    since = []
+    if named:
+        at = (
+            cut
+            for cut in CUTS
+            if is_right(case, conclude(history.until(int(cut * history.count))).root)
+        )
+        since.append(next(at, 1.0))
+    strict = root is not None and root.word == case.truth["fault"]
+    return Counter(
+        faults=1,
+        named=named,
+        named_strictly=strict,
+        line=line,
+        wrong=root is not None and not named,
+    ), since
+
+
+def is_right(case: Case, root: TrainingFinding | None) -> bool:
+    """Whether a root names the fault, or a word that an expert could name instead."""
+    return root is not None and root.word in {case.truth["fault"], *case.truth.get("also", ())}
+
+
+def has_line(case: Case, root: TrainingFinding) -> bool:
+    """Whether the line of a root is one that a reader of the program would name."""
+    lines = case.program.splitlines()
+    if root.place is None or root.place.line > len(lines):
+        return False
+    text = lines[root.place.line - 1]
+    return any(one.splitlines()[0].strip() in text for one in case.truth["lines"])
+
+
+def _shares(found: Counter[str], early: Sequence[float]) -> dict[str, Any]:
+    numbers: dict[str, Any] = dict(found)
+    if count := found["faults"]:
+        numbers["named_share"] = rate(found["named"], count)
+        numbers["line_share"] = rate(found["line"], count)
+        numbers["named_after_median"] = statistics.median(early) if early else None
+        numbers["named_within_5_percent"] = sum(share <= _EARLY for share in early)
+    if count := found["healthy"]:
+        numbers["false_share"] = rate(found["false_roots"], count)
+    return numbers
+
+
+if __name__ == "__main__":
+    main()

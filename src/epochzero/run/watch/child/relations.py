@@ -1,0 +1,159 @@
+"""How the target of a loss relates to the inputs and the output: numbers that hold in each iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import torch
+
+from epochzero.run.watch.child.statistics import number_in
+
+LAGS = (-1, 0, 1, 2)
+"""Positions by which a target may be ahead of its input; 1 is a language model's."""
+_MOST_ROWS, _MOST_POSITIONS = 64, 512
+_MOST_PAIRS = 8192
+_IGNORED = -100
+_PROBABLE = 1e-3
+_INDEXED = ("cross_entropy", "nll_loss")
+_DISTANCES = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
+
+
+def relations(
+    function: str,
+    output: torch.Tensor,
+    arguments: Mapping[str, Any],
+    inputs: Iterable[torch.Tensor],
+) -> dict[str, Any]:
+    """What holds between the arguments of a loss and the inputs of the model.
+
+    Args:
+        function: name of the loss.
+        output: its first argument.
+        arguments: all of them by name.
+        inputs: tensors that the model was called with.
+
+    Returns:
+        ``lags``: for each of `LAGS` the share of targets that are the input so many positions ahead.
+        ``padding``: the share of targets that repeat one value at the ends of rows and are counted.
+        ``noise``: correlation of a target like standard noise with the inputs of its shape, and the number of ``pairs``.
+        ``normalized``: dimensions over which the output, or its exponential, adds up to 1.
+    """
+    target = arguments.get("target")
+    found: dict[str, Any] = {}
+    if not isinstance(target, torch.Tensor) or not target.numel():
+        return found
+    inputs = [one for one in inputs if one is not None]
+    if function in _INDEXED:
+        found["normalized"] = _normalized(function, output)
+        if not target.is_floating_point():
+            ignored = int(arguments.get("ignore_index", _IGNORED))
+            found.update(_sequence(target.detach(), inputs, ignored, arguments))
+    elif function in _DISTANCES:
+        found.update(_noise(target.detach(), inputs))
+    return {name: value for name, value in found.items() if value not in (None, [], {})}
+
+
+def _sequence(
+    target: torch.Tensor, inputs: list[torch.Tensor], ignored: int, arguments: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Of targets for each position of a sequence: their lags, and whether padding is counted."""
+    found: dict[str, Any] = {}
+    tokens = [one for one in inputs if one.dim() == 2 and not one.is_floating_point()]
+    rows = _rows(target, tokens)
+    if rows is None:
+        return found
+    padding = _padding(rows)
+    if padding is not None:
+        value, share = padding
+        weight = arguments.get("weight")
+        weighted = (
+            isinstance(weight, torch.Tensor) and 0 <= value < len(weight) and not weight[value]
+        )
+        if value != ignored and not weighted and arguments.get("reduction", "mean") == "mean":
+            found["padding"] = share
+    counted = rows != ignored
+    if padding is not None:
+        counted = counted & (rows != padding[0])
+    shares = [lags for one in tokens if (lags := _lags(rows, one[: len(rows)], counted))]
+    if shares:
+        found["lags"] = max(shares, key=max)
+    return found
+
+
+def _rows(target: torch.Tensor, tokens: list[torch.Tensor]) -> torch.Tensor | None:
+    """The targets as rows of positions, if the loss was given them so or flat."""
+    if target.dim() == 2:
+        return target[:_MOST_ROWS, :_MOST_POSITIONS]
+    if target.dim() == 1 and tokens:
+        count = tokens[0].shape[0]
+        if count > 1 and target.numel() % count == 0 and target.numel() >= 4 * count:
+            return target.reshape(count, -1)[:_MOST_ROWS, :_MOST_POSITIONS]
+    return None
+
+
+def _padding(rows: torch.Tensor) -> tuple[int, float] | None:
+    """The value that fills the ends of rows of several lengths, and nothing else, with its share."""
+    if rows.shape[0] < 4 or rows.shape[1] < 3:
+        return None
+    value = rows[:, -1].mode().values
+    same = rows == value
+    tails = same.flip(1).long().cumprod(1).sum(1)
+    inside = int(same.sum()) - int(tails.sum())
+    if inside or int(tails.max()) < 3 or tails.unique().numel() < 3:  # type: ignore[no-untyped-call]
+        return None
+    return int(number_in(value)), float(tails.sum()) / rows.numel()
+
+
+def _lags(rows: torch.Tensor, tokens: torch.Tensor, counted: torch.Tensor) -> list[float] | None:
+    """For each of `LAGS` how many targets are the input so far ahead."""
+    length = min(rows.shape[1], tokens.shape[1])
+    if length < 4 or len(tokens) != len(rows):
+        return None
+    shares = []
+    for lag in LAGS:
+        first, last = max(0, -lag), min(length, tokens.shape[1] - lag, rows.shape[1])
+        valid = counted[:, first:last]
+        if last - first < 2 or not bool(valid.any()):
+            return None
+        equal = rows[:, first:last] == tokens[:, first + lag : last + lag]
+        shares.append(number_in((equal & valid).sum() / valid.sum()))
+    return shares
+
+
+def _noise(target: torch.Tensor, inputs: list[torch.Tensor]) -> dict[str, Any]:
+    """How a target that looks like standard noise correlates with the inputs of its shape."""
+    alike = [one for one in inputs if one.shape == target.shape and one.is_floating_point()]
+    if not alike or target.numel() < 64 or not target.is_floating_point():
+        return {}
+    flat = _centered(target)
+    spread, mean = number_in(flat.std()), number_in(target.float().mean())
+    if abs(mean) > 4 / target.numel() ** 0.5 + 0.02 or not 0.85 < spread < 1.15:
+        return {}
+    found = [number_in((flat * _centered(one)).mean()) / (spread * _spread(one)) for one in alike]
+    return {"noise": max(found, key=abs), "pairs": flat.numel()}
+
+
+def _centered(tensor: torch.Tensor) -> torch.Tensor:
+    flat = tensor.detach().reshape(-1)[:_MOST_PAIRS].float()
+    return flat - flat.mean()
+
+
+def _spread(tensor: torch.Tensor) -> float:
+    return max(number_in(_centered(tensor).std()), 1e-12)
+
+
+def _normalized(function: str, output: torch.Tensor) -> list[int]:
+    """The dimensions over which the output is a probability, or a logarithm of one for `nll_loss`."""
+    values = output.detach()
+    if values.dim() < 2 or values.numel() > 1 << 20:
+        return []
+    values = values.float().exp() if function == "nll_loss" else values.float()
+    if number_in(values.min()) < 0:
+        return []
+    return [
+        dimension
+        for dimension in range(values.dim())
+        if values.shape[dimension] > 1
+        and number_in((values.sum(dimension) - 1).abs().max()) < _PROBABLE * 5
+    ]

@@ -1,0 +1,991 @@
+"""Relations that hold in each iteration of a correct training, between its calls, its data and its states.
+
+A curve needs many iterations to show a fault. A relation is violated in the first of them, by an event with a line: a clipping
+after the step, a target that is the input itself, a copy of the model that stays as it was. `RELATIONS` is the table: each row
+names a fault, looks for violations, and has the confidence of the finding. To add one, write a function and a row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from types import MappingProxyType
+from typing import TypeVar
+
+import numpy as np
+
+from epochzero.run.watch.faults._signals import ADAPTIVE, does_well
+from epochzero.run.watch.faults._text import percent
+from epochzero.run.watch.history import (
+    Call,
+    Cycle,
+    Iteration,
+    Parameter,
+    Record,
+    TrainingHistory,
+)
+from epochzero.run.watch.lines import (
+    backward_place,
+    copy_place,
+    frozen_place,
+    input_place,
+    label_place,
+    loss_place,
+    place_of,
+    schedule_place,
+    step_place,
+    target_place,
+    wrapping_place,
+)
+from epochzero.run.watch.model import SourceLine, TrainingFinding
+
+_CAUSES = (
+    "constant_output", "exploding_gradient", "gradient_noisy", "loss_not_a_number", "loss_not_falling", "loss_oscillating",
+    "loss_plateau", "loss_rising", "loss_vanishing", "overfitting", "slow_learning", "underfitting", "updates_too_large",
+    "updates_too_small", "validation_diverging", "vanishing_gradient", "weights_unchanged", "zero_gradient",
+)  # fmt: skip
+_LEAST = 2
+"""Moments that violate a relation before it is reported: the first may be a warm-up."""
+_SHARE = 0.8
+"""Of the moments to which a relation applies; an exception, such as the last batch of an epoch, does not hide the rule."""
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """What violates a relation.
+
+    Attributes:
+        text: a sentence with its numbers.
+        place: the line of the event.
+        since: the first iteration.
+        layer: path of the layer; empty where it is in none.
+        evidence: numbers by their names.
+        weaker: what to take off the confidence.
+    """
+
+    text: str
+    place: SourceLine | None = None
+    since: int = 0
+    layer: str = ""
+    evidence: Mapping[str, float | str] = field(default_factory=dict)
+    weaker: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A row of the table.
+
+    Attributes:
+        fault: a word of the taxonomy.
+        violation: looks for it in a history; None where the relation holds or nothing tells.
+        confidence: of the finding.
+        fix: what to do.
+    """
+
+    fault: str
+    violation: Callable[[TrainingHistory], Violation | None]
+    confidence: float
+    fix: str
+
+    def find(self, history: TrainingHistory) -> Iterator[TrainingFinding]:
+        """The finding, if the relation is violated."""
+        found = self.violation(history)
+        if found is not None:
+            yield TrainingFinding(
+                self.fault,
+                found.since,
+                found.text,
+                layer=found.layer,
+                place=found.place,
+                confidence=self.confidence - found.weaker,
+                fix=self.fix,
+                evidence=found.evidence,
+                causes=_CAUSES,
+            )
+
+
+Moment = TypeVar("Moment", Cycle, Iteration)
+
+
+def _lasting(
+    history: TrainingHistory,
+    moments: Sequence[Moment],
+    test: Callable[[TrainingHistory, Moment], Violation | bool | None],
+    least: int = _LEAST,
+) -> Violation | None:
+    """The first violation, if most moments to which a relation applies violate it.
+
+    Args:
+        history: of the training.
+        moments: its cycles or iterations.
+        test: the violation of one of them; True where the relation holds, None where it does not apply.
+        least: violations at least.
+    """
+    found = [(one, answer) for one in moments if (answer := test(history, one)) is not None]
+    violated = [(one, answer) for one, answer in found if isinstance(answer, Violation)]
+    if len(violated) < max(least, _SHARE * len(found)):
+        return None
+    moment, first = violated[0]
+    return Violation(
+        first.text, first.place, moment.number, first.layer, first.evidence, first.weaker
+    )
+
+
+def _of_cycles(
+    test: Callable[[TrainingHistory, Cycle], Violation | bool | None],
+) -> Callable[[TrainingHistory], Violation | None]:
+    return lambda history: _lasting(history, history.cycles, test)
+
+
+def _of_iterations(
+    test: Callable[[TrainingHistory, Iteration], Violation | bool | None], least: int = _LEAST
+) -> Callable[[TrainingHistory], Violation | None]:
+    return lambda history: _lasting(history, history.iterations, test, least)
+
+
+def _place(history: TrainingHistory, call: Call) -> SourceLine | None:
+    return history.calls.get(call.line)
+
+
+# -- The order of calls ------------------------------------------------------------------------
+
+
+def _steps(cycle: Cycle) -> Iterator[tuple[Call, list[Call]]]:
+    """Each step that was taken, and the calls before it in its cycle."""
+    for number, call in enumerate(cycle.calls):
+        if call.kind == "step":
+            yield call, list(cycle.calls[:number])
+
+
+def _since_cleared(
+    step: Call, before: Sequence[Call]
+) -> tuple[list[Call], Call | None, list[Call]]:
+    """The backward passes before the optimizer's gradients were last cleared, that call, and the passes after it."""
+    cleared = [
+        n for n, one in enumerate(before) if one.kind == "clear" and one.subject == step.subject
+    ]
+    last = cleared[-1] if cleared else -1
+    passes = [(n, one) for n, one in enumerate(before) if one.kind == "backward"]
+    lost = [one for n, one in passes if n < last]
+    return lost, before[last] if cleared else None, [one for n, one in passes if n > last]
+
+
+def _cleared_before_step(history: TrainingHistory, cycle: Cycle) -> Violation | bool | None:
+    """A step whose gradients were cleared between the backward pass and the step."""
+    for step, before in _steps(cycle):
+        lost, cleared, effective = _since_cleared(step, before)
+        if cleared is None or not lost:
+            continue
+        if not effective and not _has_gradients(history, cycle.number):
+            text = "Gradients are cleared between the backward pass and the step: the step has none to apply."
+            return Violation(text, _place(history, cleared))
+    return True if any(one.kind == "step" for one in cycle.calls) else None
+
+
+def _has_gradients(history: TrainingHistory, number: int) -> bool:
+    """Whether an optimizer found gradients: a program may put back some that it has changed."""
+    found = next((one for one in history.iterations if one.number == number), None)
+    return found is None or all(
+        of.get("gradient", {}).get("largest", 0.0) > 0 for of in found.parameters.values()
+    )
+
+
+def _accumulated(step: Call, before: Sequence[Call]) -> list[Call]:
+    """The backward passes of one line before a step, if it accumulates gradients."""
+    passes = [one for one in before if one.kind == "backward"]
+    last = passes[-1:] and [one for one in passes if one.line == passes[-1].line]
+    return last if len(last) > 1 else []
+
+
+def _accumulation_cleared(history: TrainingHistory, cycle: Cycle) -> Violation | bool | None:
+    """Gradients are cleared between the backward passes of one step."""
+    for step, before in _steps(cycle):
+        passes = _accumulated(step, before)
+        lost, cleared, effective = _since_cleared(step, before)
+        if not passes:
+            continue
+        if cleared is None or not lost or len(effective) >= len(passes):
+            return True
+        text = (
+            f"Of {len(passes)} backward passes before a step, only the gradients of {len(effective)} reach it: they are "
+            "cleared in between."
+        )
+        return Violation(text, _place(history, cleared))
+    return None
+
+
+def _accumulation_not_divided(history: TrainingHistory, cycle: Cycle) -> Violation | bool | None:
+    """Gradients of several batches are added up, each of a loss that is a mean over its batch."""
+    for step, before in _steps(cycle):
+        passes = _accumulated(step, before)
+        losses = [one for one in before if one.kind == "loss" and one.value is not None]
+        if not passes or len(losses) != len(passes) or not all(map(_is_finite, (*passes, *losses))):
+            continue
+        whole = all(
+            one.value is not None and np.isclose(one.value, loss.value or 0.0, rtol=1e-5)
+            for one, loss in zip(passes, losses, strict=True)
+        )
+        if not whole or not all(one.flag.endswith(" mean") for one in losses):
+            return True
+        adaptive = all(one["class"] in ADAPTIVE for one in history.optimizers)
+        text = (
+            f"The gradients of {len(passes)} batches are added up before a step, and the loss of each is not divided by "
+            f"{len(passes)}: steps are {len(passes)} times as large."
+        )
+        weaker = 0.42 if adaptive or does_well(history) else 0.0
+        return Violation(text, _place(history, passes[0]), weaker=weaker)
+    return None
+
+
+def _is_finite(call: Call) -> bool:
+    return call.value is not None and bool(np.isfinite(call.value))
+
+
+def _clipped_after_step(history: TrainingHistory, cycle: Cycle) -> Violation | bool | None:
+    """A clipping that no step follows before the next backward pass; without a limit it only measures the norm."""
+    clips = [n for n, one in enumerate(cycle.calls) if one.kind == "clip" and _is_finite(one)]
+    if not clips or not any(one.kind == "step" for one in cycle.calls):
+        return None
+    for number in clips:
+        earlier = [one.kind for one in cycle.calls[:number] if one.kind in ("backward", "step")]
+        later = [one.kind for one in cycle.calls[number:] if one.kind in ("backward", "step")]
+        if earlier[-1:] == ["step"] and later[:1] != ["step"]:
+            text = "Gradients are clipped after the step that they are for, which has no effect."
+            return Violation(text, _place(history, cycle.calls[number]))
+    return True
+
+
+def _clipped_before_unscaling(history: TrainingHistory, cycle: Cycle) -> Violation | bool | None:
+    """Gradients of a scaled loss are clipped as they are, and divided by the scale afterwards."""
+    scaled = False
+    applies = None
+    for call in cycle.calls:
+        if call.kind == "backward":
+            scaled = call.flag == "scaled"
+        elif call.kind in ("unscale", "step"):
+            scaled = False
+        elif call.kind == "clip" and _is_finite(call):
+            applies = True
+            if scaled:
+                text = (
+                    "Gradients are clipped while they are multiplied by the scale of the loss: what is left is "
+                    "divided by the scale, and far smaller than the limit."
+                )
+                return Violation(text, _place(history, call))
+    return applies
+
+
+def _scaler_bypassed(history: TrainingHistory, cycle: Cycle) -> Violation | bool | None:
+    """The loss is scaled and the gradients are not divided before the step, or the other way round."""
+    passes = [one for one in cycle.calls if one.kind == "backward"]
+    scaled = any(one.flag == "scaled" for one in passes)
+    for step, before in _steps(cycle):
+        by_scaler = step.flag in ("scaler", "skipped")
+        divided = by_scaler or any(one.kind == "unscale" for one in before)
+        if scaled and not divided:
+            text = (
+                "The loss is multiplied by the scale of the gradient scaler, and the optimizer steps without the scaler: "
+                "gradients are too large by this factor."
+            )
+            return Violation(text, _place(history, step))
+        if by_scaler and passes and not scaled:
+            text = (
+                "The scaler divides gradients by its scale, but the loss was not multiplied by it."
+            )
+            return Violation(text, _place(history, passes[0]))
+    return True if scaled else None
+
+
+def _negated(history: TrainingHistory, cycle: Cycle) -> Violation | bool | None:
+    """What is minimized is the negative of the only loss."""
+    passes = [one for one in cycle.calls if one.kind == "backward"]
+    losses = [one for one in cycle.calls if one.kind == "loss"]
+    if len(passes) != 1 or len(losses) != 1 or passes[0].flag or len(history.optimizers) != 1:
+        return None
+    value, loss = passes[0].value, losses[0].value
+    if value is None or not loss or any(g.get("maximize") for g in history.optimizers[0]["groups"]):
+        return None
+    if not np.isclose(value, -loss, rtol=1e-5):
+        return True
+    text = f"{losses[0].flag.split()[0]} is {loss:.4g}, and the training minimizes its negative."
+    return Violation(text, _place(history, losses[0]))
+
+
+# -- Schedules ---------------------------------------------------------------------------------
+
+_EVERY, _GONE, _EARLY = 0.9, 0.01, 0.3
+_HORIZONS = ("T_max", "total_steps", "total_iters", "step_size")
+_OF_DECAY = ("step_size", "T_max", "total_iters")
+
+
+def _scheduled(history: TrainingHistory) -> Iterator[tuple[Record, float]]:
+    """Each schedule, and how often it was stepped per iteration since it was first stepped."""
+    for record in history.schedulers:
+        number = record.get("number")
+        if number is None:
+            continue
+        counts = [
+            (one.number, one.scheduled[number])
+            for one in history.iterations
+            if number < len(one.scheduled)
+        ]
+        if len(counts) > 2 and counts[-1][0] > counts[0][0]:
+            (first, before), (last, after) = counts[0], counts[-1]
+            yield record, (after - before) / (last - first)
+
+
+def _batches(history: TrainingHistory) -> int | None:
+    """Iterations of an epoch, by the first loader that is run through again."""
+    begins: dict[int, list[int]] = {}
+    for one in history.epochs:
+        begins.setdefault(one["loader"], []).append(int(one["iteration"]))
+    gaps = [b - a for starts in begins.values() for a, b in pairwise(starts) if b > a]
+    return int(np.median(gaps)) if gaps else None
+
+
+def _schedule_by_batch(history: TrainingHistory) -> Violation | None:
+    """A schedule that is stepped in each iteration, and has ended after a small part of them."""
+    rates = np.array([(one.number, max(one.rates)) for one in history.iterations if one.rates])
+    if len(rates) < 8 or history.count < 50 or len(history.schedulers) != 1:
+        return None
+    planned = history.planned or history.count
+    for record, each in _scheduled(history):
+        peak = int(np.argmax(rates[:, 1]))
+        low = rates[peak:][rates[peak:, 1] < _GONE * rates[peak, 1]]
+        batches = _batches(history)
+        horizon = next((float(v) for n in _OF_DECAY if (v := record["settings"].get(n))), None)
+        if each < _EVERY or "Plateau" in record["class"] or "Warm" in record["class"]:
+            continue
+        stays = len(low) and len(low) >= 0.9 * int((rates[:, 0] >= low[0, 0]).sum())
+        gone = stays and low[0, 0] < _EARLY * planned
+        short = batches is not None and horizon is not None and 2 * horizon <= batches
+        if gone or (short and record["class"] == "CosineAnnealingLR"):
+            at = (
+                f"is below 1% of its peak from iteration {int(low[0, 0])} on"
+                if gone
+                else "rises again"
+            )
+            text = (
+                f"{record['class']} is stepped in every iteration, and the learning rate {at}; there were {history.count} "
+                "iterations so far."
+            )
+            place = _schedule_call(history, record) or schedule_place(history)
+            return Violation(text, place, int(low[0, 0]) if gone else 0)
+    return None
+
+
+def _schedule_by_epoch(history: TrainingHistory) -> Violation | None:
+    """A schedule for all iterations that is stepped once an epoch."""
+    batches = _batches(history)
+    if batches is None or batches < 4 or history.count < 2 * batches:
+        return None
+    for record, each in _scheduled(history):
+        horizon = next((int(v) for n in _HORIZONS if (v := record["settings"].get(n))), 0)
+        epochs, rest = divmod(horizon, batches)
+        if 0 < each <= 1.5 / batches and epochs >= 2 and rest == 0:
+            text = (
+                f"{record['class']} lasts {horizon} steps, which is {epochs} epochs of {batches} iterations, but it is stepped "
+                "once per epoch: the learning rate hardly changes."
+            )
+            place = _schedule_call(history, record) or schedule_place(history)
+            return Violation(text, place)
+    return None
+
+
+def _schedule_never(history: TrainingHistory) -> Violation | None:
+    """A schedule that is never stepped."""
+    stepping = {
+        call.subject for one in history.cycles for call in one.calls if call.kind == "schedule"
+    }
+    for record in history.schedulers:
+        number = record.get("number")
+        if number is None or stepping or not history.ended or history.count < 30:
+            continue
+        if any(one.scheduled[number : number + 1] not in ((), (0,)) for one in history.iterations):
+            continue
+        text = f"{record['class']} is never stepped: the learning rate stays as it is."
+        return Violation(text, place_of(record))
+    return None
+
+
+def _schedule_call(history: TrainingHistory, record: Record) -> SourceLine | None:
+    calls = (call for one in history.cycles for call in one.calls if call.kind == "schedule")
+    return next((_place(history, one) for one in calls if one.subject == record["number"]), None)
+
+
+# -- Targets, inputs and outputs ---------------------------------------------------------------
+
+_SAME = 0.999
+_PADDED = 0.1
+_ONE_CLASS = 12
+_ZERO_ROWS = 0.2
+_NEIGHBORS = 48
+_MOST_ALIKE = 0.8
+"""Share of pairs with the same label by chance: of hardly more than one class nothing can be said."""
+
+
+def _lagging(history: TrainingHistory, one: Iteration) -> Violation | bool | None:
+    """The target of each position is its own input, the one before, or the next but one."""
+    lags = one.relations.get("lags")
+    if not lags:
+        return None
+    before, same, following, second = lags
+    if following >= _SAME or max(before, same, second) < _SAME:
+        return True
+    what = (
+        "the input at its own position: the model only has to copy"
+        if same >= _SAME
+        else "the input before it, which the model has seen"
+        if before >= _SAME
+        else "the input two positions ahead: targets are shifted twice"
+    )
+    return Violation(f"Each target is {what}.", target_place(history))
+
+
+def _padded(history: TrainingHistory, one: Iteration) -> Violation | bool | None:
+    """Padding at the ends of sequences is counted in the loss."""
+    if not one.relations.get("lags") and not one.relations.get("padding"):
+        return None
+    share = one.relations.get("padding", 0.0)
+    if share < _PADDED:
+        return True
+    text = f"{percent(share)} of the targets are padding at the ends of sequences, and count in the loss."
+    weaker = 0.25 if does_well(history) else 0.0
+    return Violation(
+        text, loss_place(history, "ignore_index"), evidence={"padding": share}, weaker=weaker
+    )
+
+
+def _unrelated_noise(history: TrainingHistory) -> Violation | None:
+    """The target is noise that is not in the input."""
+    found = [
+        (float(one.relations["noise"]), int(one.relations["pairs"]))
+        for one in history.iterations
+        if "noise" in one.relations
+    ]
+    pairs = sum(count for _, count in found)
+    if len(found) < 5 or pairs < 1000 or len(found) < _SHARE * len(history.iterations):
+        return None
+    mean = sum(value * count for value, count in found) / pairs
+    if abs(mean) > 5 / pairs**0.5:
+        return None
+    text = (
+        f"The target is noise that has nothing to do with the input (correlation {mean:.3f} over {pairs} values): it cannot be "
+        "predicted."
+    )
+    return Violation(
+        text, target_place(history) or loss_place(history), evidence={"correlation": mean}
+    )
+
+
+def _other_dimension(history: TrainingHistory, one: Iteration) -> Violation | bool | None:
+    """What the loss is given is normalized over another dimension than that of the classes."""
+    normalized = one.relations.get("normalized")
+    if not normalized:
+        return None
+    if 1 in normalized:
+        return True
+    softmax = next((s for s in one.softmaxes if s["dim"] == normalized[0]), None)
+    place = place_of(softmax) if softmax else loss_place(history)
+    text = (
+        f"{one.loss_function} expects classes in dimension 1, but the probabilities that it is given add up to 1 over dimension "
+        f"{normalized[0]}."
+    )
+    return Violation(text, place)
+
+
+def _over_the_batch(history: TrainingHistory, one: Iteration) -> Violation | bool | None:
+    """A softmax over the examples of the batch, or over the queries of an attention."""
+    if not one.softmaxes or not one.inputs:
+        return None
+    batch = one.inputs[0]["shape"][0] if one.inputs[0]["shape"] else 0
+    for softmax in one.softmaxes:
+        shape, dimension = softmax["shape"], softmax["dim"]
+        over_batch = (
+            len(shape) > 1 and dimension == 0 and shape[0] == batch and batch not in shape[1:]
+        )
+        square = len(shape) > 2 and shape[-1] == shape[-2] > 2 and dimension == len(shape) - 2
+        alone = not any(s["shape"] == shape and s["dim"] != dimension for s in one.softmaxes)
+        if (over_batch or square) and alone:
+            what = "the examples of the batch" if over_batch else "queries instead of keys"
+            text = f"{softmax['function']} over dimension {dimension} of {shape} normalizes over {what}."
+            return Violation(text, place_of(softmax))
+    return True
+
+
+def _labels_of_neighbor(history: TrainingHistory) -> Violation | None:
+    """The nearest neighbors agree if each example has the label of the one before or after it."""
+    found = [one.likeness for one in history.iterations if "before" in one.likeness]
+    pairs = sum(one["pairs"] for one in found)
+    if pairs < _NEIGHBORS:
+        return None
+    share = {
+        name: sum(one[name] * one["pairs"] for one in found) / pairs
+        for name in ("agreement", "before", "after", "chance")
+    }
+    name = max(("before", "after"), key=lambda one: share[one])
+    error = (share["chance"] * (1 - share["chance"]) / pairs) ** 0.5
+    if share["chance"] > _MOST_ALIKE:
+        return None
+    far = max(6 * error, 0.3 * (1 - share["chance"]))
+    # Sorted examples agree with their neighbors in the batch as well.
+    if share[name] < share["chance"] + far or share["agreement"] > share["chance"] + 0.3 * far:
+        return None
+    text = (
+        f"Similar examples have the same label in {percent(share['agreement'])} of cases, which is chance; with the label of the "
+        f"example {name} each, in {percent(share[name])}: labels are shifted by one."
+    )
+    return Violation(
+        text, label_place(history, order=True) or label_place(history), evidence=dict(share)
+    )
+
+
+def _one_class(history: TrainingHistory) -> Violation | None:
+    """All labels are of one class, though the output has several."""
+    seen = [
+        one
+        for one in history.iterations
+        if one.direct and one.loss_function in ("cross_entropy", "nll_loss") and one.target
+    ]
+    if len(seen) < _ONE_CLASS or len(seen) < _SHARE * len(history.iterations):
+        return None
+    values = {one.target["min"] for one in seen} | {one.target["max"] for one in seen}
+    classes = seen[0].output["shape"][1] if len(seen[0].output["shape"]) > 1 else 0
+    if len(values) > 1 or classes < 2 or (len(history.epochs) < 2 and not history.ended):
+        return None
+    text = f"All labels are {next(iter(values)):g}, and the model has {classes} outputs: it learns to ignore its input."
+    return Violation(text, label_place(history))
+
+
+def _zero_rows(history: TrainingHistory, one: Iteration) -> Violation | bool | None:
+    """A block of examples at one end of the batch is zero."""
+    if not one.inputs or "float" not in one.inputs[0]["dtype"] or len(one.inputs[0]["shape"]) < 2:
+        return None
+    zero = [row in ("0", "-0") for row in one.inputs[0].get("rows", ())]
+    count = sum(zero)
+    if len(zero) < 4 or not _ZERO_ROWS * len(zero) <= count < len(zero):
+        return True
+    if not (all(zero[:count]) or all(zero[-count:])):
+        return True
+    text = f"{count} of the first {len(zero)} examples of a batch are all zero, in one block."
+    return Violation(text, input_place(history), evidence={"examples": float(count)})
+
+
+# -- States over time --------------------------------------------------------------------------
+
+_FOLLOWS = re.compile(
+    r"(^|[._\d])(target|ema|average|averaged|avg|swa|momentum|slow|shadow|key|k|polyak)([._\d]|$)",
+    re.I,
+)
+_STAYS = re.compile(r"ref|teacher|frozen|old|prior|init|start|base|pretrain|vgg|perceptual", re.I)
+_ROUNDING = 1e-3
+"""Of the size of a parameter: a fingerprint is a sum of up to 256 of its elements."""
+_UNCHANGED, _UNCHANGED_WHEN_ASKED = 3, 400
+
+
+def _copy_stays(history: TrainingHistory) -> Violation | None:
+    """A copy of the trained model that is asked, and never follows it."""
+    looks = [others for others in _fingerprints(history) if others]
+    if len(looks) < _UNCHANGED or not history.iterations:
+        return None
+    trained = {one.name: one for one in history.parameters if one.held}
+    others = {one.name: one for one in history.parameters if not one.held and one.name in looks[-1]}
+    model = {layer.path: layer.model for layer in history.layers}
+    learning = {model.get(one.layer) for one in trained.values()}
+    for path, twin in _twins(
+        {n: p.shape for n, p in others.items()}, {n: p.shape for n, p in trained.items()}
+    ):
+        names = [name for name in others if _is_within(name, path)]
+        # What asks for gradients next to trained layers was left out of the optimizer, and is no copy.
+        if others[names[0]].trainable and model.get(others[names[0]].layer) in learning:
+            continue
+        if any(has_changed(history, others[name]) for name in names) or not _moves(history, twin):
+            continue
+        tests = [one for one in history.evaluations if names[0] in one.others]
+        evaluated = [one for one in tests if _is_model(history, one.model, path)]
+        begins_equal = all(
+            np.isclose(
+                others[name].values.get("rms", 0.0),
+                trained[_other(name, path, twin)].values.get("rms", 1.0),
+                rtol=0.02,
+            )
+            for name in names
+        )
+        label = path or "model"
+        if _STAYS.search(label) or not (begins_equal or _FOLLOWS.search(label)):
+            continue
+        if (
+            len(evaluated) < _UNCHANGED
+            and not history.ended
+            and history.count < _UNCHANGED_WHEN_ASKED
+        ):
+            continue
+        place = copy_place(history, path) or next((one.place for one in evaluated), None)
+        text = (
+            f"{label} has the layers of {twin or 'the trained model'} and is used, but none of its weights has changed in "
+            f"{history.count} iterations."
+        )
+        return Violation(text, place, layer=path)
+    return None
+
+
+def _fingerprints(history: TrainingHistory) -> list[Mapping[str, float]]:
+    """Those of parameters that no optimizer holds, of all iterations and evaluations that were inspected."""
+    tested = [one.others for one in history.evaluations]
+    return [*tested, *(one.others for one in history.iterations)]
+
+
+def has_changed(history: TrainingHistory, parameter: Parameter) -> bool:
+    """Whether a parameter that no optimizer holds was changed by other means, by more than rounding."""
+    values = [
+        others[parameter.name] for others in _fingerprints(history) if parameter.name in others
+    ]
+    return bool(values) and max(values) - min(values) > _ROUNDING * parameter.values.get("rms", 0.0)
+
+
+def _is_model(history: TrainingHistory, called: str, path: str) -> bool:
+    number, _, within = called.partition("/")
+    return bool(number) and within == "" and (path == "" or number != "0")
+
+
+def _moves(history: TrainingHistory, path: str) -> bool:
+    """Whether the parameters under a path are being changed."""
+    return any(
+        of.get("update", {}).get("rms", 0.0) > 0
+        for one in history.iterations
+        for name, of in one.parameters.items()
+        if _is_within(name, path)
+    )
+
+
+def _is_within(name: str, path: str) -> bool:
+    return not path or name.startswith(f"{path}.")
+
+
+def _other(name: str, path: str, twin: str) -> str:
+    rest = name[len(path) + 1 :] if path else name
+    return f"{twin}.{rest}" if twin else rest
+
+
+def _twins(
+    others: Mapping[str, Sequence[int]], trained: Mapping[str, Sequence[int]]
+) -> Iterator[tuple[str, str]]:
+    """Paths of modules that nothing trains, each with that of a trained module that is built in the same way."""
+    paths = {name: _paths(name) for name in (*others, *trained)}
+    candidates = sorted({path for name in trained for path in paths[name]}, key=len)
+    for path in sorted({path for name in others for path in paths[name]}, key=len):
+        own = {name: shape for name, shape in others.items() if _is_within(name, path)}
+        if sum(len(shape) > 1 for shape in own.values()) < 2:
+            continue
+        for twin in candidates:
+            within = [name for name in trained if _is_within(name, twin)]
+            same = len(within) == len(own) and all(
+                trained.get(_other(name, path, twin)) == shape for name, shape in own.items()
+            )
+            if same and twin != path:
+                yield path, twin
+                break
+
+
+def _paths(name: str) -> list[str]:
+    """The paths of the modules around a parameter, the outermost first."""
+    parts = name.split(".")[:-1]
+    return [".".join(parts[:count]) for count in range(len(parts) + 1)]
+
+
+def _loads_itself(history: TrainingHistory) -> Violation | None:
+    """Weights that were stored without being copied are loaded into the module that they belong to."""
+    for record in history.loads:
+        if record["iteration"] > 0:
+            text = (
+                "load_state_dict is given the weights that the model has: what was stored was not copied, and changed with the "
+                "model."
+            )
+            return Violation(text, place_of(record), int(record["iteration"]))
+    return None
+
+
+def _stops(history: TrainingHistory) -> Violation | None:
+    """Most parameters that were trained get no gradient from some iteration on."""
+    stopped: dict[str, int] = {}
+    names = {name for one in history.iterations for name in one.parameters}
+    for name in names:
+        seen = [
+            (one.number, of["update"]["rms"] > 0 or "gradient" in of)
+            for one in history.iterations
+            if (of := one.parameters.get(name)) and "update" in of
+        ]
+        active = [number for number, changes in seen if changes]
+        after = [number for number, _ in seen if active and number > active[-1]]
+        if len(active) >= 3 and len(after) >= 3:
+            stopped[name] = after[0]
+    if len(stopped) < 0.5 * max(len(names), 2):
+        return None
+    name, since = min(stopped.items(), key=lambda pair: pair[1])
+    parameter = next((one for one in history.parameters if one.name == name), None)
+    place = frozen_place(history, parameter) if parameter else None
+    text = (
+        f"From iteration {since} on, {len(stopped)} of {len(names)} parameters get no gradient and do not change any more, "
+        f"{name} among them."
+    )
+    return Violation(text, place, since, layer=parameter.layer if parameter else "")
+
+
+# -- Between ranks -----------------------------------------------------------------------------
+
+_EQUAL = 1e-5
+_MOMENTS = 2
+_SAME_BATCHES = 3
+
+
+def _moments(history: TrainingHistory) -> list[list[Iteration]]:
+    """The iterations that all ranks have inspected, each as seen by the ranks in their order."""
+    ranks = [history, *(of for _, of in sorted(history.ranks.items()) if of.count)]
+    if len(ranks) < 2:
+        return []
+    numbered = [{one.number: one for one in of.iterations} for of in ranks]
+    common = set(numbered[0]).intersection(*numbered[1:])
+    return [[of[number] for of in numbered] for number in sorted(common)]
+
+
+def _differ(values: Sequence[float]) -> bool:
+    finite = [one for one in values if np.isfinite(one)]
+    return bool(finite) and max(finite) - min(finite) > _EQUAL * max(map(abs, finite))
+
+
+def _differing(moment: Sequence[Iteration], what: str) -> list[str]:
+    """Names of whole parameters that all ranks have and whose weight or gradient differs; a missing one counts as 0."""
+    found = []
+    for name, of in moment[0].parameters.items():
+        each = [one.parameters[name] for one in moment if name in one.parameters]
+        if (
+            "sharded" not in of
+            and len(each) == len(moment)
+            and _differ([one.get(what, {}).get("rms", 0.0) for one in each])
+        ):
+            found.append(name)
+    return found
+
+
+def _differs_at_start(history: TrainingHistory) -> list[str]:
+    others = [{one.name: one for one in of.parameters} for of in history.ranks.values()]
+    return [
+        one.name
+        for one in history.parameters
+        if _differ([one.values.get("rms", 0.0), *(of[one.name].values.get("rms", 0.0) for of in others if one.name in of)])
+    ]  # fmt: skip
+
+
+def _ranks_differ(history: TrainingHistory) -> Violation | None:
+    """The ranks of one training have different parameters, and why."""
+    moments = _moments(history)
+    if len(moments) < _MOMENTS:
+        return None
+    for test in (_different_steps, _different_rates, _different_parameters):
+        found = test(history, moments)
+        if found is not None:
+            return found
+    return None
+
+
+def _different_steps(
+    history: TrainingHistory, moments: Sequence[Sequence[Iteration]]
+) -> Violation | None:
+    counted: tuple[tuple[str, Callable[[Iteration], int], SourceLine | None], ...] = (
+        ("optimizer steps", lambda one: one.stepped, step_place(history)),
+        ("backward passes", lambda one: sum(one.backwards.values()), backward_place(history)),
+    )
+    for what, count, place in counted:
+        apart = [(m[0].number, [count(one) for one in m]) for m in moments]
+        apart = [(number, counts) for number, counts in apart if len(set(counts)) > 1]
+        if len(apart) >= max(_MOMENTS, 0.3 * len(moments)):
+            number, counts = apart[0]
+            text = f"In iteration {number} the ranks have {_listed(counts)} {what}."
+            return Violation(text, place, number)
+    return None
+
+
+def _different_rates(
+    history: TrainingHistory, moments: Sequence[Sequence[Iteration]]
+) -> Violation | None:
+    apart = [m for m in moments if len({one.rates for one in m}) > 1]
+    if len(apart) < _MOMENTS or apart[-1] is not moments[-1]:
+        return None
+    rates = [max(one.rates, default=0.0) for one in apart[0]]
+    text = (
+        f"In iteration {apart[0][0].number} the learning rates of the ranks are {_listed(rates)}."
+    )
+    begins = apart[0] is moments[0]
+    place = next(map(place_of, history.optimizers if begins else history.schedulers), None)
+    return Violation(text, place or step_place(history), apart[0][0].number)
+
+
+def _different_parameters(
+    history: TrainingHistory, moments: Sequence[Sequence[Iteration]]
+) -> Violation | None:
+    apart = [_differing(moment, "weight") for moment in moments]
+    if not all(apart[-_MOMENTS:]):
+        return None
+    started = _differs_at_start(history)
+    gradients = [_differing(moment, "gradient") for moment in moments]
+    reduced = sum(map(bool, gradients)) < 0.5 * len(gradients)
+    since = moments[next(n for n, names in enumerate(apart) if names)][0].number
+    evidence: dict[str, float | str] = {
+        "parameters": float(len(apart[-1])),
+        "ranks": float(len(moments[0])),
+    }
+    name = apart[-1][0]
+    if started and reduced:
+        text = (
+            f"{started[0]} differs between ranks from the start, as do {len(started) - 1} others, though gradients are the same: "
+            "it was not broadcast after it was changed."
+        )
+        layer = history.layer(started[0].rpartition(".")[0])
+        place = wrapping_place(history) or (layer.place if layer else None)
+        return Violation(text, place, since, evidence=evidence)
+    if started:
+        # Each rank of a model that is split has its own parameters, and the same batch.
+        if _same_batches(moments):
+            return None
+        text = (
+            f"{name} and {len(apart[-1]) - 1} other parameters differ between ranks from the start, and so do their gradients: "
+            "each rank trains a model of its own."
+        )
+        return Violation(text, step_place(history), since, evidence=evidence, weaker=0.1)
+    if not reduced:
+        names = next(filter(None, gradients))
+        missing = [
+            rank
+            for rank, one in enumerate(
+                next(m for m, g in zip(moments, gradients, strict=True) if g)
+            )
+            if "gradient" not in one.parameters.get(names[0], {})
+        ]
+        text = (
+            f"{names[0]} has no gradient on rank {missing[0]}: the ranks train different models."
+            if missing
+            else f"The gradient of {names[0]} is not averaged over the ranks, as of {len(names) - 1} other parameters."
+        )
+        return Violation(text, step_place(history), since, evidence=evidence)
+    text = (
+        f"{name} and {len(apart[-1]) - 1} other parameters differ between ranks from iteration {since} on, though gradients are the "
+        "same: the settings of the optimizers differ, or what they do after the gradients were averaged."
+    )
+    return Violation(text, next(map(place_of, history.optimizers), None), since, evidence=evidence)
+
+
+def _listed(values: Sequence[float]) -> str:
+    return ", ".join(f"{one:g}" for one in values)
+
+
+def _rows(one: Iteration) -> tuple[str, ...]:
+    return tuple(sorted(row for tensor in one.inputs[:1] for row in tensor.get("rows", ())))
+
+
+def _same_batches(moments: Sequence[Sequence[Iteration]]) -> bool:
+    """Whether all ranks have the same examples in each iteration, and not the same in all of them."""
+    batches = [[_rows(one) for one in moment] for moment in moments]
+    batches = [rows for rows in batches if all(len(one) > 1 for one in rows)]
+    same = [rows[0] for rows in batches if len(set(rows)) == 1]
+    return len(same) >= _SAME_BATCHES and len(same) >= _SHARE * len(batches) and len(set(same)) > 1
+
+
+def _ranks_repeat_data(history: TrainingHistory) -> Violation | None:
+    """All ranks of a data-parallel training read the same batches."""
+    moments = _moments(history)
+    if not moments or not _same_batches(moments):
+        return None
+    sharded = [
+        of["sharded"] for one in moments[0][:1] for of in one.parameters.values() if "sharded" in of
+    ]
+    by_data = all(of.get("dimensions") == 1 for of in sharded) and any(
+        layer.kind.startswith("FSDP") for layer in history.layers
+    )
+    if by_data if sharded else not _differs_at_start(history):
+        text = f"All {len(moments[0])} ranks read the same examples in each iteration: more ranks add nothing."
+        loader = next(map(place_of, history.loaders), None)
+        return Violation(text, loader or loss_place(history))
+    return None
+
+
+def _epoch_not_set(history: TrainingHistory) -> Violation | None:
+    """The sampler of a distributed training shuffles all epochs alike."""
+    epochs: dict[int, list[Record]] = {}
+    for one in history.epochs:
+        if one.get("shuffles") and one.get("epoch") is not None:
+            epochs.setdefault(one["loader"], []).append(one)
+    for number, records in epochs.items():
+        if len(records) >= 3 and len({one["epoch"] for one in records}) == 1:
+            text = f"set_epoch is never called: in each of {len(records)} epochs the sampler shuffles the examples in the same way."
+            loader = next((one for one in history.loaders if one.get("number") == number), None)
+            return Violation(text, place_of(loader) if loader else None)
+    return None
+
+
+RELATIONS: Sequence[Relation] = (
+    Relation("backward_missing", _of_cycles(_cleared_before_step), 0.96,
+             "Call optimizer.zero_grad() before backward() or after step()."),
+    Relation("accumulation_wrong", _of_cycles(_accumulation_cleared), 0.94,
+             "Clear gradients only after the step."),
+    Relation("accumulation_wrong", _of_cycles(_accumulation_not_divided), 0.97,
+             "Divide the loss by the number of batches that are accumulated."),
+    Relation("gradient_clipping_wrong", _of_cycles(_clipped_after_step), 0.95,
+             "Clip between backward() and step()."),
+    Relation("gradient_clipping_wrong", _of_cycles(_clipped_before_unscaling), 0.95,
+             "Call scaler.unscale_(optimizer) before clipping."),
+    Relation("gradient_scaling_wrong", _of_cycles(_scaler_bypassed), 0.93,
+             "Use scaler.scale(loss).backward(), scaler.step(optimizer) and scaler.update() together."),
+    Relation("loss_wrong", _of_cycles(_negated), 0.92, "Minimize the loss, not its negative."),
+    Relation("schedule_wrong", _schedule_by_batch, 0.92,
+             "Step the scheduler once per epoch, or give it the number of all iterations."),
+    Relation("schedule_wrong", _schedule_by_epoch, 0.91,
+             "Step the scheduler after each optimizer step, or give it the number of epochs."),
+    Relation("schedule_wrong", _schedule_never, 0.8, "Call scheduler.step(), or remove the scheduler."),
+    Relation("labels_wrong", _of_iterations(_lagging), 0.95,
+             "The target of a position is the token after it: shift once, here or in the model."),
+    Relation("loss_wrong", _of_iterations(_padded), 0.88,
+             "Pass ignore_index, or mask padding before the mean."),
+    Relation("labels_wrong", _unrelated_noise, 0.95,
+             "Use the noise that was added to the input as the target."),
+    Relation("last_activation_wrong", _of_iterations(_other_dimension), 0.96,
+             "Take the softmax over the dimension of the classes."),
+    Relation("activation_wrong", _of_iterations(_over_the_batch), 0.9,
+             "Take the softmax over the last dimension, that of the keys."),
+    Relation("labels_wrong", _labels_of_neighbor, 0.94,
+             "Check the index with which labels are read, and shifts such as roll, [1:] or [:-1]."),
+    Relation("label_range_wrong", _one_class, 0.94,
+             "Print the labels before the loss. Do not scale them, and cast them only once."),
+    Relation("input_invalid", _of_iterations(_zero_rows, 3), 0.93,
+             "Wait for transfers (non_blocking, shared memory) and fill the whole batch."),
+    Relation("copy_not_updated", _copy_stays, 0.92,
+             "Update the copy after each step, from the model that is trained."),
+    Relation("copy_not_updated", _loads_itself, 0.95,
+             "Store copy.deepcopy(model.state_dict())."),
+    Relation("parameters_frozen", _stops, 0.85,
+             "Check requires_grad, detach() and no_grad() from this iteration on."),
+    Relation("ranks_differ", _ranks_differ, 0.95,
+             "Wrap the model in DistributedDataParallel and call the wrapper, or broadcast parameters once and average all "
+             "gradients before each step."),
+    Relation("ranks_repeat_data", _ranks_repeat_data, 0.94,
+             "Give the loader a DistributedSampler of this rank, or seed the draw of batches by rank."),
+    Relation("not_shuffled", _epoch_not_set, 0.9, "Call sampler.set_epoch(epoch) before each epoch."),
+)  # fmt: skip
+"""All relations."""
+
+
+def by_fault() -> Mapping[str, Sequence[Relation]]:
+    """The relations of each fault."""
+    found: dict[str, list[Relation]] = {}
+    for one in RELATIONS:
+        found.setdefault(one.fault, []).append(one)
+    return MappingProxyType(found)
+
+
+def find_violations(
+    relations: Iterable[Relation], history: TrainingHistory
+) -> Iterator[TrainingFinding]:
+    """The findings of several relations."""
+    for one in relations:
+        yield from one.find(history)

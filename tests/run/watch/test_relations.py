@@ -1,0 +1,460 @@
+"""Relations between calls, data, states and ranks: found in a few iterations of a faulty training, silent in a correct one."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import count
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.utils.data import DataLoader, TensorDataset
+
+from epochzero.run.watch.child.records import rank_path
+from epochzero.run.watch.faults._relations import RELATIONS, find_violations
+from epochzero.run.watch.history import TrainingHistory, read_records
+from epochzero.run.watch.model import TrainingFinding
+from epochzero.run.watch.record_reader import Following
+from tests.run.watch.child.conftest import watched
+
+Training = Callable[[], object]
+
+
+def history_of(train: Training) -> TrainingHistory:
+    torch.manual_seed(0)
+    with watched() as heard:
+        train()
+    assert heard.of("failed") == []
+    return read_records(heard)
+
+
+def violations(history: TrainingHistory) -> list[TrainingFinding]:
+    return list(find_violations(RELATIONS, history))
+
+
+def words(train: Training) -> set[str]:
+    return {one.word for one in violations(history_of(train))}
+
+
+def in_order(*order: str, scale: float = 0.0, times: int = 12, divide: float = 1.0) -> Training:
+    """A training whose iterations make these calls, such as ``loss clear backward step``."""
+
+    def train() -> None:
+        model = nn.Linear(4, 3)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        scaler = torch.amp.GradScaler("cpu", init_scale=max(scale, 1.0), enabled=scale > 0)
+        loss = torch.zeros(())
+        for _ in range(times):
+            for call in order:
+                if call == "loss":
+                    loss = functional.cross_entropy(model(torch.randn(8, 4)), torch.arange(8) % 3)
+                calls: dict[str, Callable[[], object]] = {
+                    "loss": lambda: None,
+                    "clear": optimizer.zero_grad,
+                    "clear model": model.zero_grad,
+                    "backward": (loss / divide).backward,
+                    "scaled backward": lambda: scaler.scale(loss).backward(),
+                    "unscale": lambda: scaler.unscale_(optimizer),
+                    "clip": lambda: nn.utils.clip_grad_norm_(model.parameters(), 1.0),
+                    "norm": lambda: nn.utils.clip_grad_norm_(model.parameters(), float("inf")),
+                    "step": optimizer.step,
+                    "scaler step": lambda: (scaler.step(optimizer), scaler.update()),
+                    "minus backward": lambda: (-loss).backward(),
+                }
+                calls[call]()
+
+    return train
+
+
+@pytest.mark.parametrize(
+    ("order", "word"),
+    [
+        ("loss backward clear step", "backward_missing"),
+        ("loss backward clear model step", "backward_missing"),
+        ("loss clear backward step clip", "gradient_clipping_wrong"),
+        ("loss clear minus backward step", "loss_wrong"),
+        ("clear loss backward clear loss backward step", "accumulation_wrong"),
+        ("clear loss backward loss backward step", "accumulation_wrong"),
+    ],
+)
+def test_calls_in_a_wrong_order(order: str, word: str) -> None:
+    found = violations(history_of(in_order(*_calls(order))))
+    assert [one.word for one in found] == [word]
+    assert found[0].place is not None
+    assert found[0].since <= 1
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        "clear loss backward step",
+        "loss backward step clear",
+        "loss backward step clear model",
+        "loss clear backward clip step",
+        "loss clear backward step norm",
+        "loss backward loss backward step clear",
+    ],
+)
+def test_calls_in_a_right_order(order: str) -> None:
+    divide = 2.0 if order.count("loss") > 1 else 1.0
+    assert words(in_order(*_calls(order), divide=divide)) == set()
+
+
+@pytest.mark.parametrize(
+    ("order", "word"),
+    [
+        ("loss clear scaled backward clip scaler step", "gradient_clipping_wrong"),
+        ("loss clear scaled backward step", "gradient_scaling_wrong"),
+        ("loss clear backward scaler step", "gradient_scaling_wrong"),
+        ("loss clear scaled backward unscale clip scaler step", ""),
+        ("loss clear scaled backward unscale step", ""),
+    ],
+)
+def test_a_scaler_around_other_calls(order: str, word: str) -> None:
+    assert words(in_order(*_calls(order), scale=256.0)) == set(filter(None, [word]))
+    # A scaler that is switched off changes nothing.
+    assert words(in_order(*_calls(order))) == set()
+
+
+def _calls(order: str) -> Iterator[str]:
+    """``scaled backward`` and the like are one call."""
+    pieces = iter(order.split())
+    for piece in pieces:
+        two = piece in ("scaled", "scaler", "minus")
+        yield f"{piece} {next(pieces)}" if two else piece
+
+
+def test_gradients_that_are_put_back_are_no_gradients_that_are_lost() -> None:
+    def train() -> None:
+        model = nn.Linear(4, 2)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for _ in range(6):
+            model(torch.randn(8, 4)).square().mean().backward()
+            changed = [parameter.grad.sign() for parameter in model.parameters()]  # type: ignore[union-attr]
+            optimizer.zero_grad()
+            for parameter, gradient in zip(model.parameters(), changed, strict=True):
+                parameter.grad = gradient
+            optimizer.step()
+            optimizer.zero_grad()
+
+    assert words(train) == set()
+
+
+def _steps(model: nn.Module, loss: Callable[[], Any], times: int = 12, **settings: Any) -> None:
+    optimizer = torch.optim.SGD(model.parameters(), 0.05, **settings)
+    for _ in range(times):
+        optimizer.zero_grad()
+        loss().backward()
+        optimizer.step()
+
+
+@pytest.mark.parametrize(
+    ("lag", "word"), [(0, "labels_wrong"), (1, ""), (2, "labels_wrong"), (-1, "labels_wrong")]
+)
+@pytest.mark.parametrize("flat", [False, True])
+def test_targets_of_a_language_model(lag: int, word: str, flat: bool) -> None:
+    def train() -> None:
+        model = nn.Sequential(nn.Embedding(30, 8), nn.Linear(8, 30))
+
+        def loss() -> Any:
+            text = torch.randint(30, (6, 14))
+            tokens, target = text[:, 2:11], text[:, 2 + lag : 11 + lag]
+            logits = model(tokens)
+            if flat:
+                return functional.cross_entropy(logits.flatten(0, 1), target.flatten())
+            return functional.cross_entropy(logits.transpose(1, 2), target)
+
+        _steps(model, loss)
+
+    assert words(train) == set(filter(None, [word]))
+
+
+@pytest.mark.parametrize(("settings", "word"), [({}, "loss_wrong"), ({"ignore_index": 0}, "")])
+def test_padding_in_the_loss(settings: dict[str, int], word: str) -> None:
+    def train() -> None:
+        model = nn.Sequential(nn.Embedding(30, 8), nn.Linear(8, 30))
+
+        def loss() -> Any:
+            text = torch.randint(1, 30, (8, 12))
+            text[torch.arange(12) > torch.randint(3, 12, (8, 1))] = 0
+            logits = model(text[:, :-1]).transpose(1, 2)
+            return functional.cross_entropy(logits, text[:, 1:], **settings)
+
+        _steps(model, loss)
+
+    assert words(train) == set(filter(None, [word]))
+
+
+@pytest.mark.parametrize("added", [True, False])
+def test_noise_that_was_not_added(added: bool) -> None:
+    def train() -> None:
+        model = nn.Linear(6, 6)
+
+        def loss() -> Any:
+            noise = torch.randn(64, 6)
+            noisy = 0.9 * torch.rand(64, 6) + 0.4 * noise
+            return functional.mse_loss(model(noisy), noise if added else torch.randn(64, 6))
+
+        _steps(model, loss)
+
+    assert words(train) == (set() if added else {"labels_wrong"})
+
+
+@pytest.mark.parametrize(("dimension", "word"), [(1, ""), (0, "last_activation_wrong")])
+def test_a_softmax_over_the_batch(dimension: int, word: str) -> None:
+    def train() -> None:
+        model = nn.Linear(4, 3)
+
+        def loss() -> Any:
+            logits = model(torch.randn(9, 4)).log_softmax(dim=dimension)
+            return functional.nll_loss(logits, torch.arange(9) % 3)
+
+        _steps(model, loss)
+
+    assert word in {*words(train), ""}
+    assert (words(train) == set()) == (word == "")
+
+
+class _Attends(nn.Module):
+    def __init__(self, dimension: int) -> None:
+        super().__init__()
+        self.inside, self.outside = nn.Linear(4, 8), nn.Linear(8, 1)
+        self.dimension = dimension
+
+    def forward(self, x: Any) -> Any:
+        h = self.inside(x)
+        return self.outside(torch.softmax(h @ h.transpose(1, 2), dim=self.dimension) @ h).mean(1)
+
+
+@pytest.mark.parametrize(("dimension", "found"), [(-1, set()), (1, {"activation_wrong"})])
+def test_an_attention_over_queries(dimension: int, found: set[str]) -> None:
+    def train() -> None:
+        model = _Attends(dimension)
+        _steps(model, lambda: model(torch.randn(8, 5, 4)).square().mean())
+
+    assert words(train) == found
+
+
+@pytest.mark.parametrize(("shift", "found"), [(0, set()), (1, {"labels_wrong"})])
+def test_labels_of_the_example_before(shift: int, found: set[str]) -> None:
+    def train() -> None:
+        model, centers = nn.Linear(10, 4), 2 * torch.randn(4, 10)
+
+        def loss() -> Any:
+            labels = torch.randint(4, (48,))
+            points = centers[labels] + 0.5 * torch.randn(48, 10)
+            return functional.cross_entropy(model(points), labels.roll(shift))
+
+        _steps(model, loss)
+
+    assert words(train) == found
+
+
+@pytest.mark.parametrize(("divisor", "found"), [(1, set()), (255, {"label_range_wrong"})])
+def test_labels_that_were_scaled_to_one_class(divisor: int, found: set[str]) -> None:
+    def train() -> None:
+        model = nn.Linear(10, 4)
+
+        def loss() -> Any:
+            labels = (torch.randint(4, (16,)) / divisor).long()
+            return functional.cross_entropy(model(torch.randn(16, 10)), labels)
+
+        _steps(model, loss, times=14)
+
+    assert words(train) == found
+
+
+def test_contrastive_targets_are_of_one_class_by_design() -> None:
+    def train() -> None:
+        model = nn.Linear(10, 4)
+
+        def loss() -> Any:
+            q = model(torch.randn(16, 10))
+            logits = torch.cat([q.square().sum(1, keepdim=True), q @ torch.randn(4, 9)], 1)
+            return functional.cross_entropy(logits / 0.1, torch.zeros(16, dtype=torch.long))
+
+        _steps(model, loss, times=14)
+
+    assert words(train) == set()
+
+
+@pytest.mark.parametrize("rows", [0, 8])
+def test_a_part_of_the_batch_that_has_not_arrived(rows: int) -> None:
+    def train() -> None:
+        model = nn.Linear(10, 1)
+
+        def loss() -> Any:
+            x = torch.randn(16, 10)
+            x[16 - rows :] = 0
+            return functional.mse_loss(model(x), torch.randn(16, 1))
+
+        _steps(model, loss)
+
+    assert words(train) == ({"input_invalid"} if rows else set())
+
+
+@pytest.mark.parametrize("name", ["average", "reference"])
+@pytest.mark.parametrize("follows", [True, False])
+def test_a_copy_that_does_not_follow(name: str, follows: bool) -> None:
+    def train() -> None:
+        model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 1))
+        names = {name: copy.deepcopy(model).requires_grad_(False)}
+        optimizer = torch.optim.SGD(model.parameters(), 0.05)
+        for _ in range(8):
+            loss = functional.mse_loss(model(torch.randn(16, 6)), torch.randn(16, 1))
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            if follows:
+                for slow, fast in zip(names[name].parameters(), model.parameters(), strict=True):
+                    slow.data.lerp_(fast.data, 0.1)
+            _evaluate(names[name]) if name == "average" else _refer(names[name])
+
+    found = words(train)
+    # A reference is meant to stay.
+    assert found == (set() if follows or name == "reference" else {"copy_not_updated"})
+
+
+def _evaluate(average: nn.Module) -> None:
+    with torch.no_grad():
+        functional.mse_loss(average(torch.ones(8, 6)), torch.zeros(8, 1)).item()
+
+
+def _refer(reference: nn.Module) -> None:
+    with torch.no_grad():
+        functional.mse_loss(reference(torch.ones(8, 6)), torch.zeros(8, 1)).item()
+
+
+@pytest.mark.parametrize("copied", [True, False])
+def test_best_weights_that_were_not_copied(copied: bool) -> None:
+    def train() -> None:
+        model = nn.Linear(6, 1)
+        stored = copy.deepcopy(model.state_dict()) if copied else model.state_dict()
+        _steps(model, lambda: model(torch.randn(8, 6)).square().mean(), times=6)
+        model.load_state_dict(stored)
+
+    assert words(train) == (set() if copied else {"copy_not_updated"})
+
+
+def test_parameters_that_stop_changing_are_reported_with_their_iteration() -> None:
+    def train() -> None:
+        model = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 8), nn.Linear(8, 1))
+        steps = count()
+
+        def loss() -> Any:
+            if next(steps) == 6:
+                model[:3].requires_grad_(False)
+            return functional.mse_loss(model(torch.randn(16, 6)), torch.randn(16, 1))
+
+        _steps(model, loss)
+
+    found = violations(history_of(train))
+    assert [(one.word, one.since) for one in found] == [("parameters_frozen", 6)]
+
+
+def _scheduled(
+    make: Callable[[Any], Any], *, each: str, epochs: int = 4, batches: int = 16
+) -> Training:
+    def train() -> None:
+        model = nn.Linear(6, 2)
+        data = TensorDataset(torch.randn(batches * 4, 6), torch.randint(2, (batches * 4,)))
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        schedule = make(optimizer)
+        for _ in range(epochs):
+            for x, y in (
+                DataLoader(data, batch_size=4, shuffle=True) if each == "new" else loader(data)
+            ):
+                optimizer.zero_grad()
+                functional.cross_entropy(model(x), y).backward()
+                optimizer.step()
+                if each == "batch":
+                    schedule.step()
+            if each == "epoch":
+                schedule.step()
+
+    def loader(data: Any) -> Any:
+        if id(data) not in loaders:
+            loaders[id(data)] = DataLoader(data, batch_size=4, shuffle=True)
+        return loaders[id(data)]
+
+    loaders: dict[int, Any] = {}
+    return train
+
+
+SCHEDULES = torch.optim.lr_scheduler
+
+
+@pytest.mark.parametrize(
+    ("make", "each", "found"),
+    [
+        (lambda o: SCHEDULES.StepLR(o, 2, 0.3), "batch", {"schedule_wrong"}),
+        (lambda o: SCHEDULES.StepLR(o, 2, 0.3), "epoch", set()),
+        (lambda o: SCHEDULES.CosineAnnealingLR(o, T_max=4), "batch", {"schedule_wrong"}),
+        (lambda o: SCHEDULES.CosineAnnealingLR(o, T_max=64), "batch", set()),
+        (lambda o: SCHEDULES.CosineAnnealingLR(o, T_max=64), "epoch", {"schedule_wrong"}),
+        (lambda o: SCHEDULES.CosineAnnealingLR(o, T_max=4), "epoch", set()),
+        (lambda o: SCHEDULES.CosineAnnealingLR(o, T_max=4), "never", {"schedule_wrong"}),
+    ],
+)
+def test_schedules_by_batch_and_by_epoch(
+    make: Callable[[Any], Any], each: str, found: set[str]
+) -> None:
+    assert words(_scheduled(make, each=each)) == found
+
+
+# -- Ranks -------------------------------------------------------------------------------------
+
+
+def _rank(
+    seed: int = 0, data: int = 0, rate: float = 0.1, times: int = 10, names: str = "linear"
+) -> TrainingHistory:
+    """A rank that averages no gradients: with the same data as another it trains the same model."""
+
+    def train() -> None:
+        torch.manual_seed(seed)
+        model = nn.Linear(6, 2) if names == "linear" else nn.Linear(6, 2, bias=False)
+        optimizer = torch.optim.SGD(model.parameters(), rate)
+        draw = torch.Generator().manual_seed(data)
+        for _ in range(times):
+            x = torch.randn(8, 6, generator=draw)
+            optimizer.zero_grad()
+            functional.cross_entropy(model(x), torch.arange(8) % 2).backward()
+            optimizer.step()
+
+    return history_of(train)
+
+
+@pytest.mark.parametrize(
+    ("other", "found", "text"),
+    [
+        ({"data": 1}, {"ranks_differ"}, "is not averaged"),
+        ({"data": 1, "seed": 1}, {"ranks_differ"}, "a model of its own"),
+        ({"data": 1, "rate": 0.2}, {"ranks_differ"}, "learning rates of the ranks are 0.1, 0.2"),
+        ({}, {"ranks_repeat_data"}, "same examples"),
+        # What is split over ranks has the same batch, and parameters of its own.
+        ({"seed": 1}, set(), ""),
+    ],
+)
+def test_ranks_are_compared(other: dict[str, Any], found: set[str], text: str) -> None:
+    together = replace(_rank(), ranks={1: _rank(**other)})
+    violated = violations(together)
+    assert {one.word for one in violated} == found
+    assert all(text in one.text for one in violated)
+
+
+def test_ranks_have_files_of_their_own(tmp_path: Any) -> None:
+    path = str(tmp_path / "watch.jsonl")
+    assert rank_path(path, 0) == path
+    for rank in range(2):
+        torch.manual_seed(0)
+        with watched(path=rank_path(path, rank)):
+            model = nn.Linear(3, 1)
+            _steps(model, lambda model=model: model(torch.ones(2, 3)).sum(), times=3)
+    following = Following(tmp_path / "watch.jsonl")
+    following.read_all()
+    assert following.history().ranks[1].count == 3
+    assert read_records(tmp_path / "watch.jsonl").ranks.keys() == {1}
