@@ -221,7 +221,13 @@ def _accumulation_not_divided(history: TrainingHistory, cycle: Cycle) -> Violati
     for step, before in _steps(cycle):
         passes = _accumulated(step, before)
         losses = [one for one in before if one.kind == "loss" and one.value is not None]
-        if not passes or len(losses) != len(passes) or not all(map(_is_finite, (*passes, *losses))):
+        lost, _, _ = _since_cleared(step, before)
+        if (
+            not passes
+            or lost
+            or len(losses) != len(passes)
+            or not all(map(_is_finite, (*passes, *losses)))
+        ):
             continue
         whole = all(
             one.value is not None and np.isclose(one.value, loss.value or 0.0, rtol=1e-5)
