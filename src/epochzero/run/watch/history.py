@@ -80,7 +80,8 @@ class Call:
         kind: backward, clear, clip, loss, schedule, step, unscale.
         subject: number of the optimizer or schedule.
         line: ``path:line``.
-        flag: of a backward pass ``scaled``; of a step ``scaler`` or ``skipped``; of a loss its function and reduction; of a
+        flag: of a backward pass ``scaled``; of a step ``scaler``, ``skipped`` or ``repeated``, if it has computed gradients several
+            times; of a loss its function and reduction; of a
             clipping its function.
         value: of a loss or a backward pass, where read; the limit of a clipping.
     """

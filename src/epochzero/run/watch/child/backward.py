@@ -50,6 +50,7 @@ class Backward:
         self._calls = calls
         self.is_scheduling = False
         self._scaling = False
+        self._passes_before = 0
         self._line = ""
 
     @property
@@ -129,13 +130,16 @@ class Backward:
             # Its closure is going to call the model, and train.
             self._scenes.evaluation_ended()
         self._iterations.step_begins()
-        self._add("step", optimizer, "scaler" if self._scaling else "")
+        self._passes_before = self._iterations.backwards
         if self._scenes.scene.looking:
             self._scenes.passes.step_begins(self._models.parameters(), optimizer)
 
     @safe
     def step_ended(self, optimizer: Any) -> None:
         """An optimizer has stepped."""
+        # A step may have computed its gradients itself; a line search does so several times.
+        repeats = self._iterations.backwards > self._passes_before + 1
+        self._add("step", optimizer, "repeated" if repeats else "scaler" if self._scaling else "")
         ended = self._iterations.step_ended(optimizer, self._made.optimizers())
         if self._scenes.scene.looking:
             where = place()
@@ -208,12 +212,12 @@ class Backward:
     @safe
     def state_loaded(self, module: Any, state: Any) -> None:
         """Weights are loaded into a module; records where they are its own, so that nothing changes."""
-        own = {name: value.data_ptr() for name, value in module.named_parameters()}
-        given = {
-            name: v.data_ptr() for name in own if isinstance(v := state.get(name), torch.Tensor)
-        }
-        where = place()
-        shared = bool(own) and all(given.get(name) == own[name] for name in own)
+        named = module.named_parameters()
+        pairs = [(value, state.get(name)) for name, value in named if _is_plain(value)]
+        shared = bool(pairs) and all(
+            _is_plain(given) and given.data_ptr() == own.data_ptr() for own, given in pairs
+        )
+        where = place() if shared else None
         if shared and self._records.is_first("load", line_of(where)):
             number = self._iterations.number
             self._records.emit("load", iteration=number, place=where)
@@ -236,6 +240,11 @@ class Backward:
             self._records.emit("clip", function=name, limit=limit, place=where)
         if self._scenes.scene.looking:
             self._scenes.scene.clipped(line_of(where), limit, norm)
+
+
+def _is_plain(tensor: Any) -> bool:
+    """Whether this is a tensor with memory of its own: none that is spread over processes or has no values yet."""
+    return type(tensor) in (torch.Tensor, torch.nn.Parameter) and not tensor.is_meta
 
 
 def _heads(tensor: torch.Tensor) -> list[str]:

@@ -155,7 +155,8 @@ def _place(history: TrainingHistory, call: Call) -> SourceLine | None:
 def _steps(cycle: Cycle) -> Iterator[tuple[Call, list[Call]]]:
     """Each step that was taken, and the calls before it in its cycle."""
     for number, call in enumerate(cycle.calls):
-        if call.kind == "step":
+        # A line search clears and computes gradients within its step.
+        if call.kind == "step" and call.flag != "repeated":
             yield call, list(cycle.calls[:number])
 
 
@@ -405,9 +406,10 @@ def _schedule_never(history: TrainingHistory) -> Violation | None:
     stepping = {
         call.subject for one in history.cycles for call in one.calls if call.kind == "schedule"
     }
+    rates = {one.rates for one in history.iterations if one.rates}
     for record in history.schedulers:
         number = record.get("number")
-        if number is None or stepping or not history.ended or history.count < 30:
+        if len(rates) > 1 or number is None or stepping or not history.ended or history.count < 30:
             continue
         if any(one.scheduled[number : number + 1] not in ((), (0,)) for one in history.iterations):
             continue
@@ -507,11 +509,11 @@ def _over_the_batch(history: TrainingHistory, one: Iteration) -> Violation | boo
     if not one.softmaxes or not one.inputs:
         return None
     batch = one.inputs[0]["shape"][0] if one.inputs[0]["shape"] else 0
+    # A model that answers once for a set may weigh its elements, which are the first dimension.
+    by_example = one.output.get("shape", ())[:1] == [batch]
     for softmax in one.softmaxes:
         shape, dimension = softmax["shape"], softmax["dim"]
-        over_batch = (
-            len(shape) > 1 and dimension == 0 and shape[0] == batch and batch not in shape[1:]
-        )
+        over_batch = by_example and _is_over_batch(shape, dimension, batch)
         square = len(shape) > 2 and shape[-1] == shape[-2] > 2 and dimension == len(shape) - 2
         alone = not any(s["shape"] == shape and s["dim"] != dimension for s in one.softmaxes)
         if (over_batch or square) and alone:
@@ -519,6 +521,10 @@ def _over_the_batch(history: TrainingHistory, one: Iteration) -> Violation | boo
             text = f"{softmax['function']} over dimension {dimension} of {shape} normalizes over {what}."
             return Violation(text, place_of(softmax))
     return True
+
+
+def _is_over_batch(shape: Sequence[int], dimension: int, batch: int) -> bool:
+    return len(shape) > 1 and dimension == 0 and shape[0] == batch and batch not in shape[1:]
 
 
 def _labels_of_neighbor(history: TrainingHistory) -> Violation | None:
@@ -557,6 +563,9 @@ def _one_class(history: TrainingHistory) -> Violation | None:
     ]
     if len(seen) < _ONE_CLASS or len(seen) < _SHARE * len(history.iterations):
         return None
+    # Each part of an adversarial loss may have one class.
+    if any(sum(call.kind == "loss" for call in one.calls) > 1 for one in history.cycles):
+        return None
     values = {one.target["min"] for one in seen} | {one.target["max"] for one in seen}
     classes = seen[0].output["shape"][1] if len(seen[0].output["shape"]) > 1 else 0
     if len(values) > 1 or classes < 2 or (len(history.epochs) < 2 and not history.ended):
@@ -585,56 +594,64 @@ _FOLLOWS = re.compile(
     r"(^|[._\d])(target|ema|average|averaged|avg|swa|momentum|slow|shadow|key|k|polyak)([._\d]|$)",
     re.I,
 )
-_STAYS = re.compile(r"ref|teacher|frozen|old|prior|init|start|base|pretrain|vgg|perceptual", re.I)
+_STAYS = re.compile(
+    r"ref|teacher|frozen|old|prior|orig|init|start|base|pretrain|vgg|perceptual|anchor|snapshot|expert",
+    re.I,
+)
 _ROUNDING = 1e-3
 """Of the size of a parameter: a fingerprint is a sum of up to 256 of its elements."""
-_UNCHANGED, _UNCHANGED_WHEN_ASKED = 3, 400
+_UNCHANGED, _UNCHANGED_WHEN_ASKED = 3, 1000
 
 
 def _copy_stays(history: TrainingHistory) -> Violation | None:
     """A copy of the trained model that is asked, and never follows it."""
-    looks = [others for others in _fingerprints(history) if others]
-    if len(looks) < _UNCHANGED or not history.iterations:
-        return None
-    trained = {one.name: one for one in history.parameters if one.held}
-    others = {one.name: one for one in history.parameters if not one.held and one.name in looks[-1]}
-    model = {layer.path: layer.model for layer in history.layers}
-    learning = {model.get(one.layer) for one in trained.values()}
-    for path, twin in _twins(
-        {n: p.shape for n, p in others.items()}, {n: p.shape for n, p in trained.items()}
-    ):
-        names = [name for name in others if _is_within(name, path)]
-        # What asks for gradients next to trained layers was left out of the optimizer, and is no copy.
-        if others[names[0]].trainable and model.get(others[names[0]].layer) in learning:
-            continue
-        if any(has_changed(history, others[name]) for name in names) or not _moves(history, twin):
-            continue
-        tests = [one for one in history.evaluations if names[0] in one.others]
-        evaluated = [one for one in tests if _is_model(history, one.model, path)]
-        begins_equal = all(
-            np.isclose(
-                others[name].values.get("rms", 0.0),
-                trained[_other(name, path, twin)].values.get("rms", 1.0),
-                rtol=0.02,
-            )
-            for name in names
-        )
+    for path, twin, equal in _still_copies(history):
         label = path or "model"
-        if _STAYS.search(label) or not (begins_equal or _FOLLOWS.search(label)):
+        follows = bool(_FOLLOWS.search(label))
+        if _STAYS.search(label) or not (equal or follows):
             continue
-        if (
-            len(evaluated) < _UNCHANGED
-            and not history.ended
-            and history.count < _UNCHANGED_WHEN_ASKED
-        ):
+        tested = [one for one in history.evaluations if _is_tested(history, one.model, path)]
+        is_tested = len(tested) >= _UNCHANGED
+        if not (is_tested or history.ended or history.count >= _UNCHANGED_WHEN_ASKED):
             continue
-        place = copy_place(history, path) or next((one.place for one in evaluated), None)
+        instead = is_tested and not any(
+            _is_tested(history, one.model, twin) for one in history.evaluations
+        )
         text = (
             f"{label} has the layers of {twin or 'the trained model'} and is used, but none of its weights has changed in "
             f"{history.count} iterations."
         )
-        return Violation(text, place, layer=path)
+        place = copy_place(history, path) or next((one.place for one in tested), None)
+        return Violation(text, place, layer=path, weaker=0.0 if follows or instead else 0.45)
     return None
+
+
+def _still_copies(history: TrainingHistory) -> Iterator[tuple[str, str, bool]]:
+    """Modules that stay as they are: their path, that of a trained module like them, and whether they began alike."""
+    looks = [others for others in _fingerprints(history) if others]
+    if len(looks) < _UNCHANGED or not history.iterations:
+        return
+    trained = {one.name: one for one in history.parameters if one.held}
+    others = {one.name: one for one in history.parameters if not one.held and one.name in looks[-1]}
+    model = {layer.path: layer.model for layer in history.layers}
+    learning = {model.get(one.layer) for one in trained.values()}
+    shapes = ({name: one.shape for name, one in of.items()} for of in (others, trained))
+    for path, twin in _twins(*shapes):
+        names = [name for name in others if _is_within(name, path)]
+        # What asks for gradients next to trained layers was left out of the optimizer, and is no copy.
+        left_out = others[names[0]].trainable and model.get(others[names[0]].layer) in learning
+        changed = any(has_changed(history, others[name]) for name in names)
+        if left_out or changed or not _moves(history, twin):
+            continue
+        pairs = [(others[name].values, trained[_other(name, path, twin)].values) for name in names]
+        sizes = [(own.get("rms", 0.0), of.get("rms", 1.0)) for own, of in pairs]
+        yield path, twin, all(np.isclose(own, of, rtol=0.02) for own, of in sizes)
+
+
+def _is_tested(history: TrainingHistory, called: str, path: str) -> bool:
+    """Whether an evaluation calls the model that a path is in."""
+    number = next((one.model for one in history.layers if one.path == path), 0)
+    return called.partition("/")[0] == str(number)
 
 
 def _fingerprints(history: TrainingHistory) -> list[Mapping[str, float]]:
@@ -649,11 +666,6 @@ def has_changed(history: TrainingHistory, parameter: Parameter) -> bool:
         others[parameter.name] for others in _fingerprints(history) if parameter.name in others
     ]
     return bool(values) and max(values) - min(values) > _ROUNDING * parameter.values.get("rms", 0.0)
-
-
-def _is_model(history: TrainingHistory, called: str, path: str) -> bool:
-    number, _, within = called.partition("/")
-    return bool(number) and within == "" and (path == "" or number != "0")
 
 
 def _moves(history: TrainingHistory, path: str) -> bool:
@@ -736,7 +748,8 @@ def _stops(history: TrainingHistory) -> Violation | None:
         f"From iteration {since} on, {len(stopped)} of {len(names)} parameters get no gradient and do not change any more, "
         f"{name} among them."
     )
-    return Violation(text, place, since, layer=parameter.layer if parameter else "")
+    weaker = 0.3 if does_well(history) else 0.0
+    return Violation(text, place, since, parameter.layer if parameter else "", weaker=weaker)
 
 
 # -- Between ranks -----------------------------------------------------------------------------
