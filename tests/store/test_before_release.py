@@ -90,11 +90,18 @@ def _fill(connection: sa.Connection) -> None:
         connection.execute(sa.insert(table), rows)
 
 
+def _is_declared(what: object, name: str | None, kind: str, *_: object) -> bool:
+    """FTS5 makes tables of its own, which no metadata describes."""
+    return kind != "table" or not str(name).startswith("failure_search")
+
+
+@pytest.mark.filterwarnings("ignore:autogenerate skipping metadata-specified expression-based")
 def test_a_store_of_before_the_release_opens_with_all_its_rows(earlier: str) -> None:
     database = open_database(earlier)
     with database.read() as session:
         connection = session.connection()
-        context = MigrationContext.configure(connection)
+        options = {"include_object": _is_declared}
+        context = MigrationContext.configure(connection, opts=options)
         assert compare_metadata(context, schema.Base.metadata) == []
         assert context.get_current_revision() == schema.REVISION
         for name, rows in ROWS.items():
@@ -103,6 +110,8 @@ def test_a_store_of_before_the_release_opens_with_all_its_rows(earlier: str) -> 
         job = session.get_one(schema.JobRow, "j")
         assert (job.team, job.title, job.wasted_gpu_hours, job.caught) == ("", "title 2", 2.0, 1)
         assert job.command == ["train"]
+        issue = session.get_one(schema.KnownFailure, ("", "f1"))
+        assert (issue.first_seen, issue.first_job) == (5 * DAY, "j")
         assert session.get_one(schema.Chunk, "a" * 32).data == b"x"
     database.close()
     open_database(earlier).close()

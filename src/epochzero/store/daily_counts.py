@@ -136,11 +136,18 @@ def jobs_of(session: Session, team: str, period: Period) -> Subquery:
     return union_all(*parts).subquery()
 
 
-def failures_of(session: Session, team: str, period: Period) -> Subquery:
-    """Rows in the form of `FailureCount`, without team and days, that together cover the failures of a period."""
+def failures_of(session: Session, team: str, period: Period, *, by_day: bool = False) -> Subquery:
+    """Rows in the form of `FailureCount`, without team and days, that together cover the failures of a period.
+
+    Args:
+        session: a reading session.
+        team: of the jobs.
+        period: in which they started.
+        by_day: whether each row covers at most one day.
+    """
     parts = (
         _counted_failures(team, span) if span.days else _live_failures(session, team, span)
-        for span in _spans(session, team, period, (BLOCK, 1))
+        for span in _spans(session, team, period, (1,) if by_day else (BLOCK, 1))
     )
     return union_all(*parts).subquery()
 
@@ -155,7 +162,8 @@ def _live_jobs(session: Session, team: str, span: _Span) -> Select[*tuple[Any, .
     return select(
         _day(session).label("day"), JobRow.state, JobRow.category, JobRow.target, literal(1).label("jobs"),
         JobRow.gpu_hours, JobRow.wasted_gpu_hours, JobRow.caught,
-        (JobRow.caught * JobRow.gpu_hours).label("caught_gpu_hours"), JobRow.started.label("last"),
+        (JobRow.caught * JobRow.gpu_hours).label("caught_gpu_hours"), JobRow.checked,
+        JobRow.started.label("last"),
     ).where(*_within(team, span))  # fmt: skip
 
 
@@ -238,7 +246,8 @@ def _sum_up_days(session: Session, team: str, first: int, end: int) -> None:
     key = (row.day, row.state, row.category, row.target)
     sums = (
         func.sum(row.jobs), func.sum(row.gpu_hours), func.sum(row.wasted_gpu_hours),
-        func.sum(row.caught), func.sum(row.caught_gpu_hours), func.max(row.last),
+        func.sum(row.caught), func.sum(row.caught_gpu_hours), func.sum(row.checked),
+        func.max(row.last),
     )  # fmt: skip
     ours = DayCount.team == team, DayCount.day >= first, DayCount.day < end
     _replace(session, DayCount, ours, select(literal(team), *key, *sums).group_by(*key))

@@ -93,8 +93,18 @@ def add_note(database: Database, team: str, fingerprint: str, author: str, text:
         )
 
 
-def resolve(database: Database, team: str, fingerprint: str, who: str, resolution: str) -> None:
+def resolve(
+    database: Database, team: str, fingerprint: str, who: str, resolution: str, commit: str = ""
+) -> None:
     """Marks a fingerprint as resolved; an empty text reopens it.
+
+    Args:
+        database: the store.
+        team: of the failure.
+        fingerprint: of the failure.
+        who: resolved it.
+        resolution: how.
+        commit: commit or version with the fix; jobs of code that ran before do not reopen it.
 
     Raises:
         InputError: the team has no failure with this fingerprint.
@@ -105,6 +115,8 @@ def resolve(database: Database, team: str, fingerprint: str, who: str, resolutio
         row.resolution = resolution
         row.resolved_by = who if resolution else ""
         row.resolved = time.time() if resolution else None
+        row.resolved_commit = commit if resolution else ""
+        row.regressed, row.regressed_job = None, ""
 
 
 def merge(database: Database, team: str, fingerprint: str, into: str) -> None:

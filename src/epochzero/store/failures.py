@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +13,8 @@ from sqlalchemy.orm import Session
 from epochzero.errors import InputError
 from epochzero.store.database import Database
 from epochzero.store.failure_notes import Remark, known
+from epochzero.store.issue_changes import Change, changes_with
+from epochzero.store.issues import IssueState, state_of
 from epochzero.store.queries import of_team
 from epochzero.store.schema import (
     AttemptRow,
@@ -31,10 +35,16 @@ class FailureDetails:
         fingerprints: the fingerprint, then those merged into it.
         merged_into: the fingerprint that it is merged into; empty for none.
         jobs, gpu_hours: totals over all time.
-        first, last: start of the first and of the last job.
+        first, first_job, first_commit: start, ID and commit of the first job ever, which may be deleted.
+        last: start of the last job.
+        state, owner: of the issue; see `epochzero.store.issues`.
         users, hosts: affected users and hosts; only those of the most recent jobs if there are many.
         diagnosis: of the last job.
+        resolved_commit: commit or version with the fix.
+        regressed: when it was reopened.
+        ignored_until: until when it is hidden.
         returned: number of jobs with this failure after it was resolved.
+        changes: what changed with the first failures.
     """
 
     fingerprint: str
@@ -45,14 +55,22 @@ class FailureDetails:
     jobs: int
     gpu_hours: float
     first: float
+    first_job: str
+    first_commit: str
     last: float
+    state: IssueState
+    owner: str
     users: tuple[tuple[str, int], ...]
     hosts: tuple[tuple[str, int], ...]
     diagnosis: dict[str, Any]
     resolution: str
     resolved_by: str
     resolved: float | None
+    resolved_commit: str
+    regressed: float | None
+    ignored_until: float | None
     returned: int
+    changes: tuple[Change, ...]
     remarks: tuple[Remark, ...]
 
 
@@ -82,6 +100,9 @@ def failure_details(database: Database, team: str, fingerprint: str) -> FailureD
         if newest is None:
             raise InputError(f"no job failed with the fingerprint {fingerprint!r}")
         since = (*ours, JobRow.started > said.resolved) if said.resolved is not None else None
+        issue = session.get(KnownFailure, (team, fingerprint)) or KnownFailure()
+        if issue.first_seen is not None:
+            first = min(first, issue.first_seen)
         return FailureDetails(
             fingerprint=fingerprint,
             fingerprints=every,
@@ -91,25 +112,45 @@ def failure_details(database: Database, team: str, fingerprint: str) -> FailureD
             jobs=jobs,
             gpu_hours=hours,
             first=first,
+            first_job=issue.first_job or "",
+            first_commit=issue.first_commit or "",
             last=last,
+            state=state_of(issue, time.time()),
+            owner=issue.owner or "",
             users=_who(session, ours, JobRow.user),
             hosts=_who(session, ours, JobRow.host),
             diagnosis=_diagnosis(session, newest.id),
             resolution=said.resolution,
             resolved_by=said.resolved_by,
             resolved=said.resolved,
+            resolved_commit=issue.resolved_commit or "",
+            regressed=issue.regressed,
+            ignored_until=issue.ignored_until,
             returned=session.scalar(select(func.count()).where(*since)) or 0 if since else 0,
+            changes=changes_with(session, team, every, newest.name, first),
             remarks=tuple(sorted(remarks, key=lambda one: one.time)),
         )
 
 
-def resolutions(database: Database, team: str) -> dict[str, float]:
-    """The times at which failures were resolved, by fingerprint; open failures are omitted."""
-    query = select(KnownFailure.fingerprint, KnownFailure.resolved).where(
-        KnownFailure.team == team, KnownFailure.resolved.is_not(None)
-    )
+def newest_fixes(database: Database, team: str, fingerprints: Sequence[str]) -> dict[str, str]:
+    """The first fix that the diagnosis of the newest job with each fingerprint suggests, if any.
+
+    Raises:
+        StoreError: the database does not respond.
+    """
+    found = {}
     with database.read() as session:
-        return {row.fingerprint: row.resolved for row in session.execute(query)}
+        for fingerprint in fingerprints:
+            newest = session.scalar(
+                select(JobRow.id)
+                .where(of_team(team), JobRow.fingerprint == fingerprint)
+                .order_by(JobRow.started.desc())
+                .limit(1)
+            )
+            fixes = _diagnosis(session, newest).get("fixes") if newest else None
+            if fixes:
+                found[fingerprint] = str(fixes[0])
+    return found
 
 
 def _who(session: Session, ours: Any, column: Any) -> tuple[tuple[str, int], ...]:

@@ -61,6 +61,15 @@ def lines_of(parts: Iterable[bytes], first: int, count: int) -> Lines:
     return Lines(first, _texts(found[:count]), is_end=len(found) <= count)
 
 
+def last_lines(parts: Iterable[bytes], count: int) -> tuple[str, ...]:
+    """The last lines of a log, from at most the last `_MOST` bytes."""
+    end = b""
+    for part in parts:
+        end = (end + part)[-_MOST:]
+    lines = end.removesuffix(b"\n").split(b"\n") if end else []
+    return _texts(lines[-count:])
+
+
 def cut_lines(parts: Iterable[bytes], first: int, count: int | None) -> Iterator[bytes]:
     """The same lines as bytes, in parts; a count of None means all lines from the first on."""
     before, left = first - 1, count

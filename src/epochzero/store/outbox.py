@@ -16,7 +16,15 @@ from sqlalchemy.orm import Session, aliased
 from epochzero.store.audit import note_in
 from epochzero.store.bulk_insert import insert_each_once
 from epochzero.store.database import Database
-from epochzero.store.schema import AttemptRow, Delivery, FailureRow, JobRow, Rank, WebhookRule
+from epochzero.store.schema import (
+    AttemptRow,
+    Delivery,
+    FailureRow,
+    JobRow,
+    KnownFailure,
+    Rank,
+    WebhookRule,
+)  # fmt: skip
 
 _MOST_WAITING = 200
 """Per team."""
@@ -113,7 +121,10 @@ def _failed(team: str, ranks: Collection[str]) -> Select[str, int, int, str]:
             tuple_(other.ended, other.id) < tuple_(JobRow.ended, JobRow.id),
         ),
     )
-    is_new = and_(WebhookRule.what == "new_fingerprint", JobRow.fingerprint != "", ~known)
+    reopened = exists().where(KnownFailure.team == team, KnownFailure.regressed_job == JobRow.id)
+    is_new = and_(
+        WebhookRule.what == "new_fingerprint", JobRow.fingerprint != "", or_(~known, reopened)
+    )
     is_dear = and_(WebhookRule.what == "gpu_hours", JobRow.gpu_hours > WebhookRule.hours)
     diagnosed = exists().where(
         FailureRow.rank_id == of_same.id, of_same.attempt_id == AttemptRow.id

@@ -3,18 +3,53 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import select, tuple_
 from sqlalchemy.orm import Session
 
 from epochzero.diagnose.fingerprint import is_weak
 from epochzero.run.watch.live import ENDED_EVENT
-from epochzero.store.schema import AttemptRow, EventRow, FailureRow, FindingRow, JobRow, Rank
+from epochzero.store.bulk_insert import insert_each_once
+from epochzero.store.issues import Failed, partition_of, record
+from epochzero.store.schema import (
+    AttemptRow,
+    EventRow,
+    FailureRow,
+    FailureText,
+    FindingRow,
+    JobRow,
+    Rank,
+)  # fmt: skip
+from epochzero.store.search import digest_of, words_of
 from epochzero.store.states import FINAL
 
-_NO_FAILURE = ("", "", "")
+_IMAGES = ("CONTAINER_IMAGE", "SLURM_CONTAINER", "APPTAINER_CONTAINER", "SINGULARITY_CONTAINER")
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """The failure of an attempt.
+
+    Attributes:
+        identity: its fingerprint; empty if it identifies nothing.
+        checked: 1 if the unchanged code was checked.
+        commit, image: of the rank that failed.
+        diagnosis: in its JSON form; empty for a training fault.
+    """
+
+    category: str
+    identity: str
+    title: str
+    checked: int = 0
+    commit: str = ""
+    image: str = ""
+    diagnosis: Mapping[str, Any] = field(default_factory=dict)
+
+
+_NO_FAILURE = _Failure("", "", "")
 
 
 def sum_up(session: Session, changed: Collection[int]) -> None:
@@ -43,10 +78,42 @@ def sum_up(session: Session, changed: Collection[int]) -> None:
                 _sum_up_attempt(attempt, ranks[attempt.id], job.gpus)
     last = [attempts[job.id][-1].id for job in jobs]
     failures, caught = _failures(session, last), _caught(session, last)
+    failed: list[Failed] = []
     for job, attempt_id in zip(jobs, last, strict=True):
         _sum_up_job(job, attempts[job.id])
-        job.category, job.fingerprint, job.title = failures.get(attempt_id, _NO_FAILURE)
+        failure = failures.get(attempt_id, _NO_FAILURE)
+        job.category, job.fingerprint, job.title = failure.category, failure.identity, failure.title
+        job.checked = failure.checked
         job.caught = int(bool(job.category) and (attempt_id, job.category) in caught)
+        job.image, job.partition = failure.image, partition_of(job)
+        if failure.diagnosis:
+            failed.append(Failed(job, failure.commit, failure.diagnosis))
+    _index(session, failed)
+    session.flush()
+    record(session, [one for one in failed if one.job.fingerprint])
+
+
+def _index(session: Session, failed: Sequence[Failed]) -> None:
+    """Makes failures searchable."""
+    keys = []
+    rows = {}
+    for one in failed:
+        words = words_of(one.diagnosis)
+        digest = digest_of(one.job.fingerprint, words)
+        keys.append((one.job.team, digest))
+        rows[keys[-1]] = {
+            "team": one.job.team, "fingerprint": one.job.fingerprint, "digest": digest,
+            "words": words,
+        }  # fmt: skip
+    if not rows:
+        return
+    insert_each_once(session, FailureText, [rows[key] for key in sorted(rows)])
+    found = select(FailureText.team, FailureText.digest, FailureText.id).where(
+        tuple_(FailureText.team, FailureText.digest).in_(rows)
+    )
+    ids = {(team, digest): identity for team, digest, identity in session.execute(found)}
+    for one, key in zip(failed, keys, strict=True):
+        one.job.text_id = ids[key]
 
 
 def _locked_jobs(session: Session, changed: Collection[int]) -> Sequence[JobRow]:
@@ -103,29 +170,39 @@ def _sum_up_job(job: JobRow, attempts: Sequence[AttemptRow]) -> None:
     )
 
 
-def _failures(session: Session, attempts: Collection[int]) -> dict[int, tuple[str, str, str]]:
-    """Category, fingerprint and title of the failure that occurred first on any rank of an attempt.
+def _failures(session: Session, attempts: Collection[int]) -> dict[int, _Failure]:
+    """The failure that occurred first on any rank of an attempt.
 
     For an attempt terminated because of a training fault, it is that fault, without a fingerprint.
     A weak fingerprint is not used, because jobs are grouped by fingerprint.
     """
-    found: dict[int, tuple[str, str, str]] = {}
-    for attempt, category, fingerprint, title in session.execute(
-        select(Rank.attempt_id, FailureRow.category, FailureRow.fingerprint, FailureRow.title)
+    found: dict[int, _Failure] = {}
+    for attempt, commit, snapshot, row in session.execute(
+        select(Rank.attempt_id, Rank.commit, Rank.snapshot, FailureRow)
         .join(FailureRow, FailureRow.rank_id == Rank.id)
         .where(Rank.attempt_id.in_(attempts))
         .order_by(Rank.ended, FailureRow.id)
     ):
-        identity = "" if is_weak(fingerprint) else fingerprint
-        found.setdefault(attempt, (category, identity, title))
+        identity = "" if is_weak(row.fingerprint) else row.fingerprint
+        if attempt not in found:
+            found[attempt] = _Failure(
+                row.category, identity, row.title, row.checked, commit, _image(snapshot),
+                row.diagnosis,
+            )  # fmt: skip
     for attempt, details, text in session.execute(
         select(Rank.attempt_id, EventRow.details, EventRow.text)
         .join(EventRow, EventRow.rank_id == Rank.id)
         .where(Rank.attempt_id.in_(attempts), EventRow.what == ENDED_EVENT)
         .order_by(EventRow.time)
     ):
-        found.setdefault(attempt, (str(details.get("word", "")), "", text))
+        found.setdefault(attempt, _Failure(str(details.get("word", "")), "", text))
     return found
+
+
+def _image(snapshot: Mapping[str, Any]) -> str:
+    """The container image of a rank, as its runtime or its pod names it."""
+    variables = snapshot.get("variables") or {}
+    return next((str(variables[name])[:300] for name in _IMAGES if variables.get(name)), "")
 
 
 def _caught(session: Session, attempts: Collection[int]) -> frozenset[tuple[int, str]]:

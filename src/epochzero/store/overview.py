@@ -5,6 +5,7 @@ A period refers to the start times of jobs. Past days are read from sums (`epoch
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -25,16 +26,17 @@ from sqlalchemy import (
     literal_column,
     or_,
     select,
-    union,
 )
 from sqlalchemy.orm import Session, aliased
 
 from epochzero.store.daily_counts import DAY_S, END, Period, failures_of, jobs_of
 from epochzero.store.database import Database
+from epochzero.store.issues import IssueFilter
 from epochzero.store.queries import of_team
 from epochzero.store.schema import JobRow, KnownFailure
 
 _ALL = 1 << 62
+EVERY_ISSUE = IssueFilter()
 FAILED = ("failed", "lost")
 """States in which the used GPU time is lost."""
 
@@ -46,7 +48,8 @@ class Count:
     Attributes:
         day: number of the (first) day in UTC since the epoch.
         wasted_gpu_hours: of retries that failed again (`epochzero.store.schema.Job`).
-        caught, caught_gpu_hours: of jobs whose failure a check would have predicted.
+        checked: number of failed jobs whose code was checked.
+        caught, caught_gpu_hours: of those whose failure the check predicted.
     """
 
     day: int
@@ -57,6 +60,7 @@ class Count:
     wasted_gpu_hours: float
     caught: int
     caught_gpu_hours: float
+    checked: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +117,7 @@ def counts(database: Database, team: str, period: Period, *, days: int = 1) -> l
         query = (
             select(
                 *key,
-                *(_whole(column) for column in (jobs.jobs, jobs.caught)),
+                *(_whole(column) for column in (jobs.jobs, jobs.caught, jobs.checked)),
                 *(
                     func.sum(column)
                     for column in (jobs.gpu_hours, jobs.wasted_gpu_hours, jobs.caught_gpu_hours)
@@ -123,10 +127,18 @@ def counts(database: Database, team: str, period: Period, *, days: int = 1) -> l
             .order_by(*key)
         )
         return [
-            Count(day, state, category, count, hours, wasted, caught, caught_hours)
-            for day, state, category, count, caught, hours, wasted, caught_hours in session.execute(
-                query
-            )
+            Count(day, state, category, count, hours, wasted, caught, caught_hours, checked)
+            for (
+                day,
+                state,
+                category,
+                count,
+                caught,
+                checked,
+                hours,
+                wasted,
+                caught_hours,
+            ) in session.execute(query)
         ]
 
 
@@ -168,6 +180,7 @@ def fingerprints(
     category: str | None = None,
     only_new: bool = False,
     but_not_in: Period | None = None,
+    wanted: IssueFilter = EVERY_ISSUE,
     sort: Literal["jobs", "gpu_hours"] = "jobs",
     limit: int = 50,
 ) -> list[FingerprintCount]:
@@ -182,6 +195,7 @@ def fingerprints(
         category: only failures of this category.
         only_new: only failures that did not occur before the period.
         but_not_in: only failures that did not occur in this other period.
+        wanted: only failures of these issues.
         sort: the sort column.
         limit: maximum number of failures.
 
@@ -191,39 +205,45 @@ def fingerprints(
     with database.read() as session:
         seen = failures_of(session, team, period)
         ranked = _ranked(seen, team, category, sort)
-        wanted = select(ranked.c.fingerprint)
+        query = select(ranked.c.fingerprint)
         if only_new:
-            wanted = wanted.where(_is_new(team, period, ranked.c.fingerprint))
+            query = query.where(_is_new(team, period, ranked.c.fingerprint))
         if but_not_in is not None:
-            wanted = wanted.where(~_is_met(team, but_not_in, ranked.c.fingerprint))
-        names = session.scalars(wanted.limit(limit)).all()
+            query = query.where(~_is_met(team, but_not_in, ranked.c.fingerprint))
+        if wanted:
+            of_issues = wanted.fingerprints(team, time.time())
+            query = query.where(ranked.c.fingerprint.in_(of_issues))
+        names = session.scalars(query.limit(limit)).all()
         return _told(session, seen, team, period, names, category)
 
 
-def leading(
-    database: Database, team: str, period: Period, *, each: int
-) -> tuple[list[FingerprintCount], list[FingerprintCount]]:
-    """The most frequent failures of a period, and the most frequent new ones, in one query.
-
-    Args:
-        database: the store.
-        team: the team of the jobs.
-        period: in which they started.
-        each: maximum number of both.
+def by_day(
+    database: Database, team: str, period: Period, names: Sequence[str]
+) -> dict[str, list[int]]:
+    """The number of jobs per day of a period with each of some failures, including those merged into them.
 
     Raises:
         StoreError: the database does not respond.
     """
+    first, end = int(period.since // DAY_S), int(-(-period.until // DAY_S))
+    found = {name: [0] * (end - first) for name in names}
+    if not found:
+        return found
     with database.read() as session:
-        seen = failures_of(session, team, period)
-        ranked = _ranked(seen, team, None, "jobs")
-        most = select(ranked.c.fingerprint).limit(each).subquery()
-        new = _is_new(team, period, ranked.c.fingerprint)
-        most_new = select(ranked.c.fingerprint).where(new).limit(each).subquery()
-        names = session.scalars(union(select(most), select(most_new))).all()
-        found = _told(session, seen, team, period, names, None)
-        found.sort(key=lambda one: (-one.jobs, one.fingerprint))
-        return found[:each], [one for one in found if one.new][:each]
+        merged = select(KnownFailure.fingerprint, KnownFailure.merged_into).where(
+            KnownFailure.team == team, KnownFailure.merged_into.in_(names)
+        )
+        shown = {name: name for name in names}
+        shown |= {row.fingerprint: row.merged_into for row in session.execute(merged)}
+        seen = failures_of(session, team, period, by_day=True).c
+        query = (
+            select(seen.fingerprint, seen.day, _whole(seen.jobs))
+            .where(seen.fingerprint.in_(shown))
+            .group_by(seen.fingerprint, seen.day)
+        )
+        for fingerprint, day, jobs in session.execute(query):
+            found[shown[fingerprint]][day - first] += jobs
+    return found
 
 
 def _ranked(seen: Subquery, team: str, category: str | None, sort: str) -> CTE:

@@ -22,6 +22,7 @@ from epochzero.store import schema
 from epochzero.store.database import Database
 from epochzero.store.logs import chunks_of, read_output
 from epochzero.store.recorder import journal_of
+from epochzero.store.search import matching_texts, noted, parse_search, searched_words, time_of
 from epochzero.store.states import FINAL
 
 SCHEMA = "epochzero.job/1"
@@ -38,7 +39,8 @@ class JobFilter:
         name: may contain the wildcards ``*`` and ``?``.
         same_name: exact name, without wildcards.
         same_failure: one of these exact fingerprints (`epochzero.store.failure_notes.merged_with`).
-        search: a part of the name, or a prefix of the ID or the fingerprint.
+        search: a part of the name, a prefix of the ID or the fingerprint, or words of the failure or of its notes.
+        partition, image: exact; of the scheduler, and of the container of a failed job.
         team: exact; empty for local jobs.
         since, until: limits of the start time, in seconds since the epoch.
         limit: maximum number of jobs, newest first.
@@ -54,6 +56,8 @@ class JobFilter:
     same_name: str | None = None
     same_failure: tuple[str, ...] | None = None
     search: str | None = None
+    partition: str | None = None
+    image: str | None = None
     team: str | None = None
     since: float | None = None
     until: float | None = None
@@ -445,7 +449,7 @@ def filtered(wanted: JobFilter) -> Select[Any]:
     """The query for the jobs that match a filter, newest first."""
     jobs = schema.JobRow
     query = select(jobs).order_by(jobs.started.desc(), jobs.id.desc())
-    for name in ("team", "state", "category", "user", "host", "target"):
+    for name in ("team", "state", "category", "user", "host", "target", "partition", "image"):
         if (value := getattr(wanted, name)) is not None:
             query = query.where(getattr(jobs, name) == value)
     if wanted.fingerprint is not None:
@@ -459,18 +463,47 @@ def filtered(wanted: JobFilter) -> Select[Any]:
     if wanted.same_name is not None:
         query = query.where(jobs.name == wanted.same_name)
     if wanted.search is not None:
-        query = query.where(
-            or_(
-                jobs.name.icontains(wanted.search, autoescape=True),
-                jobs.id.startswith(wanted.search, autoescape=True),
-                jobs.fingerprint.startswith(wanted.search, autoescape=True),
-            )
-        )
+        query = query.where(_found(wanted.search, wanted.team))
     if wanted.since is not None:
         query = query.where(jobs.started >= wanted.since)
     if wanted.until is not None:
         query = query.where(jobs.started < wanted.until)
     return query if wanted.limit is None else query.limit(wanted.limit)
+
+
+def _found(text: str, team: str | None) -> ColumnElement[bool]:
+    """Condition that a search finds a job."""
+    jobs = schema.JobRow
+    conditions = [
+        jobs.name.icontains(text, autoescape=True),
+        jobs.id.startswith(text, autoescape=True),
+        jobs.fingerprint.startswith(text, autoescape=True),
+    ]
+    if words := searched_words(text):
+        texts = select(schema.FailureText.id).where(matching_texts(words))
+        issues = select(schema.KnownFailure.fingerprint).where(noted(team or "", words))
+        if team is not None:
+            texts = texts.where(schema.FailureText.team == team)
+            issues = issues.where(schema.KnownFailure.team == team)
+        conditions += [jobs.text_id.in_(texts), jobs.fingerprint.in_(issues)]
+    return or_(*conditions)
+
+
+def with_search(wanted: JobFilter, text: str) -> JobFilter:
+    """Adds a search such as ``KeyError user:ann since:7d`` to a filter (`epochzero.store.search`).
+
+    Raises:
+        InputError: a filter of the search has no meaning for jobs, or its value is not valid.
+    """
+    query = parse_search(text)
+    values: dict[str, Any] = {}
+    for name, value in query.filters.items():
+        if name in ("is", "owner"):
+            raise InputError(f"{name}: filters failures, not jobs; search on the page of failures")
+        values[{"node": "host"}.get(name, name)] = (
+            time_of(value) if name in ("since", "until") else value
+        )
+    return replace(wanted, search=query.text or None, **values)
 
 
 def of_team(team: str, jobs: type[schema.JobRow] = schema.JobRow) -> ColumnElement[bool]:

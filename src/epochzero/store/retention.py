@@ -9,14 +9,23 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from sqlalchemy import Select, delete, func, select
+from sqlalchemy import ColumnElement, Select, delete, exists, func, select
 
 from epochzero.errors import InputError
 from epochzero.run.journal import NAME
 from epochzero.store.database import Database
 from epochzero.store.logs import forget_outputs
 from epochzero.store.recorder import THIS_MACHINE, Origin, identity_of
-from epochzero.store.schema import AttemptRow, Chunk, JobRow, Output, OutputChunk, Rank, Sample
+from epochzero.store.schema import (
+    AttemptRow,
+    Chunk,
+    FailureText,
+    JobRow,
+    Output,
+    OutputChunk,
+    Rank,
+    Sample,
+)  # fmt: skip
 from epochzero.store.states import FINAL
 
 
@@ -39,6 +48,7 @@ def prune(
     keep_failed: bool = False,
     whole: bool = False,
     pretend: bool = False,
+    team: str | None = None,
 ) -> Pruned:
     """Deletes the logs and samples of old jobs.
 
@@ -49,12 +59,15 @@ def prune(
         whole: deletes the jobs themselves too, with all their records. Their directories
             must be deleted first (`prune_folders`), or their journals are imported again.
         pretend: only returns what would be deleted.
+        team: only jobs of this team; None for all.
 
     Raises:
         StoreError: the store cannot be written.
     """
     states = ("succeeded",) if keep_failed else tuple(FINAL)
     old = select(JobRow.id).where(JobRow.ended < before, JobRow.state.in_(states))
+    if team is not None:
+        old = old.where(JobRow.team == team)
     ranks = select(Rank.id).join(AttemptRow).where(AttemptRow.job_id.in_(old))
     with database.write() as session:
         jobs = session.scalar(select(func.count()).select_from(old.subquery())) or 0
@@ -65,6 +78,7 @@ def prune(
         session.execute(delete(Chunk).where(orphans))
         if whole:
             session.execute(delete(JobRow).where(JobRow.id.in_(old)))
+            session.execute(delete(FailureText).where(~_is_used()))
         if pretend:
             session.rollback()
     return Pruned(jobs, size)
@@ -157,10 +171,17 @@ def delete_job(database: Database, identity: str, origin: Origin = THIS_MACHINE)
         outputs = select(Output.id).where(Output.rank_id.in_(ranks))
         parts = select(OutputChunk.digest).where(OutputChunk.output_id.in_(outputs)).distinct()
         digests = session.scalars(parts).all()
+        text = session.scalar(select(JobRow.text_id).where(JobRow.id == identity))
         session.execute(delete(JobRow).where(JobRow.id == identity))
+        session.execute(delete(FailureText).where(FailureText.id == text, ~_is_used()))
         others = select(OutputChunk.digest).where(OutputChunk.digest == Chunk.digest)
         for digest in digests:
             session.execute(delete(Chunk).where(Chunk.digest == digest, ~others.exists()))
+
+
+def _is_used() -> ColumnElement[bool]:
+    """Condition that a job has a searchable text."""
+    return exists().where(JobRow.team == FailureText.team, JobRow.text_id == FailureText.id)
 
 
 def _remove_folders(journals: Sequence[str], origin: Origin) -> None:

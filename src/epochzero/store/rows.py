@@ -8,6 +8,7 @@ from functools import singledispatch
 from typing import Any
 
 from epochzero.run import model
+from epochzero.store.failure_titles import failure_title
 from epochzero.store.schema import (
     Base,
     DecisionRow,
@@ -151,7 +152,7 @@ def _sequenced(table: type[Base], values: dict[str, Any], rank_id: int, sequence
 
 def _failure(record: model.Concluded, diagnosis: Mapping[str, Any]) -> dict[str, Any]:
     root = diagnosis.get("root") or {}
-    words = ("fingerprint", "category", "dimension", "root_cause", "phase", "retry", "title")
+    words = ("fingerprint", "category", "dimension", "root_cause", "phase", "retry")
     return {
         "time": record.time,
         "confidence": float(diagnosis.get("confidence", 0.0)),
@@ -159,7 +160,9 @@ def _failure(record: model.Concluded, diagnosis: Mapping[str, Any]) -> dict[str,
         "root_text": str(root.get("text", "")),
         "root_rank": root.get("rank"),
         "diagnosis": dict(diagnosis),
+        "checked": int(record.checked is not None),
         **{word: _word(diagnosis.get(word, "")) for word in words},
+        "title": _word(failure_title(diagnosis)),
     }
 
 

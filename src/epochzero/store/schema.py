@@ -8,12 +8,21 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import JSON, ForeignKey, Index, LargeBinary, MetaData, UniqueConstraint
+from sqlalchemy import (
+    JSON,
+    ForeignKey,
+    Index,
+    LargeBinary,
+    MetaData,
+    UniqueConstraint,
+    func,
+    literal_column,
+)
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import BigInteger, Float, Integer, String, Text
 
-REVISION = "0006"
+REVISION = "0007"
 """The newest migration; the store must be at this revision."""
 
 _JSON = JSON().with_variant(JSONB(), "postgresql")
@@ -49,7 +58,10 @@ class JobRow(Base):
         team: team in a server; empty for local jobs.
         title: short description of the failure.
         wasted_gpu_hours: of attempts after the first that failed too.
-        caught: 1 if a check would have predicted the failure, else 0.
+        checked: 1 if it failed and its unchanged code was checked, else 0.
+        caught: 1 if that check predicted the failure, else 0.
+        text_id: the searchable text of its failure (`FailureText`); None for none.
+        partition, image: of the scheduler and of its container, if known.
     """
 
     __tablename__ = "jobs"
@@ -58,14 +70,15 @@ class JobRow(Base):
         Index(
             "ix_jobs_counts",
             *("team", "started", "state", "category", "fingerprint"),
-            *("gpu_hours", "wasted_gpu_hours", "caught"),
+            *("gpu_hours", "wasted_gpu_hours", "caught", "checked"),
         ),
-        Index("ix_jobs_newest", "team", "started", "id", "name", "fingerprint"),
+        Index("ix_jobs_newest", "team", "started", "id", "name", "fingerprint", "text_id"),
         Index("ix_jobs_costliest", "team", "gpu_hours", "id"),
         *(
             Index(f"ix_jobs_of_{name}", "team", name, "started", "id")
             for name in ("state", "category", "user", "host", "target")
         ),
+        Index("ix_jobs_of_text", "team", "text_id"),
         Index("ix_jobs_of_fingerprint", "team", "fingerprint", "started", "gpu_hours"),
     )
 
@@ -91,6 +104,10 @@ class JobRow(Base):
     title: Mapped[str] = mapped_column(default="", server_default="")
     wasted_gpu_hours: Mapped[float] = mapped_column(default=0.0, server_default="0")
     caught: Mapped[int] = mapped_column(default=0, server_default="0")
+    checked: Mapped[int] = mapped_column(default=0, server_default="0")
+    text_id: Mapped[int | None]
+    partition: Mapped[str] = mapped_column(default="", server_default="")
+    image: Mapped[str] = mapped_column(default="", server_default="")
 
 
 class AttemptRow(Base):
@@ -142,7 +159,7 @@ class Rank(Base):
 
 
 class FailureRow(Base):
-    """The diagnosis of a rank."""
+    """The diagnosis of a rank; ``checked`` is 1 if its unchanged code was checked."""
 
     __tablename__ = "failures"
 
@@ -161,6 +178,32 @@ class FailureRow(Base):
     root_text: Mapped[str]
     root_rank: Mapped[int | None]
     diagnosis: Mapped[dict[str, Any]]
+    checked: Mapped[int] = mapped_column(default=0, server_default="0")
+
+
+class FailureText(Base):
+    """The words of failures, for search; jobs that failed with the same words share one row.
+
+    Attributes:
+        fingerprint: empty for failures without one.
+        words: lowercase words, separated by spaces (`epochzero.store.search.words_of`).
+    """
+
+    __tablename__ = "failure_texts"
+    __table_args__ = (
+        UniqueConstraint("team", "digest"),
+        Index(
+            "ix_failure_texts_words",
+            func.to_tsvector(literal_column("'simple'::regconfig"), literal_column("words")),
+            postgresql_using="gin",
+        ).ddl_if(dialect="postgresql"),
+    )
+
+    id: Mapped[int] = mapped_column(_ID, primary_key=True)
+    team: Mapped[str] = mapped_column(String(20))
+    fingerprint: Mapped[str]
+    digest: Mapped[str] = mapped_column(String(32))
+    words: Mapped[str]
 
 
 class FindingRow(Base):
@@ -436,22 +479,64 @@ class Delivery(Base):
 
 
 class KnownFailure(Base):
-    """A team's records about the failures with one fingerprint.
+    """An issue: what a team knows about the failures with one fingerprint, created with the first of them.
 
     Attributes:
-        resolution: how it was resolved; empty if it is open.
+        resolution: how it was resolved; empty if it never was.
+        resolved: when; None if it is open.
+        resolved_commit: commit or version with the fix; jobs of earlier code do not reopen it.
         merged_into: the fingerprint that it is merged into; empty for none.
+        owner: who works on it; empty for nobody.
+        first_seen, first_job, first_commit: of the first job that failed this way, even if that job was deleted.
+        regressed, regressed_job: when and by which job it was reopened; None if it was not.
+        ignored_until: until when it is hidden; None if it is not.
     """
 
     __tablename__ = "known_failures"
-    __table_args__ = (Index(None, "team", "merged_into"),)
+    __table_args__ = (Index(None, "team", "merged_into"), Index(None, "team", "owner"))
 
     team: Mapped[str] = mapped_column(String(20), primary_key=True)
     fingerprint: Mapped[str] = mapped_column(primary_key=True)
-    resolution: Mapped[str]
-    resolved_by: Mapped[str]
+    resolution: Mapped[str] = mapped_column(default="")
+    resolved_by: Mapped[str] = mapped_column(default="")
     resolved: Mapped[float | None]
-    merged_into: Mapped[str]
+    resolved_commit: Mapped[str] = mapped_column(default="", server_default="")
+    merged_into: Mapped[str] = mapped_column(default="")
+    owner: Mapped[str] = mapped_column(default="", server_default="")
+    first_seen: Mapped[float | None]
+    first_job: Mapped[str] = mapped_column(default="", server_default="")
+    first_commit: Mapped[str] = mapped_column(default="", server_default="")
+    regressed: Mapped[float | None]
+    regressed_job: Mapped[str] = mapped_column(default="", server_default="")
+    ignored_until: Mapped[float | None]
+
+
+class OwnerRule(Base):
+    """Assigns new issues of a team to an owner.
+
+    Attributes:
+        kind: path, user or partition.
+        pattern: glob, such as ``models/vit/*``.
+    """
+
+    __tablename__ = "owner_rules"
+
+    id: Mapped[int] = mapped_column(_ID, primary_key=True)
+    team: Mapped[str] = mapped_column(String(20), index=True)
+    kind: Mapped[str]
+    pattern: Mapped[str]
+    owner: Mapped[str]
+
+
+class SavedSearch(Base):
+    """A named search of a team: a page and its query string."""
+
+    __tablename__ = "saved_searches"
+
+    team: Mapped[str] = mapped_column(String(20), primary_key=True)
+    name: Mapped[str] = mapped_column(primary_key=True)
+    address: Mapped[str]
+    author: Mapped[str]
 
 
 class KnownFailureNote(Base):
@@ -503,7 +588,7 @@ class DayCount(Base):
     """The jobs that started on one day with the same state and category.
 
     Attributes:
-        caught_gpu_hours: of jobs whose failure a check would have predicted.
+        caught_gpu_hours: of jobs whose failure their check predicted.
         last: start of the last of them.
     """
 
@@ -520,6 +605,7 @@ class DayCount(Base):
     wasted_gpu_hours: Mapped[float]
     caught: Mapped[int]
     caught_gpu_hours: Mapped[float]
+    checked: Mapped[int] = mapped_column(default=0, server_default="0")
     last: Mapped[float]
 
 

@@ -23,7 +23,7 @@ class WebhookFilter:
 
     Attributes:
         host: of its address, the rest of which is a secret.
-        what: new_fingerprint: a failure that did not occur in the team before; gpu_hours: a failure that cost
+        what: new_fingerprint: a failure that did not occur in the team before, or again after it was resolved; gpu_hours: a failure that cost
             more than ``hours``.
     """
 

@@ -37,6 +37,7 @@ from epochzero.store.queries import (
     job_details,
     job_page,
     read_log,
+    with_search,
 )
 from epochzero.store.teams import is_own, job_key
 from epochzero.web.access import Reads, Viewer, Writes, audit
@@ -66,13 +67,16 @@ class Filter(BaseModel):
     host: str | None = None
     target: str | None = None
     name: str | None = None
-    search: str | None = None
+    search: Annotated[str, Field(max_length=500)] | None = None
+    partition: str | None = None
+    image: str | None = None
     since: float | None = None
     until: float | None = None
 
     def of(self, viewer: Viewer, limit: int) -> JobFilter:
         """The filter for the store, restricted to one team."""
-        return JobFilter(**self.model_dump(), team=viewer.team, limit=limit)
+        wanted = JobFilter(**self.model_dump(), team=viewer.team, limit=limit)
+        return with_search(wanted, self.search) if self.search else wanted
 
 
 def own_job(viewer: Reads, store: Store, job: Annotated[str, InPath(max_length=100)]) -> str:

@@ -7,6 +7,7 @@ available as CSV and JSON: ``?format=csv``.
 from fastapi import APIRouter
 
 from epochzero.web.pages import (
+    admin,
     compare,
     failure,
     failures,
@@ -21,5 +22,5 @@ from epochzero.web.pages import (
 __all__ = ["router"]
 
 router = APIRouter(include_in_schema=False)
-for _page in (overview, jobs, job, log, failures, failure, compare, targets, report):
+for _page in (overview, jobs, job, log, failures, failure, compare, targets, report, admin):
     router.include_router(_page.router)

@@ -20,6 +20,8 @@ REST = "rest"
 Part = tuple[str, Sequence[float]]
 """A color, and a height for each bar."""
 _MOST_LABELS = 8
+_ROUND = (1, 1.2, 1.6, 2, 2.4, 3, 4, 5, 6, 8, 10)
+_SPARK_HEIGHT = 24
 
 
 def stacks(names: Sequence[str], series: Mapping[str, Part], label: str) -> Markup:
@@ -67,6 +69,29 @@ def span(
     return _svg((SPAN_WIDTH, SPAN_HEIGHT), label, [bar, *drawn], stretched=True)
 
 
+def sparkline(values: Sequence[int], label: str) -> Markup:
+    """The course of a number as small bars.
+
+    Args:
+        values: from left to right.
+        label: text alternative.
+    """
+    scale = _SPARK_HEIGHT / (max(values, default=0) or 1)
+    bars = [
+        Markup('<rect x="{}" y="{}" width="3" height="{}"/>').format(
+            4 * at,
+            f"{_SPARK_HEIGHT - max(2.0, value * scale):.1f}",
+            f"{max(2.0, value * scale):.1f}",
+        )
+        for at, value in enumerate(values)
+        if value
+    ]
+    base = Markup('<path class="grid" d="M0 {}H{}"/>').format(_SPARK_HEIGHT, 4 * len(values))
+    return Markup('<span class="spark">{}</span>').format(
+        _svg((4 * len(values), _SPARK_HEIGHT), label, [base, *bars])
+    )
+
+
 def _bars(names: Sequence[str], series: Mapping[str, Part], top: float) -> Iterator[Markup]:
     step = (WIDTH - LEFT - RIGHT) / max(1, len(names))
     scale = (HEIGHT - TOP - BOTTOM) / top
@@ -107,11 +132,11 @@ def _text(x: float, y: float, text: str, anchor: str = "start") -> Markup:
 
 
 def _round_above(value: float) -> float:
-    """The next of 1, 2, 4, 6, 10, 20, ... at or above a value."""
+    """The next round number at or above a value, at most a quarter larger."""
     power = 1.0
     while power * 10 <= value:
         power *= 10
-    return next(power * one for one in (1, 2, 4, 6, 10) if power * one >= value)
+    return next(power * one for one in _ROUND if power * one >= value)
 
 
 def _svg(

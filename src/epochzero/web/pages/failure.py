@@ -12,11 +12,13 @@ from fastapi.responses import JSONResponse, RedirectResponse
 from epochzero import taxonomy
 from epochzero.errors import InputError
 from epochzero.redact import redact
-from epochzero.store import failure_notes
+from epochzero.store import failure_notes, issues
 from epochzero.store.database import Database, StoreError
 from epochzero.store.failures import FailureDetails, failure_details
+from epochzero.store.overview import by_day
 from epochzero.store.queries import JobFilter, find_jobs
-from epochzero.web.access import CheckedForm, Reads, Writes, audit
+from epochzero.web.access import CheckedForm, Reads, Viewer, Writes, audit
+from epochzero.web.pages.period import asked_period
 from epochzero.web.pages.responses import Step, failure_address, page, pages_router
 from epochzero.web.state import ServiceState, Store
 
@@ -24,8 +26,15 @@ router = pages_router()
 
 _MOST_JOBS = 20
 _LONGEST = 4000
+_LONGEST_COMMIT = 100
+_LONGEST_OWNER = 100
+_MOST_DAYS = 365
+_DAYS = 30
 _ACTIONS = {
     "note": "note added",
+    "assign": "assigned",
+    "ignore": "ignored",
+    "show": "no longer ignored",
     "resolve": "resolved",
     "reopen": "reopened",
     "merge": "merged",
@@ -55,8 +64,8 @@ def failure(
         found=found,
         retry=taxonomy.retries().get(str(found.diagnosis.get("retry", ""))),
         jobs=find_jobs(store, its),
+        days=by_day(store, viewer.team, asked_period(_DAYS, "", "").period, [fingerprint])[fingerprint],
         moment=time.time(),
-        may_write=viewer.role != "reader",
         longest=_LONGEST,
     )  # fmt: skip
 
@@ -71,26 +80,54 @@ def change(
     act: str,
 ) -> Response:
     """Adds a note or resolution, merges or splits, then redirects to the failure's page."""
+    if act not in _ACTIONS:
+        raise HTTPException(404, f"Unknown action {act}.")
     store = service.database
     # Forms end lines with CRLF.
     text = redact(str(form.get("text", "")).replace("\r\n", "\n").strip())
     if act in ("note", "resolve", "merge") and not 0 < len(text) <= _LONGEST:
         raise InputError(f"write 1 to {_LONGEST} characters")
-    if act == "note":
-        failure_notes.add_note(store, viewer.team, fingerprint, viewer.name, text)
-    elif act == "resolve":
-        failure_notes.resolve(store, viewer.team, fingerprint, viewer.name, text)
-    elif act == "reopen":
-        failure_notes.resolve(store, viewer.team, fingerprint, viewer.name, "")
-    elif act == "merge":
-        failure_notes.merge(store, viewer.team, fingerprint, text)
-    elif act == "split":
-        failure_notes.merge(store, viewer.team, fingerprint, "")
-    else:
-        raise HTTPException(404, f"Unknown action {act}.")
-    what = f"{fingerprint} into {text}" if act == "merge" else fingerprint
+    _act(
+        store, viewer, fingerprint, act, text, str(form.get("commit", "")).strip()[:_LONGEST_COMMIT]
+    )
+    what = {"merge": f"{fingerprint} into {text}", "assign": f"{fingerprint} to {text}"}.get(
+        act, fingerprint
+    )
     audit(service, viewer, request, _ACTIONS[act], what)
     return RedirectResponse(failure_address(fingerprint), 303)
+
+
+def _act(
+    store: Database, viewer: Viewer, fingerprint: str, act: str, text: str, commit: str
+) -> None:
+    """Performs one of `_ACTIONS`.
+
+    Raises:
+        InputError: the text is not valid for the action.
+    """
+    team, who = viewer.team, viewer.name
+    if act == "note":
+        failure_notes.add_note(store, team, fingerprint, who, text)
+    elif act == "resolve":
+        failure_notes.resolve(store, team, fingerprint, who, text, commit)
+    elif act == "reopen":
+        failure_notes.resolve(store, team, fingerprint, who, "")
+    elif act in ("merge", "split"):
+        failure_notes.merge(store, team, fingerprint, text if act == "merge" else "")
+    elif act == "assign":
+        issues.assign(store, team, fingerprint, text[:_LONGEST_OWNER])
+    else:
+        issues.ignore(store, team, fingerprint, _days(text) if act == "ignore" else 0.0)
+
+
+def _days(text: str) -> float:
+    try:
+        days = float(text)
+    except ValueError as error:
+        raise InputError("write a number of days") from error
+    if not 0 < days <= _MOST_DAYS:
+        raise InputError(f"write a number of days, at most {_MOST_DAYS}")
+    return days
 
 
 def _known(store: Database, team: str, fingerprint: str) -> FailureDetails:
@@ -105,7 +142,7 @@ def _known(store: Database, team: str, fingerprint: str) -> FailureDetails:
 def _now(found: FailureDetails) -> Iterator[Step]:
     if found.merged_into:
         yield Step("It is merged into another failure.", link=failure_address(found.merged_into))
-    if found.resolved is not None and not found.returned:
+    if found.state == "resolved" and not found.returned:
         yield Step("It is resolved and has not recurred. No action is required.")
         return
     if found.returned:
@@ -115,13 +152,14 @@ def _now(found: FailureDetails) -> Iterator[Step]:
     for fix in found.diagnosis.get("fixes", ())[:3]:
         yield Step(str(fix))
     yield Step(
-        "When it is fixed, describe the fix below. Users who meet this failure see it first."
+        "When it is fixed, mark it as resolved below. People who meet this failure see the fix first."
     )
 
 
 def _dict(found: FailureDetails) -> dict[str, object]:
     names = (
         "fingerprint", "fingerprints", "merged_into", "category", "title", "jobs", "gpu_hours",
-        "first", "last", "users", "hosts", "resolution", "resolved_by", "resolved", "returned",
+        "first", "first_job", "first_commit", "last", "state", "owner", "users", "hosts", "resolution",
+        "resolved_by", "resolved", "resolved_commit", "regressed", "ignored_until", "returned",
     )  # fmt: skip
     return {name: getattr(found, name) for name in names}

@@ -1,14 +1,18 @@
-"""Page of the failures of a period, one row per fingerprint."""
+"""Page of the issues of a period, one row per fingerprint."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Literal
 
 from fastapi import Query, Request, Response
 
-from epochzero.store.failures import resolutions
-from epochzero.store.overview import FingerprintCount, fingerprints
+from epochzero.number_formats import counted
+from epochzero.store.issues import IssueFilter, IssueSummary, issue_summaries
+from epochzero.store.overview import FingerprintCount, by_day, fingerprints
+from epochzero.store.saved_searches import saved_searches
+from epochzero.store.search import parse_search
 from epochzero.web.access import Reads
 from epochzero.web.pages.period import asked_period
 from epochzero.web.pages.responses import (
@@ -27,6 +31,11 @@ router = pages_router()
 
 _COLUMNS = ("fingerprint", "category", "title", "jobs", "gpu_hours", "first", "last", "new")
 _SHOWN, _EXPORTED = 100, 10_000
+_MOST_BARS = 62
+_STATES = (
+    ("", "any"), ("open", "open"), ("new", "new"), ("regressed", "regressed"),
+    ("ongoing", "ongoing"), ("resolved", "resolved"), ("ignored", "ignored"),
+)  # fmt: skip
 
 
 @router.get("/failures", response_model=None)
@@ -38,43 +47,64 @@ def failures(
     since: str = "",
     until: str = "",
     category: Annotated[str, Query(max_length=200)] = "",
+    q: Annotated[str, Query(max_length=200)] = "",
+    state: Annotated[str, Query(max_length=20)] = "",
+    mine: bool = False,
     new: bool = False,
     sort: Literal["jobs", "gpu_hours"] = "jobs",
     format: Format = "html",
 ) -> Response:
-    """Shows the most frequent or most expensive failures of a period."""
-    asked = asked_period(days, since, until)
+    """Shows the issues of a period, the most frequent or most expensive first."""
+    query = parse_search(q.strip())
+    asked = asked_period(days, query.filters.get("since", since), query.filters.get("until", until))
+    wanted = IssueFilter(
+        query.filters.get("is", state),
+        viewer.name if mine else query.filters.get("owner", ""),
+        query.text,
+    )
     found = fingerprints(
-        store, viewer.team, asked.period, category=category or None, only_new=new,
-        sort=sort, limit=_SHOWN if format == "html" else _EXPORTED,
+        store, viewer.team, asked.period, category=query.filters.get("category", category) or None,
+        only_new=new, wanted=wanted, sort=sort, limit=_SHOWN if format == "html" else _EXPORTED,
     )  # fmt: skip
+    names = [one.fingerprint for one in found]
+    issues = issue_summaries(store, viewer.team, names, time.time())
     if format != "html":
-        rows = [tuple(getattr(one, name) for name in _COLUMNS) for one in found]
-        return table(format, Export("failures", _COLUMNS, rows))
-    resolved = resolutions(store, viewer.team)
+        rows = [(*(getattr(one, name) for name in _COLUMNS), *_issue(issues, one)) for one in found]
+        return table(format, Export("issues", (*_COLUMNS, "state", "owner", "first_ever"), rows))
+    short = asked.length <= _MOST_BARS
     return page(
         request, viewer, "failures",
-        title="Failures",
-        now=_now(found, resolved),
+        title="Issues",
+        now=_now(found, issues),
         asked=asked,
         found=found,
-        only_new=new,
         category=category,
+        q=q,
+        state=state,
+        states=_STATES,
+        mine=mine,
         sort=sort,
-        resolved=resolved,
+        issues=issues,
+        days=by_day(store, viewer.team, asked.period, names) if short else {},
+        searches=saved_searches(store, viewer.team, "/failures"),
+        query=request.url.query,
         most=_SHOWN,
     )  # fmt: skip
 
 
-def _now(found: Sequence[FingerprintCount], resolved: Mapping[str, float]) -> Sequence[Step]:
-    open_ones = [one for one in found if one.last > resolved.get(one.fingerprint, 0.0)]
+def _issue(issues: Mapping[str, IssueSummary], one: FingerprintCount) -> tuple[object, ...]:
+    issue = issues.get(one.fingerprint)
+    return (issue.state, issue.owner, issue.first_seen) if issue else ("ongoing", "", one.first)
+
+
+def _now(found: Sequence[FingerprintCount], issues: Mapping[str, IssueSummary]) -> Sequence[Step]:
+    closed = {name for name, one in issues.items() if one.state in ("resolved", "ignored")}
+    open_ones = [one for one in found if one.fingerprint not in closed]
     if not open_ones:
-        text = "There are no open failures. Choose a longer period or review all jobs."
+        text = "There are no open issues. Choose a longer period or review all jobs."
         return (Step(text, link="/jobs"),)
-    costliest = max(open_ones, key=lambda one: one.gpu_hours)
+    costliest = max(open_ones, key=lambda one: (one.gpu_hours, one.jobs))
     title = costliest.title or why(costliest.category)
-    return (
-        Step(f"Start with the most expensive failure: {title}. Its page shows who else is affected and what to "
-"change.",
-             link=failure_address(costliest.fingerprint)),
-    )  # fmt: skip
+    cost = f", {costliest.gpu_hours:,.0f} GPU hours" if costliest.gpu_hours >= 1 else ""
+    text = f"Start with {title}: {counted(costliest.jobs, 'job')}{cost}."
+    return (Step(text, link=failure_address(costliest.fingerprint)),)

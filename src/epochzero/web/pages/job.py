@@ -18,12 +18,13 @@ from epochzero import taxonomy
 from epochzero.diagnose.model import FAILURES
 from epochzero.errors import InputError
 from epochzero.number_formats import duration
+from epochzero.redact import redact_log
 from epochzero.run.watch.live import EVENT as WATCHED
 from epochzero.run.watch.model import WatchResult, of_dict
 from epochzero.run.watch.plot import chart
 from epochzero.store.database import Database, StoreError
 from epochzero.store.failure_notes import known, merged_with
-from epochzero.store.logs import Lines
+from epochzero.store.logs import Lines, last_lines
 from epochzero.store.queries import (
     AttemptDetails,
     JobDetails,
@@ -33,6 +34,7 @@ from epochzero.store.queries import (
     Usage,
     find_jobs,
     job_details,
+    read_log,
     usage,
 )
 from epochzero.web.access import Reads
@@ -45,6 +47,7 @@ router = pages_router()
 
 _AROUND = 4
 """Number of log lines shown before and after the root cause."""
+_TAIL_LINES = 40
 _MOST_RANKS = 24
 _MOST_SAME = 10
 _SIGNALS = {Signal.value: Signal.name for Signal in Signals}
@@ -121,6 +124,7 @@ def job(
         retry=taxonomy.retries().get(str((diagnosis or {}).get("retry", "")))
         or taxonomy.retries()["unknown"],
         excerpt=_excerpt(store, identity, shown, rank),
+        tail=_tail(store, identity, shown) if shown.state == "running" else (),
         ranks=_rows(shown, rank, moment),
         length=(shown.ended or moment) - shown.started,
         unit=unit,
@@ -153,7 +157,7 @@ def _now(
 ) -> Iterator[Step]:
     state = details.summary.state
     if state == "running":
-        yield Step("The job is running. Reload this page to see its progress.", link="")
+        yield Step("The job is running. This page reloads every 15 s.")
         return
     if state == "succeeded":
         yield Step("The job succeeded. No action is required.")
@@ -195,6 +199,27 @@ def _excerpt(
         return None
     link = f"/jobs/{identity}/attempts/{attempt.number}/ranks/{rank.id}/logs/{name}"
     return Excerpt(f"{link}?line={line}#L{line}", line, found)
+
+
+def _tail(store: Database, identity: str, attempt: AttemptDetails) -> Sequence[str]:
+    """The last lines of a running job, as far as they have arrived."""
+    for rank in attempt.ranks:
+        if rank.state == "running":
+            try:
+                parts = read_log(
+                    store,
+                    identity,
+                    attempt=attempt.number,
+                    name="output",
+                    rank_id=rank.id,
+                    text=redact_log,
+                )
+                return last_lines(parts, _TAIL_LINES)
+            except StoreError:
+                raise
+            except InputError:
+                continue
+    return ()
 
 
 def _rows(attempt: AttemptDetails, root: RankDetails | None, moment: float) -> Sequence[RankRow]:

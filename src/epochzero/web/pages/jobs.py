@@ -8,17 +8,19 @@ from dataclasses import replace
 from typing import Annotated, Any
 
 from fastapi import Query, Request, Response
+from fastapi.responses import RedirectResponse
 
 from epochzero import taxonomy
 from epochzero.store.daily_counts import DAY_S
 from epochzero.store.database import Database
 from epochzero.store.failure_notes import merged_with
-from epochzero.store.queries import MOST_SEARCHED, SORTS, JobFilter, JobPage, job_page
+from epochzero.store.queries import MOST_SEARCHED, SORTS, JobFilter, JobPage, job_page, with_search
+from epochzero.store.saved_searches import remove_search, save_search, saved_searches
 from epochzero.store.states import JOB_STATES
-from epochzero.web.access import Reads
+from epochzero.web.access import CheckedForm, Reads, Writes
 from epochzero.web.pages.period import moment_of
 from epochzero.web.pages.responses import Export, Format, Step, address, page, pages_router, table
-from epochzero.web.state import Store
+from epochzero.web.state import ServiceState, Store
 
 router = pages_router()
 
@@ -68,11 +70,11 @@ def jobs(
         host=host or None,
         target=target or None,
         name=name or None,
-        search=q.strip() or None,
         since=moment_of(since) if since else None,
         until=moment_of(until) + DAY_S if until else None,
         limit=_PAGE,
     )
+    wanted = with_search(wanted, q.strip()) if q.strip() else wanted
     if format != "html":
         return table(format, Export("jobs", COLUMNS, _rows(store, wanted, sort)))
     found = job_page(store, wanted, sort=sort, after=after)
@@ -97,7 +99,20 @@ def jobs(
         states=JOB_STATES,
         sorts=tuple(SORTS),
         categories=tuple(taxonomy.categories().values()),
+        searches=saved_searches(store, viewer.team, "/jobs"),
+        query=request.url.query,
     )  # fmt: skip
+
+
+@router.post("/searches")
+def save(viewer: Writes, service: ServiceState, form: CheckedForm) -> Response:
+    """Saves a search, or deletes one if ``remove`` is given, then redirects to its page."""
+    name, place = str(form.get("name", "")).strip(), str(form.get("address", ""))
+    if form.get("remove"):
+        remove_search(service.database, viewer.team, name)
+        return RedirectResponse("/admin", 303)
+    save_search(service.database, viewer.team, name, place, viewer.name)
+    return RedirectResponse(place, 303)
 
 
 def _now(request: Request, page_of_jobs: JobPage, *, is_filtered: bool) -> Sequence[Step]:

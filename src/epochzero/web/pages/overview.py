@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,9 +11,11 @@ from typing import Annotated
 from fastapi import Query, Request, Response
 from markupsafe import Markup
 
-from epochzero.number_formats import counted
 from epochzero.store.daily_counts import DAY_S
-from epochzero.store.overview import FAILED, Count, FingerprintCount, counts, leading
+from epochzero.store.database import Database
+from epochzero.store.failures import newest_fixes
+from epochzero.store.issues import IssueFilter, IssueSummary, issue_summaries
+from epochzero.store.overview import FAILED, Count, FingerprintCount, counts, fingerprints
 from epochzero.web.access import Reads
 from epochzero.web.pages.charts import REST, stacks
 from epochzero.web.pages.jobs import first_steps
@@ -21,7 +24,6 @@ from epochzero.web.pages.responses import (
     Export,
     Format,
     Step,
-    failure_address,
     page,
     pages_router,
     table,
@@ -34,6 +36,8 @@ router = pages_router()
 _MOST_COLORS = 6
 _MOST_BARS = 62
 _MOST_SHOWN = 8
+_LEAST_WASTED = 1.0
+"""GPU hours."""
 _COLUMNS = ("day", "state", "category", "jobs", "gpu_hours", "wasted_gpu_hours", "caught",
             "caught_gpu_hours")  # fmt: skip
 _OTHERS = "others"
@@ -46,7 +50,8 @@ class Totals:
     Attributes:
         lost: GPU hours of failed jobs.
         wasted: GPU hours of retries that failed again.
-        caught, caught_hours: jobs, and their GPU hours, whose failure a check would have predicted.
+        checked: failed jobs whose code was checked.
+        caught, caught_hours: those of them, and their GPU hours, whose failure the check predicted.
     """
 
     jobs: int
@@ -54,8 +59,23 @@ class Totals:
     lost: float
     hours: float
     wasted: float
+    checked: int
     caught: int
     caught_hours: float
+
+
+@dataclass(frozen=True, slots=True)
+class FailingNow:
+    """An open issue with jobs in the period.
+
+    Attributes:
+        first_seen: start of the first job ever.
+        fix: what to do, by the diagnosis of its newest job; empty if unknown.
+    """
+
+    count: FingerprintCount
+    issue: IssueSummary
+    fix: str
 
 
 @router.get("/", response_model=None)
@@ -77,21 +97,21 @@ def overview(
             (day_name(one.day), *(getattr(one, name) for name in _COLUMNS[1:])) for one in found
         ]
         return table(format, Export("overview", _COLUMNS, rows))
-    frequent, new = leading(store, viewer.team, asked.period, each=_MOST_SHOWN)
     sums, categories = totals(found), by_category(found)
+    failing = _failing(store, viewer.team, asked)
     names = _named(tuple(categories))
     return page(
         request, viewer, "overview",
         title="Overview",
-        now=tuple(_now(request, sums, new, frequent)),
+        now=tuple(_now(request, sums, failing)),
+        moment=time.time(),
+        failing=failing,
         asked=asked,
         totals=sums,
         chart=_chart(asked, step, found, names, lambda one: one.jobs, "Failed jobs"),
         chart_hours=_chart(asked, step, found, names, lambda one: one.gpu_hours, "GPU hours lost"),
         colors=tuple(zip(_colors(names), names, strict=True)),
         rows=categories,
-        new=new,
-        frequent=frequent,
     )  # fmt: skip
 
 
@@ -104,6 +124,7 @@ def totals(found: Sequence[Count]) -> Totals:
         lost=sum(one.gpu_hours for one in failed),
         hours=sum(one.gpu_hours for one in found),
         wasted=sum(one.wasted_gpu_hours for one in found),
+        checked=sum(one.checked for one in failed),
         caught=sum(one.caught for one in failed),
         caught_hours=sum(one.caught_gpu_hours for one in failed),
     )
@@ -119,32 +140,39 @@ def by_category(found: Sequence[Count]) -> dict[str, Totals]:
     return dict(sorted(sums.items(), key=lambda item: (-item[1].failed, item[0])))
 
 
-def _now(
-    request: Request,
-    sums: Totals,
-    new: Sequence[FingerprintCount],
-    frequent: Sequence[FingerprintCount],
-) -> Iterator[Step]:
+def _failing(store: Database, team: str, asked: Asked) -> Sequence[FailingNow]:
+    """The open issues of a period, those that cost most first."""
+    is_open = IssueFilter(state="open")
+    found = fingerprints(store, team, asked.period, wanted=is_open, sort="jobs", limit=_MOST_SHOWN)
+    names = [one.fingerprint for one in found]
+    issues = issue_summaries(store, team, names, time.time())
+    fixes = newest_fixes(store, team, names)
+    rows = [
+        FailingNow(one, issues[one.fingerprint], fixes.get(one.fingerprint, ""))
+        for one in found
+        if one.fingerprint in issues
+    ]
+    return sorted(rows, key=lambda row: (-row.count.gpu_hours, -row.count.jobs))
+
+
+def _now(request: Request, sums: Totals, failing: Sequence[FailingNow]) -> Iterator[Step]:
+    """Advice that the table of failing issues does not give."""
     if not sums.jobs:
         yield from first_steps(request)
         return
     if not sums.failed:
         yield Step("No job failed. Choose a longer period to see earlier failures.")
         return
-    if frequent:
-        most = frequent[0]
-        text = f"Fix the most frequent failure: {most.title or why(most.category)}, {counted(most.jobs, 'job')}."
-        yield Step(text, link=failure_address(most.fingerprint))
-    if new:
-        text = f"Review the new failure: {new[0].title or why(new[0].category)}."
-        yield Step(text, link=failure_address(new[0].fingerprint))
+    if not failing:
+        yield Step("All failures of this period are resolved or ignored.", link="/failures")
     if sums.caught:
         yield Step(
-            f"Check jobs before they start: that would have predicted {sums.caught:,} of these failures.",
+            f"Act on the findings of check: it predicted {sums.caught:,} of {sums.checked:,} failures "
+            "of checked jobs.",
             command="epochzero check -- python train.py",
         )
-    if sums.wasted:
-        text = f"Retry only transient failures: {sums.wasted:,.1f} GPU hours were spent on retries that failed again."
+    if sums.wasted >= _LEAST_WASTED:
+        text = f"Retry only transient failures: {sums.wasted:,.0f} GPU hours were spent on retries that failed again."
         yield Step(text, command="epochzero run --retries auto -- python train.py")
 
 

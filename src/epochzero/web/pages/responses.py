@@ -18,6 +18,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import HTMLResponse, StreamingResponse
 from fastapi.routing import APIRoute
 from jinja2 import ChainableUndefined, Environment, PackageLoader
+from markupsafe import Markup
 
 from epochzero import taxonomy
 from epochzero.errors import InputError
@@ -25,6 +26,7 @@ from epochzero.number_formats import counted, duration, shorten, size
 from epochzero.store.database import StoreError
 from epochzero.store.teams import Viewer
 from epochzero.web.pages import escaped_text
+from epochzero.web.pages.charts import sparkline
 from epochzero.web.pages.period import CHOICES
 
 Format = Annotated[Literal["html", "csv", "json"], Query()]
@@ -89,6 +91,8 @@ def page(
         "title": escaped_text.plain(title),
         "now": now,
         "here": request.url.path,
+        "may_write": viewer.role != "reader",
+        "is_admin": viewer.role == "admin",
         "exports": exports,
     }
     html = _environment().get_template(f"{template}.html").render(known | values)
@@ -199,20 +203,34 @@ def _environment() -> Environment:
         "line": escaped_text.line, "moment": _moment, "number": _number, "path": _path, "plain": escaped_text.plain,
         "shorten": shorten, "signed": _signed, "size": size, "visible": escaped_text.visible, "why": why,
     }  # fmt: skip
-    environment.globals |= {"address": address, "days_offered": CHOICES}
+    environment.globals |= {"address": address, "days_offered": CHOICES, "sparkline": sparkline}
     return environment
 
 
-def _moment(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M")
+def _moment(seconds: float) -> Markup:
+    """A date and time in UTC; the pages' script shows it in local time."""
+    return _time(seconds, "%Y-%m-%d %H:%M", "moment")
 
 
-def _clock(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).strftime("%H:%M:%S")
+def _clock(seconds: float) -> Markup:
+    return _time(seconds, "%H:%M:%S", "clock")
+
+
+def _time(seconds: float, form: str, kind: str) -> Markup:
+    when = datetime.fromtimestamp(seconds, UTC)
+    return Markup('<time datetime="{}" title="{} UTC" data-time="{}">{}</time>').format(
+        when.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        when.strftime("%Y-%m-%d %H:%M:%S"),
+        kind,
+        when.strftime(form),
+    )
 
 
 def _hours(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+    """GPU hours, no more precise than anyone needs."""
+    if 0 < value < 0.1:
+        return "<0.1"
+    return f"{value:,.0f}" if value >= 10 or not value else f"{value:.1f}".removesuffix(".0")
 
 
 def _number(value: float) -> str:

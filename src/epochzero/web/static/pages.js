@@ -1,7 +1,16 @@
-// Keys for the pages; every page works without them.
+// Local times and keys; every page works without them.
 "use strict";
 
 document.documentElement.classList.add("scripted");
+
+// Times are sent in UTC; hovering shows them so.
+const two = (number) => String(number).padStart(2, "0");
+for (const time of document.querySelectorAll("time[data-time]")) {
+  const at = new Date(time.dateTime);
+  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  const clock = `${two(at.getHours())}:${two(at.getMinutes())}`;
+  time.textContent = time.dataset.time === "clock" ? `${clock}:${two(at.getSeconds())}` : `${day} ${clock}`;
+}
 
 const rows = [...document.querySelectorAll("[data-row] a[href]")].filter(
   (link, at, all) => all.findIndex((other) => other.closest("[data-row]") === link.closest("[data-row]")) === at,

@@ -1,6 +1,6 @@
 """All tables, indexes and triggers of version 0.1.0: in a new store, or in one of before the release.
 
-Stores of before the release have the tables 0001 to 0005. What they lack is found by looking, so that one
+Stores of before the release have the tables 0001 to 0006. What they lack is found by looking, so that one
 migration serves them all. The next migration that changes a table of these must describe the tables of this one
 itself, since `Base.metadata` describes the newest ones.
 
@@ -16,7 +16,7 @@ from alembic import op
 
 from epochzero.store.schema import Base
 
-revision = "0006"
+revision = "0007"
 down_revision = None
 
 _OF_LAST = """
@@ -27,6 +27,27 @@ _OF_LAST = """
 _WATCHED = (
     "team, started, state, category, fingerprint, target, gpu_hours, wasted_gpu_hours, caught"
 )
+_SAME = "j.team = known_failures.team AND j.fingerprint = known_failures.fingerprint"
+_ISSUES = (
+    "INSERT INTO known_failures (team, fingerprint, resolution, resolved_by, merged_into) "
+    "SELECT DISTINCT j.team, j.fingerprint, '', '', '' FROM jobs j WHERE j.fingerprint <> '' "
+    f"AND NOT EXISTS (SELECT 1 FROM known_failures WHERE {_SAME})",
+    f"UPDATE known_failures SET first_seen = (SELECT min(j.started) FROM jobs j WHERE {_SAME}), "
+    f"first_job = coalesce((SELECT j.id FROM jobs j WHERE {_SAME} ORDER BY j.started LIMIT 1), ''), "
+    f"regressed = (SELECT min(j.started) FROM jobs j WHERE {_SAME} "
+    "AND j.started > known_failures.resolved)",
+)
+"""Creates the issues of existing jobs."""
+_SEARCH = (
+    "CREATE VIRTUAL TABLE failure_search USING fts5(words, content='failure_texts', "
+    "content_rowid='id', tokenize=\"unicode61 remove_diacritics 0 tokenchars '_'\")",
+    "CREATE TRIGGER failure_texts_added AFTER INSERT ON failure_texts BEGIN "
+    "INSERT INTO failure_search (rowid, words) VALUES (NEW.id, NEW.words); END",
+    "CREATE TRIGGER failure_texts_removed AFTER DELETE ON failure_texts BEGIN "
+    "INSERT INTO failure_search (failure_search, rowid, words) "
+    "VALUES ('delete', OLD.id, OLD.words); END",
+)
+"""PostgreSQL has an index over the words instead (`epochzero.store.schema.FailureText`)."""
 # A clock that was wrong by centuries is of no day.
 _STALE = """
     INSERT INTO stale_days (team, day) SELECT {row}.team, {day}
@@ -48,15 +69,25 @@ def upgrade() -> None:
     connection = op.get_bind()
     before = sa.inspect(connection).get_table_names()
     untitled = "jobs" in before and "title" not in _columns("jobs")
+    unchecked = "counted" in before and "checked" not in _columns("day_counts")
+    without_issues = "jobs" in before and "owner_rules" not in before
     for table in Base.metadata.sorted_tables:
         if table.name in before:
             _complete_columns(table)
     if untitled:
         _title_jobs()
+    if unchecked:
+        op.execute("DELETE FROM counted")  # The sums are computed again.
     Base.metadata.create_all(connection)
     for table in Base.metadata.sorted_tables:
         if table.name in before:
             _complete_indexes(table)
+    if without_issues:
+        for statement in _ISSUES:
+            op.execute(statement)
+    if "failure_texts" not in before and connection.dialect.name == "sqlite":
+        for statement in _SEARCH:
+            op.execute(statement)
     if "counted" not in before:
         make = _on_postgresql if connection.dialect.name == "postgresql" else _on_sqlite
         for event, rows in _ROWS.items():
@@ -68,14 +99,15 @@ def _columns(table: str) -> list[str]:
 
 
 def _complete_columns(table: sa.Table) -> None:
-    """Adds the columns that a table lacks; each has a default for the rows that are there."""
+    """Adds the columns that a table lacks; each has a default for existing rows, or may be empty."""
     there = _columns(table.name)
     for column in table.columns:
         if column.name not in there:
             default = column.server_default
-            assert isinstance(default, sa.DefaultClause)
-            assert isinstance(default.arg, str)
-            added = sa.Column(column.name, column.type, nullable=False, server_default=default.arg)
+            text = str(default.arg) if isinstance(default, sa.DefaultClause) else None
+            added = sa.Column(
+                column.name, column.type, nullable=column.nullable, server_default=text
+            )
             op.add_column(table.name, added)
 
 

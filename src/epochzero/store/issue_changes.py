@@ -1,0 +1,126 @@
+"""What began with a failure: properties that all its first jobs have and no earlier job of the same name had."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Select, select
+from sqlalchemy.orm import Session
+
+from epochzero.store.schema import AttemptRow, JobRow, Rank
+
+_MOST_JOBS = 20
+_LEAST_BEFORE = 2
+"""One earlier job differs from a later one in many irrelevant properties."""
+_MOST_VALUE = 120
+_MOST_SHOWN = 12
+_SINGLE = ("commit", "driver", "cuda", "python", "system")
+_OWN = ("EPOCHZERO_", "SLURM_", "PMI", "OMPI_", "PMIX_", "TORCHELASTIC_")
+_OF_ONE_RUN = frozenset(
+    [
+        "PWD",
+        "OLDPWD",
+        "SHLVL",
+        "_",
+        "HOSTNAME",
+        "RANK",
+        "LOCAL_RANK",
+        "MASTER_ADDR",
+        "MASTER_PORT",
+        "TMPDIR",
+        "JOB_ID",
+        "RUN_ID",
+        "XDG_SESSION_ID",
+        "SSH_CLIENT",
+        "SSH_CONNECTION",
+        "SSH_TTY",
+        "CUDA_VISIBLE_DEVICES",
+        "WANDB_RUN_ID",
+    ]
+)
+"""Variables that differ between any two runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A property that changed with the first failures.
+
+    Attributes:
+        kind: commit, image, driver, cuda, python, system, node, package or variable.
+        name: of a package or variable, else empty.
+        before: the values of earlier jobs; empty if they lacked it.
+        after: the value of all failed jobs.
+    """
+
+    kind: str
+    name: str
+    before: str
+    after: str
+
+
+def changes_with(
+    session: Session, team: str, fingerprints: Collection[str], name: str, first: float
+) -> tuple[Change, ...]:
+    """Compares the first failed jobs with the last jobs of the same name before them.
+
+    Args:
+        session: a reading session.
+        team: of the jobs.
+        fingerprints: of the failure.
+        name: of the jobs.
+        first: start of the first failed job.
+
+    Returns:
+        At most a dozen changes, the usual causes first; none if there are too few earlier jobs.
+    """
+    named = JobRow.team == team, JobRow.name == name
+    failed = JobRow.fingerprint.in_(fingerprints)
+    earlier = _jobs(session, _query().where(*named, ~failed, JobRow.started < first), newest=True)
+    later = _jobs(session, _query().where(*named, failed, JobRow.started >= first), newest=False)
+    if len(earlier) < _LEAST_BEFORE or not later:
+        return ()
+    before, after = [_properties(one) for one in earlier], [_properties(one) for one in later]
+    return tuple(_changes(before, after))[:_MOST_SHOWN]
+
+
+def _query() -> Select[Any]:
+    return (
+        select(JobRow.id, JobRow.host, JobRow.image, Rank.snapshot)
+        .join(AttemptRow, AttemptRow.job_id == JobRow.id)
+        .join(Rank, Rank.attempt_id == AttemptRow.id)
+    )
+
+
+def _jobs(session: Session, query: Select[Any], *, newest: bool) -> Sequence[Any]:
+    """The first rank of each of some jobs."""
+    order = (JobRow.started.desc(), Rank.id) if newest else (JobRow.started, Rank.id)
+    rows = session.execute(query.order_by(*order).limit(4 * _MOST_JOBS)).all()
+    return list({row.id: row for row in reversed(rows)}.values())[:_MOST_JOBS]
+
+
+def _properties(row: Any) -> dict[tuple[str, str], str]:
+    snapshot: Mapping[str, Any] = row.snapshot or {}
+    found = {(kind, ""): str(snapshot.get(kind) or "") for kind in _SINGLE}
+    found |= {("node", ""): row.host, ("image", ""): row.image}
+    for package, version in (snapshot.get("packages") or {}).items():
+        found["package", str(package)] = str(version)
+    for variable, value in (snapshot.get("variables") or {}).items():
+        if not variable.startswith(_OWN) and variable not in _OF_ONE_RUN:
+            found["variable", str(variable)] = str(value)
+    return found
+
+
+def _changes(
+    before: Sequence[Mapping[tuple[str, str], str]], after: Sequence[Mapping[tuple[str, str], str]]
+) -> Iterator[Change]:
+    kinds = ("commit", "image", "driver", "cuda", "python", "node", "system", "package", "variable")
+    keys = {key for one in after for key in one} | {key for one in before for key in one}
+    for kind, name in sorted(keys, key=lambda key: (kinds.index(key[0]), key[1])):
+        old = {one.get((kind, name), "") for one in before}
+        new = {one.get((kind, name), "") for one in after}
+        if len(new) == 1 and not old & new and (len(after) > 1 or len(old) == 1):
+            value = next(iter(new))
+            earlier = ", ".join(sorted(filter(None, old))[-3:])
+            yield Change(kind, name, earlier[:_MOST_VALUE], value[:_MOST_VALUE])

@@ -1,0 +1,203 @@
+"""Issues: created with their first job, reopened by newer code, assigned by rules, found by their words."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from epochzero.errors import InputError
+from epochzero.run.model import Concluded, Ended, Output, Snapshot
+from epochzero.store import failure_notes, issues
+from epochzero.store.database import Database
+from epochzero.store.failures import failure_details
+from epochzero.store.queries import EVERY_JOB, find_jobs, with_search
+from epochzero.store.recorder import Ending, Origin, add_endings
+from epochzero.store.retention import delete_job
+from epochzero.store.schema import FailureText, KnownFailure
+from tests.store.jobs import started
+
+AT = 1_760_000_000.0
+DAY = 86_400.0
+DIAGNOSIS: dict[str, Any] = {
+    "category": "key_not_found",
+    "title": "Key Not Found",
+    "basis": "reading",
+    "fingerprint": "2:abc",
+    "exception": {"type": "KeyError", "message": "'fox'"},
+    "user_frame": {"file": "/home/ann/proj/models/vit/report.py", "line": 3, "function": "report"},
+    "root": {"file": "output.log", "line": 3, "text": "KeyError: 'fox'"},
+}
+
+
+def fail(
+    database: Database, job: str, at: float, *, commit: str = "", user: str = "ann", **found: Any
+) -> None:
+    """Stores a job that failed after an hour."""
+    records = [
+        started(job, time=at, user=user, gpus=2, scheduler={"SLURM_JOB_PARTITION": "a100"}),
+        Snapshot(at, 0.1, commit=commit, variables={"SLURM_CONTAINER": "/images/torch.sif"}),
+        Output(at + 3600, 3600.0, "output", ("output.log",), 4),
+        Ended(at + 3600, 3600.0, 1),
+        Concluded(at + 3600, 3600.0, diagnosis=DIAGNOSIS | found, checked=None),
+    ]
+    add_endings(database, [Ending(job, records, io.BytesIO(b"log\n"), Origin(tells=True))])
+
+
+def issue(database: Database, fingerprint: str = "2:abc") -> KnownFailure:
+    with database.read() as session:
+        return session.get_one(KnownFailure, ("", fingerprint))
+
+
+def found(database: Database, text: str) -> Sequence[str]:
+    return sorted(job.id for job in find_jobs(database, with_search(EVERY_JOB, text)))
+
+
+def test_the_title_says_what_failed_and_where(database: Database) -> None:
+    fail(database, "j1", AT)
+    assert find_jobs(database)[0].title == "KeyError: 'fox' in report (report.py)"
+
+
+def test_the_first_job_is_remembered_after_it_was_deleted(database: Database) -> None:
+    fail(database, "j1", AT, commit="aaa")
+    fail(database, "j2", AT + DAY, commit="bbb")
+    delete_job(database, "j1")
+    row = issue(database)
+    assert (row.first_seen, row.first_job, row.first_commit) == (AT, "j1", "aaa")
+    assert failure_details(database, "", "2:abc").first == AT
+
+
+def test_a_job_that_arrives_late_can_be_the_first(database: Database) -> None:
+    fail(database, "j2", AT + DAY, commit="bbb")
+    fail(database, "j1", AT, commit="aaa")
+    assert issue(database).first_job == "j1"
+
+
+def test_a_resolved_issue_is_reopened_by_a_later_job(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail(database, "j1", AT)
+    monkeypatch.setattr("time.time", lambda: AT + DAY)
+    failure_notes.resolve(database, "", "2:abc", "bob", "fixed")
+    assert issues.state_of(issue(database), AT + DAY) == "resolved"
+    fail(database, "early", AT + DAY - 60)
+    assert issues.state_of(issue(database), AT + 3 * DAY) == "resolved"
+    fail(database, "j2", AT + 2 * DAY)
+    row = issue(database)
+    assert (issues.state_of(row, AT + 3 * DAY), row.regressed_job) == ("regressed", "j2")
+    monkeypatch.setattr("time.time", lambda: AT + 4 * DAY)
+    failure_notes.resolve(database, "", "2:abc", "bob", "now really")
+    assert issues.state_of(issue(database), AT + 4 * DAY) == "resolved"
+
+
+def test_jobs_of_code_that_ran_before_the_fix_do_not_reopen_it(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail(database, "j1", AT, commit="old")
+    monkeypatch.setattr("time.time", lambda: AT + DAY)
+    failure_notes.resolve(database, "", "2:abc", "bob", "fixed", "fix")
+    fail(database, "j2", AT + 2 * DAY, commit="old")
+    assert issues.state_of(issue(database), AT + 2 * DAY) == "resolved"
+    fail(database, "j3", AT + 3 * DAY, commit="newer")
+    assert issues.state_of(issue(database), AT + 3 * DAY) == "regressed"
+
+
+def test_a_merged_failure_reopens_the_issue_it_is_part_of(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fail(database, "j1", AT)
+    fail(database, "j2", AT, fingerprint="2:other")
+    failure_notes.merge(database, "", "2:other", "2:abc")
+    monkeypatch.setattr("time.time", lambda: AT + DAY)
+    failure_notes.resolve(database, "", "2:abc", "bob", "fixed")
+    fail(database, "j3", AT + 2 * DAY, fingerprint="2:other")
+    assert issues.state_of(issue(database), AT + 2 * DAY) == "regressed"
+
+
+def test_an_ignored_issue_comes_back_after_its_time(database: Database) -> None:
+    fail(database, "j1", AT)
+    issues.ignore(database, "", "2:abc", 7)
+    until = issue(database).ignored_until
+    assert until is not None
+    assert issues.state_of(issue(database), until - 1) == "ignored"
+    assert issues.state_of(issue(database), until + 1) == "ongoing"
+
+
+@pytest.mark.parametrize(
+    ("kind", "pattern", "owner"),
+    [
+        ("path", "models/vit/*", "vera"),
+        ("path", "models/bert/*", ""),
+        ("user", "an*", "vera"),
+        ("partition", "a100", "vera"),
+        ("partition", "h100", ""),
+    ],
+)
+def test_a_rule_gives_a_new_issue_its_owner(
+    database: Database, kind: str, pattern: str, owner: str
+) -> None:
+    issues.add_owner_rule(database, "", kind, pattern, "vera")
+    fail(database, "j1", AT)
+    assert issue(database).owner == owner
+
+
+def test_the_first_rule_that_matches_counts_and_people_are_not_overruled(
+    database: Database,
+) -> None:
+    issues.add_owner_rule(database, "", "user", "ann", "vera")
+    issues.add_owner_rule(database, "", "path", "*", "will")
+    fail(database, "j1", AT)
+    assert issue(database).owner == "vera"
+    issues.assign(database, "", "2:abc", "zoe")
+    fail(database, "j2", AT + DAY)
+    assert issue(database).owner == "zoe"
+
+
+def test_a_rule_of_another_team_cannot_be_removed(database: Database) -> None:
+    rule = issues.add_owner_rule(database, "red", "user", "ann", "vera")
+    with pytest.raises(InputError, match="no rule"):
+        issues.remove_owner_rule(database, "blue", rule.id)
+
+
+def test_words_of_failures_are_found(database: Database) -> None:
+    fail(database, "j1", AT)
+    text = "[Rank 1] Watchdog caught collective operation timeout: ProcessGroupNCCL"
+    fail(database, "j2", AT + DAY, user="bob", fingerprint="", title="Collective timeout",
+         basis="signature", exception=None, user_frame=None,
+         root={"file": "output.log", "line": 1, "text": text})  # fmt: skip
+    assert found(database, "KeyError") == ["j1"]
+    assert found(database, "keyerr fox") == ["j1"]
+    assert found(database, "NCCL") == found(database, "watchdog") == ["j2"]
+    assert found(database, "report.py") == ["j1"]
+    assert found(database, "KeyError NCCL") == []
+    assert found(database, "timeout user:bob") == ["j2"]
+    assert found(database, "user:ann") == ["j1"]
+    assert found(database, "partition:a100 since:2025-10-10") == ["j2"]
+    assert found(database, "image:/images/torch.sif node:nowhere") == []
+    assert found(database, "\"; DROP TABLE jobs; '*") == []
+
+
+def test_notes_are_found(database: Database) -> None:
+    fail(database, "j1", AT)
+    failure_notes.add_note(database, "", "2:abc", "bob", "The tokenizer drops animals.")
+    assert found(database, "tokenizer animals") == ["j1"]
+
+
+def test_a_search_that_says_nothing_of_jobs_is_refused(database: Database) -> None:
+    for text, told in (("is:new", "page of failures"), ("since:yesterday", "not a time")):
+        with pytest.raises(InputError, match=told):
+            with_search(EVERY_JOB, text)
+
+
+def test_the_words_of_a_deleted_job_are_forgotten(database: Database) -> None:
+    fail(database, "j1", AT)
+    fail(database, "j2", AT + DAY)
+    with database.read() as session:
+        assert len(session.query(FailureText).all()) == 1
+    delete_job(database, "j1")
+    assert found(database, "fox") == ["j2"]
+    delete_job(database, "j2")
+    with database.read() as session:
+        assert session.query(FailureText).all() == []
