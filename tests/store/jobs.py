@@ -115,3 +115,8 @@ class Runs:
             journal.write(record)
         journal.close()
         return journal.path
+
+
+def is_declared(what: object, name: str | None, kind: str, *_: object) -> bool:
+    """Whether the metadata describe an object of a store: FTS5 makes tables of its own."""
+    return kind != "table" or not str(name).startswith("failure_search")

@@ -17,6 +17,7 @@ from alembic.migration import MigrationContext
 
 from epochzero.store import schema
 from epochzero.store.database import _url, open_database
+from tests.store.jobs import is_declared
 
 EARLIER = ["0001", "0002", "0003", "0004", "0005"]
 DAY = 86_400.0
@@ -90,17 +91,12 @@ def _fill(connection: sa.Connection) -> None:
         connection.execute(sa.insert(table), rows)
 
 
-def _is_declared(what: object, name: str | None, kind: str, *_: object) -> bool:
-    """FTS5 makes tables of its own, which no metadata describes."""
-    return kind != "table" or not str(name).startswith("failure_search")
-
-
 @pytest.mark.filterwarnings("ignore:autogenerate skipping metadata-specified expression-based")
 def test_a_store_of_before_the_release_opens_with_all_its_rows(earlier: str) -> None:
     database = open_database(earlier)
     with database.read() as session:
         connection = session.connection()
-        options = {"include_object": _is_declared}
+        options = {"include_object": is_declared}
         context = MigrationContext.configure(connection, opts=options)
         assert compare_metadata(context, schema.Base.metadata) == []
         assert context.get_current_revision() == schema.REVISION

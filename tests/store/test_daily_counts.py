@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable
 from typing import Any
 
@@ -19,7 +19,7 @@ from epochzero.store.daily_counts import BLOCK, DAY_S, END, Period, sum_up, unco
 from epochzero.store.database import Database, open_database
 from epochzero.store.differences import target_counts
 from epochzero.store.failure_notes import merge
-from epochzero.store.overview import FAILED, counts, fingerprints, leading, overview
+from epochzero.store.overview import FAILED, by_day, counts, fingerprints, overview
 from epochzero.store.retention import prune
 from epochzero.store.schema import Counted, JobRow, KnownFailure, StaleDay
 
@@ -146,7 +146,11 @@ def check(database: Database, team: str, period: Period, merged: dict[str, str])
     assert fingerprints(database, team, period, but_not_in=other) == [
         one for one in shown if one.fingerprint not in met
     ]
-    assert leading(database, team, period, each=2) == (shown[:2], new[:2])
+    days = by_day(database, team, period, [one.fingerprint for one in shown])
+    begin = int(period.since // DAY_S)
+    for name, ours in groups.items():
+        found_days = Counter(int(one.started // DAY_S) - begin for one in ours)
+        assert {day: jobs for day, jobs in enumerate(days[name]) if jobs} == found_days
 
 
 @settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -16,6 +16,7 @@ from fastapi.testclient import TestClient
 from tests.web.pages.conftest import opened
 
 PAGES = (
+    "/admin",
     "/", "/?days=365", "/?since=2020-01-01&until=2020-02-01", "/jobs", "/jobs?state=failed&sort=costliest",
     "/jobs?q=nothing-is-called-so", "/jobs/key0", "/jobs/ranks", "/jobs/hostile", "/jobs/again?attempt=1",
     "/jobs/runs", "/jobs/good", "/failures", "/failures?new=1&days=1", "/failures/1:abc",

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from epochzero.store.queries import RankDetails
 from epochzero.store.schema import KnownFailure
+from epochzero.store.teams import add_token
 from epochzero.web.pages import escaped_text
 from epochzero.web.pages.charts import span, stacks
 from epochzero.web.pages.job import _ending
@@ -347,3 +348,89 @@ def test_a_search_that_is_not_over_says_so_and_leads_on(
     assert "No job has been sent" not in text
     assert "Search the next ones." in text
     assert re.search(r'rel="next" href="[^"]+">Search further<', text)
+
+
+def _csrf(client: TestClient) -> dict[str, str]:
+    found = re.search(r'name="csrf" value="([^"]+)"', client.get("/failures/1:abc").text)
+    assert found is not None
+    return {"csrf": found.group(1)}
+
+
+def test_issues_are_searched_by_their_words_state_and_owner(client: TestClient) -> None:
+    data = _csrf(client)
+    client.post("/failures/1:abc/assign", data=data | {"text": "local"})
+    client.post("/failures/1:0b5c4a/ignore", data=data | {"text": "7"})
+
+    def found(query: str) -> set[str]:
+        rows = client.get(f"/failures?format=json&{query}").json()
+        return {row["fingerprint"] for row in rows}
+
+    assert found("mine=true") == found("q=owner:local") == found("q=keyerror") == {"1:abc"}
+    assert found("state=ignored") == found("q=is:ignored") == {"1:0b5c4a"}
+    assert found("state=open") == {"1:abc", '1:"><script>'}
+    assert client.get("/failures?state=nonsense").status_code == 422
+    text = client.get("/failures/1:0b5c4a").text
+    assert "Ignored until" in text
+    client.post("/failures/1:0b5c4a/show", data=data)
+    assert found("state=ignored") == set()
+    assert "CUDA out of memory" in client.get("/").text
+    for days in ("", "0", "9999", "soon"):
+        wrong = client.post("/failures/1:abc/ignore", data=data | {"text": days})
+        assert wrong.status_code == 422
+
+
+def test_a_resolution_names_the_commit_of_the_fix(client: TestClient) -> None:
+    data = _csrf(client) | {"text": "Set lr.", "commit": "f00d"}
+    assert "in <code>f00d</code>" in client.post("/failures/1:abc/resolve", data=data).text
+
+
+def test_a_search_is_saved_and_removed(client: TestClient) -> None:
+    data = _csrf(client) | {"name": "my jobs", "address": "/jobs?q=user:bea"}
+    assert "my jobs" in client.post("/searches", data=data).text
+    assert 'href="/jobs?q=user:bea"' in client.get("/jobs").text
+    for address in ("https://evil.example", "//evil.example/jobs?", "/logout", "/jobs/../admin"):
+        assert client.post("/searches", data=data | {"address": address}).status_code == 422
+    client.post("/searches", data=data | {"remove": "1"})
+    assert "my jobs" not in client.get("/jobs").text
+
+
+def test_an_admin_changes_the_settings_of_the_team(
+    teams: tuple[TestClient, dict[str, str]],
+) -> None:
+    client, tokens = teams
+    database = client.app.state.database  # type: ignore[attr-defined]
+    admin = add_token(database, "vision", "eve", "admin")
+    assert (
+        client.get("/admin", headers={"Authorization": f"Bearer {tokens['vision']}"}).status_code
+        == 403
+    )
+    client.post("/login", data={"token": admin})
+    csrf = re.search(r'name="csrf" value="([^"]+)"', client.get("/admin").text)
+    assert csrf is not None
+    data = {"csrf": csrf.group(1)}
+    made = client.post("/admin/token", data=data | {"name": "node7", "role": "writer"}).text
+    token = re.search(r"(ez_[\w-]+)", made)
+    assert token is not None
+    assert token.group(1) not in client.get("/admin").text
+    row = re.search(r'node7.*?name="id" value="(\d+)"', client.get("/admin").text, re.DOTALL)
+    assert row is not None
+    client.post("/admin/revoke", data=data | {"id": row.group(1)})
+    rule = {"kind": "path", "pattern": "models/*", "owner": "vera"}
+    assert client.post("/admin/owner", data=data | rule).status_code == 303
+    assert "vera" in client.get("/admin").text
+    assert client.post("/admin/owner", data=data | rule | {"kind": "moon"}).status_code == 422
+    hook = {"url": "http://10.0.0.1/hook"}
+    assert client.post("/admin/webhook", data=data | hook).status_code == 422
+    assert client.post("/admin/prune", data=data | {"days": "0"}).status_code == 422
+    assert client.post("/admin/prune", data=data | {"days": "1"}).status_code == 303
+    text = client.get("/admin").text
+    for action in ("token created", "token revoked", "ownership rule added", "logs pruned"):
+        assert action in text
+    assert client.post("/admin/burn", data=data).status_code == 404
+    assert client.post("/admin/owner", data=rule).status_code == 403
+
+
+def test_a_running_job_shows_the_end_of_its_log(client: TestClient) -> None:
+    assert 'http-equiv="refresh"' in client.get("/jobs/runs").text
+    assert "Live log" in client.get("/jobs/runs").text
+    assert "Live log" not in client.get("/jobs/key0").text
