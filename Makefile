@@ -5,6 +5,7 @@
 # make bench  measure everything that the README claims
 # make gpu    measure on a GPU what only a GPU can show, in ten minutes; GPU_PYTHON=... has torch for CUDA
 # make docs   regenerate the pages of signatures, rules and figures
+# make site   build the documentation site into build/site
 
 PYTHON ?= python3
 VENV := .venv
@@ -15,7 +16,7 @@ PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
 PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: demo test test-slurm quick suite style types lint bench gpu docs clean
+.PHONY: demo test test-slurm quick suite style types lint bench gpu docs site clean
 
 demo: $(VENV)/core
 	@$(BIN)/python docs/demo.py
@@ -65,6 +66,9 @@ docs: $(VENV)/core
 	$(BIN)/python docs/rules.py
 	$(BIN)/python bench/figures.py
 
+site: $(VENV)/site
+	$(BIN)/sphinx-build -q -W --keep-going docs build/site
+
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache
 
@@ -83,6 +87,10 @@ $(VENV)/core: $(VENV)/python pyproject.toml models/pyproject.toml
 $(VENV)/dev: $(VENV)/python pyproject.toml models/pyproject.toml
 	$(PIP) --editable '.[dev]' --editable 'models[onnx]'
 	@touch $@ $(VENV)/core
+
+$(VENV)/site: $(VENV)/core
+	$(PIP) --editable '.[site]'
+	@touch $@
 
 $(VENV)/bench: $(VENV)/python pyproject.toml models/pyproject.toml
 	$(PIP) --editable '.[dev,bench]' --editable 'models[onnx]'

@@ -10,8 +10,8 @@ __all__ = ["plain", "written"]
 
 
 def plain(text: str) -> str:
-    """Text in which an index before a call is not taken for a link."""
-    return text.replace("](", "]\\(")
+    """Escape what Markdown would read as a link or a footnote."""
+    return text.replace("](", "]\\(").replace("[^", "\\[^")
 
 
 def written(pages: Iterable[tuple[str, str]], folder: Path, description: str | None) -> int:

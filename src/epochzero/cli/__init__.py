@@ -86,7 +86,7 @@ def _added(name: str) -> click.Command:
 
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="epochzero")
-def _epochzero() -> None:
+def commands() -> None:
     """Predict, detect and diagnose failures of deep-learning jobs."""
     from epochzero import compiled
     from epochzero.cli.cache import cache_folder
@@ -101,7 +101,7 @@ def main() -> None:
         # A log may hold characters that the terminal does not have.
         sys.stdout.reconfigure(errors="replace")
     try:
-        _epochzero.main(prog_name="epochzero", color=False if os.environ.get("NO_COLOR") else None)
+        commands.main(prog_name="epochzero", color=False if os.environ.get("NO_COLOR") else None)
     except EpochZeroError as error:
         click.echo(f"epochzero: {error}", err=True)
         sys.exit(2)
