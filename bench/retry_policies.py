@@ -9,8 +9,10 @@ rules), the same after every attempt. A failed retry costs the same time as the 
 Time is weighted in two ways: every attempt the same; and by the phase of the failure, as GPU time is
 spread over failures in Zhang et al., ICSE 2020, Figure 10. Wasted is the time of retries that
 failed. Given up is a recoverable job that always retrying three times would have saved. The policies
-were written with the half of the projects in view that is not held out. The programs of the lab's jobs are read for
+were written with the half of the projects in view that is not held out. `lab/retries` holds failures that pass and
+twins of them that come again; its held-out half was written before the reader of subjects. The programs of the lab's jobs are read for
 numbers that nothing seeds, as `epochzero run` does after a failure; those of the labelled reports are not there.
+`torchrun --max-restarts 3` starts every failure again three times, as always-3 does.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from common import LAB, data_file, lab_jobs, rate, save
+from common import LAB, DataFile, data_file, lab_jobs, rate, save
 from rivals.openpai import OpenPai
 from split import held
 
@@ -31,7 +33,7 @@ from epochzero.errors import InputError
 from epochzero.logs.source import Log, find_logs
 from epochzero.run.model import Started
 from epochzero.run.progress import told
-from epochzero.run.retry import PastAttempt, decide, load_policy, unseeded
+from epochzero.run.retry import PastAttempt, decide, load_policy, subject, unseeded
 
 POLICIES = ("always-3", "nvrx", "never", "auto")
 # Share of GPU time over share of failures, Figure 10.
@@ -43,6 +45,8 @@ PHASE_WEIGHTS = {
 }
 PROBABILITIES = (0.7, 0.33, 0.9)
 MOST_ATTEMPTS = 50
+HALVES = ("open", "held_out")
+LONG_S = 900
 
 Retries = Callable[["Case"], int]
 """How often a policy starts a case again if it always fails the same way."""
@@ -71,24 +75,37 @@ def main() -> None:
     """Simulates, prints, and keeps the result."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--openpai", type=Path, metavar="DIR", help="clone of microsoft/pai")
+    parser.add_argument("--open", action="store_true", help="open halves only; nothing is saved")
     parser.add_argument("--misses", action="store_true", help="print what is decided wrongly")
     options = parser.parse_args()
     openpai = OpenPai(options.openpai) if options.openpai else None
     labelled = data_file("failures/labelled.jsonl.gz")
-    sets = {
+    if options.open:
+        opened = list(_twins("open", openpai))
+        for part, cases in (("twins/open", opened), ("own/open", _open(labelled, openpai))):
+            _print(part, _measured(cases, with_openpai=openpai is not None))
+            _print_misses(cases)
+        return
+    twins = {half: list(_twins(half, openpai)) for half in HALVES}
+    sets: dict[str, Sequence[Case]] = {
         "labelled": list(_labelled(labelled.records, openpai)),
         "lab": list(_lab(openpai)),
     }
     numbers: dict[str, Any] = {"probability": PROBABILITIES[0]}
-    for part, cases in _parts(sets):
-        numbers[part] = _measured(cases, with_openpai=openpai is not None)
+    twin_parts = ((f"twins/{half}", twins[half]) for half in HALVES)
+    for part, of_part in (*_parts(sets), *twin_parts):
+        numbers[part] = _measured(of_part, with_openpai=openpai is not None)
         _print(part, numbers[part])
     if options.misses:
         _print_misses(case for cases in sets.values() for case in cases)
     save(
         "retry_policies",
         numbers,
-        data=[labelled.described(), {"name": "lab/logs", "jobs": len(sets["lab"])}],
+        data=[
+            labelled.described(),
+            {"name": "lab/logs", "jobs": len(sets["lab"])},
+            {"name": "lab/retries", "cases": sum(map(len, twins.values()))},
+        ],
         rivals={"openpai": openpai.version if openpai else "not run"},
     )
 
@@ -120,17 +137,51 @@ def _lab(openpai: OpenPai | None) -> Iterable[Case]:
             continue
         logs, facts = find_logs([job.folder]), find_facts([job.folder])
         diagnosis = diagnoser.diagnose(logs, facts)
-        attempt = replace(_attempt(diagnosis, logs), unseeded=_draws(diagnosis, job.name))
+        attempt = _attempt(_as_run(diagnosis), logs, folder=LAB / "jobs" / job.name)
+        attempt = replace(attempt, unseeded=_draws(diagnosis, job.name))
         reaction = openpai.reaction(logs, facts.exit_status) if openpai else ""
         phase = job.expect.get("phase", "unknown")
         yield Case(job.name, retry == "may_succeed", phase, attempt, reaction)
 
 
-def _attempt(diagnosis: Diagnosis, logs: Iterable[Log]) -> PastAttempt:
-    """With what `epochzero run` reads of checkpoints."""
+def _twins(half: str, openpai: OpenPai | None) -> Iterable[Case]:
+    diagnoser = Diagnoser()
+    written = tomllib.loads((LAB / "retries" / f"{half}.toml").read_text(encoding="utf-8"))
+    for case in written["cases"]:
+        logs = [Log("log", text=case["log"].encode())]
+        diagnosis = diagnoser.diagnose(logs)
+        attempt = replace(_attempt(diagnosis, logs, case["seconds"]), gpus=case["gpus"])
+        reaction = openpai.reaction(logs) if openpai else ""
+        phase = "training" if case["seconds"] > LONG_S else "initialization"
+        yield Case(case["name"], case["recoverable"], phase, attempt, reaction)
+
+
+def _open(labelled: DataFile, openpai: OpenPai | None) -> list[Case]:
+    cases = (*_labelled(labelled.records, openpai), *_lab(openpai))
+    return [case for case in cases if not held(case.name)]
+
+
+def _attempt(
+    diagnosis: Diagnosis, logs: Iterable[Log], seconds: float = 300.0, folder: Path | None = None
+) -> PastAttempt:
+    """With what `epochzero run` reads of checkpoints and epochs."""
     lines = (line for log in logs for block in log.blocks() for line in block.data.splitlines())
-    told_of = (told(line.decode("utf-8", "replace")) for line in lines)
-    return PastAttempt.of(diagnosis, checkpoint=any("checkpoint" in found for found in told_of))
+    told_of = [told(line.decode("utf-8", "replace")) for line in lines]
+    epochs = [found["epoch"] for found in told_of if "epoch" in found]
+    completed = epochs[-1] - epochs[0] if epochs else 0.0
+    return PastAttempt.of(
+        diagnosis,
+        checkpoint=any("checkpoint" in found for found in told_of),
+        environment=bool(subject(diagnosis, seconds, epochs=completed, folder=folder)),
+        seconds=seconds,
+        gpus=1,
+    )
+
+
+def _as_run(diagnosis: Diagnosis) -> Diagnosis:
+    """With the paths that a run of the job has, in place of those of the recorded logs."""
+    frames = (replace(frame, file=frame.file.removeprefix("/job/")) for frame in diagnosis.stack)
+    return replace(diagnosis, stack=tuple(frames))
 
 
 def _draws(diagnosis: Diagnosis, name: str) -> bool:
@@ -152,7 +203,7 @@ def _retries(policy_name: str) -> Retries:
     policy = load_policy(policy_name)
 
     def count(case: Case) -> int:
-        history = [replace(case.attempt, seconds=3600, gpus=1)]
+        history = [case.attempt]
         while len(history) < MOST_ATTEMPTS and decide(policy, history).action != "stop":
             history.append(history[0])
         return len(history) - 1

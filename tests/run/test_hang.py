@@ -243,10 +243,19 @@ def test_a_hang_is_reported_again_later_and_when_it_is_over(
         assert not (tmp_path / HANG_FILE).exists()
 
 
+POOL = """
+import concurrent.futures, time
+def read(_):
+    time.sleep(0.2)
+with concurrent.futures.ThreadPoolExecutor(2) as pool:
+    list(pool.map(read, range(1000)))
+"""
+
+
 @pytest.mark.parametrize(
     "works",
-    ["while True: pass", "import time\nwhile True: time.sleep(0.1)"],
-    ids=["computes", "polls"],
+    ["while True: pass", "import time\nwhile True: time.sleep(0.1)", POOL],
+    ids=["computes", "polls", "waits for threads that read"],
 )
 def test_a_silent_job_that_works_does_not_hang(tmp_path: Path, works: str) -> None:
     with job(works) as child:

@@ -69,6 +69,8 @@ def failed(told: Failed) -> Iterator[str]:
         yield layout.wrapped("Diagnosis", "None: its output is not a readable log.")
     if told.there_now:
         yield layout.wrapped("Now", told.there_now)
+    if told.environment and told.decision is not None and told.decision.action != "stop":
+        yield layout.wrapped("Subject", told.environment)
     if told.unseeded:
         yield layout.wrapped("By chance", told.unseeded)
 

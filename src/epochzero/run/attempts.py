@@ -131,10 +131,11 @@ class Attempts:
         started, ended, job = after.started, after.ended, self._job
         left = _left(journal)
         diagnosis = after.diagnosis(left.outputs)
-        decision, there_now, unseeded = None, "", ""
+        decision, there_now, unseeded, environment = None, "", "", ""
         if diagnosis is not None and ended.why != "user":
             there_now = after.there_now(diagnosis, left.samples)
             unseeded = after.unseeded(diagnosis)
+            environment = after.subject(diagnosis, left.epochs)
             decision = self._decided(
                 after,
                 diagnosis,
@@ -142,8 +143,20 @@ class Attempts:
                 there_now=bool(there_now),
                 unseeded=bool(unseeded),
                 shared_storage=bool(after.shared_storage(diagnosis)),
+                environment=bool(environment),
             )
-        self._failed(Failed(started, ended, after.folder, diagnosis, decision, there_now, unseeded))
+        self._failed(
+            Failed(
+                started,
+                ended,
+                after.folder,
+                diagnosis,
+                decision,
+                there_now=there_now,
+                unseeded=unseeded,
+                environment=environment,
+            )
+        )
         ranking = checked = None
         if ended.why != "user" and (
             decision is None or decision.action == "stop" or not job.starts_again(ended)
@@ -193,6 +206,7 @@ class Attempts:
         there_now: bool,
         unseeded: bool,
         shared_storage: bool,
+        environment: bool,
     ) -> Decision:
         from epochzero.run.retry import PastAttempt, decide
 
@@ -206,6 +220,7 @@ class Attempts:
                 there_now=there_now,
                 unseeded=unseeded,
                 shared_storage=shared_storage,
+                environment=environment,
                 precedents=_remembered(after.started, after.folder, diagnosis),
                 seconds=after.ended.elapsed,
                 gpus=after.started.gpus,
@@ -249,6 +264,13 @@ class _Left:
     outputs: list[Output] = field(default_factory=list)
     progress: JobProgress | None = None
     samples: list[Sample] = field(default_factory=list)
+    first_epoch: float | None = None
+
+    @property
+    def epochs(self) -> float:
+        """How many it completed at least, whether its first is called 0 or 1."""
+        last = self.progress.epoch if self.progress is not None else None
+        return 0.0 if last is None or self.first_epoch is None else last - self.first_epoch
 
 
 def _left(journal: Journal) -> _Left:
@@ -261,6 +283,9 @@ def _left(journal: Journal) -> _Left:
                     left.outputs.append(record)
                 case JobProgress():
                     left.progress = record
+                    left.first_epoch = (
+                        record.epoch if left.first_epoch is None else left.first_epoch
+                    )
                 case Sample():
                     left.samples.append(record)
     return left

@@ -112,6 +112,24 @@ class After:
 
         return self._answer("find mounts", lambda: shared_storage(diagnosis, self.started)) or ""
 
+    def subject(self, diagnosis: Diagnosis, epochs: float) -> str:
+        """What of the environment the failure is about, in a sentence; empty if it is about the job.
+
+        Args:
+            diagnosis: of the failure.
+            epochs: that the attempt completed, at least.
+        """
+        from epochzero.run.retry import subject
+
+        seconds, folder = self.ended.elapsed, Path(self.started.folder)
+        found = self._answer(
+            "read the subject",
+            lambda: subject(diagnosis, seconds, epochs=epochs, folder=folder),
+        )
+        if found:
+            self.events.append(JobEvent(*self.clock.now(), "environment", found))
+        return found or ""
+
     def ranking(self, diagnosis: Diagnosis, cache: Cache | None = None) -> Ranking | None:
         """Where the bug is in the repository in which the job ran, if it ran in one.
 

@@ -76,6 +76,7 @@ class Failed:
         decision: what the policy says; None when a person ended the job, or nothing is kept.
         there_now: what the attempt missed and is there now, in a sentence; empty for nothing.
         unseeded: what was drawn without a seed where it failed, in a sentence; empty for nothing.
+        environment: what of the environment the failure is about, in a sentence; empty for nothing.
         fault: of its training, for which it was ended; None for none.
     """
 
@@ -86,6 +87,7 @@ class Failed:
     decision: Decision | None = None
     there_now: str = ""
     unseeded: str = ""
+    environment: str = ""
     fault: TrainingFinding | None = None
 
 

@@ -87,11 +87,15 @@ class _Rank(HungRank):
         use: until the stacks were read.
         after: the same when they had been read: reading them stops a process, which counts as switches.
         sleeps: whether its main thread waits for a time only.
+        woken: whether a thread for which its main thread waits has woken up since the last sample.
+        threads: thread -> how often it has given up the processor, of those that run code of the user.
     """
 
     use: _Use
     after: _Use
     sleeps: bool
+    woken: bool
+    threads: Mapping[int, int]
 
     def waits_for_others(self, pid: int) -> bool:
         """Whether one of its processes only waits, so that to wake up is no progress of it."""
@@ -218,6 +222,8 @@ class HangWatcher:
         else:
             first = sorted(numbers.items(), key=lambda item: item[1])[:_MOST_RANKS]
             owners = {pid: (number, [pid, *below(pid, parents)]) for pid, number in first}
+        before = {rank.pid: rank for rank in (self._blocked.ranks if self._blocked else ())}
+        woken = {main: _threads_woke(before.get(main)) for main in owners}
         uses = {main: _use([known[pid] for pid in own]) for main, (_, own) in owners.items()}
         read = {
             pid: self._stacks.read(pid)
@@ -236,6 +242,8 @@ class HangWatcher:
                 uses[main],
                 _use([known[pid] for pid in own]),
                 read[main].sleeps or sleeps(main),
+                woken[main],
+                {thread: switches_of(thread) for thread in read[main].threads},
             )
             for main, (number, own) in owners.items()
         )
@@ -334,7 +342,11 @@ class HangWatcher:
 def _state(before: _Rank, after: _Rank, seconds: float) -> Literal["moves", "computes", "blocked"]:
     """What a rank did between two samples."""
     old, new = before.after, after.use
-    if before.signature != after.signature or old.switches.keys() != new.switches.keys():
+    if (
+        after.woken
+        or before.signature != after.signature
+        or old.switches.keys() != new.switches.keys()
+    ):
         return "moves"
     if new.transferred_bytes - old.transferred_bytes >= _BUSY_BYTES:
         return "moves"
@@ -343,6 +355,13 @@ def _state(before: _Rank, after: _Rank, seconds: float) -> Literal["moves", "com
         return "moves"
     cores = (new.cpu_seconds - old.cpu_seconds) / seconds
     return "computes" if cores >= _BUSY_CORES else "blocked"
+
+
+def _threads_woke(before: _Rank | None) -> bool:
+    """Whether a thread that a rank waits for, as one that reads for it, has gone on since it was sampled."""
+    if before is None or not before.stack.waits_for_threads:
+        return False
+    return any(0 < count < switches_of(thread) for thread, count in before.threads.items())
 
 
 def _use(own: Sequence[Process]) -> _Use:

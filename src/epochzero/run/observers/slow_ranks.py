@@ -280,7 +280,8 @@ class SlowRankWatcher:
         if clock := self._clock_of(slow, others):
             return clock
         if slow.waiting > _MUCH_WAITING and slow.waiting > 2 * median(p.waiting for p in others):
-            return f": {slow.waiting:.0%} of the time it waits for a processor, which others use"
+            waits = f": {slow.waiting:.0%} of the time it waits for a processor, which others use"
+            return waits + self._place(slow)
         own = (
             f": outside of collectives it takes {_ms(slow.own)} a step, the others {_ms(usual_own)}"
         )

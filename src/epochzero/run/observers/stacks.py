@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
+from epochzero.run.loop_counters import counters_at
 from epochzero.run.observers.child.stacks import stack_signal
-from epochzero.run.observers.loop_counters import counters_at
 from epochzero.run.usage import is_python
 
 if TYPE_CHECKING:
@@ -52,6 +52,7 @@ _WAITING = frozenset(
     ("threading", "queue", "queues", "connection", "selectors", "subprocess", "synchronize",
      "process", "popen_fork", "dataloader", "_base", "locks", "base_events")
 )  # fmt: skip
+_THREAD_WAITS = frozenset(("threading", "queue", "_base", "thread"))
 _COLLECTIVES = re.compile(r"/torch/distributed/(?!elastic/)")
 """Without the launcher, which only waits for its workers."""
 _BACKWARD = "_engine_run_backward"
@@ -66,11 +67,14 @@ class Stack:
         frames: of its main thread, the outermost first; none where only the kernel was asked.
         text: all its threads, for a person; the main thread first.
         variables: local variables of each frame and their values; none where only py-spy could read them.
+        threads: the kernel's numbers of its other threads that run code of the user or work of a pool; none
+            without py-spy.
     """
 
     frames: tuple[Frame, ...]
     text: str
     variables: tuple[Mapping[str, str], ...] = ()
+    threads: tuple[int, ...] = ()
 
     @property
     def counters(self) -> Mapping[tuple[str, str], int]:
@@ -149,6 +153,14 @@ class Stack:
         return ""
 
     @property
+    def waits_for_threads(self) -> bool:
+        """Whether it waits for a thread of its own process, as far as its calls tell."""
+        below = self.frames[len(self.user_frames) :]
+        return not self.collective and any(
+            PurePath(frame.file).stem in _THREAD_WAITS for frame in below
+        )
+
+    @property
     def waits_for_others(self) -> bool:
         """Whether it is in a call that waits for another rank, process or thread."""
         if self.collective:
@@ -188,7 +200,9 @@ class StackReader:
             {str(v["name"]): str(v.get("repr")) for v in frame.get("locals") or ()}
             for frame in reversed(first["frames"])
         )
-        return Stack(frames, "\n\n".join(map(_text, [first, *others]))[:_MOST], values)
+        text = "\n\n".join(map(_text, [first, *others]))[:_MOST]
+        numbers = (thread.get("os_thread_id") for thread in others if _runs_user_code(thread))
+        return Stack(frames, text, values, tuple(n for n in numbers if n is not None))
 
     def native(self, pid: int) -> str:
         """Its threads with the frames of C and C++, which takes seconds; empty where it cannot be read."""
@@ -294,6 +308,16 @@ def _main_first(threads: Sequence[dict[str, Any]], pid: int) -> Sequence[dict[st
     by_name = [thread for thread in threads if thread.get("thread_name") == "MainThread"]
     main = (by_number or by_name or list(threads))[0]
     return [main, *(thread for thread in threads if thread is not main)]
+
+
+def _runs_user_code(thread: Mapping[str, Any]) -> bool:
+    from epochzero.logs.user_code import is_user_frame
+
+    return any(
+        is_user_frame(frame)
+        or (frame.file.endswith("concurrent/futures/thread.py") and _name(frame) == "run")
+        for frame in _frames(thread)
+    )
 
 
 def _frames(thread: Mapping[str, Any]) -> tuple[Frame, ...]:

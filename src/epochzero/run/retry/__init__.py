@@ -4,6 +4,7 @@ from epochzero.run.retry.decide import PastAttempt, decide
 from epochzero.run.retry.history import EndedAttempt, Precedents, program_of, remember
 from epochzero.run.retry.policy import Policy, load_policy
 from epochzero.run.retry.shared_storage import shared_storage
+from epochzero.run.retry.subject import subject
 from epochzero.run.retry.there_now import there_now
 from epochzero.run.retry.unseeded import unseeded
 
@@ -17,6 +18,7 @@ __all__ = [
     "program_of",
     "remember",
     "shared_storage",
+    "subject",
     "there_now",
     "unseeded",
 ]

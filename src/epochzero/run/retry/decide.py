@@ -32,6 +32,7 @@ class PastAttempt:
         there_now: whether what it missed is there now (`there_now`).
         unseeded: whether numbers that nothing seeds were drawn where it failed (`unseeded`).
         shared_storage: whether its files are on a network file system (`shared_storage`).
+        environment: whether its failure is about something outside of the job that may pass (`subject`).
         passed_before, never_passed, neighbours_failed, completed_before: what the history knows
             about it (`Precedents`).
         seconds: how long it ran.
@@ -52,6 +53,7 @@ class PastAttempt:
     there_now: bool = False
     unseeded: bool = False
     shared_storage: bool = False
+    environment: bool = False
     passed_before: bool = False
     never_passed: bool = False
     neighbours_failed: bool = False
@@ -71,6 +73,7 @@ class PastAttempt:
         there_now: bool = False,
         unseeded: bool = False,
         shared_storage: bool = False,
+        environment: bool = False,
         precedents: Precedents = NO_PRECEDENTS,
         seconds: float = 0.0,
         gpus: int = 0,
@@ -91,6 +94,7 @@ class PastAttempt:
             there_now=there_now,
             unseeded=unseeded,
             shared_storage=shared_storage,
+            environment=environment,
             passed_before=precedents.passed > 0,
             never_passed=precedents.passed == 0 and precedents.repeated >= _MANY_RETRIES,
             neighbours_failed=precedents.neighbours > 0,
@@ -164,7 +168,7 @@ def _fits(when: When, attempts: Sequence[PastAttempt]) -> bool:
     last = attempts[-1]
     if last.confidence < when.confidence_at_least:
         return False
-    if last.seconds > when.seconds_at_most:
+    if last.seconds > when.seconds_at_most or last.gpu_hours > when.gpu_hours_at_most:
         return False
     if _same_in_a_row(attempts) < when.same_in_a_row_at_least:
         return False

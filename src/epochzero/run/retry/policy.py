@@ -32,11 +32,13 @@ class When:
         there_now: whether what the attempt missed is there now (`there_now`).
         unseeded: whether numbers that nothing seeds were drawn where it failed (`unseeded`).
         shared_storage: whether its files are on a network file system (`shared_storage`).
+        environment: whether the failure is about something outside of the job that may pass (`subject`).
         passed_before: whether a retry of this failure has passed before (`Precedents`).
         never_passed: whether three or more retries of it failed and none passed.
         neighbours_failed: whether other jobs on the host failed at the same time.
         completed_before: whether the same program has run to its end before.
         seconds_at_most: how long the attempt ran.
+        gpu_hours_at_most: what the attempt cost, which a retry costs again if it fails.
         confidence_at_least: of the diagnosis, 0 to 1.
         same_in_a_row_at_least: attempts in a row that ended with this failure, this one included.
     """
@@ -52,11 +54,13 @@ class When:
     there_now: bool | None = None
     unseeded: bool | None = None
     shared_storage: bool | None = None
+    environment: bool | None = None
     passed_before: bool | None = None
     never_passed: bool | None = None
     neighbours_failed: bool | None = None
     completed_before: bool | None = None
     seconds_at_most: float = math.inf
+    gpu_hours_at_most: float = math.inf
     confidence_at_least: float = 0.0
     same_in_a_row_at_least: int = 1
 
