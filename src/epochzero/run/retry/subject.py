@@ -54,9 +54,8 @@ _CUT_OFF = re.compile(
 )
 _READS_FILE = re.compile(r"json|load|read|open|pickle|unpack|extract|zip|tar", re.IGNORECASE)
 _TEMPORARY_NAME = re.compile(r"\.(?:tmp|part|partial|incomplete|lock|download|swp)\b|/\.nfs|~['\"]")
-_LOOKS_FIRST = re.compile(
-    r"\b(?:exists|isdir|is_dir|isfile|is_file|glob|iglob|rglob|listdir|scandir)\("
-)
+# Calls that look and do not fail; listdir fails itself where there is nothing.
+_LOOKS_FIRST = re.compile(r"\b(?:exists|isdir|is_dir|isfile|is_file|glob|iglob|rglob)\(")
 _MISSING_MODULE = re.compile(r"No module named '([\w.]+)'|partially initialized module '([\w.]+)'")
 _INSTALLED = re.compile(r"/(?:site|dist)-packages/([\w-]+)")
 
