@@ -47,6 +47,8 @@ PROBABILITIES = (0.7, 0.33, 0.9)
 MOST_ATTEMPTS = 50
 HALVES = ("open", "held_out")
 LONG_S = 900
+LOOKS = 2
+"""At the held-out twins. After the first, a listing of a directory that does not exist no longer counts as a race."""
 
 Retries = Callable[["Case"], int]
 """How often a policy starts a case again if it always fails the same way."""
@@ -91,7 +93,7 @@ def main() -> None:
         "labelled": list(_labelled(labelled.records, openpai)),
         "lab": list(_lab(openpai)),
     }
-    numbers: dict[str, Any] = {"probability": PROBABILITIES[0]}
+    numbers: dict[str, Any] = {"probability": PROBABILITIES[0], "looks_at_twins_held_out": LOOKS}
     twin_parts = ((f"twins/{half}", twins[half]) for half in HALVES)
     for part, of_part in (*_parts(sets), *twin_parts):
         numbers[part] = _measured(of_part, with_openpai=openpai is not None)
