@@ -1,5 +1,5 @@
-"""The program of a job, read as a whole without running it.
+"""An abstract interpreter that reads the program of a job as a whole without running it.
 
-`interpreter` has `read_program`. It is not imported here: `epochzero.check.program.syntax` needs `model` alone, and the interpreter
-needs `code`.
+`interpreter` has `read_program`. It is not imported here: `syntax` needs only `model`, and the interpreter
+needs `syntax`.
 """

@@ -1,4 +1,4 @@
-"""Where the arguments of a job stand, and which of them reading cannot tell."""
+"""Source locations of a job's arguments, and which of the arguments are unknown."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from epochzero.check.program.values import Anything, Constant, Instance, Items, 
 
 
 def argument(job: Job, at: int) -> Value:
-    """An argument of the program as a value; not known where the job does not know it.
+    """Return an argument of the program as a value; `Anything` if the job does not know its text.
 
     Args:
-        job: what is run.
+        job: the job.
         at: position in its ``argv``.
     """
     if at in job.unsure:
@@ -24,10 +24,10 @@ def argument(job: Job, at: int) -> Value:
 
 
 def placed(job: Job, parsed: Parsed) -> Parsed:
-    """A parsed command line with the places where its arguments are written.
+    """Return a parsed command line with the source locations of its arguments.
 
-    What comes of an argument that is not known is not known either; when some may be missing from
-    the job's, neither is an option that none of the others sets.
+    A value that comes from an unknown argument is unknown. If some arguments may be missing from the job's, an
+    option that none of the others sets is unknown too.
     """
     flags = {
         name: {
@@ -40,7 +40,7 @@ def placed(job: Job, parsed: Parsed) -> Parsed:
 
 
 def written_at(job: Job, problem: ArgumentProblem) -> SourceLocation:
-    """Where the argument of a problem is written: of one that is missing, where the program is run."""
+    """Return where the argument of a problem is written; for a missing argument, where the program is started."""
     if problem.kind != "missing":
         flags = problem.option.replace("/", " ").split()
         for text in (problem.value, *flags):
@@ -61,7 +61,7 @@ def _means(flag: str, name: str) -> bool:
 
 
 def _positions(job: Job, text: str, flags: Collection[str] = ()) -> Iterator[int]:
-    """Positions at which a text is given, those behind one of the flags first."""
+    """Yield the positions of a text in ``argv``, or only those that follow one of the flags if there are any."""
     found = [at for at, word in enumerate(job.argv) if word == text or word.endswith(f"={text}")]
     after = [
         at
@@ -72,10 +72,10 @@ def _positions(job: Job, text: str, flags: Collection[str] = ()) -> Iterator[int
 
 
 def _placed(job: Job, value: Value, flags: Collection[str]) -> Value:
-    """A value with its place, or `Anything`."""
+    """Return a value with its source location, or `Anything`."""
     match value:
         case Constant(_, origin) if origin is not None and origin.path == COMMAND:
-            # The flag may stand before the value, and a value may have blanks of its own.
+            # The flag may precede the value, and a value may contain spaces.
             said = origin.code.split(" ")
             texts = [" ".join(said[first:]) for first in range(len(said))]
             at = next((at for text in texts for at in _positions(job, text, flags)), None)

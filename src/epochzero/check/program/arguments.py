@@ -1,6 +1,6 @@
-"""A command line against the parser that the program builds: `parse`.
+"""`parse`: apply the parser that the program builds to a command line.
 
-The definitions come from reading the program (`ParserSpec`); nothing of the program is executed.
+The definitions come from reading the program (`ParserSpec`); no code of the program is executed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from epochzero.check.program.parsers.model import ArgumentProblem, OptionSpec, P
 
 __all__ = ["ArgumentProblem", "OptionSpec", "Parsed", "ParserSpec", "parse"]
 
-# Imported when one is asked for: most jobs use one of them.
+# Imported on first use: most jobs use one of them.
 _READERS = {
     "argparse": "standard",
     "hf": "dataclasses",
@@ -26,13 +26,13 @@ _READERS = {
 
 
 def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> Parsed:
-    """What the parser makes of a command line.
+    """Return the result of the parser for a command line.
 
     Args:
         spec: the parser as the program builds it.
         argv: the arguments without the script.
-        folder: the working folder of the job, in which files that arguments or the parser name are
-            looked for; None when there is none, and such files are Unknowns.
+        folder: the job's working directory, in which files that arguments or the parser name are searched; if
+            None, such files are reported as `Unknown`.
     """
     module = import_module(f"epochzero.check.program.parsers.{_READERS[spec.kind]}")
     parsed: Parsed = module.parse(spec, tuple(argv), folder)

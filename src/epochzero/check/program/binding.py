@@ -1,4 +1,4 @@
-"""Which names belong to a function or module: bound there, they are looked up nowhere else."""
+"""The names that a function or module binds itself, and that are therefore never looked up elsewhere."""
 
 from __future__ import annotations
 
@@ -18,15 +18,14 @@ _DYNAMIC = frozenset({"exec", "globals", "locals", "vars", "setattr"})
 def own_names(
     module: Module, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Module
 ) -> frozenset[str] | None:
-    """The names that statements of a function or module bind; parameters are not among them.
+    """Return the names that the statements of a function or module bind, without its parameters.
 
     Args:
-        module: in which the function stands, or which it is.
-        node: of the function or module.
+        module: the module that contains the node.
+        node: a function or the module itself.
 
     Returns:
-        None where names may come from elsewhere: all those of another module, or some that are made
-        while it runs.
+        None if names may come from elsewhere: a star import, or names that are bound at run time.
     """
     found: set[str] = set()
     for one in _within(node.body):
@@ -46,7 +45,7 @@ def own_names(
 
 @lru_cache(maxsize=4096)
 def _elsewhere(module: Module) -> list[ast.Global | ast.Nonlocal | ast.Name]:
-    """The nodes by which a name may be bound, or be found, in another scope than its own."""
+    """The nodes that may bind or look up a name in another scope than their own."""
     code = code_of(module)
     is_dynamic = not _DYNAMIC.isdisjoint(code.names)
     made = [one for one in code.of(ast.Name) if one.id in _DYNAMIC] if is_dynamic else []
@@ -54,7 +53,7 @@ def _elsewhere(module: Module) -> list[ast.Global | ast.Nonlocal | ast.Name]:
 
 
 def _within(body: list[ast.stmt]) -> Iterator[ast.AST]:
-    """The nodes of statements, those of scopes within them left out."""
+    """Yield the nodes of statements, without those of nested scopes."""
     todo: list[ast.AST] = list(body)
     while todo:
         one = todo.pop()

@@ -1,4 +1,4 @@
-"""With how many arguments libraries call the functions that they are given."""
+"""The number of arguments with which libraries call the functions passed to them."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ _GIVEN: Mapping[str, _Counts] = {
     "transformers.Trainer": {"compute_metrics": 1, "data_collator": 1},
     "transformers.Seq2SeqTrainer": {"compute_metrics": 1, "data_collator": 1},
 }
-"""By the name of what is called: each function given to it, by position or keyword."""
+"""Number of arguments by callee, for each function passed to it by position or keyword."""
 _METHODS: Mapping[str, int] = {
     "register_forward_hook": 3,
     "register_forward_pre_hook": 2,
     "register_full_backward_hook": 3,
     "register_hook": 1,
 }
-"""Methods of modules and tensors: their first argument."""
+"""Methods of modules and tensors whose first argument is a callback."""
 _POOLS = ("Pool().map", "ThreadPool().map")
-"""What raises in the job itself; an executor keeps the exception until it is asked for the result."""
+"""Callees whose callback raises in the job itself; an executor stores the exception until the result is read."""
 
 
 def counts(name: str, positional: Sequence[V], keywords: Mapping[str, V]) -> _Counts:
-    """How many arguments each of the functions gets that a call gives to a library.
+    """Return the number of arguments that a library passes to each function given to it.
 
     Args:
-        name: dotted, of what is called.
-        positional: arguments of the call.
-        keywords: likewise.
+        name: dotted name of the callee.
+        positional: positional arguments of the call.
+        keywords: keyword arguments of the call.
 
     Returns:
-        by the position or keyword of the function; empty where it is not known.
+        counts by position or keyword of the function; empty if unknown.
     """
     owner, _, method = name.rpartition(".")
     if name == "builtins.map":

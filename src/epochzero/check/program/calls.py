@@ -1,4 +1,4 @@
-"""Calls: of the job's own functions and classes, and of what lies outside of the job."""
+"""Calls of the job's own functions and classes, and of libraries."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ from epochzero.check.target.model import Signature
 from epochzero.check.target.signature import misfit, of_definition
 
 DEEPEST = 24
-"""Calls within calls that are followed."""
+"""Limit of the call depth."""
 MOST_OF_ONE = 200
-"""Calls of one function that are followed."""
+"""Limit of the calls of one function."""
 _LIGHTNING = (
     "lightning.pytorch.cli.LightningCLI",
     "pytorch_lightning.cli.LightningCLI",
@@ -72,12 +72,12 @@ _NOT_FOLLOWED = {
         for name, parser in _PARSERS.items()
     },
 }
-"""Functions that do what cannot be seen: what cannot be checked, and why."""
+"""Functions that are not followed: the effect that is therefore unknown, and why."""
 _ENDS = frozenset({"sys.exit", "builtins.exit", "builtins.quit", "os._exit", "os.abort"})
 
 
 class Calls(Tensors):
-    """Calls values."""
+    """Call values."""
 
     def __init__(self, *args: object, **keywords: object) -> None:
         super().__init__(*args, **keywords)  # type: ignore[arg-type]
@@ -87,7 +87,7 @@ class Calls(Tensors):
         self._results: dict[object, V] = {}
 
     def apply(self, callee: V, given: Arguments, node: ast.expr) -> V:
-        """Calls a value.
+        """Call a value.
 
         Raises:
             PathEnds: the call never returns.
@@ -129,7 +129,7 @@ class Calls(Tensors):
     # -- The job's own functions --------------------------------------------------------------
 
     def _function(self, function: Function, given: Arguments, node: ast.expr) -> V:
-        """Calls a function; a command gets what the command line gives it."""
+        """Call a function; a command receives the arguments of the command line."""
         if not function.decorators or not self.command_lines.is_command(function):
             return self.run(function, given, node)
         for one, parsed in self.command_lines.given_to(function):
@@ -139,7 +139,7 @@ class Calls(Tensors):
     def run(
         self, function: Function, given: Arguments, node: ast.expr, receiver: V | None = None
     ) -> V:
-        """What a function of the job gives, its events on the way.
+        """Return the result of a function of the job, and record the events in it.
 
         Raises:
             PathEnds: it never returns.
@@ -174,7 +174,7 @@ class Calls(Tensors):
 
     @staticmethod
     def _misfit(function: Function, given: Arguments) -> str:
-        """What is wrong with the arguments of a call, where no decorator or metaclass has a say."""
+        """Return why the arguments of a call do not fit; empty if a decorator or metaclass may change the parameters."""
         owner = function.owner
         is_made = getattr(function.node, "name", "") == "__init__"
         if function.is_changed or (owner is not None and is_made and is_made_otherwise(owner)):
@@ -203,7 +203,7 @@ class Calls(Tensors):
             self.certain, self.loops = before
 
     def _phase_in(self, function: Function) -> tuple[str, str]:
-        """The phase of a function's events, and the one that stays within a training loop."""
+        """Return the phase of a function's events, and the phase that applies even in a training loop."""
         if function.owner is not None and library.is_dataset(function.owner):
             return "preprocessing", "preprocessing"
         last = function.name.rpartition(".")[2]
@@ -213,7 +213,7 @@ class Calls(Tensors):
         return named or self.frame.phase, ""
 
     def _bind(self, function: Function, given: Arguments, names: Names) -> None:
-        """Gives the parameters their arguments; what is not given and not known is `Anything`."""
+        """Bind the parameters to their arguments; a missing argument without a known default is `Anything`."""
         args = function.node.args
         positional = [*args.posonlyargs, *args.args]
         todo = list(given.positional)
@@ -265,7 +265,7 @@ class Calls(Tensors):
         return result
 
     def own_method(self, receiver: Object, name: str, given: Arguments) -> V | None:
-        """What a method of the job's class gives; None when the class has none of this name."""
+        """Return the result of a method of the job's class; None if the class lacks the name."""
         for cls in receiver.cls.line():
             found = cls.names.get(name)
             if isinstance(found, Function):
@@ -275,7 +275,7 @@ class Calls(Tensors):
         return None
 
     def possibly(self, function: V, node: ast.expr, given: Arguments | None = None) -> None:
-        """What a library may call: its events are not certain, and it may never happen."""
+        """Walk a function that a library may call: its events are not certain."""
         unknown = Arguments([], {}, False)
 
         def way() -> int:
@@ -287,7 +287,7 @@ class Calls(Tensors):
     # -- The job's own classes ----------------------------------------------------------------
 
     def instance(self, cls: Class, given: Arguments, node: ast.expr) -> V:
-        """A new object of a class of the job."""
+        """Create an object of a class of the job."""
         if any(base.startswith(("enum.", "typing.Protocol")) for base in cls.externals()):
             return Anything(f"a member of {cls.name}")
         made = Object(
@@ -317,7 +317,7 @@ class Calls(Tensors):
         return self.place(node)
 
     def _fill(self, made: Object, given: Arguments) -> None:
-        """The fields of a data class from the arguments and defaults."""
+        """Set the fields of a data class from the arguments and defaults."""
         todo = list(given.positional)
         for name, default in fields_of(made.cls).items():
             if todo:
@@ -344,9 +344,9 @@ class Calls(Tensors):
         if found is not None:
             return found
         if callee.cls.externals():
-            # The call operator of layers and modules is the library's and calls this one.
+            # The library's call operator of layers and modules calls this method.
             for name in ("forward", "call"):
-                # What Keras calls gets no `training` that it does not take.
+                # Keras does not pass `training` to a method that does not accept it.
                 taken = Arguments(given.positional, {}, False) if name == "call" else given
                 if (found := self.own_method(callee, name, taken)) is not None:
                     return found
@@ -357,7 +357,7 @@ class Calls(Tensors):
         return Anything(f"what {callee.cls.name} gives")
 
     def has(self, owner: V, name: str) -> bool | None:
-        """Whether a value has an attribute; None when it is not known."""
+        """Whether a value has an attribute; None if unknown."""
         if isinstance(owner, Object):
             if name in owner.attributes or any(name in one.names for one in owner.cls.line()):
                 return True
@@ -427,7 +427,7 @@ class Calls(Tensors):
         return result
 
     def _import_named(self, given: Arguments, node: ast.expr) -> V | None:
-        """``importlib.import_module`` of a name that is known."""
+        """Import the module that ``importlib.import_module`` names; None if the name is unknown."""
         text = as_text(given.positional[0]) if given.positional else None
         if not isinstance(text, Constant):
             self.unknown("an import", "the name of the module is not known", node)
@@ -443,9 +443,9 @@ class Calls(Tensors):
         return opened or External(name)
 
     def _may_have_grown(self) -> None:
-        """A module of the job that is not known was executed: it may have registered things.
+        """Account for an unknown module of the job that was executed: it may have registered objects.
 
-        What containers of the job's modules, their classes and objects have, they still have.
+        The containers of the job's modules, classes and objects keep their known items and may have more.
         """
         todo: list[V] = [value for one in self.opened.values() for value in one.names.values()]
         seen: set[int] = set()
@@ -465,7 +465,7 @@ class Calls(Tensors):
                 todo.extend([value.cls, *value.attributes.values()])
 
     def _change_path(self, name: str, given: Arguments) -> None:
-        """``sys.path.insert`` and ``append`` with what is known."""
+        """Apply ``sys.path.insert`` and ``append``."""
         if name in ("sys.path.insert", "sys.path.append") and given.positional:
             if isinstance(text := as_text(given.positional[-1]), Constant):
                 self.modules.add_path(str(text.value), first=name.endswith("insert"))
@@ -481,7 +481,7 @@ class Calls(Tensors):
         return Super(frame.receiver, frame.function.owner)
 
     def _method(self, owner: V, name: str, given: Arguments, node: ast.expr) -> V:
-        """Calls a method that a library has."""
+        """Call a method of a library's object."""
         result: V | None = None
         chained: V | None = None
         if isinstance(owner, LibraryResult) and owner.name in PATHS:
@@ -510,7 +510,7 @@ class Calls(Tensors):
         return result
 
     def _may_fill(self, given: Arguments) -> None:
-        """A library that gets an empty container may be there to fill it."""
+        """Account for a library that may fill the empty containers passed to it."""
         for one in (*given.positional, *given.keywords.values()):
             if isinstance(one, Box) and one.content == Content():
                 self.journal.set(one.state, "content", Content((), (), False))
@@ -521,22 +521,22 @@ class Calls(Tensors):
         return LibraryResult(dotted, tuple(given.positional), given.keywords, self.place(node))
 
     def flag(self, name: str) -> V | None:
-        """The value of a flag of absl; None when it is none or not known."""
+        """Return the value of an absl flag; None if it is not a flag or unknown."""
         return self.command_lines.flag(name)
 
     def read_flags(self) -> None:
-        """What ``absl.app.run`` does first."""
+        """Parse the flags, as ``absl.app.run`` does first."""
         self.command_lines.read_flags()
 
     def callbacks(
         self, given: Arguments, node: ast.expr, each: Mapping[int | str, int] | None = None
     ) -> None:
-        """Functions of the job that are given to a library: it may call them.
+        """Walk the functions of the job that are passed to a library, which may call them.
 
         Args:
-            given: to the library.
+            given: arguments of the library's function.
             node: the call.
-            each: with how many arguments, by position or keyword, where that is known.
+            each: number of arguments of each callback, by position or keyword, if known.
         """
         places: list[int | str] = [*range(len(given.positional)), *given.keywords]
         values = (*given.positional, *given.keywords.values())
@@ -549,7 +549,7 @@ class Calls(Tensors):
                 self.possibly(one, node, None if count is None else Arguments(taken))
 
     def iterated_known(self, value: V | None) -> tuple[list[V] | None, bool, bool]:
-        """Like `iterated`; None for the items where nothing is known of them."""
+        """Like `iterated`, with None for the items if nothing is known about them."""
         if isinstance(value, (Box, Items)):
             content = value.content if isinstance(value, Box) else value
             keyed = value.kind == "dict"
@@ -563,11 +563,11 @@ class Calls(Tensors):
 
 
 _OPENED = ("builtins.open", "csv.DictReader")
-"""What is iterated line by line or row by row: each has the place of what it is read from."""
+"""Objects that are iterated by line or row; each item has the place of its source."""
 
 
 def _said(function: Function, given: Arguments) -> tuple[Signature, int, tuple[str, ...], bool]:
-    """What a function takes, and what it is given."""
+    """Return the parameters of a function, and what is passed to it."""
     said = of_definition(function.node.args)
     return said, len(given.positional), tuple(given.keywords), given.complete
 
@@ -577,13 +577,13 @@ def _is_partial(made: LibraryResult) -> bool:
 
 
 def _with_earlier(partial: LibraryResult, given: Arguments) -> Arguments:
-    """The arguments of a call of `functools.partial`'s result, with those that it was made with."""
+    """Return the arguments of a call of a ``functools.partial``, including the bound ones."""
     positional = [*partial.arguments[1:], *given.positional]
     return Arguments(positional, {**partial.keywords, **given.keywords}, given.complete)
 
 
 def _key(function: Function, given: Arguments) -> object | None:
-    """By what a result is remembered: nothing but constants and texts may have been given."""
+    """Return the cache key of a result; None unless all arguments are constants, texts or library names."""
     if not given.complete or function.scope.parent is not None:
         return None
     values = (*given.positional, *given.keywords.values())

@@ -1,7 +1,7 @@
-"""Configuration files as values, each item with the line that it stands on.
+"""Configuration files as values; each item has the line that defines it.
 
-Nothing in a file is executed: YAML is composed, not constructed, so that its tags make no objects.
-What is asked for again and again through anchors and aliases (a "billion laughs") is cut.
+No content is executed: YAML is composed, not constructed, so that tags create no objects. The expansion of
+anchors and aliases is limited (the "billion laughs" attack).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from epochzero.check.findings import SourceLocation
 from epochzero.check.program.values import ANYTHING, Anything, Constant, Items, Value
 from epochzero.file_access import open_file
 
-# What is larger is data, not a configuration.
+# A larger file is data, not a configuration.
 LARGEST_BYTES = 1 << 20
 MOST_VALUES = 50_000
 DEEPEST = 200
@@ -43,9 +43,9 @@ class Unreadable:
 
     Attributes:
         reason: why.
-        place: where.
-        missing: whether there is no such file.
-        wrong: whether the file is there and does not have the form that it should have.
+        place: location of the fault.
+        missing: whether the file does not exist.
+        wrong: whether the file exists and is malformed.
     """
 
     reason: str
@@ -55,7 +55,7 @@ class Unreadable:
 
 
 class _WrongError(Exception):
-    """The text does not have the form that it should have."""
+    """The text is malformed."""
 
     def __init__(self, reason: str, line: int = 0) -> None:
         super().__init__(reason)
@@ -63,18 +63,18 @@ class _WrongError(Exception):
 
 
 def kind_of(path: Path | str) -> str:
-    """The kind that the name of a file tells: ``yaml``, ``json``, ``toml``, ``ini``; else empty."""
+    """The format by the file name: ``yaml``, ``json``, ``toml``, ``ini``; empty if unknown."""
     return _KINDS.get(Path(path).suffix.lower(), "")
 
 
 def load(path: Path, kind: str = "", name: str = "") -> Value | Unreadable:
-    """The content of a configuration file.
+    """Read a configuration file.
 
     Args:
         path: of the file.
-        kind: ``yaml``, ``yaml-all`` (a list of all documents), ``json``, ``jsonl`` (a list, one value
-            a line), ``toml`` or ``ini``; by the name of the file when empty.
-        name: of the file in the places of values; its path when empty.
+        kind: ``yaml``, ``yaml-all`` (a list of all documents), ``json``, ``jsonl`` (a list with one value per
+            line), ``toml`` or ``ini``; by default the format that the file name implies.
+        name: name of the file in the places of values; by default its path.
     """
     name = name or str(path)
     reader = _READERS.get(kind or kind_of(path))
@@ -106,7 +106,7 @@ def load(path: Path, kind: str = "", name: str = "") -> Value | Unreadable:
 
 
 def get(value: Value, key: str) -> Value | None:
-    """The item of a dictionary; None where there surely is none."""
+    """The item of a dictionary; None if it certainly has none."""
     if not isinstance(value, Items) or value.kind != "dict":
         return ANYTHING
     for at in range(len(value.keys) - 1, -1, -1):
@@ -117,7 +117,7 @@ def get(value: Value, key: str) -> Value | None:
 
 
 def merged(below: Value, above: Value) -> Value:
-    """Two configurations as one: dictionaries by key, anything else from ``above``."""
+    """Merge two configurations: dictionaries by key, all other values from ``above``."""
     if not (
         isinstance(below, Items)
         and isinstance(above, Items)
@@ -148,7 +148,7 @@ def _by_key(items: Items) -> dict[object, tuple[Value, Value]]:
 
 
 class _Source:
-    """The text of a file, and the places of its lines."""
+    """The text of a file, and the locations of its lines."""
 
     def __init__(self, name: str, text: str) -> None:
         self.name = name
@@ -159,12 +159,12 @@ class _Source:
             self._starts.append(self._starts[-1] + len(line) + 1)
 
     def place(self, line: int, column: int = 0) -> SourceLocation:
-        """The place of a line, from 1."""
+        """The location of a line, counted from 1."""
         code = self.lines[line - 1].strip() if 0 < line <= len(self.lines) else ""
         return SourceLocation(self.name, line, column, code[:400])
 
     def at(self, offset: int) -> SourceLocation:
-        """The place of a character."""
+        """The location of a character."""
         line = bisect.bisect_right(self._starts, offset)
         return self.place(line, offset - self._starts[line - 1] + 1)
 
@@ -176,7 +176,7 @@ _MERGE = "tag:yaml.org,2002:merge"
 
 
 def _yaml(source: _Source) -> Value:
-    """The first document; None for an empty file, as ``yaml.safe_load`` has it."""
+    """The first document; None for an empty file, like ``yaml.safe_load``."""
     documents = _documents(source)
     if len(documents) > 1:
         raise _WrongError("expected a single document in the stream", 1)
@@ -207,7 +207,7 @@ def _documents(source: _Source) -> list[Value]:
 
 
 def _check_depth(text: str) -> None:
-    """Composing recurses, in C too; events do not."""
+    """Limit the depth by events: composing recurses, also in C, and reading events does not."""
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
         if isinstance(event, yaml.CollectionStartEvent):
@@ -219,7 +219,7 @@ def _check_depth(text: str) -> None:
 
 
 class _YAML:
-    """Composed nodes as values."""
+    """Convert composed nodes to values."""
 
     def __init__(self, source: _Source, loader: yaml.SafeLoader) -> None:
         self._source = source
@@ -245,7 +245,7 @@ class _YAML:
         for key, value in node.value:
             if key.tag == _MERGE:
                 for other in value.value if isinstance(value, yaml.SequenceNode) else [value]:
-                    # What is merged first wins.
+                    # The first merged mapping wins.
                     below = _merged_shallow(self.value(other, depth + 1), below)
             else:
                 pairs.append((self.value(key, depth + 1), self.value(value, depth + 1)))
@@ -265,7 +265,7 @@ class _YAML:
 
 
 def _merged_shallow(below: Value, above: Value) -> Value:
-    """``above`` with the items of ``below`` whose keys it lacks, as YAML's ``<<`` has it."""
+    """Return ``above`` with the items of ``below`` whose keys it lacks, like YAML's ``<<``."""
     if not (isinstance(below, Items) and isinstance(above, Items) and below.kind == "dict"):
         return above
     taken = set(_by_key(above))
@@ -287,7 +287,7 @@ _JSON_ATOM = re.compile(
 
 
 def _json(source: _Source) -> Value:
-    """As ``json.load``, which takes NaN and Infinity too."""
+    """Parse JSON like ``json.load``, which also accepts NaN and Infinity."""
     try:
         json.loads(source.text)
     except json.JSONDecodeError as error:
@@ -311,7 +311,7 @@ def _jsonl(source: _Source) -> Value:
 
 
 class _JSON:
-    """Text that is known to be JSON as values with their lines."""
+    """Convert a text that is valid JSON to values with their lines."""
 
     def __init__(self, source: _Source) -> None:
         self._source = source
@@ -382,7 +382,7 @@ def _toml(source: _Source) -> Value:
 
 
 def _toml_lines(lines: Sequence[str]) -> Iterator[tuple[tuple[str, ...], int]]:
-    """The dotted name and line of each key, as far as one line tells; a later line wins."""
+    """The dotted name and line of each key that is written on one line; a later line wins."""
     table: tuple[str, ...] = ()
     for number, line in enumerate(lines, 1):
         if key := _TOML_KEY.match(line):
@@ -397,7 +397,7 @@ def _dotted(name: str) -> tuple[str, ...]:
 
 
 def _ini(source: _Source) -> Value:
-    """Sections as dictionaries of texts, as `configparser` reads them; names in lower case."""
+    """Sections as dictionaries of texts, like `configparser`; names in lower case."""
     reader = configparser.ConfigParser(interpolation=None, allow_no_value=True)
     try:
         reader.read_string(source.text)
@@ -423,7 +423,7 @@ def _ini_lines(lines: Sequence[str]) -> Iterator[tuple[tuple[str, ...], int]]:
 def _of_plain(
     data: object, path: tuple[str, ...], place: Callable[[tuple[str, ...]], SourceLocation | None]
 ) -> Value:
-    """A value of Python's own, with the places of its keys."""
+    """Convert a Python value, with the locations of its keys."""
     if isinstance(data, Mapping):
         values = tuple(_of_plain(value, (*path, key), place) for key, value in data.items())
         keys = tuple(Constant(key, place((*path, key))) for key in data)

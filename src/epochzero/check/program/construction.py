@@ -1,4 +1,4 @@
-"""How objects of the job's classes are made: what data classes take, and what cannot be made."""
+"""Construction of objects: the parameters of data classes, and classes that cannot be instantiated."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from epochzero.check.target.signature import misfit
 
 
 def is_made_otherwise(cls: Class) -> bool:
-    """Whether something else than ``__init__`` has a say in how an object is made."""
+    """Whether ``__new__``, a metaclass or a decorator may also control how an object is created."""
     return any(one.opaque or "__new__" in one.names for one in cls.line())
 
 
 def refusal(cls: Class, count: int, names: tuple[str, ...], complete: bool) -> str:
-    """Why no object of a class can be made from arguments; empty when that is not known."""
+    """Why a class cannot be instantiated with these arguments; empty if it can or if that is unknown."""
     if is_made_otherwise(cls):
         return ""
     if abstract := _abstract_method(cls):
@@ -31,7 +31,7 @@ def refusal(cls: Class, count: int, names: tuple[str, ...], complete: bool) -> s
 
 
 def _abstract_method(cls: Class) -> str:
-    """An abstract method that a class does not implement; empty when there is none."""
+    """An abstract method that a class does not implement; empty if there is none."""
     line = cls.line()
     is_checked = any(
         External("abc.ABC") in one.bases or any(key.arg == "metaclass" for key in one.node.keywords)
@@ -49,7 +49,7 @@ def _abstract_method(cls: Class) -> str:
 
 
 def _constructor_of_data(cls: Class) -> Signature | None:
-    """What a data class or named tuple takes; None when that is not known."""
+    """The parameters of a data class or named tuple; None if unknown."""
     line = cls.line()
     is_tuple = cls.externals() == ("typing.NamedTuple",) and len(line) == 1
     plain = all(
@@ -63,14 +63,14 @@ def _constructor_of_data(cls: Class) -> Signature | None:
     if any("KW_ONLY" in ast.dump(one) for one in written):
         return None
     if any(isinstance(one, LibraryResult) for one in fields.values()):
-        return None  # field(...) may leave it out of the constructor
+        return None  # field(...) may exclude it from the constructor
     names = tuple(fields)
     required = sum(default is None for default in fields.values())
     return Signature(positional=names, required=required, keywords=names)
 
 
 def fields_of(cls: Class) -> dict[str, V | None]:
-    """The fields of a data class, of its bases first, with their defaults."""
+    """The fields of a data class with their defaults, those of its bases first."""
     found: dict[str, V | None] = {}
     for one in reversed(cls.line()):
         for statement in one.node.body:
@@ -83,7 +83,7 @@ def fields_of(cls: Class) -> dict[str, V | None]:
 
 
 def misplaced_field(cls: Class) -> str:
-    """A field without a default behind one that has one; empty when there is none."""
+    """A field without a default that follows one with a default; empty if there is none."""
     said = _constructor_of_data(cls)
     if said is None:
         return ""

@@ -1,4 +1,4 @@
-"""The state of the interpreter: what happened, what is known, and walking several ways at once."""
+"""The state of the interpreter: events, known values, and the walk of alternative paths."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ from epochzero.check.program.values import Anything, Constant, External, Value
 from epochzero.check.target.model import Target
 
 MOST_STEPS = 150_000
-"""Statements and expressions that are walked; a program of 20,000 lines takes about two thirds of them."""
+"""Limit of the statements and expressions that are walked; a program of 20,000 lines takes about two thirds."""
 LONGEST_S = 3.0
-"""A guard for slow machines; the bound on steps is what stops a large program."""
+"""Time limit for slow machines; for a large program, the limit on steps applies first."""
 _ASK_TIME_EVERY = 1024
 _LASTING = frozenset({"abstract", "arguments", "import", "unpack"})
-"""Kinds of failures that do not depend on what an earlier round of a loop has done."""
+"""Kinds of failures that do not depend on earlier iterations of a loop."""
 
 
 class Exhausted(Exception):  # noqa: N818 -- no error: the walk has gone as far as it may
-    """The bound on steps or on time is reached."""
+    """The limit on steps or on time is reached."""
 
 
 class PathEnds(Exception):  # noqa: N818 -- no error: what the program does here ends this way
@@ -52,7 +52,7 @@ class PathEnds(Exception):  # noqa: N818 -- no error: what the program does here
 
 
 class Flow:
-    """How a statement may end, as bits of a number; the class `enum.IntFlag` is ten times slower."""
+    """How a statement may end, as bits of an integer; `enum.IntFlag` is ten times slower."""
 
     NEXT = 1
     RETURN = 2
@@ -62,7 +62,7 @@ class Flow:
 
 
 _STAYS = Flow.NEXT | Flow.BREAK | Flow.CONTINUE
-"""Endings after which the function goes on."""
+"""Endings after which the function continues."""
 
 
 @dataclass(slots=True)
@@ -74,23 +74,23 @@ class CallFrame:
     via: tuple[SourceLocation, ...] = ()
     phase: str = "initialization"
     firm: str = ""
-    """The phase of what happens here even within a training loop."""
+    """The phase of all events in the frame, even in a training loop."""
     function: Function | None = None
     receiver: V | None = None
     returns: list[V] = field(default_factory=list)
     yields: list[V] = field(default_factory=list)
     start: tuple[bool, int] = (True, 0)
-    """Whether its call is certain, and in how many loops."""
+    """Whether its call is certain, and the depth of loops around it."""
     all_yielded: bool = True
     left: list[dict[tuple[int, str], tuple[dict[str, object], str, object]]] = field(
         default_factory=list
     )
-    """What ways that returned earlier have changed outside of the function."""
+    """Changes outside of the function by paths that returned earlier."""
 
 
 @dataclass(slots=True)
 class Arguments:
-    """Of a call; ``complete`` when no ``*`` or ``**`` is unknown."""
+    """The arguments of a call; ``complete`` unless a ``*`` or ``**`` is unknown."""
 
     positional: list[V] = field(default_factory=list)
     keywords: dict[str, V] = field(default_factory=dict)
@@ -130,11 +130,11 @@ class _Happening:
 
 
 class Core(ABC):
-    """State and the ways to change it.
+    """The state of the interpreter, and the ways to change it.
 
     Args:
-        job: what is run.
-        target: where.
+        job: the job to read.
+        target: the platform it runs on.
     """
 
     def __init__(self, job: Job, target: Target) -> None:
@@ -148,29 +148,29 @@ class Core(ABC):
         self.environment: dict[str, V] = {}
         self.frame: CallFrame
         self.at: ast.expr = ast.Constant(None)
-        """The call that is evaluated."""
+        """The call that is being evaluated."""
         self.certain = True
         self.handled: frozenset[str] = frozenset()
         self.turned: frozenset[str] = frozenset()
-        """Exceptions for which a handler raises another one."""
+        """Exceptions that a handler replaces by another one."""
         self.loops = 0
         self.rounds = 0
-        """Loops around of which one round stands for all."""
+        """Number of surrounding loops of which one iteration stands for all."""
         self.importing: list[str] = []
         """Modules of the job that are being executed."""
         self.is_doubtful = False
-        """Whether this is behind an ``and`` or ``or`` that is not known."""
+        """Whether the walk is behind an ``and`` or ``or`` whose value is unknown."""
         self.is_later = False
-        """Whether this is a round of a loop that is not its first: earlier ones have changed things."""
+        """Whether this is a later iteration of a loop: earlier ones have changed the state."""
         self.is_aside = False
-        """Whether this is a thread beside the program's own."""
+        """Whether this runs in a thread other than the main one."""
         self.is_lost = False
-        """Whether something was too deep to be walked: what it has done is not known."""
+        """Whether some code was nested too deep to be walked, so that its effects are unknown."""
         self.arguments: Box = self._arguments_of(job)
         self.loaders: list[LibraryResult] = []
-        """Data loaders that were made and not yet iterated."""
+        """Data loaders that exist and were not yet iterated."""
         self.registered: dict[Ref, list[Function]] = {}
-        """Functions that a library's object was given by a decorator: ``@app.command()``."""
+        """Functions that a decorator registered with a library's object: ``@app.command()``."""
         self.entered: dict[tuple[str, int], bool] = {}
         """Paths and lines of the functions that ran, and whether they certainly do."""
         self._happenings: list[_Happening] = []
@@ -185,95 +185,95 @@ class Core(ABC):
 
     @abstractmethod
     def evaluate(self, node: ast.expr) -> V:
-        """The value of an expression, with the events of finding it."""
+        """Evaluate an expression and record the events in it."""
 
     @abstractmethod
     def execute(self, body: Sequence[ast.stmt]) -> int:
-        """Walks statements."""
+        """Walk statements."""
 
     @abstractmethod
     def assign(self, target: ast.expr, value: V) -> None:
-        """Gives a target of an assignment its value."""
+        """Assign a value to a target."""
 
     @abstractmethod
     def apply(self, callee: V, given: Arguments, node: ast.expr) -> V:
-        """Calls a value."""
+        """Call a value."""
 
     @abstractmethod
     def attribute(self, owner: V, name: str, node: ast.AST, called: bool = False) -> V:
-        """An attribute of a value."""
+        """Look up an attribute of a value."""
 
     @abstractmethod
     def iterated(self, value: V, node: ast.AST) -> tuple[list[V], bool, bool]:
-        """The items that a loop over a value sees, whether these are all, and whether there are some."""
+        """Return the items of an iteration, whether they are all known, and whether there is at least one."""
 
     @abstractmethod
     def variable(self, name: str) -> tuple[V, bool | None]:
-        """The value of a variable of the environment, and whether it is set (None: not known)."""
+        """Return an environment variable, and whether it is set (None: unknown)."""
 
     @abstractmethod
     def operate(self, op: ast.operator, left: V, right: V, node: ast.AST) -> V:
-        """What an operator gives."""
+        """Apply an operator."""
 
     @abstractmethod
     def compared(self, op: ast.cmpop, left: V, right: V) -> bool | None:
-        """Whether a comparison holds; None when it is not known."""
+        """Whether a comparison holds; None if unknown."""
 
     @abstractmethod
     def function(
         self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, name: str
     ) -> Function:
-        """A function as it is where it is defined."""
+        """Define a function."""
 
     @abstractmethod
     def own_method(self, receiver: Object, name: str, given: Arguments) -> V | None:
-        """What a method of the job's class gives; None when the class has none of this name."""
+        """Return the result of a method of the job's class; None if the class lacks the name."""
 
     @abstractmethod
     def has(self, owner: V, name: str) -> bool | None:
-        """Whether a value has an attribute; None when that is not known."""
+        """Whether a value has an attribute; None if unknown."""
 
     @abstractmethod
     def in_class(self, line: Iterable[Class], name: str) -> V | None:
-        """A name of the first of several classes that has it."""
+        """Look up a name in the first of several classes that has it."""
 
     @abstractmethod
     def iterated_known(self, value: V | None) -> tuple[list[V] | None, bool, bool]:
-        """Like `iterated`; None for the items where nothing is known of them."""
+        """Like `iterated`, with None for the items if nothing is known about them."""
 
     @abstractmethod
     def possibly(self, function: V, node: ast.expr, given: Arguments | None = None) -> None:
-        """What a library may call: its events are not certain, and it may never happen."""
+        """Walk a function that a library may call: its events are not certain."""
 
     @abstractmethod
     def external_attribute(self, owner: External, name: str) -> V:
-        """A name of a library; of a few of the standard library the value."""
+        """Look up a name of a library; for some names of the standard library its value."""
 
     @abstractmethod
     def open(self, name: str, node: ast.AST) -> Opened | None:
-        """A module of the job, executed if it was not; None for one that is not the job's."""
+        """Return a module of the job, and execute it on first use; None if it is not part of the job."""
 
     @abstractmethod
     def flag(self, name: str) -> V | None:
-        """The value of a flag of absl; None when it is none or not known."""
+        """Return the value of an absl flag; None if it is not a flag or unknown."""
 
     @abstractmethod
     def read_flags(self) -> None:
-        """What ``absl.app.run`` does first."""
+        """Parse the flags, as ``absl.app.run`` does first."""
 
     @abstractmethod
     def callbacks(
         self, given: Arguments, node: ast.expr, each: Mapping[int | str, int] | None = None
     ) -> None:
-        """Functions of the job that are given to a library: it may call them."""
+        """Walk the functions of the job that are passed to a library, which may call them."""
 
     @abstractmethod
     def truth(self, value: V) -> bool | None:
-        """Whether a value counts as true; None when it is not known."""
+        """The truth value of a value; None if unknown."""
 
     @staticmethod
     def _arguments_of(job: Job) -> Box:
-        """``sys.argv``."""
+        """The value of ``sys.argv``."""
         script = job.module if job.script is None else job.script.as_posix()
         given = [thawed(argument(job, at)) for at in range(len(job.argv))]
         return Box.of("list", [Constant(script), *given], complete=job.complete)
@@ -281,10 +281,10 @@ class Core(ABC):
     # -- Bounds -------------------------------------------------------------------------------
 
     def step(self) -> None:
-        """Counts a step.
+        """Count a step.
 
         Raises:
-            Exhausted: there have been too many.
+            Exhausted: the limit is reached.
         """
         self._steps += 1
         if self._steps > MOST_STEPS:
@@ -294,7 +294,7 @@ class Core(ABC):
 
     @property
     def steps(self) -> int:
-        """How many steps there have been."""
+        """Number of steps so far."""
         return self._steps
 
     # -- What happens -------------------------------------------------------------------------
@@ -305,21 +305,21 @@ class Core(ABC):
         return self.frame.scope.module
 
     def place(self, node: ast.AST) -> SourceLocation:
-        """The place of a node of the current module."""
+        """The location of a node of the current module."""
         return self.module.place(node)
 
     def literal(self, node: ast.AST, value: str | bytes | int | float | complex | None) -> Constant:
-        """A constant that is written in the source."""
+        """A literal of the source."""
         if (found := self._literals.get(node)) is None:
             found = self._literals[node] = Constant(value, self.place(node))
         return found
 
     def unknown(self, what: str, reason: str, node: ast.AST) -> None:
-        """Notes what could not be followed."""
+        """Record what could not be followed."""
         self.unknowns[Unknown(what, reason, self.place(node))] = None
 
     def imported(self, module: str, names: tuple[str, ...], node: ast.AST) -> None:
-        """A module outside of the job is imported."""
+        """Record the import of a library."""
         self._happen((Imported, module, names), node, self._phase())
 
     def looked(
@@ -332,7 +332,7 @@ class Core(ABC):
         found: bool | None,
         stored: V | None = None,
     ) -> None:
-        """An attribute or item is looked up, or a value stored under it."""
+        """Record the lookup of an attribute or item, or a value stored under it."""
         value = None if stored is None else published(stored)
         what = (Looked, published(on), name, item, found, stored is not None, value)
         self._happen(what, node, self._phase())
@@ -340,7 +340,7 @@ class Core(ABC):
     def called(
         self, name: str, given: Arguments, receiver: V | None, result: V, node: ast.expr
     ) -> None:
-        """Something outside of the job is called."""
+        """Record the call of a library."""
         what = (
             Called,
             name,
@@ -361,10 +361,10 @@ class Core(ABC):
         why: str = "",
         fix: str = "",
     ) -> Anything:
-        """What surely raises an exception.
+        """Record an operation that certainly raises.
 
         Returns:
-            what is known of its value: the walk goes on, to what else would fail.
+            an unknown value: the walk continues, to find further failures.
 
         Raises:
             PathEnds: the program catches the exception.
@@ -396,12 +396,12 @@ class Core(ABC):
         )
 
     def events(self) -> tuple[Event, ...]:
-        """All that happened."""
+        """All events."""
         return tuple(one.event() for one in self._happenings)
 
     @property
     def event_count(self) -> int:
-        """How many events there have been."""
+        """Number of events so far."""
         return len(self._happenings)
 
     # -- Phases -------------------------------------------------------------------------------
@@ -430,7 +430,7 @@ class Core(ABC):
         return "preprocessing" if phase == "initialization" and phases.is_data(name) else phase
 
     def train_from(self, begin: int) -> None:
-        """What happened since ``begin``, and between an earlier training and it, is training."""
+        """Assign the training phase to all events since ``begin``, and to those between an earlier training and it."""
         earlier = self._trained_at if self._trained_at >= 0 else begin
         for one in self._happenings[min(earlier, begin) :]:
             one.phase = one.firm or "training"
@@ -438,7 +438,7 @@ class Core(ABC):
 
     @contextmanager
     def loop(self) -> Iterator[None]:
-        """Walks a loop; one in which an optimizer is stepped is training."""
+        """Walk a loop; if an optimizer is stepped in it, its events belong to training."""
         stepped, begin = self._has_stepped, len(self._happenings)
         self._has_stepped = False
         self.loops += 1
@@ -451,7 +451,7 @@ class Core(ABC):
             self._has_stepped = self._has_stepped or stepped
 
     def _sets_up(self, begin: int) -> bool:
-        """Whether since ``begin`` an optimizer was made: a loop over whole runs, not over steps."""
+        """Whether an optimizer was created since ``begin``: then the loop is over whole runs, not over steps."""
         return any(
             one.what[0] is Called and phases.is_optimizer(str(one.what[1]))
             for one in self._happenings[begin:]
@@ -466,7 +466,7 @@ class Core(ABC):
         handled: frozenset[str] = frozenset(),
         turned: frozenset[str] = frozenset(),
     ) -> Iterator[None]:
-        """Walks under a condition, or where exceptions are handled or turned into others."""
+        """Walk under a condition, or where exceptions are handled or replaced."""
         before = self.certain, self.handled, self.turned, self.is_doubtful, self.is_later
         self.certain = self.certain and certain
         self.handled = self.handled | handled
@@ -478,7 +478,7 @@ class Core(ABC):
 
     @contextmanager
     def thread(self) -> Iterator[None]:
-        """Walks what another thread does."""
+        """Walk code that runs in another thread."""
         before, self.is_aside = self.is_aside, True
         try:
             yield
@@ -486,11 +486,11 @@ class Core(ABC):
             self.is_aside = before
 
     def either(self, *ways: Callable[[], int], certain: Collection[int] = ()) -> int:
-        """Walks several ways from the same state, and goes on from what they have in common.
+        """Walk alternative paths from the same state, and continue with what they have in common.
 
         Args:
-            ways: to walk.
-            certain: the numbers of those that some process, or some round, surely takes.
+            ways: functions that walk one path each.
+            certain: indices of the paths that some process, or some iteration, certainly takes.
         """
         mark = self.journal.mark()
         flow = 0
@@ -522,10 +522,10 @@ class Core(ABC):
         return {at: entry for at, entry in changes.items() if entry[0] is not names}
 
     def method_name(self, owner: V, name: str) -> str:
-        """The dotted name of a method; the maker is ``?`` when it is not known."""
+        """The dotted name of a method; the maker is ``?`` if unknown."""
         return f"{maker(owner) or '?'}.{name}"
 
 
 def _may_be_undone(what: tuple[object, ...]) -> bool:
-    """Whether what is missing may have been put there by an earlier round of a loop."""
+    """Whether an earlier iteration of a loop may have added what is missing."""
     return what[0] is Looked or (what[0] is Failed and what[1] not in _LASTING)

@@ -1,7 +1,7 @@
-"""The variable of a loop over known numbers, round by round.
+"""The variable of a loop over known numbers, by iteration.
 
-A round that stands for all does not know its number, and yet ``epoch % 5 == 0`` surely holds in one
-of ten rounds.
+An iteration that stands for all has no known number, and yet ``epoch % 5 == 0`` certainly holds in one of
+ten iterations.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 from epochzero.check.program.values import Anything, Constant
 
 _MOST_ROUNDS = 1024
-"""Of a longer loop only the first rounds and the last are looked at."""
+"""Number of iterations that are evaluated for a longer loop: the first ones and the last."""
 
 
 FIRST_RANK = Anything("whether this process is the first")
@@ -23,13 +23,13 @@ FIRST_RANK = Anything("whether this process is the first")
 
 @dataclass(frozen=True, slots=True)
 class Counted(Anything):
-    """A value that follows from the number of a round.
+    """A value that depends on the iteration.
 
     Attributes:
-        loop: whose rounds these are.
-        rounds: the value in each, in order.
-        whole: whether there are no other rounds.
-        ranked: whether it also counts as false in all processes but the first.
+        loop: the loop.
+        rounds: the value in each iteration, in order.
+        whole: whether these are all iterations.
+        ranked: whether it also is false in all processes but the first.
     """
 
     loop: ast.AST | None = None
@@ -39,23 +39,23 @@ class Counted(Anything):
 
     @property
     def truth(self) -> bool | None:
-        """Whether it counts as true in all rounds, or in none; None when that differs."""
+        """Whether it is true in all iterations (True) or in none (False); None if that differs."""
         if not self.whole or self.ranked or self.comes(True) is self.comes(False):
             return None
         return self.comes(True)
 
     @property
     def first(self) -> bool | None:
-        """Whether it counts as true in the first round."""
+        """Whether it is true in the first iteration."""
         return bool(self.rounds[0]) if self.rounds else None
 
     def comes(self, holds: bool) -> bool:
-        """Whether it counts as true, or as false, in some round."""
+        """Whether it has this truth value in some iteration."""
         return any(bool(one) is holds for one in self.rounds)
 
 
 def counted(loop: ast.AST, numbers: Sequence[int] | None) -> Counted:
-    """The variable of a loop; of a range that is not known, None, no number is known."""
+    """The variable of a loop over ``numbers``; None for an unknown range."""
     reason = "a number that is counted"
     if not numbers:
         return Counted(reason, loop)
@@ -65,7 +65,7 @@ def counted(loop: ast.AST, numbers: Sequence[int] | None) -> Counted:
 
 
 def computed(function: Callable[..., object] | None, *values: object) -> Counted | None:
-    """A function of values some of which are counted in the same loop; None where it is not known."""
+    """Apply a function to values of which some are counted in the same loop; None if unknown."""
     found = [one for one in values if isinstance(one, Counted)]
     if function is None or not found or any(one.loop is not found[0].loop for one in found):
         return None
@@ -85,7 +85,7 @@ def computed(function: Callable[..., object] | None, *values: object) -> Counted
 
 
 def chosen(stops: bool, values: Sequence[object]) -> Counted | None:
-    """``a or b`` (``stops``) or ``a and b`` of counted values."""
+    """Evaluate ``a or b`` (``stops``) or ``a and b`` with counted values."""
 
     def choose(*row: object) -> object:
         return next((one for one in row if bool(one) is stops), row[-1])
@@ -96,7 +96,7 @@ def chosen(stops: bool, values: Sequence[object]) -> Counted | None:
 
 
 def leaves(loop: ast.AST | None) -> bool:
-    """Whether a loop may end before its last round."""
+    """Whether a loop may end before its last iteration."""
     todo = [*getattr(loop, "body", ())]
     while todo:
         one = todo.pop()

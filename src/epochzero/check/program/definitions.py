@@ -1,4 +1,4 @@
-"""What definitions of functions and classes make."""
+"""Definitions of functions and classes."""
 
 from __future__ import annotations
 
@@ -44,14 +44,14 @@ _TRANSPARENT = frozenset(
         "deleter",
     ]
 )
-"""Decorators that leave what a function takes and gives as it is written."""
+"""Decorators that do not change the parameters and the result of a function."""
 
 
 class Definitions(Storing):
-    """Defines functions and classes."""
+    """Define functions and classes."""
 
     def define_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
-        """``def``; its decorators are called, and the function is bound."""
+        """``def``: call the decorators and bind the function."""
         function: Function = self.function(node, node.name)
         values = [self.evaluate(one) for one in node.decorator_list]
         function.decorators = values
@@ -63,7 +63,7 @@ class Definitions(Storing):
         return Flow.NEXT
 
     def _decorate(self, function: Function, decorator: ast.expr, value: V) -> None:
-        """A decorator is called, but what it gives is taken for the function itself."""
+        """Call a decorator, but bind the function itself."""
         self._add_command(function, decorator)
         last = maker(value).removesuffix("()").rpartition(".")[2]
         if isinstance(value, External):
@@ -81,7 +81,7 @@ class Definitions(Storing):
             self.registered.setdefault(owner, []).append(function)
 
     def _add_command(self, function: Function, decorator: ast.expr) -> None:
-        """``@group.command()``: the function is a command of a group of click."""
+        """``@group.command()``: add the function to the commands of a click group."""
         call = decorator if isinstance(decorator, ast.Call) else None
         written = call.func if call is not None else decorator
         if not isinstance(written, ast.Attribute) or written.attr not in ("command", "group"):
@@ -95,7 +95,7 @@ class Definitions(Storing):
             group.commands[name] = function
 
     def define_class(self, node: ast.ClassDef) -> int:
-        """``class``: its body is walked, and the class is bound."""
+        """``class``: walk the body and bind the class."""
         bases = tuple(self.evaluate(base) for base in node.bases)
         opaque = any(
             ast.unparse(one.value).rpartition(".")[2] != "ABCMeta" for one in node.keywords

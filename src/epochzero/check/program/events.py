@@ -1,4 +1,4 @@
-"""What the program does, in the order in which it does it, as far as reading can tell."""
+"""Events: what the program does, in order, as far as reading can determine it."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from epochzero.check.program.values import Value
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """The circumstances in which something happens.
+    """The circumstances of an event.
 
     Attributes:
-        place: where.
+        place: location.
         via: the calls and imports that lead there, the entry point first.
-        phase: by the taxonomy.
-        certain: whether it happens in every run that comes this far: under no condition that is not
-            known to hold, in no loop that may be empty, in no function that only may be called.
-        handled: names of the exceptions that a ``try`` around it, in this function or one that
-            called it, catches and does not raise again; ``BaseException`` for a bare ``except``.
+        phase: phase of the taxonomy.
+        certain: whether it happens in every run that comes this far: under no unknown condition, in no loop that
+            may be empty, in no function that is called only perhaps.
+        handled: names of the exceptions that a ``try`` around it, in this function or a caller, catches and does
+            not raise again; ``BaseException`` for a bare ``except``.
         function: qualified name of the function of the job; empty at module level.
-        loop: whether it happens within a loop.
-        later: whether it happens in rounds of a loop only that are not its first.
-        aside: whether it happens in a thread, whose failure does not end the job.
+        loop: whether it happens in a loop.
+        later: whether it happens only in later iterations of a loop.
+        aside: whether it happens in another thread, whose failure does not end the job.
     """
 
     place: SourceLocation
@@ -41,12 +41,12 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A module outside of the job is imported.
+    """The import of a library.
 
     Attributes:
-        module: dotted name, as written; relative ones resolved.
-        names: taken from it (``from module import names``); empty for the module itself.
-        at: where and when.
+        module: dotted name, as written; relative names resolved.
+        names: the imported names (``from module import names``); empty for the module itself.
+        at: circumstances.
     """
 
     module: str
@@ -56,20 +56,19 @@ class Imported:
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """Something outside of the job is called: a function, a class, a method.
+    """The call of a function, class or method of a library.
 
     Attributes:
-        name: dotted: ``torch.save``; of a method the maker of the object and the method, such as
-            ``torch.nn.Linear().to`` or ``argparse.ArgumentParser().add_argument``; of a built-in
-            ``builtins.open``; of a method of a text ``builtins.str().join``; of an object that is
-            called itself ``torch.nn.Linear().__call__``. Where the object is not known, its maker is
-            ``?``: ``?.backward``.
-        arguments: by position.
-        keywords: by name.
+        name: dotted name: ``torch.save``. The name of a method starts with what created its object:
+            ``torch.nn.Linear().to``, ``builtins.str().join``; for an unknown object with ``?``:
+            ``?.backward``. Built-in functions are ``builtins.open``; the call of an object itself is
+            ``torch.nn.Linear().__call__``.
+        arguments: positional arguments.
+        keywords: keyword arguments.
         receiver: the object of a method; None for functions.
-        complete: whether there are no ``*`` or ``**`` arguments that are not known.
-        result: what the call gives.
-        at: where and when.
+        complete: whether there are no unknown ``*`` or ``**`` arguments.
+        result: the result.
+        at: circumstances.
     """
 
     name: str
@@ -83,17 +82,17 @@ class Called:
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """An attribute or item is looked up on something known.
+    """The lookup of an attribute or item of a known value.
 
     Attributes:
-        on: the object: a module or class outside (`External`), a configuration or dictionary
-            (`Items`), an object of the job or of a library (`Instance`), or a constant.
-        name: of the attribute, or the key.
+        on: the value: a module or class of a library (`External`), a configuration or dictionary (`Items`), an
+            object of the job or of a library (`Instance`), or a constant.
+        name: name of the attribute, or the key.
         item: whether it is an item (``x["a"]``), not an attribute.
-        found: whether it is there: None when that is not known.
+        found: whether it exists; None if unknown.
         stored: whether it is set, not read.
-        value: that it is set to; None where it is read.
-        at: where and when.
+        value: the value that it is set to; None if it is read.
+        at: circumstances.
     """
 
     on: Value
@@ -107,17 +106,17 @@ class Looked:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """What the program does here surely raises an exception that nothing catches.
+    """An operation that certainly raises an exception that nothing catches.
 
     Attributes:
-        kind: what is wrong, by which a rule finds it: ``arguments``, ``attribute``,
-            ``configuration``, ``import``, ``index``, ``name``, ``none``, ``raised``, ``shape``,
-            ``type``, ``unpack``, ``value`` or ``zero``.
-        error: the class of the exception.
-        message: of the exception.
-        why: what is wrong, in a sentence, and
-        fix: what to do, where the values are known; empty where they are not.
-        at: where and when.
+        kind: the kind of failure, by which rules select it: ``arguments``, ``attribute``, ``configuration``,
+            ``import``, ``index``, ``name``, ``none``, ``raised``, ``shape``, ``type``, ``unpack``, ``value`` or
+            ``zero``.
+        error: class of the exception.
+        message: message of the exception.
+        why: what is wrong, in a sentence; empty if the values are unknown.
+        fix: what to do; likewise.
+        at: circumstances.
     """
 
     kind: str

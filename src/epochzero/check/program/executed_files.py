@@ -1,4 +1,4 @@
-"""``globals()``, and ``exec`` of the text of a file: code that runs among the names of its caller."""
+"""``globals()``, and ``exec`` of the text of a file: code that runs in the namespace of its caller."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def execute(machine: Core, given: Arguments, node: ast.expr) -> None:
 
 
 def _source_of(machine: Core, code: V) -> Module | None:
-    """The file whose text is executed; None for a text that comes from elsewhere."""
+    """The file whose text is executed; None if the text comes from elsewhere."""
     if isinstance(code, LibraryResult) and code.name == "builtins.compile" and code.arguments:
         code = code.arguments[0]
     path = read_by(code) if isinstance(code, LibraryResult) else None
@@ -70,7 +70,7 @@ def _run(machine: Core, module: Module, scope: Scope, node: ast.expr) -> None:
     machine.importing.append(module.path)
     inner = Scope(scope.names, module, scope.parent, elsewhere=scope.elsewhere, own=scope.own)
     if scope.parent is not None:
-        # Names that it binds do not become variables of the function that calls it.
+        # Names that it binds do not become variables of the calling function.
         inner = Scope({}, module, scope)
     machine.frame = replace(outer, scope=inner, via=(*outer.via, machine.place(node)))
     try:

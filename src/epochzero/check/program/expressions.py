@@ -1,4 +1,4 @@
-"""What expressions are known to be."""
+"""Expressions and their values."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from epochzero.check.program.texts import concat, shown
 from epochzero.check.program.values import Anything, Constant, External, Items
 
 MOST_UNROLLED = 16
-"""Known items of a comprehension or loop that are walked one by one."""
+"""Limit of the known items of a comprehension or loop that are walked one by one."""
 _LONGEST_FORMAT = 8
-"""Of a format specification that is tried: no width in it is large."""
+"""Limit of the length of a format specification that is tried, so that its width is small."""
 _BUILTINS = frozenset(dir(builtins))
 
 
 class Expressions(Lookups, Operations):
-    """Evaluates expressions."""
+    """Evaluate expressions."""
 
     def evaluate(self, node: ast.expr) -> V:
-        """The value of an expression, with the events of finding it."""
+        """Evaluate an expression and record the events in it."""
         self.step()
         found = _EVALUATORS.get(type(node))
         return Anything("an expression of a newer Python") if found is None else found(self, node)
@@ -36,7 +36,7 @@ class Expressions(Lookups, Operations):
         return self.named(node.id, node)
 
     def named(self, name: str, node: ast.AST) -> V:
-        """What a name means here."""
+        """Look up a name in the current scope."""
         scope: Scope | None = self.frame.scope
         assert scope is not None
         if name in scope.elsewhere:
@@ -53,7 +53,7 @@ class Expressions(Lookups, Operations):
         return Anything(f"{name} is not known")
 
     def _unbound(self, name: str, scope: Scope, node: ast.AST) -> V:
-        """A name that is bound elsewhere in its scope, but on no way that leads here."""
+        """Look up a name that its scope binds elsewhere, but on no path that leads here."""
         if scope.parent is None:
             if name in _BUILTINS:
                 return External(f"builtins.{name}")
@@ -75,7 +75,7 @@ class Expressions(Lookups, Operations):
         return self.attribute(owner, node.attr, node)
 
     def _owner(self, node: ast.expr) -> V:
-        """The value before a dot; of a chain of a library's names only the whole is looked up."""
+        """Evaluate the owner of an attribute; in a chain of a library's names only the whole name is recorded."""
         if isinstance(node, ast.Attribute):
             owner = self._owner(node.value)
             if isinstance(owner, External):
@@ -120,7 +120,7 @@ class Expressions(Lookups, Operations):
         return Anything("formatted")
 
     def _format(self, value: Constant | Box, spec: str, node: ast.FormattedValue) -> None:
-        """What of a format specification does not fit its value."""
+        """Record a format specification that does not fit its value."""
         if isinstance(value, Constant):
             try:
                 format(value.value, spec if len(spec) < _LONGEST_FORMAT else "")
@@ -178,14 +178,14 @@ class Expressions(Lookups, Operations):
     def _rounds(
         self, generators: Sequence[ast.comprehension], body: Callable[[bool], None]
     ) -> bool:
-        """Walks a comprehension.
+        """Walk a comprehension.
 
         Args:
             generators: its loops.
-            body: what is done in each round, given whether its conditions are known to hold.
+            body: called in each iteration, with whether its conditions are known to hold.
 
         Returns:
-            whether all its rounds are known.
+            whether all iterations are known.
         """
         scope = self.frame.scope
         inner = Scope({}, scope.module, scope)
@@ -234,7 +234,7 @@ class Expressions(Lookups, Operations):
     def function(
         self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, name: str
     ) -> Function:
-        """A function as it is where it is defined, its defaults evaluated."""
+        """Define a function and evaluate its defaults."""
         inside = f"{self.frame.name}." if self.frame.name else ""
         return Function(
             node,
@@ -334,7 +334,7 @@ _EVALUATORS: dict[type[ast.expr], Callable[..., V]] = {
 
 
 def _dictionary_of(pairs: Sequence[tuple[V, V]], complete: bool) -> Box:
-    """A dictionary; two constants of the same value are one key wherever they are written."""
+    """Create a dictionary; equal constants are one key wherever they are written."""
     entries: dict[Constant, V] = {}
     others: list[tuple[V, V]] = []
     for key, value in pairs:
@@ -347,7 +347,7 @@ def _dictionary_of(pairs: Sequence[tuple[V, V]], complete: bool) -> Box:
 
 
 def _pairs(value: V) -> tuple[bool, list[tuple[V, V]]]:
-    """The entries of a dictionary, and whether these are all."""
+    """Return whether all entries of a dictionary are known, and the known ones."""
     if isinstance(value, (Box, Items)) and value.kind == "dict":
         content = value.content if isinstance(value, Box) else value
         return content.complete, list(zip(content.keys, content.values, strict=True))

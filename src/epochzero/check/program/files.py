@@ -33,7 +33,7 @@ _READS = ("read", "read_text", "read_bytes", "open")
 
 
 def loaded(machine: Core, name: str, given: Arguments) -> V | None:
-    """What a function that loads a configuration gives; None when it is none, or not known."""
+    """Return the content of a configuration that a function loads; None if it loads none, or if it is unknown."""
     kind = _KINDS.get(name)
     source = given.positional[0] if given.positional else None
     if kind is None or source is None:

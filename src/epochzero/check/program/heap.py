@@ -1,8 +1,8 @@
-"""What the interpreter knows beyond `Value`: objects with identity, and a journal of their changes.
+"""Values with identity, and a journal of their changes.
 
-All that can change lies in dictionaries: names of a scope, attributes of an object, the content of
-a list. The journal keeps what was there before, so that both ways of a condition can be walked from
-the same state and their outcomes joined.
+All mutable state is in dictionaries: the names of a scope, the attributes of an object, the content of a list.
+The journal stores previous entries, so that both branches of a condition can be walked from the same state and
+their results joined.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from epochzero.check.program.values import (
 )
 
 _DEEPEST = 6
-"""Containers in containers that are shown to the rules."""
+"""Depth of nested containers that rules see."""
 _MOST_SHOWN = 400
-"""Values in a value that are shown to the rules."""
+"""Number of nested values that rules see."""
 _LONGEST_NAME = 160
 
 
@@ -45,27 +45,27 @@ Names: TypeAlias = dict[str, V]
 
 @dataclass(eq=False, slots=True)
 class Scope:
-    """Names, and where to look for those that are not among them."""
+    """Names, and the scopes in which other names are looked up."""
 
     names: Names
     module: Module
     parent: Scope | None = None
     is_class: bool = False
     elsewhere: Mapping[str, Scope] = field(default_factory=dict)
-    """Of names that ``global`` and ``nonlocal`` declare, the scope that has them."""
+    """The scopes of names that are declared ``global`` or ``nonlocal``."""
     own: frozenset[str] = frozenset()
-    """Names that belong to it and nowhere else: not found in ``names``, they are not bound."""
+    """Names that only this scope binds: if they are missing from ``names``, they are unbound."""
 
 
 @dataclass(eq=False, slots=True)
 class Opened(Ref):
-    """A module of the job that is being or has been executed; ``module`` is None for a folder."""
+    """A module of the job that is being or was executed; ``module`` is None for a directory."""
 
     name: str
     names: Names
     module: Module | None
     is_closed: bool = False
-    """Whether it has no names but those that are known."""
+    """Whether all its names are known."""
 
 
 @dataclass(eq=False, slots=True)
@@ -81,11 +81,11 @@ class Function(Ref):
     """``function``, ``staticmethod``, ``classmethod`` or ``property``."""
     owner: Class | None = None
     decorators: list[V] = field(default_factory=list)
-    """As they are written, from the first."""
+    """In the order of the source."""
     is_changed: bool = False
-    """Whether a decorator may have changed what it takes and gives."""
+    """Whether a decorator may have changed its parameters and result."""
     commands: dict[str, Function] = field(default_factory=dict)
-    """Of a group of click, its commands by name."""
+    """The commands of a click group, by name."""
 
 
 @dataclass(eq=False, slots=True)
@@ -99,12 +99,12 @@ class Class(Ref):
     names: Names
     is_data: bool = False
     opaque: bool = False
-    """Whether a decorator or metaclass may have added to it what is not known."""
+    """Whether a decorator or metaclass may have added unknown names."""
     members: dict[str, Object] = field(default_factory=dict)
-    """Of an enumeration, those that were asked for."""
+    """The members of an enumeration that were looked up."""
 
     def line(self) -> list[Class]:
-        """The class and its own bases, in the order in which names are looked up (about C3)."""
+        """The class and its own bases, in the order of the lookup (approximately C3)."""
         order: list[Class] = []
         todo: list[V] = [self]
         while todo and len(order) < 64:
@@ -115,7 +115,7 @@ class Class(Ref):
         return order
 
     def externals(self) -> tuple[str, ...]:
-        """Names of the classes of libraries that it derives from; ``?`` for what is not known."""
+        """Names of the library classes that it inherits from; ``?`` for an unknown base."""
         found: list[str] = []
         for one in self.line():
             for base in one.bases:
@@ -127,7 +127,7 @@ class Class(Ref):
 
 
 def is_enumeration(cls: Class) -> bool:
-    """Whether the members of a class are its objects."""
+    """Whether the members of a class are its instances."""
     bases = cls.externals()
     return any(one.startswith("enum.") for one in bases) and "?" not in bases
 
@@ -145,7 +145,7 @@ class Object(Ref):
 
 @dataclass(eq=False, slots=True)
 class LibraryResult(Ref):
-    """What a call of a library gave."""
+    """The result of a call of a library."""
 
     name: str
     arguments: tuple[V, ...] = ()
@@ -153,13 +153,13 @@ class LibraryResult(Ref):
     place: SourceLocation | None = None
     attributes: Names = field(default_factory=dict)
     receiver: V | None = None
-    """Of the result of a method, its object."""
+    """For the result of a method, its object."""
     closed: bool = False
-    """Whether it has no attributes but those that are known."""
+    """Whether all its attributes are known."""
     complete: bool = True
-    """Whether it got no ``*`` or ``**`` arguments that are not known."""
+    """Whether it received no unknown ``*`` or ``**`` arguments."""
     holds: V | None = None
-    """A `Tensor`, or a `Box` of what a container of modules or a data set has; None if not known."""
+    """A `Tensor`, or a `Box` of the content of a module container or data set; None if unknown."""
 
 
 @dataclass(eq=False, slots=True)
@@ -172,7 +172,7 @@ class Member(Ref):
 
 @dataclass(eq=False, slots=True)
 class Bound(Ref):
-    """A function of the job with its object, or a method of a value that is built in."""
+    """A function of the job with its object, or a method of a built-in value."""
 
     receiver: V
     function: Function | str
@@ -180,7 +180,7 @@ class Bound(Ref):
 
 @dataclass(eq=False, slots=True)
 class Super(Ref):
-    """What ``super()`` gives."""
+    """The result of ``super()``."""
 
     receiver: V
     owner: Class
@@ -188,7 +188,7 @@ class Super(Ref):
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What is in a container; ``complete`` when surely nothing else is."""
+    """The content of a container; ``complete`` if it certainly has no other items."""
 
     values: tuple[V, ...] = ()
     keys: tuple[V, ...] = ()
@@ -197,25 +197,25 @@ class Content:
 
 @dataclass(eq=False, slots=True)
 class Box(Ref):
-    """A list, set or dictionary; its content is replaced as a whole, in the journal."""
+    """A list, set or dictionary; the journal replaces its content as a whole."""
 
     kind: str
     state: dict[str, Content]
     mirrors: Object | LibraryResult | Class | Opened | None = None
-    """The owner whose names these are (``vars(args)``, ``globals()``): what is stored here is stored there."""
+    """The owner whose names these are (``vars(args)``, ``globals()``); stores go to the owner."""
     numbers: range | None = None
-    """The whole range, of which only the first numbers may be written out."""
+    """The whole range; ``content`` may have only its first numbers."""
 
     @classmethod
     def of(
         cls, kind: str, values: Iterable[V], keys: Iterable[V] = (), complete: bool = True
     ) -> Box:
-        """A new one."""
+        """Create a container."""
         return cls(kind, {"content": Content(tuple(values), tuple(keys), complete)})
 
     @property
     def content(self) -> Content:
-        """What is in it now."""
+        """The current content."""
         return self.state["content"]
 
 
@@ -225,34 +225,34 @@ _MISSING: Any = object()
 
 
 class HeapJournal:
-    """Changes of dictionaries, and what was there before."""
+    """Changes of dictionaries, with the previous entries."""
 
     def __init__(self) -> None:
         self._before: list[tuple[_Space, str, Any]] = []
 
     def set(self, where: _Space, key: str, value: V | Content) -> None:
-        """Sets a value, to be undone by `rewind`."""
+        """Set an entry; `rewind` undoes it."""
         self._before.append((where, key, where.get(key, _MISSING)))
         where[key] = value
 
     def remove(self, where: _Space, key: str) -> None:
-        """Takes a value away, to be undone by `rewind`."""
+        """Remove an entry; `rewind` undoes it."""
         self._before.append((where, key, where.get(key, _MISSING)))
         where.pop(key, None)
 
     def mark(self) -> int:
-        """The present, to return to."""
+        """The current position, for `rewind`."""
         return len(self._before)
 
     def changed(self, since: int) -> list[tuple[_Space, str]]:
-        """What was set or removed since then."""
+        """The entries that were set or removed since a mark."""
         return [(where, key) for where, key, _ in self._before[since:]]
 
     def rewind(self, mark: int) -> _Changes:
-        """Undoes all since then.
+        """Undo all changes since a mark.
 
         Returns:
-            what the changed entries were until now.
+            the changed entries as they were until now.
         """
         changes = {
             (id(where), key): (where, key, where.get(key, _MISSING))
@@ -264,18 +264,18 @@ class HeapJournal:
         return changes
 
     def merge(self, ways: Sequence[_Changes]) -> None:
-        """Goes on from the state that any of several ways has left."""
+        """Continue from the join of several paths' changes."""
         places = {at: entry[:2] for way in ways for at, entry in way.items()}
         for at, (where, key) in places.items():
             now = where.get(key, _MISSING)
             values = [way[at][2] if at in way else now for way in ways]
-            # A name that only one way sets has its value wherever its use does not fail.
+            # A name that only one path sets has its value wherever its use does not fail.
             known = [value for value in values if value is not _MISSING]
             self._before.append((where, key, now))
             _put(where, key, _all_joined(known) if known else _MISSING)
 
     def join_in(self, changes: _Changes) -> None:
-        """Joins what a way that ended earlier has left with what is there now."""
+        """Join the changes of a path that ended earlier with the current state."""
         self.merge([changes, {}])
 
 
@@ -298,7 +298,7 @@ def _all_joined(values: list[Any]) -> Any:
 
 
 def _common(one: Content, other: Content) -> Content:
-    """What is known of a container that has the one content or the other."""
+    """The common knowledge about a container with either content."""
     if one is other:
         return one
     if one.keys or other.keys:
@@ -314,7 +314,7 @@ def _common(one: Content, other: Content) -> Content:
 
 
 def join(one: V, other: V) -> V:
-    """What is known of a value that is the one or the other."""
+    """The common knowledge about a value that is either of two."""
     if one is other:
         return one
     if isinstance(one, Ref) or isinstance(other, Ref) or one != other:
@@ -330,7 +330,7 @@ def _same(one: Constant, other: Constant) -> bool:
 
 
 def held(value: V | None) -> V | None:
-    """What a value is known to hold: a `Tensor`, or a `Box` of tensors or modules."""
+    """The known content of a value: a `Tensor`, or a `Box` of tensors or modules."""
     if isinstance(value, (Tensor, Box)):
         return value
     if isinstance(value, LibraryResult):
@@ -346,12 +346,12 @@ def held(value: V | None) -> V | None:
 
 
 def published(value: V) -> Value:
-    """The value as rules see it; of large containers and deep ones only the beginning."""
+    """The value as rules see it; large and deep containers are cut off."""
     return value if not isinstance(value, Ref) else _Publishing().one(value, 0)
 
 
 def _whole(value: V) -> V:
-    """The object in which an attribute or item is, however deep."""
+    """The object that contains an attribute or item, however deep."""
     while isinstance(value, Member):
         value = value.owner
     return value
@@ -366,7 +366,7 @@ def _shape(value: V) -> tuple[int | None, ...] | None:
 
 
 class _Publishing:
-    """Publishes one value with what is in it, up to a bound."""
+    """Convert one value for the rules, within limits of depth and size."""
 
     def __init__(self) -> None:
         self._left = _MOST_SHOWN
@@ -420,7 +420,7 @@ class _Publishing:
 
 
 def thawed(value: V) -> V:
-    """A value that came from outside of the program, with containers and objects that it may change."""
+    """Convert a value from outside of the program; its containers and objects become mutable."""
     if isinstance(value, Instance) and not value.own:
         return LibraryResult(value.made_by, value.arguments, value.keywords, value.place)
     if not isinstance(value, Items):
@@ -430,7 +430,7 @@ def thawed(value: V) -> V:
 
 
 def maker(value: V) -> str:
-    """The dotted name by which a method of a value is called: of what made it; empty if not known."""
+    """The name prefix of a value's methods: what created it; empty if unknown."""
     match value:
         case External():
             return value.name

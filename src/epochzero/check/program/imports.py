@@ -1,4 +1,4 @@
-"""What imports execute: the modules of the job, each once."""
+"""Imports: each module of the job is executed once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BEYOND = "attempted relative import beyond top-level package"
 
 
 class Imports(Storing):
-    """Imports modules, of which those of the job are walked."""
+    """Import modules, and walk those of the job."""
 
     def import_modules(self, node: ast.Import) -> int:
         """``import module``."""
@@ -52,7 +52,7 @@ class Imports(Storing):
         return Flow.NEXT
 
     def _absolute(self, node: ast.ImportFrom) -> str:
-        """The module that is imported from; a relative one resolved."""
+        """The module of a ``from``, with relative names resolved."""
         if not node.level:
             return node.module or ""
         package = self.module.name
@@ -97,7 +97,7 @@ class Imports(Storing):
         return self.attribute(opened, name, node)
 
     def open(self, name: str, node: ast.AST) -> Opened | None:
-        """A module of the job, executed if it was not; None for one that is not the job's."""
+        """Return a module of the job, and execute it on first use; None if it is not part of the job."""
         found: Opened | None = None
         for end in [at for at, sign in enumerate(f"{name}.") if sign == "."]:
             part = name[:end]
@@ -123,7 +123,7 @@ class Imports(Storing):
         return opened
 
     def run_module(self, opened: Opened, via: Sequence[object]) -> None:
-        """Executes the body of a module, once."""
+        """Execute the body of a module, once."""
         module = opened.module
         assert module is not None
         names = opened.names

@@ -1,4 +1,4 @@
-"""Reads the program of a job as a whole without running it."""
+"""The interpreter: reads the program of a job as a whole without running it."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from epochzero.check.target.model import Target
 class Interpreter(Statements, Calls, Expressions):
     """An abstract interpreter of the job's own modules.
 
-    It walks what Python would execute, from the entry point, with values in place of objects. A
-    condition that is not known is walked both ways; a loop whose rounds are not known is walked
-    once. What libraries do is not simulated, but what they call of the job is called.
+    It walks what Python would execute, from the entry point, with abstract values. Both branches of an unknown
+    condition are walked; a loop with unknown iterations is walked once. Libraries are not simulated, but the
+    functions of the job that they call are walked.
     """
 
     def read(self) -> Program:
-        """Walks the program.
+        """Walk the program.
 
         Raises:
-            InputError: the entry point is not there or cannot be read.
+            InputError: the entry point does not exist or cannot be read.
         """
         entry = self.modules.entry()
         opened = Opened("__main__", {}, entry)
@@ -57,7 +57,7 @@ class Interpreter(Statements, Calls, Expressions):
         )
 
     def _leftover_loaders(self, opened: Opened) -> None:
-        """Data loaders that nobody was seen to iterate are perhaps iterated somewhere."""
+        """Walk the data loaders that were never iterated: unknown code may iterate them."""
         assert opened.module is not None
         self.frame = CallFrame(Scope(opened.names, opened.module))
         for loader in list(self.loaders):
@@ -65,13 +65,13 @@ class Interpreter(Statements, Calls, Expressions):
 
 
 def read_program(job: Job, target: Target) -> Program:
-    """The program of a job: its modules and, in order, what it does.
+    """Read the program of a job: its modules and, in order, what it does.
 
     Args:
-        job: what is run.
-        target: where; its Python decides the syntax, its environment what variables hold.
+        job: the job.
+        target: the platform; its Python determines the syntax, its environment the variables.
 
     Raises:
-        InputError: the entry point is not there or cannot be read.
+        InputError: the entry point does not exist or cannot be read.
     """
     return Interpreter(job, target).read()

@@ -1,6 +1,6 @@
-"""What libraries call of the job: items of data sets, hooks of trainers, targets of processes.
+"""The functions of the job that libraries call: items of data sets, hooks of trainers, targets of processes.
 
-Only what follows from how a library is used; what it computes is not simulated.
+Only calls that follow from how a library is used are walked; its computations are not simulated.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ FLUENT = frozenset(
         "compile",
     ]
 )
-"""Methods of modules that give the module itself."""
+"""Methods of modules that return the module itself."""
 _LOADER = ("DataLoader", "DataLoader2", "StatefulDataLoader")
 _DATASET_HOOKS = ("__len__", "__getitem__", "__iter__", "__getitems__")
 _ITERABLE_HOOKS = ("__len__", "__iter__")
 _LOADER_FUNCTIONS = ("collate_fn", "worker_init_fn", "sampler", "batch_sampler")
 _DEEPEST = 4
 _MOST_SEEN = 200
-"""Objects in a value that are looked at."""
+"""Limit of the nested objects that are inspected."""
 
 _SETTING_UP = ("prepare_data", "setup")
 _LOADER_HOOKS = {
@@ -59,7 +59,7 @@ _LOADER_HOOKS = {
     "validate": ("val_dataloader",),
     "test": ("test_dataloader",),
 }
-"""Which data Lightning's trainer asks for, by its method."""
+"""The data loaders that Lightning's trainer requests, by its method."""
 _ALL_LOADER_HOOKS = ("train_dataloader", "val_dataloader", "test_dataloader")
 _DATA_MODULE = re.compile(r"^(lightning|pytorch_lightning)\b.*\.LightningDataModule$")
 _FIT_HOOKS = (
@@ -76,26 +76,26 @@ _RUNNERS = {
     "torch.multiprocessing.start_processes": ("fn", 1),
     "torch_xla.distributed.xla_multiprocessing.spawn": ("fn", 1),
 }
-"""Functions that call their first argument, with how many arguments of their own before ``args``."""
+"""Functions that call their first argument, with the number of arguments that they pass before ``args``."""
 _STARTS = ("__call__", "run", "main", "cli")
-"""Methods by which an application of a library starts what was registered with it."""
+"""Methods by which an application of a library starts its registered functions."""
 _READS_ALL = tuple(f"builtins.{name}" for name in ("next", "list", "tuple", "set", "dict", "sum"))
 _PROCESSES = ("Process", "Thread")
 _MAINS = ("absl.app.run", "tensorflow.compat.v1.app.run", "tensorflow.app.run", "asyncio.run")
 
 
 def is_dataset(cls: Class) -> bool:
-    """Whether a class of the job is a data set by its base class."""
+    """Whether a class of the job is a data set, by its base classes."""
     return any(name.rpartition(".")[2].endswith("Dataset") for name in cls.externals())
 
 
 def is_iterable_dataset(cls: Class) -> bool:
-    """Whether data loaders iterate over the data set and never ask for an item by its index."""
+    """Whether data loaders iterate over the data set and never index it."""
     return any(name.rpartition(".")[2] == "IterableDataset" for name in cls.externals())
 
 
 def called(machine: Core, name: str, given: Arguments, result: V, node: ast.expr) -> None:
-    """A function or class of a library was called: what it calls in turn."""
+    """Walk the functions of the job that a function or class of a library calls."""
     last = name.rpartition(".")[2]
     if last in _LOADER and isinstance(result, LibraryResult):
         machine.loaders.append(result)
@@ -133,7 +133,7 @@ def _started(machine: Core, given: Arguments, node: ast.expr) -> None:
 
 
 def method_called(machine: Core, owner: V, name: str, given: Arguments, node: ast.expr) -> None:
-    """A method of a library's object was called: what it calls in turn."""
+    """Walk the functions of the job that a method of a library's object calls."""
     dotted = machine.method_name(owner, name)
     if name in _STARTS and isinstance(owner, LibraryResult):
         for function in machine.registered.get(owner, ()):
@@ -158,7 +158,7 @@ def _trains(owner: Object) -> bool:
 def _fitted(
     machine: Core, owner: V, given: Arguments, node: ast.expr, method: str, hooks: tuple[str, ...]
 ) -> None:
-    """A trainer runs its loop over what it was given, now or when it was made."""
+    """Walk the loop of a trainer over its module and data."""
     phase = machine.frame.phase
     found = [*islice(_objects(owner), _MOST_SEEN)]
     for one in (*given.positional, *given.keywords.values()):
@@ -181,7 +181,7 @@ def _fitted(
 
 
 def _set_up(machine: Core, given: Arguments, method: str, node: ast.expr) -> Object | None:
-    """The data module whose ``setup`` Lightning's trainer calls, with the name of its own method."""
+    """Return the data module whose ``setup`` Lightning's trainer calls with the name of its own method."""
     data = given.keywords.get("datamodule")
     if isinstance(data, Object) and any(map(_DATA_MODULE.search, data.cls.externals())):
         _hooks(machine, data, ("prepare_data",), node)
@@ -198,13 +198,13 @@ def _hooks(machine: Core, one: Object, names: Iterable[str], node: ast.expr) -> 
 
 
 def _method(one: Object, name: str) -> Function | None:
-    """The method as the first of the object's classes that have it defines it."""
+    """The method that the lookup order of the class finds first."""
     defined = (cls.names.get(name) for cls in one.cls.line())
     return next((found for found in defined if isinstance(found, Function)), None)
 
 
 def consume(machine: Core, value: V, node: ast.expr, certain: bool = False) -> None:
-    """The data loaders and data sets in a value are read: their methods are called once."""
+    """Walk the methods of the data sets that the data loaders in a value read, once."""
     if not machine.loaders:
         return
     there = set(islice(_made(value), _MOST_SEEN))
@@ -232,7 +232,7 @@ def _read(machine: Core, dataset: Object, node: ast.expr, certain: bool) -> None
 
 
 def _made(value: V, depth: int = 0) -> Iterator[LibraryResult]:
-    """The objects of libraries in a value."""
+    """Yield the library objects in a value."""
     if depth > _DEEPEST:
         return
     if isinstance(value, LibraryResult):
@@ -242,7 +242,7 @@ def _made(value: V, depth: int = 0) -> Iterator[LibraryResult]:
 
 
 def _objects(value: V, depth: int = 0) -> Iterator[Object]:
-    """The job's own objects in a value."""
+    """Yield the job's own objects in a value."""
     if depth > _DEEPEST:
         return
     if isinstance(value, Object):

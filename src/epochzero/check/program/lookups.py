@@ -1,4 +1,4 @@
-"""What stands behind a dot or in brackets: attributes, items, and variables of the environment."""
+"""Lookups: attributes, items and environment variables."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ _PARTS_OF_PATHS = {"parent": "folder", "name": "name", "stem": "stem", "suffix":
 
 
 class Lookups(Core):
-    """Looks up attributes and items."""
+    """Look up attributes and items."""
 
     # -- Attributes ---------------------------------------------------------------------------
 
     def external_attribute(self, owner: External, name: str) -> V:
-        """A name of a library; of a few of the standard library the value."""
+        """Look up a name of a library; for some names of the standard library its value."""
         dotted = f"{owner.name}.{name}"
         if dotted == "sys.argv":
             return self.arguments
@@ -68,13 +68,13 @@ class Lookups(Core):
         return _KNOWN_NAMES.get(dotted) or External(dotted)
 
     def attribute(self, owner: V, name: str, node: ast.AST, called: bool = False) -> V:
-        """An attribute of a value.
+        """Look up an attribute of a value.
 
         Args:
             owner: the value.
             name: of the attribute.
-            node: where.
-            called: whether it is about to be called, which is an event of its own.
+            node: the expression.
+            called: whether it is called next, which is an event of its own.
         """
         if not called and (known := results.attribute_of(owner, name)) is not None:
             return known
@@ -97,7 +97,7 @@ class Lookups(Core):
             case Function(node=ast.FunctionDef(name=written)) if name == "__name__":
                 return Constant(written)
             case Function() if name == "remote":
-                return owner  # a task of Ray, called with the function's own arguments
+                return owner  # a Ray task; it is called with the function's own arguments
             case Constant() | Text() | Box() if python_errors.has_attribute(owner, name) is False:
                 kind = "none" if python_errors.is_none(owner) else "attribute"
                 said = f"'{python_errors.type_name(owner)}' object has no attribute '{name}'"
@@ -121,9 +121,9 @@ class Lookups(Core):
         return Anything(f"{owner.name} has no {name} that is known")
 
     def _is_surely_missing(self, owner: Opened, name: str) -> bool:
-        """Whether a name is none of a package's modules, or one that nobody has imported.
+        """Whether a name is neither a module of the package nor imported anywhere.
 
-        What is compiled does not lie with the source.
+        Compiled modules may be missing from the source tree.
         """
         assert owner.module is not None
         is_package = owner.module.file.name == "__init__.py"
@@ -150,14 +150,14 @@ class Lookups(Core):
         return Anything(f"{owner.cls.name} has no {name} that is known")
 
     def _answers_any(self, cls: Class) -> bool:
-        """Whether objects of a class may have attributes that are not seen."""
+        """Whether objects of a class may have unknown attributes."""
         names = ("__getattr__", "__getattribute__", "__slots__")
         return any(one.opaque for one in cls.line()) or any(
             self.in_class(cls.line(), name) is not None for name in names
         )
 
     def in_class(self, line: Iterable[Class], name: str) -> V | None:
-        """A name of the first of several classes that has it."""
+        """Look up a name in the first of several classes that has it."""
         return next((one.names[name] for one in line if name in one.names), None)
 
     def _bound(self, found: V, receiver: V, cls: Class, node: ast.AST) -> V:
@@ -186,7 +186,7 @@ class Lookups(Core):
         return found
 
     def _of_enumeration(self, owner: Class, name: str, found: V | None, node: ast.AST) -> V:
-        """A member of an enumeration: an object with a name and a value."""
+        """Return a member of an enumeration: an object with a name and a value."""
         if isinstance(found, Function):
             return Bound(owner, found) if found.kind == "classmethod" else found
         if found is not None and not name.startswith("_"):
@@ -224,7 +224,7 @@ class Lookups(Core):
     # -- Items and variables ------------------------------------------------------------------
 
     def item(self, owner: V, key: V, node: ast.AST) -> V:
-        """What ``owner[key]`` gives."""
+        """Evaluate ``owner[key]``."""
         if isinstance(owner, Object):
             getter = self.in_class(owner.cls.line(), "__getitem__")
             if isinstance(getter, Function) and isinstance(node, ast.expr):
@@ -265,7 +265,7 @@ class Lookups(Core):
         return Anything("an item of what is not known")
 
     def _read(self, value: V, node: ast.AST) -> V:
-        """A value of a configuration, which may fail where it is read."""
+        """Read a value of a configuration, which may raise."""
         match value:
             case Raises(error=error, message=message):
                 return self.fails("configuration", error, message, node)
@@ -275,7 +275,7 @@ class Lookups(Core):
         return value
 
     def _variable(self, key: V, node: ast.AST) -> V:
-        """A variable of the environment, which fails when it is not set."""
+        """Read an environment variable, which raises if it is not set."""
         if not isinstance(key, Constant) or not isinstance(key.value, str):
             return Anything("a variable of the environment")
         value, found = self.variable(key.value)
@@ -283,7 +283,7 @@ class Lookups(Core):
         return value
 
     def variable(self, name: str) -> tuple[V, bool | None]:
-        """The value of a variable of the environment, and whether it is set (None: not known)."""
+        """Return an environment variable, and whether it is set (None: unknown)."""
         if name in self.environment:
             return self.environment[name], True
         if name in self.job.environment:
@@ -314,7 +314,7 @@ class Lookups(Core):
 
 
 def _slice_of(key: V) -> slice | None:
-    """The slice with known bounds that a key is; None if it is none, or its step is 0."""
+    """Return the slice of a key with known bounds; None for any other key and for a step of 0."""
     if not isinstance(key, LibraryResult) or key.name != "builtins.slice":
         return None
     bounds: list[Any] = [part.value for part in key.arguments if isinstance(part, Constant)]

@@ -1,4 +1,4 @@
-"""What loops do: round by round where the rounds are known, else one round that stands for all."""
+"""Loops: iteration by iteration if the iterations are known, else one iteration that stands for all."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ _BARS = frozenset(
     ["tqdm.tqdm", "tqdm.auto.tqdm", "tqdm.std.tqdm", "tqdm.notebook.tqdm", "rich.progress.track"]
 )
 _MOST_ROUNDS = 64
-"""Rounds of loops in loops that are walked one by one."""
+"""Limit of the iterations of nested loops that are walked one by one."""
 
 
 class Loops(Core):
-    """Walks loops."""
+    """Walk loops."""
 
     _walked_rounds = 1
 
     def walk_for(self, node: ast.For | ast.AsyncFor) -> int:
-        """``for``: its known rounds one by one, or one that stands for all."""
+        """``for``: walk its known iterations, or one that stands for all."""
         over = _walked(self.evaluate(node.iter))
         with self.loop():
             items, complete, some = self.iterated(over, node.iter)
@@ -50,12 +50,12 @@ class Loops(Core):
             numbers = over.numbers if isinstance(over, Box) else None
             if numbers is not None or _is_range(node.iter):
                 first = counted(node, numbers)
-            # A number or text is only the first of many; what is done with an object is alike.
+            # A number or text is only the first of many; objects are all handled alike.
             item = first if isinstance(first, Ref | Counted) else _ROUND
             return self._abstract(node, some, lambda: self.assign(node.target, item))
 
     def _most(self, node: ast.For | ast.AsyncFor) -> int:
-        """How many rounds are worth walking: those over numbers are alike."""
+        """Limit of the iterations to walk: those over numbers are alike."""
         if _is_range(node.iter):
             return 2
         return MOST_UNROLLED if self._walked_rounds == 1 else _MOST_ROUNDS
@@ -78,7 +78,7 @@ class Loops(Core):
         return self._after(node, ended | Flow.NEXT, broke=False)
 
     def walk_while(self, node: ast.While) -> int:
-        """``while``: one round that stands for all."""
+        """``while``: walk one iteration that stands for all."""
         with self.loop():
             self._widen(node)
             known = self.truth(self.evaluate(node.test))
@@ -93,7 +93,7 @@ class Loops(Core):
     def _abstract(
         self, node: ast.For | ast.AsyncFor | ast.While, some: bool, begin: Callable[[], None]
     ) -> int:
-        """One round that stands for all."""
+        """Walk one iteration that stands for all."""
         self._widen(node)
         mark = self.journal.mark()
         broke = 0
@@ -117,7 +117,7 @@ class Loops(Core):
         return self._after(node, flow | broke, broke=False)
 
     def _widen(self, node: ast.For | ast.AsyncFor | ast.While) -> None:
-        """What the loop changes is not known when a round begins that stands for all."""
+        """Forget what the loop changes, before an iteration that stands for all."""
         scope = self.frame.scope
         for target in _targets(node.body):
             where, key = scope.elsewhere.get(getattr(target, "id", ""), scope).names, ""
@@ -134,17 +134,17 @@ class Loops(Core):
                 self.journal.set(where, key, _of_any_size(before))
 
     def _blur(self, mark: int) -> None:
-        """Containers that a round has changed hold more than this one round has put there."""
+        """Mark the containers that an iteration has changed as incomplete."""
         for where, key in _set_of(self.journal.changed(mark)):
             now = where.get(key)
             if isinstance(now, Content):
                 self.journal.set(where, key, Content(now.values, now.keys, False))
             elif isinstance(now, LibraryResult | Tensor) and isinstance(held(now), Tensor):
-                # A later round may have made it from what this one has left.
+                # A later iteration may have computed it from the result of this one.
                 self.journal.set(where, key, _of_any_size(now))
 
     def _after(self, node: ast.For | ast.AsyncFor, flow: int, broke: bool) -> int:
-        """What follows a loop: its ``else`` when it was not broken off."""
+        """Walk what follows a loop: its ``else`` unless a ``break`` ended it."""
         ended = flow & (Flow.RETURN | Flow.RAISE)
         if broke:
             return ended | (Flow.NEXT if flow & Flow.BREAK else 0)
@@ -155,7 +155,7 @@ class Loops(Core):
         return ended | self.execute(node.orelse)
 
     def iterated(self, value: V, node: ast.AST) -> tuple[list[V], bool, bool]:
-        """The items that a loop over a value sees, whether these are all, and whether there are some."""
+        """Return the items of an iteration, whether they are all known, and whether there is at least one."""
         items, complete, some = self.iterated_known(modules_of(value) or value)
         if items is not None:
             return items, complete, some
@@ -175,7 +175,7 @@ class Loops(Core):
         return [_ROUND], False, False
 
     def _iterated_object(self, value: Object) -> tuple[list[V], bool, bool]:
-        # Python asks for items by index only where the class and its bases lack `__iter__`.
+        # Python indexes an object only if its class and their bases lack `__iter__`.
         has_iter = library.is_iterable_dataset(value.cls)
         for name in ("__iter__",) if has_iter else ("__iter__", "__getitem__"):
             given = Arguments([Anything("an index")] if name == "__getitem__" else [])
@@ -188,14 +188,14 @@ class Loops(Core):
 
 
 def _walked(value: V) -> V:
-    """What a loop goes over, without the bar that shows how far it is."""
+    """Return the iterated value without its progress bar."""
     if isinstance(value, LibraryResult) and value.name in _BARS and value.arguments:
         return value.arguments[0]
     return value
 
 
 def _of_any_size(value: V | None) -> V:
-    """A tensor of which a loop may have changed the shape."""
+    """A tensor whose shape a loop may have changed."""
     return replace(value, holds=None) if isinstance(value, LibraryResult) else _CHANGED
 
 
@@ -204,7 +204,7 @@ def _is_range(node: ast.expr) -> bool:
 
 
 def _targets(body: Sequence[ast.stmt]) -> Iterator[ast.expr]:
-    """What the statements of a loop assign, those of inner functions left out."""
+    """Yield the assignment targets of a loop, without those of nested functions."""
     todo: list[ast.AST] = list(body)
     while todo:
         one = todo.pop()
@@ -216,5 +216,5 @@ def _targets(body: Sequence[ast.stmt]) -> Iterator[ast.expr]:
 
 
 def _set_of(changed: list[tuple[dict[str, object], str]]) -> list[tuple[dict[str, object], str]]:
-    """Changed entries, each once."""
+    """Changed entries without duplicates."""
     return list({(id(where), key): (where, key) for where, key in changed}.values())

@@ -1,4 +1,4 @@
-"""Methods of texts, containers and paths, as far as what they give is known."""
+"""Methods of texts, containers and paths whose results are known."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _LONGEST = 100_000
 
 
 def of_text(text: Constant | Text, name: str, given: Sequence[V], named: Mapping[str, V]) -> V:
-    """What a method of a text gives."""
+    """Return the result of a method of a text."""
     if name == "join" and given:
         return _joined(text, given[0])
     if name == "format":
@@ -97,7 +97,7 @@ def _joined(text: Constant | Text, items: V) -> V:
 
 
 def of_container(journal: HeapJournal, box: Box, name: str, given: Sequence[V]) -> V:
-    """What a method of a list, set or dictionary gives, and what it does to it."""
+    """Apply a method of a list, set or dictionary and return its result."""
     content = box.content
     if box.kind == "dict":
         return _of_dictionary(journal, box, name, given)
@@ -113,7 +113,7 @@ def of_container(journal: HeapJournal, box: Box, name: str, given: Sequence[V]) 
         return Box.of(box.kind, content.values, (), content.complete)
     if name in ("index", "count"):
         return Anything("a number of items")
-    # Whatever else it does (insert, pop, sort, ...), what is in it then is not followed.
+    # After any other method (insert, pop, sort, ...) the content is unknown.
     nothing = _put(journal, box, Content((), (), False))
     if name in ("clear", "discard", "insert", "remove", "reverse", "sort"):
         return nothing
@@ -172,7 +172,7 @@ def _got(journal: HeapJournal, box: Box, name: str, given: Sequence[V]) -> V:
 
 
 def store_item(journal: HeapJournal, box: Box, key: V, value: V) -> None:
-    """What ``box[key] = value`` does."""
+    """Apply ``box[key] = value``."""
     content = box.content
     if box.mirrors is not None:
         set_name(journal, box.mirrors, key, value)
@@ -205,7 +205,7 @@ def store_item(journal: HeapJournal, box: Box, key: V, value: V) -> None:
 
 
 def path_attribute(text: Constant | Text, name: str) -> V:
-    """An attribute of a path: its parent, name, stem, suffix or parents."""
+    """Return an attribute of a path: its parent, name, stem, suffix or parents."""
     if name != "parents":
         parts = {"parent": "folder"}
         found = path_part(text, parts.get(name, name))
@@ -238,7 +238,7 @@ _Path = Callable[[Constant | Text, Sequence[V], str], V | None]
 
 
 def of_path(path: LibraryResult, name: str, given: Sequence[V], cwd: str) -> V | None:
-    """What a method of a path gives; None when that is not known."""
+    """Return the result of a method of a path; None if unknown."""
     text = as_text(path)
     found = _METHODS_OF_PATHS.get(name)
     if text is None or found is None:

@@ -1,4 +1,4 @@
-"""The program of a job: its own modules, and what it does."""
+"""The program of a job: its own modules, and its events."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Module:
 
     Attributes:
         name: dotted name under which the job imports it; ``__main__`` for the entry point.
-        path: relative to the job's folder, with ``/``; absolute when it lies outside.
-        file: absolute.
-        text: its source.
-        tree: None when it does not parse for the target's Python.
-        error: why it does not.
+        path: relative to the job's directory, with ``/``; absolute if it is outside.
+        file: absolute path.
+        text: source.
+        tree: syntax tree; None if the source does not parse for the target's Python.
+        error: the syntax error.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Module:
     error: SyntaxError | None = None
 
     def place(self, node: ast.AST | int) -> SourceLocation:
-        """The place of a node, or of a line, with its source."""
+        """The location of a node or line, with its source line."""
         if (found := self._places.get(node)) is None:
             found = self._places[node] = self._place(node)
         return found
@@ -54,7 +54,7 @@ class Module:
 
     @cached_property
     def lines(self) -> list[str]:
-        """The source by lines as Python counts them; `str.splitlines` knows more ends."""
+        """The lines as Python counts them; `str.splitlines` splits at more characters."""
         return self.text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
 
@@ -63,13 +63,12 @@ class Program:
     """What is known of the job's program without running it.
 
     Attributes:
-        job: what is run.
-        modules: the job's own modules that can be reached from the entry point, by dotted name.
+        job: the job.
+        modules: the job's own modules that the entry point reaches, by dotted name.
         events: what the program does, in order.
-        options: the parsed arguments of the command line, by destination, where the script's parser
-            is known.
+        options: the parsed arguments of the command line, by destination, if the script's parser is known.
         unknowns: what could not be followed, and why.
-        parsed: the command line by each parser that reads it, in their order.
+        parsed: the command line by each parser that reads it, in order.
         entered: paths and lines of the functions of the job that run, and whether they certainly do.
         before: the program that the same submission runs before; None for its first.
     """
@@ -100,5 +99,5 @@ class Program:
 
     @cached_property
     def failures(self) -> tuple[Failed, ...]:
-        """What surely fails, among the events."""
+        """The events that certainly raise."""
         return tuple(event for event in self.events if isinstance(event, Failed))

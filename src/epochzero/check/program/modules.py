@@ -1,4 +1,4 @@
-"""The job's own modules: where Python would look for them, and their trees."""
+"""The job's own modules: the search by Python's rules, and their syntax trees."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from epochzero.errors import InputError
 from epochzero.file_access import exists, is_file, is_folder, open_file, readable
 
 LARGEST_BYTES = 1 << 20
-"""Of a source file that is read, some 25,000 lines; its tree takes 250 times as much memory."""
+"""Limit of a source file, about 25,000 lines; its tree takes 250 times as much memory."""
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 _FIRST = frozenset(sys.builtin_module_names) | {
     "os",
@@ -30,18 +30,18 @@ _FIRST = frozenset(sys.builtin_module_names) | {
     "stat",
     "zipimport",
 }
-"""Modules that the interpreter has before it looks at any path, or has loaded when the job starts."""
+"""Modules that are built in, or loaded before the job starts."""
 _PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg")
 _MOST_ENTRIES = 200
-"""Of a folder that are looked at to tell whether it holds Python."""
+"""Limit of the directory entries that are inspected for Python files."""
 
 
 class Modules:
-    """Finds and parses the modules of a job.
+    """Find and parse the modules of a job.
 
     Args:
-        job: what is run.
-        target: its Python decides the syntax, its distributions which folders without
+        job: the job.
+        target: its Python determines the syntax; its distributions determine which directories without
             ``__init__.py`` are hidden by an installed package.
     """
 
@@ -54,10 +54,10 @@ class Modules:
         self._found: dict[str, Path | None] = {}
 
     def entry(self) -> Module:
-        """The module that the job runs.
+        """Return the module that the job runs.
 
         Raises:
-            InputError: the file is not there, cannot be read, or is too large.
+            InputError: the file does not exist, cannot be read, or is too large.
         """
         if self.job.code is not None:
             return self.loaded.setdefault("__main__", self._given(self.job.code))
@@ -76,9 +76,7 @@ class Modules:
         return module
 
     def load(self, name: str) -> Module | None:
-        """The module of a dotted name, empty when it cannot be read; None when it is not the job's or
-        is a folder.
-        """
+        """Return the module of a dotted name, empty if it cannot be read; None if it is a directory or not part of the job."""
         if name not in self.loaded:
             file = self.find(name)
             if file is None or file.is_dir():
@@ -93,17 +91,17 @@ class Modules:
         return self.loaded[name]
 
     def find(self, name: str) -> Path | None:
-        """The file of a module of the job, or the folder of a namespace package.
+        """Return the file of a module of the job, or the directory of a namespace package.
 
         Returns:
-            None when no part of the job has this name.
+            None if no part of the job has this name.
         """
         if name not in self._found:
             self._found[name] = self._search(name)
         return self._found[name]
 
     def add_path(self, folder: str, first: bool) -> None:
-        """What ``sys.path.insert`` and ``append`` do; results that were negative are asked anew."""
+        """Apply ``sys.path.insert`` or ``append``; names that were not found are searched again."""
         added = Path(folder) if folder.startswith("/") else self.job.folder / (folder or ".")
         self.path.insert(0 if first else len(self.path), added)
         self._found = {name: file for name, file in self._found.items() if file is not None}
@@ -126,7 +124,7 @@ class Modules:
         return self._top_level_namespace(last) or self._installed_from_here(last)
 
     def _top_level_namespace(self, name: str) -> Path | None:
-        """A folder without ``__init__.py``, which any installed module of its name would hide."""
+        """A directory without ``__init__.py``, which an installed module of the same name would hide."""
         if name in sys.stdlib_module_names or self._is_installed(name):
             return None
         for folder in self.path:
@@ -135,7 +133,7 @@ class Modules:
         return None
 
     def _installed_from_here(self, name: str) -> Path | None:
-        """A package of the job's project that is installed from its folder (``pip install -e .``)."""
+        """A package of the job's project that is installed from its directory (``pip install -e .``)."""
         if self.target.distributions is not None and not self._is_installed(name):
             return None
         if name in sys.stdlib_module_names:
@@ -164,7 +162,7 @@ class Modules:
         return not _INSTALLED.intersection(file.parts)
 
     def _read(self, name: str, file: Path) -> Module:
-        """The module, parsed for the target's Python as far as this one can tell.
+        """Read a module and parse it for the target's Python, as far as this Python can.
 
         Raises:
             InputError: it cannot be read.
@@ -183,14 +181,14 @@ class Modules:
             return Module(name, shown, file, data.decode("utf-8", "replace"), None, error)
 
     def source(self, file: Path) -> Module | None:
-        """A file of Python that the job executes without importing it; None if it cannot be read."""
+        """Return a file that the job executes without importing it; None if it cannot be read."""
         try:
             return self._read(file.stem, file)
         except InputError:
             return None
 
     def _given(self, code: CommandSource) -> Module:
-        """The program that stands in a command, at the lines where it stands."""
+        """The program in a command, at its lines in the command."""
         path = code.place.path
         return self._module("__main__", path, self.job.base / path, code.in_place)
 
@@ -207,16 +205,16 @@ class Modules:
         version = self.target.python
         known = version[:2] if version and (3, 7) <= version[:2] <= sys.version_info[:2] else None
         with warnings.catch_warnings():
-            # The job's odd escapes are its own affair.
+            # Invalid escapes in the job's code are not our warnings.
             warnings.simplefilter("ignore")
             return ast.parse(text, name, feature_version=known)
 
 
 def decoded(data: bytes) -> str:
-    """Python source as text, by its byte order mark or coding line.
+    """Decode Python source by its byte order mark or coding line.
 
     Raises:
-        SyntaxError: the encoding is not known, or the bytes are not in it.
+        SyntaxError: the encoding is unknown or does not fit the bytes.
     """
     encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
     try:
@@ -227,7 +225,7 @@ def decoded(data: bytes) -> str:
 
 
 def _first_on_path(job: Job) -> Iterator[Path]:
-    """Where Python looks first: the script's folder, or with ``-m`` the working folder."""
+    """Where Python searches first: the script's directory, or with ``-m`` the working directory."""
     if job.module or job.script is None:
         yield job.folder
     elif job.script.is_dir():
@@ -240,7 +238,7 @@ def _first_on_path(job: Job) -> Iterator[Path]:
 
 
 def lies_in(folder: Path, name: str) -> bool:
-    """Whether a folder has a module or package of a name, also one without ``__init__.py``."""
+    """Whether a directory contains a module or package of this name, with or without ``__init__.py``."""
     return bool(_in(folder, name) or _namespace(folder, name))
 
 
@@ -252,7 +250,7 @@ def _in(folder: Path, name: str) -> Path | None:
 
 
 def _namespace(folder: Path, name: str) -> Path | None:
-    """The folder ``name`` when Python files lie in it or in a folder of it."""
+    """The directory ``name`` if it or one of its subdirectories contains Python files."""
     found = folder / name
     try:
         if not is_folder(found):

@@ -1,4 +1,4 @@
-"""What operators, comparisons and conditions give."""
+"""Operators, comparisons and conditions."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ _COMPARE = {**EQUALITY, **ORDER}
 
 
 class Operations(Tensors):
-    """Applies operators."""
+    """Apply operators."""
 
     def binary(self, node: ast.BinOp) -> V:
-        """An operator between two expressions."""
-        # A long chain of + is walked in a loop, not by recursion.
+        """Evaluate a binary operator."""
+        # A long chain of + is walked in a loop, without recursion.
         chain: list[ast.BinOp] = []
         left: ast.expr = node
         while isinstance(left, ast.BinOp):
@@ -57,7 +57,7 @@ class Operations(Tensors):
         return value
 
     def operate(self, op: ast.operator, left: V, right: V, node: ast.AST) -> V:
-        """What an operator gives."""
+        """Apply a binary operator."""
         if said := python_errors.refused(op, left, right):
             is_none = python_errors.is_none(left) or python_errors.is_none(right)
             return self.fails("none" if is_none else "type", TypeError, said, node)
@@ -108,7 +108,7 @@ class Operations(Tensors):
         return Anything("computed from what is not known")
 
     def all_or_any(self, node: ast.BoolOp) -> V:
-        """``and`` and ``or``, which may leave their last operands out."""
+        """Evaluate ``and`` and ``or``, which may skip their last operands."""
         stops = isinstance(node.op, ast.Or)
         values: list[V] = []
         with self.under():
@@ -119,7 +119,7 @@ class Operations(Tensors):
                 if known is stops or one is node.values[-1]:
                     break
                 if known is None:
-                    # What stands behind is evaluated only perhaps.
+                    # The following operands are evaluated only perhaps.
                     self.certain, self.is_doubtful = False, True
                 else:
                     values.pop()
@@ -137,7 +137,7 @@ class Operations(Tensors):
         return DIFFERS
 
     def compare(self, node: ast.Compare) -> V:
-        """A chain of comparisons."""
+        """Evaluate a chain of comparisons."""
         left = self.evaluate(node.left)
         result: bool | None = True
         for op, right_node in zip(node.ops, node.comparators, strict=True):
@@ -156,7 +156,7 @@ class Operations(Tensors):
         return Anything("a comparison with what is not known") if result is None else Constant(True)
 
     def compared(self, op: ast.cmpop, left: V, right: V) -> bool | None:
-        """Whether a comparison holds; None when it is not known."""
+        """Whether a comparison holds; None if unknown."""
         negated = isinstance(op, (ast.IsNot, ast.NotIn))
         if isinstance(op, (ast.Is, ast.IsNot)):
             same = _identical(left, right)
@@ -196,7 +196,7 @@ class Operations(Tensors):
         return None
 
     def truth(self, value: V) -> bool | None:
-        """Whether a value counts as true; None when it is not known."""
+        """The truth value of a value; None if unknown."""
         if isinstance(value, Constant):
             return bool(value.value)
         if isinstance(value, (Box, Items)):
@@ -215,7 +215,7 @@ class Operations(Tensors):
         return None
 
     def choice(self, node: ast.IfExp) -> V:
-        """``a if condition else b``: one of the two, or what both may be."""
+        """Evaluate ``a if condition else b``; if the condition is unknown, join both."""
         known = self.truth(self.evaluate(node.test))
         if known is not None:
             return self.evaluate(node.body if known else node.orelse)
@@ -237,7 +237,7 @@ class Operations(Tensors):
 def _computed(
     function: Callable[[Any, Any], object] | None, left: Constant, right: Constant
 ) -> Value:
-    """An operator on constants, within bounds: no number or text grows without limit."""
+    """Apply an operator to constants, within limits: no number or text grows without bound."""
     if function is None or any(_is_large(one.value) for one in (left, right)):
         return Anything("computed from large values")
     if function in (operator.pow, operator.lshift) and not _is_small(right.value):
@@ -278,7 +278,7 @@ def _is_small(value: object) -> bool:
 
 
 def _identical(left: V, right: V) -> bool | None:
-    """Whether two values are one; None when it is not known."""
+    """Whether two values are identical; None if unknown."""
     if left is right and not isinstance(left, Anything):
         return True
     if isinstance(left, Constant) and isinstance(right, Constant):
@@ -287,7 +287,7 @@ def _identical(left: V, right: V) -> bool | None:
         return False if left.cls is right.cls and left.cls.members else None
     for one, other in ((left, right), (right, left)):
         if isinstance(one, Constant) and one.value is None:
-            # What exists is not None; what a library gave may be.
+            # An existing object is not None; the result of a library may be.
             made = isinstance(other, (Box, Items, Text, Function, Class, Object, Opened, Bound))
             return False if made else None
     return None

@@ -1,4 +1,4 @@
-"""What Python's operators do, by their nodes."""
+"""Python's operators as functions, by the class of their nodes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ARITHMETIC: Mapping[type[ast.operator], Callable[[float, float], float]] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
-"""Those whose results stay of the size of what goes in; powers and shifts do not."""
+"""Operators whose results stay in the range of their operands, unlike powers and shifts."""
 BINARY: Mapping[type[ast.operator], Callable[[Any, Any], object]] = {
     **ARITHMETIC,
     ast.Pow: operator.pow,

@@ -1,9 +1,9 @@
-"""argparse run on a command line, in a process of its own: a request in, an answer out, as JSON.
+"""Run argparse on a command line in a separate process: a JSON request in, a JSON answer out.
 
-The file is run by path, isolated, with nothing of EpochZero or of the job on the module path: it may
-import the standard library only. The parser is built anew from its description, so that defaults,
-abbreviations, ``nargs`` and subcommands mean exactly what argparse makes of them. Functions of the
-job (``type=``, own actions) are not here: what they would give is untold.
+The file runs by path, isolated, without EpochZero and the job on the module path, so it may import only the
+standard library. It rebuilds the parser from its description; defaults, abbreviations, ``nargs`` and subcommands
+then mean exactly what argparse makes of them. Functions of the job (``type=``, custom actions) are missing here, and
+their results are unknown.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _KINDS = (
 
 
 class _Untold:
-    """What the program's own code would give."""
+    """The unknown result of the program's own code."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
@@ -50,7 +50,7 @@ class _Untold:
 
 
 class _Reference(_Untold):
-    """A value that only the asking process knows, by its number."""
+    """A value that only the requesting process knows, by its number."""
 
     def __init__(self, number: int) -> None:
         super().__init__("a default that is not known is added to")
@@ -58,7 +58,7 @@ class _Reference(_Untold):
 
 
 class _Made:
-    """What a function of a library would make: its name and arguments."""
+    """What a function of a library would return: its name and arguments."""
 
     def __init__(self, name: str, *arguments: str) -> None:
         self.name = name
@@ -66,7 +66,7 @@ class _Made:
 
 
 class _Stop(Exception):  # noqa: N818 - no error: the program would end here
-    """The program would end here."""
+    """The program would exit here."""
 
 
 class _Own(argparse.Action):
@@ -79,7 +79,7 @@ class _Own(argparse.Action):
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse's parser, which notes problems rather than printing them."""
+    """argparse's parser, which records problems instead of printing them."""
 
     notes: list[dict[str, Any]]
     numbers: dict[int, int]
@@ -107,13 +107,13 @@ class _Parser(argparse.ArgumentParser):
         raise _Stop
 
     def format_help(self) -> str:
-        """Nothing: help is not printed."""
+        """Return nothing: help is not printed."""
         return ""
 
     format_usage = format_help
 
     def _print_message(self, message: str, file: object = None) -> None:
-        """Nothing is printed."""
+        """Print nothing."""
 
     def _get_values(self, action: argparse.Action, arg_strings: list[str]) -> Any:
         if arg_strings or action.option_strings:
@@ -136,7 +136,7 @@ class _Parser(argparse.ArgumentParser):
         try:
             super()._check_value(action, value)
         except argparse.ArgumentError as error:
-            # There is no going on without the subcommand's parser.
+            # Without the subcommand's parser the rest cannot be parsed.
             if isinstance(action, argparse._SubParsersAction):
                 raise
             self.note(str(error), action, str(value), "choice")
@@ -147,7 +147,7 @@ def _name_of(action: argparse.Action) -> str | None:
 
 
 def _name_in(message: str) -> str:
-    """The argument that a message is about: ``argument --lr: expected one argument``."""
+    """The argument in a message: ``argument --lr: expected one argument``."""
     if message.startswith("argument "):
         return message[len("argument ") :].partition(": ")[0]
     if message.startswith("ambiguous option: "):
@@ -171,10 +171,10 @@ def _untold(_text: str) -> _Untold:
 
 
 def string_to_bool(text: str) -> bool:
-    """As transformers reads truth values.
+    """Convert a truth value like transformers.
 
     Raises:
-        ArgumentTypeError: the text is none.
+        ArgumentTypeError: the text is not a truth value.
     """
     truth = text.lower()
     if truth in ("yes", "true", "t", "y", "1"):
@@ -239,7 +239,7 @@ def _encoded(value: Any) -> dict[str, Any]:
 
 
 def _build(parser: _Parser, said: Mapping[str, Any]) -> None:
-    """Give the parser the options, groups and subcommands of its description."""
+    """Add the options, groups and subcommands of a description to a parser."""
     groups = [parser.add_mutually_exclusive_group(required=r) for r in said["exclusive"]]
     for option in said["options"]:
         keywords = dict(option["keywords"])
@@ -262,7 +262,7 @@ def _build(parser: _Parser, said: Mapping[str, Any]) -> None:
 
 
 def _formatter(prog: str) -> argparse.HelpFormatter:
-    # A width saves asking for that of the terminal, which imports much.
+    # A fixed width avoids the query of the terminal, whose imports are slow.
     return argparse.HelpFormatter(prog, width=80)
 
 
@@ -284,13 +284,13 @@ def _new(
 
 
 def _answer(said: Mapping[str, Any]) -> dict[str, Any]:
-    """What the parser makes of the command line."""
+    """Parse the command line and return values and problems."""
     parser = _new(_Parser, said, None)
     try:
         _build(parser, said)
     except (TypeError, ValueError, argparse.ArgumentError) as error:
         return {"undefined": str(error)}
-    # Only now: argparse imports some of what it needs when a parser is built.
+    # Not earlier: argparse imports some modules when a parser is built.
     _limit()
     namespace = argparse.Namespace()
     ended = False
@@ -299,7 +299,7 @@ def _answer(said: Mapping[str, Any]) -> dict[str, Any]:
         if extras and not said["known_only"]:
             _note_extras(parser, extras)
     except _Stop:
-        # What is required is asked for last, when all else has been read.
+        # argparse checks required arguments last, after reading all others.
         ended = not (parser.notes and "are required" in parser.notes[-1]["message"])
     values = {name: _encoded(value) for name, value in vars(namespace).items()}
     return {
@@ -311,7 +311,7 @@ def _answer(said: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _note_extras(parser: _Parser, extras: Sequence[str]) -> None:
-    """One problem an option that nothing takes; one for all when there are only values."""
+    """Record one problem for each unknown option, or one for all if there are only values."""
     message = f"unrecognized arguments: {' '.join(extras)}"
     chars = tuple(parser.prefix_chars)
     options = [extra for extra in extras if extra.startswith(chars) and not _number(extra)]
@@ -330,7 +330,7 @@ def _number(text: str) -> bool:
 
 
 def _limit() -> None:
-    """No file, socket or process from here on, and bounds on time and memory."""
+    """Forbid further files, sockets and processes, and limit time and memory."""
     with suppress(ImportError, ValueError, OSError):
         import resource
 

@@ -1,7 +1,7 @@
-"""Parsers of command lines that the program builds, and what they make of the job's arguments.
+"""Parsers of command lines that the program builds, and their results for the job's arguments.
 
-The interpreter sees the calls that build a parser (``ArgumentParser()``, ``add_argument``, options
-of click, fields of data classes); they are collected as a `ParserSpec` and read by `parse`.
+The interpreter records the calls that build a parser (``ArgumentParser()``, ``add_argument``, options of click,
+fields of data classes) as a `ParserSpec`, and `parse` applies it.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from epochzero.check.program.parsers.model import Kind, told
 from epochzero.check.program.values import Anything, Constant, External, Value
 
 MOST_PARSED = 8
-"""Times that a program's parsers are asked; each may cost a child process."""
+"""Limit of the runs of a program's parsers; each may start a child process."""
 _PARSER = "argparse.ArgumentParser"
 _HF = "HfArgumentParser"
 _CLICK_OPTIONS = ("click.option", "click.argument")
@@ -62,7 +62,7 @@ class Builder:
     parsed: tuple[int, Parsed] | None = None
 
     def spec(self, known_only: bool = False) -> ParserSpec:
-        """The parser as it is now."""
+        """The parser in its current state."""
         return ParserSpec(
             self.kind,
             tuple(self.options),
@@ -88,7 +88,7 @@ class Builder:
 
 @dataclass(eq=False, slots=True)
 class Part:
-    """What a method of a parser gave: a group of it, or the maker of its subcommands."""
+    """The result of a parser's method: an argument group, or the factory of its subcommands."""
 
     builder: Builder
     group: int | None = None
@@ -99,7 +99,7 @@ class CommandLines:
     """The parsers of a program.
 
     Args:
-        machine: the interpreter, whose calls build them.
+        machine: the interpreter, whose calls build the parsers.
     """
 
     def __init__(self, machine: Core) -> None:
@@ -111,7 +111,7 @@ class CommandLines:
     # -- Calls that the interpreter sees ------------------------------------------------------
 
     def called(self, name: str, given: Arguments, result: V, node: ast.expr) -> None:
-        """A function or class of a library was called."""
+        """Process the call of a function or class of a library."""
         if isinstance(result, LibraryResult) and name == _PARSER:
             self._begin(result, given, node)
         elif isinstance(result, LibraryResult) and name.rpartition(".")[2] == _HF:
@@ -120,12 +120,12 @@ class CommandLines:
             self._define_flag(name, given, node)
         elif not name.startswith("builtins."):
             for one in (*given.positional, *given.keywords.values()):
-                # A library may add options that are not seen.
+                # A library may add unknown options.
                 if isinstance(one, Ref) and (part := self._part(one)) is not None:
                     part.builder.complete = False
 
     def method(self, owner: V, name: str, given: Arguments, node: ast.expr) -> V | None:
-        """What a method of a parser gives; None when it is no parser."""
+        """Return the result of a parser's method; None if the object is not a parser."""
         part = self._part(owner) if isinstance(owner, Ref) else None
         if part is None:
             return None
@@ -193,7 +193,7 @@ class CommandLines:
             return
         keywords = _shown(given.keywords)
         if not self.machine.certain:
-            # Perhaps it is not added at all: then it cannot be missing.
+            # The call is uncertain, so the option cannot be missing.
             keywords.pop("required", None)
             if not known[0].startswith("-") or any(
                 o.flags == tuple(known) for o in builder.options
@@ -256,7 +256,7 @@ class CommandLines:
                 namespace.attributes.update(
                     {name: thawed(value) for name, value in parsed.values.items()}
                 )
-                # Another library, a subcommand or a given namespace may bring more attributes.
+                # Another library, a subcommand or a given namespace may add attributes.
                 sure = builder.complete and not known_only and not builder.subcommands
                 namespace.closed = sure and "namespace" not in given.keywords
         if not known_only:
@@ -264,13 +264,13 @@ class CommandLines:
         return Box.of("tuple", (namespace, Anything("arguments that the parser does not know")))
 
     def _argv(self, told: V | None) -> Sequence[str] | None:
-        """The arguments that are parsed; None when they are not known."""
+        """Return the arguments to parse; None if unknown."""
         if told is None or (isinstance(told, Constant) and told.value is None):
             return self.machine.job.argv
         items, complete, _ = self.machine.iterated_known(told)
         job = self.machine.job
         if complete and items and list(items) == [argument(job, at) for at in range(len(job.argv))]:
-            # All of sys.argv[1:], of which the parser is told what is not known.
+            # All of sys.argv[1:]; the parser is informed about unknown ones.
             return job.argv
         known = [str(one.value) for one in items or () if isinstance(one, Constant)]
         return known if items is not None and complete and len(known) == len(items) else None
@@ -306,7 +306,7 @@ class CommandLines:
             if isinstance(one, Class):
                 builder.classes.append(one)
                 builder.options += [*_fields(one)]
-                # A library's base class has fields that are not seen.
+                # The base class of a library has unknown fields.
                 builder.complete = builder.complete and not one.externals()
             else:
                 builder.complete = False
@@ -343,13 +343,13 @@ class CommandLines:
             self._flags.options.append(OptionSpec((str(flag.value),), define, place))
 
     def read_flags(self) -> None:
-        """What ``absl.app.run`` does first: the flags get their values."""
+        """Parse the flags, as ``absl.app.run`` does first."""
         # Modules of libraries define flags of their own.
         self._flags.complete = False
         self._read(self._flags, self.machine.job.argv)
 
     def flag(self, name: str) -> V | None:
-        """The value of a flag of absl; None when it is none or not known."""
+        """Return the value of an absl flag; None if it is not a flag or unknown."""
         if self._flags.parsed is None:
             return None
         value = self._flags.parsed[1].values.get(name)
@@ -358,13 +358,13 @@ class CommandLines:
     # -- Functions as commands ----------------------------------------------------------------
 
     def is_command(self, function: Function) -> bool:
-        """Whether a function is a command of click or a main of Hydra, by its decorators."""
+        """Whether a function is a command of click or a main function of Hydra, by its decorators."""
         return any(
             _decorator(one) in (*_CLICK_COMMANDS, "hydra.main") for one in function.decorators
         )
 
     def given_to(self, function: Function) -> Iterator[tuple[Function, Arguments]]:
-        """The functions that a command's call runs, with what the command line gives them."""
+        """Return the functions that a command runs, with their arguments from the command line."""
         if any(_decorator(one) == "hydra.main" for one in function.decorators):
             yield function, Arguments([self._configuration(function)])
             return
@@ -378,14 +378,14 @@ class CommandLines:
                 return
 
     def fired(self, function: Function) -> Arguments:
-        """What Fire gives a function."""
+        """Return the arguments that Fire passes to a function."""
         builder = Builder("fire", self._place_of(function))
         builder.options = [*_parameters(function, builder.place)]
         parsed = self._read(builder, self.machine.job.argv)
         return _for(function, {} if parsed is None else parsed.values)
 
     def of_lightning(self, given: Arguments, node: ast.expr) -> list[V]:
-        """The model and the data module that ``LightningCLI`` makes of the command line."""
+        """Return the model and the data module that ``LightningCLI`` creates from the command line."""
         builder = Builder("lightning", self.machine.place(node))
         runs = given.keywords.get("run")
         builder.subcommand_required = not isinstance(runs, Constant) or bool(runs.value)
@@ -424,7 +424,7 @@ class CommandLines:
         return builder
 
     def _configuration(self, function: Function) -> V:
-        """What Hydra composes."""
+        """Return the configuration that Hydra composes."""
         made = next(one for one in function.decorators if _decorator(one) == "hydra.main")
         defaults = _shown(made.keywords) if isinstance(made, LibraryResult) else {}
         place = self._place_of(function)
@@ -442,7 +442,7 @@ class CommandLines:
 
 
 def configured(value: V, place: SourceLocation | None) -> V:
-    """A configuration whose keys are also attributes, as OmegaConf makes them."""
+    """A configuration whose keys are also attributes, like OmegaConf's."""
     if isinstance(value, Box) and value.kind == "dict":
         config = LibraryResult("omegaconf.DictConfig", (), {}, place, closed=value.content.complete)
         for key, one in zip(value.content.keys, value.content.values, strict=True):
@@ -481,10 +481,10 @@ def _parameters(function: Function, place: SourceLocation) -> Iterator[OptionSpe
 
 
 def _of_class(cls: Class, section: str, place: SourceLocation) -> Iterator[OptionSpec]:
-    """What a class is made with, as options of ``LightningCLI``; ``section.*`` where more may be."""
+    """The constructor parameters of a class as options of ``LightningCLI``; ``section.*`` if there may be others."""
     found = next((one.names["__init__"] for one in cls.line() if "__init__" in one.names), None)
     if not isinstance(found, Function) or found.is_changed:
-        # Without a constructor of its own that of the library's class takes nothing that is known.
+        # The constructor of a library's class has unknown parameters.
         yield OptionSpec((f"{section}.*",), {}, place)
         return
     defined = found.scope.module.place(found.node)
@@ -495,7 +495,7 @@ def _of_class(cls: Class, section: str, place: SourceLocation) -> Iterator[Optio
 
 
 def _below(section: str, values: Mapping[str, Value]) -> dict[str, V]:
-    """The values of one section, by the names of the parameters."""
+    """The values of one section, by parameter."""
     start = f"{section}."
     return {
         name.removeprefix(start): thawed(value)
@@ -505,7 +505,7 @@ def _below(section: str, values: Mapping[str, Value]) -> dict[str, V]:
 
 
 def _for(function: Function, values: Mapping[str, Value]) -> Arguments:
-    """What a command gets by name; a context or object before it is not known."""
+    """The arguments that a command receives by name; a preceding context or object is unknown."""
     args = function.node.args
     names = [one.arg for one in (*args.posonlyargs, *args.args, *args.kwonlyargs)]
     known = {name: thawed(values[name]) for name in names if name in values}

@@ -1,8 +1,8 @@
-"""In which phase of a job something happens, as far as names and loops tell.
+"""The phase of an event, determined by names and loops.
 
-The phases are those of Zhang et al., ICSE 2020, Figure 10: the loop that steps an optimizer is
-training, what comes before it is initialization or the preparation of data, what comes after it is
-evaluation. Validation between training steps belongs to training.
+The phases are those of Zhang et al., ICSE 2020, Figure 10: the loop that steps an optimizer is training, what precedes
+it is initialization or data preparation, what follows it is evaluation. Validation between training steps belongs to
+training.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _OPTIMIZER = re.compile(
 
 
 def named_phase(name: str) -> str | None:
-    """The phase that the name of a function, class or module says; None when it says none."""
+    """The phase that the name of a function, class or module implies; None if it implies none."""
     words = [word.lower() for word in _WORD.findall(name)]
     if _DATA.intersection(words):
         return "preprocessing"
@@ -88,7 +88,7 @@ def is_data(name: str) -> bool:
 
 @lru_cache(_MOST_NAMES)
 def is_fit(name: str) -> bool:
-    """Whether a library's function is the whole training: ``Trainer().fit``."""
+    """Whether a library's function runs the whole training: ``Trainer().fit``."""
     return _FIT.search(name) is not None
 
 
@@ -105,10 +105,10 @@ def is_optimizer(name: str) -> bool:
 
 
 def is_step(name: str, receiver: str) -> bool:
-    """Whether a call is a step of training: ``backward``, or ``step`` of an optimizer.
+    """Whether a call is a training step: ``backward``, or ``step`` of an optimizer.
 
     Args:
-        name: dotted name of what is called.
+        name: dotted name of the callee.
         receiver: the expression before the last dot, as written.
     """
     last = name.rpartition(".")[2]

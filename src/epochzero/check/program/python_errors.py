@@ -1,7 +1,7 @@
-"""What Python refuses to do with values whose type is known, in Python's own words.
+"""Errors that Python raises for values of a known type, with Python's messages.
 
-A container stands for itself and for what is iterated like it: a ``list`` may be a generator or a
-view of a dictionary, a ``tuple`` a range. Only what all of them refuse is told.
+A container may stand for other iterables: a ``list`` for a generator or a view of a dictionary, a ``tuple`` for a range.
+Only errors that all of them raise are reported.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _ALIKE: Mapping[str, tuple[type, ...]] = {
     "set": (set, frozenset),
 }
 _OF_TUPLES = frozenset({"major", "minor", "micro", "releaselevel", "serial"})
-"""Of ``sys.version_info``."""
+"""The type of ``sys.version_info``."""
 
 
 def is_none(value: V) -> bool:
@@ -44,7 +44,7 @@ def is_none(value: V) -> bool:
 
 
 def type_name(value: V) -> str:
-    """The name of a value's type; empty when it is not known."""
+    """The name of a value's type; empty if unknown."""
     match value:
         case Constant():
             return type(value.value).__name__
@@ -64,7 +64,7 @@ def type_name(value: V) -> str:
 
 
 def has_attribute(value: V, name: str) -> bool | None:
-    """Whether a value of a built-in type has an attribute; None when that is not known."""
+    """Whether a value of a built-in type has an attribute; None if unknown."""
     if isinstance(value, Constant):
         return hasattr(value.value, name)
     if isinstance(value, Text):
@@ -76,7 +76,7 @@ def has_attribute(value: V, name: str) -> bool | None:
 
 
 def joined(items: V) -> str:
-    """What Python says of texts that are joined; empty when all may be texts."""
+    """Python's error for joined items; empty if all of them may be texts."""
     content = items.content if isinstance(items, Box) else None
     if content is None or not content.complete or (isinstance(items, Box) and items.kind == "dict"):
         return ""
@@ -87,7 +87,7 @@ def joined(items: V) -> str:
 
 
 def refused(op: ast.operator | ast.cmpop, left: V, right: V) -> str:
-    """What Python says of an operator between two values; empty when it may do it."""
+    """Python's error for a binary operator; empty if it may succeed."""
     function = _BINARY.get(type(op)) if isinstance(op, ast.operator) else ORDER.get(type(op))
     one, other = _sample(left), _sample(right)
     if function is None or one is _UNKNOWN or other is _UNKNOWN:
@@ -106,7 +106,7 @@ def refused(op: ast.operator | ast.cmpop, left: V, right: V) -> str:
 
 
 def subscripted(value: V) -> str:
-    """What Python says of an item of a value that has none; empty when it may have some."""
+    """Python's error for indexing a value; empty if it may succeed."""
     match value:
         case Constant(value=None | bool() | int() | float() | complex()):
             return f"'{type_name(value)}' object is not subscriptable"
@@ -116,7 +116,7 @@ def subscripted(value: V) -> str:
 
 
 def _sample(value: V) -> object:
-    """Some value of the same type; numbers and texts that no operation makes large."""
+    """A sample value of the same type; operations on it stay small."""
     match value:
         case Constant(value=None | bool()):
             return value.value

@@ -1,4 +1,4 @@
-"""Conditions that one process of many meets, as they are written."""
+"""Conditions, as written, that only one process of many meets."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ _MAIN = frozenset(["is_main_process", "is_master", "is_rank_zero", "is_rank0", "
 
 
 def is_first_rank(test: ast.expr) -> bool:
-    """Whether the first process surely meets a condition, and others do not.
+    """Whether the first process certainly meets a condition, and others do not.
 
-    ``rank == 0``, ``not rank``, ``is_main_process()``, ``local_rank in (-1, 0)``, and such a one after
-    ``or``.
+    ``rank == 0``, ``not rank``, ``is_main_process()``, ``local_rank in (-1, 0)``, and each of them after ``or``.
     """
     match test:
         case ast.Compare(left, [ast.Eq()], [ast.Constant(value=0)]):
@@ -30,12 +29,12 @@ def is_first_rank(test: ast.expr) -> bool:
 
 
 def _is_rank(node: ast.expr) -> bool:
-    """Whether an expression is the number of this process: ``rank``, ``dist.get_rank()``."""
+    """Whether an expression is the rank of this process: ``rank``, ``dist.get_rank()``."""
     return _last_name(node).lower() in _RANKS
 
 
 def _last_name(node: ast.expr) -> str:
-    """``c`` of ``a.b.c``, ``c()`` and ``a['c']``, also as an ``int``."""
+    """The name ``c`` in ``a.b.c``, ``c()`` and ``a['c']``, also within ``int()``."""
     match node:
         case ast.Call(ast.Name("int"), [inner]):
             return _last_name(inner)

@@ -1,4 +1,4 @@
-"""What statements do."""
+"""Statements."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from epochzero.check.program.ranks import is_first_rank
 from epochzero.check.program.values import Anything, Constant, External
 
 _SIGNALS = (LookupError, StopIteration, StopAsyncIteration)
-"""Exceptions that also end a loop of whoever called."""
+"""Exceptions that also end an iteration of a caller."""
 
 
 class Statements(Imports, Definitions, Loops):
-    """Executes statements."""
+    """Execute statements."""
 
     def execute(self, body: Sequence[ast.stmt]) -> int:
-        """Walks statements; after one that may leave the function nothing is certain."""
+        """Walk statements; after one that may leave the function, nothing is certain."""
         before, ended = self.certain, 0
         try:
             for at, statement in enumerate(body):
@@ -42,7 +42,7 @@ class Statements(Imports, Definitions, Loops):
         return ended | Flow.NEXT
 
     def _in_some_rounds(self, rest: Sequence[ast.stmt], left: int) -> int:
-        """The rest of a round that a ``break`` or ``continue`` may have left: so may its changes."""
+        """Walk the rest of an iteration that a ``break`` or ``continue`` may have ended."""
         return self.either(lambda: self.execute(rest), lambda: left)
 
     def _execute_one(self, statement: ast.stmt) -> int:
@@ -76,7 +76,7 @@ class Statements(Imports, Definitions, Loops):
         return Flow.RAISE
 
     def _raised(self, value: V, node: ast.Raise) -> None:
-        """An exception that the program raises where it surely comes."""
+        """Record an exception that the program certainly raises."""
         name = value.name.removesuffix("()") if isinstance(value, (External, LibraryResult)) else ""
         error = getattr(builtins, name.removeprefix("builtins."), None)
         if not self.certain or not isinstance(error, type) or not issubclass(error, Exception):
@@ -104,11 +104,11 @@ class Statements(Imports, Definitions, Loops):
         ways = [lambda: self.execute(node.body), lambda: self.execute(node.orelse)]
         if isinstance(value, Counted):
             return self._by_rounds(value, *ways)
-        # One of the processes is the first: whatever fails there fails in every run.
+        # One of the processes has rank 0: what fails there fails in every run.
         return self.either(*ways, certain=[0] if is_first_rank(node.test) else [])
 
     def _by_rounds(self, value: Counted, *ways: Callable[[], int]) -> int:
-        """The two ways of a condition over the number of a round: each is certain if its round comes."""
+        """Walk both branches of a condition on the iteration number: each is certain if such an iteration exists."""
 
         def later(way: Callable[[], int]) -> Callable[[], int]:
             def walk() -> int:
@@ -182,7 +182,7 @@ class Statements(Imports, Definitions, Loops):
         return flow | (final & ~Flow.NEXT) if final & Flow.NEXT else final
 
     def _handlers(self, node: ast.Try, flow: int, mark: int) -> int:
-        """The handlers as other ways than the one where nothing is raised."""
+        """Walk the handlers as alternatives to the path without an exception."""
         body = self.journal.rewind(mark)
 
         def unharmed() -> int:
@@ -191,7 +191,7 @@ class Statements(Imports, Definitions, Loops):
 
         def way(handler: ast.ExceptHandler) -> Callable[[], int]:
             def walk() -> int:
-                # It may be raised before or after any change.
+                # The exception may be raised before or after any change.
                 self.journal.join_in(body)
                 if handler.name:
                     self.store_name(handler.name, Anything("an exception"))
@@ -205,12 +205,12 @@ class Statements(Imports, Definitions, Loops):
         return self.either(unharmed, *(way(one) for one in node.handlers))
 
     def _caught(self, handler: ast.ExceptHandler) -> Iterator[str]:
-        """Names of the exceptions that a handler catches for good."""
+        """Names of the exceptions that a handler catches without raising again."""
         if not _gives_up(handler):
             yield from self._named(handler)
 
     def _turned(self, handler: ast.ExceptHandler) -> Iterator[str]:
-        """Names of the exceptions for which a handler raises another one."""
+        """Names of the exceptions that a handler replaces by another one."""
         last = handler.body[-1]
         if isinstance(last, ast.Raise) and isinstance(last.exc, ast.Call):
             yield from self._named(handler)

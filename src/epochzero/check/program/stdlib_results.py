@@ -18,15 +18,15 @@ from epochzero.check.program.texts import as_text, join_paths, path_part
 from epochzero.check.program.values import Anything, Constant, External, Items, Text
 
 _LONGEST_LITERAL = 4096
-"""Characters of a literal that is evaluated."""
+"""Limit of the length of a literal that is evaluated."""
 _LONGEST_RANGE = 64
-"""Numbers of a range that are written out."""
+"""Limit of the numbers of a range that are listed."""
 
 _Known = Callable[[Core, Arguments], V | None]
 
 
 def result_of(machine: Core, name: str, given: Arguments) -> V | None:
-    """What a function gives; None when it is not one of those that are known."""
+    """Return the result of a function; None if it is unknown."""
     if not given.complete:
         return None
     if (function := _FUNCTIONS.get(name)) is not None:
@@ -87,18 +87,18 @@ def _computed(machine: Core, function: Callable[..., object], given: Arguments) 
 def _refused(
     machine: Core, function: Callable[..., object], given: Arguments, error: TypeError | ValueError
 ) -> V | None:
-    """A function does not take what it is given."""
+    """Record that a function rejects its arguments."""
     if not given.positional or not all(isinstance(one, Constant) for one in given.positional):
         return None
     if any(python_errors.is_none(one) for one in given.positional):
         return machine.fails("none", type(error), str(error), machine.at)
     if isinstance(error, TypeError) and function not in (int, float):
-        return None  # Who calls it so is told by what it takes.
+        return None  # The rule about calls reports arguments of a wrong type.
     return machine.fails("value", type(error), str(error), machine.at)
 
 
 def _part_of_path(function: Callable[..., object], given: Arguments) -> V | None:
-    """The folder or name of a path of which only parts are known."""
+    """The directory or name of a partly known path."""
     text = as_text(given.positional[0])
     parts: dict[object, str] = {posixpath.dirname: "folder", posixpath.basename: "name"}
     what = parts.get(function)
@@ -426,13 +426,13 @@ def _setenv(machine: Core, given: Arguments) -> V | None:
 
 
 def _world_size(machine: Core, given: Arguments) -> V | None:
-    """Of the default group, as the launcher counts its processes."""
+    """The size of the default process group, as the launcher sets it."""
     said = machine.job.environment.get("WORLD_SIZE") or ""
     return None if given.positional or given.keywords or not said.isdigit() else Constant(int(said))
 
 
 def _namedtuple(machine: Core, given: Arguments) -> V | None:
-    """``collections.namedtuple``: a class as `typing.NamedTuple` would make it."""
+    """``collections.namedtuple``: the class that `typing.NamedTuple` would create."""
     if len(given.positional) != 2 or given.keywords:
         return None
     name, fields = given.positional
@@ -463,7 +463,7 @@ def _copy(machine: Core, given: Arguments) -> V | None:
 
 
 def _has_cuda(machine: Core, _given: Arguments) -> V | None:
-    """True where the target has GPUs that nothing may hide from the job; else it is not known."""
+    """True if the target has GPUs and nothing may hide them from the job; else unknown."""
     job, target = machine.job, machine.target
     _, chosen = machine.variable("CUDA_VISIBLE_DEVICES")
     batch = any(one.set_on_nodes for name in job.launchers if (one := launchers.of(name)))

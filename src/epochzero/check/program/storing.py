@@ -1,4 +1,4 @@
-"""What assignments, and statements like them, change."""
+"""Assignments and similar statements."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from epochzero.check.program.values import Anything, Constant, External
 
 
 class Storing(Core):
-    """Gives names, attributes and items their values."""
+    """Store values in names, attributes and items."""
 
     def assignment(self, node: ast.Assign) -> int:
         """``target = value``, for one target or several."""
@@ -48,7 +48,7 @@ class Storing(Core):
         before = self.evaluate(load)
         value = self.evaluate(node.value)
         if isinstance(before, Box) and isinstance(node.op, ast.Add) and before.kind == "list":
-            # The same list grows, also under its other names.
+            # The list is changed in place, also under its other names.
             other = value.content if isinstance(value, Box) else Content((), (), False)
             complete = before.content.complete and other.complete
             joined = Content((*before.content.values, *other.values), (), complete)
@@ -58,7 +58,7 @@ class Storing(Core):
         return Flow.NEXT
 
     def assign(self, target: ast.expr, value: V) -> None:
-        """Gives a target of an assignment its value."""
+        """Assign a value to a target."""
         match target:
             case ast.Name():
                 self.store_name(target.id, value)
@@ -72,7 +72,7 @@ class Storing(Core):
                 self.assign(target.value, value)
 
     def store_name(self, name: str, value: V) -> None:
-        """Binds a name, in the scope that ``global`` or ``nonlocal`` says."""
+        """Bind a name, in the scope that ``global`` or ``nonlocal`` selects."""
         scope = self.frame.scope
         self.journal.set(scope.elsewhere.get(name, scope).names, name, value)
 
@@ -134,7 +134,7 @@ class Storing(Core):
             self.assign(target, items[at] if known else Anything("unpacked from what is not known"))
 
     def _count(self, targets: Sequence[ast.expr], given: int, node: ast.AST) -> None:
-        """Whether there are as many values as targets."""
+        """Record a number of values that differs from the number of targets."""
         has_star = any(isinstance(one, ast.Starred) for one in targets)
         wanted = len(targets) - has_star
         if given < wanted:
@@ -146,7 +146,7 @@ class Storing(Core):
             self.fails("unpack", ValueError, said, node)
 
     def delete(self, node: ast.Delete) -> int:
-        """``del target``; a container of which an item is deleted is no longer known."""
+        """``del target``; the content of a container is unknown after one of its items is deleted."""
         for target in node.targets:
             if isinstance(target, ast.Name):
                 scope = self.frame.scope

@@ -1,4 +1,4 @@
-"""The syntax of the job's own modules: what they define, and what a name in them means."""
+"""The syntax of the job's own modules: definitions, and the meaning of names."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
-    # The package of programs reads syntax with this module when it is imported.
+    # The package `program` imports this module when it is imported.
     from epochzero.check.program.model import Module, Program
 
 
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 Definition: TypeAlias = Function | ast.ClassDef
 _Node = TypeVar("_Node", bound=ast.AST)
-# Contexts and operators are no places: all nodes share them.
+# Contexts and operators have no location: all nodes share them.
 _PLAIN_FIELDS = {
     "arg", "asname", "attr", "conversion", "ctx", "id", "is_async", "kind", "level", "module", "op",
     "ops", "simple", "type_comment",
@@ -27,25 +27,25 @@ _INNER_FIELDS = {
     for kind in vars(ast).values()
     if isinstance(kind, type) and issubclass(kind, ast.AST)
 }
-"""The fields of each type of node in which others lie."""
+"""The fields of each node type that contain other nodes."""
 _SCOPES = frozenset({ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef})
 
 
 @lru_cache(maxsize=4096)
 def code_of(module: Module) -> Code:
-    """The syntax of a module, read once."""
+    """The syntax of a module; computed once."""
     return Code(module)
 
 
 def _first(node: ast.AST) -> str:
-    """``a`` of ``a`` and ``a.b.c``; empty of other expressions."""
+    """``a`` for ``a`` and ``a.b.c``; empty for other expressions."""
     while isinstance(node, ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
 
 
 def dotted(node: ast.AST) -> str:
-    """``a.b.c`` of such an expression; empty of others."""
+    """``a.b.c`` for such an expression; empty for others."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -57,14 +57,14 @@ def dotted(node: ast.AST) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Binding:
-    """What an import gives a name: a module, or a name of it."""
+    """What an import binds to a name: a module, or a name of it."""
 
     module: str
     name: str
 
 
 class Code:
-    """The nodes of a module by type, with their parents, and the names that it binds."""
+    """The nodes of a module by type, their parents, and the names that the module binds."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
@@ -72,7 +72,7 @@ class Code:
         self._nodes: defaultdict[type[ast.AST], list[ast.AST]] = defaultdict(list)
         self._scopes: dict[ast.AST, tuple[ast.AST, ...]] = {}
         todo: list[ast.AST] = [] if module.tree is None else [module.tree]
-        for node in todo:  # Grows while it is walked: breadth first, without recursion.
+        for node in todo:  # The list grows during the walk: breadth first, without recursion.
             self._nodes[type(node)].append(node)
             for field in _INNER_FIELDS[type(node)]:
                 value = getattr(node, field, None)
@@ -97,7 +97,7 @@ class Code:
 
     @cached_property
     def stored(self) -> dict[str, int]:
-        """How often the module's own level, or a ``global`` of it, binds a name."""
+        """How often the module level, or a ``global`` statement, binds a name."""
         count: dict[str, int] = {}
         for name, scope in self.bindings:
             if scope is self.module.tree:
@@ -109,7 +109,7 @@ class Code:
 
     @cached_property
     def locals(self) -> dict[ast.AST, frozenset[str]]:
-        """The names that a function, lambda or class binds, parameters too."""
+        """The names that a function, lambda or class binds, including parameters."""
         found: dict[ast.AST, set[str]] = {}
         for name, scope in self.bindings:
             found.setdefault(scope, set()).add(name)
@@ -168,7 +168,7 @@ class Code:
 
     @cached_property
     def set_attributes(self) -> frozenset[str]:
-        """All names after a dot under which something is put, or that are deleted."""
+        """All names after a dot that are assigned or deleted."""
         return frozenset(
             node.attr for node in self.of(ast.Attribute) if not isinstance(node.ctx, ast.Load)
         )
@@ -181,7 +181,7 @@ class Code:
 
     @cached_property
     def asked(self) -> frozenset[str]:
-        """All names that a condition looks at."""
+        """All names that conditions read."""
         conditions: list[ast.If | ast.IfExp | ast.While | ast.Assert] = [
             *self.of(ast.If),
             *self.of(ast.IfExp),
@@ -202,7 +202,7 @@ class Code:
         return found
 
     def scope(self, node: ast.AST) -> ast.AST:
-        """The function, lambda, class or module in which a node lies, or which it is."""
+        """The innermost function, lambda, class or module that contains or is the node."""
         while type(node) not in _SCOPES and (outer := self.parent.get(node)) is not None:
             node = outer
         return node
@@ -225,24 +225,24 @@ class Code:
             yield node
 
     def function(self, node: ast.AST) -> Function | None:
-        """The function around a node."""
+        """The innermost function around a node."""
         for one in self.scopes(node):
             if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef):
                 return one
         return None
 
     def class_around(self, node: ast.AST) -> ast.ClassDef | None:
-        """The class around a node."""
+        """The innermost class around a node."""
         return next((one for one in self.scopes(node) if isinstance(one, ast.ClassDef)), None)
 
     @cached_property
     def functions(self) -> dict[str, Function]:
-        """The functions of the module's own level that nothing else is bound over."""
+        """The functions at module level whose names are bound once."""
         return {node.name: node for node in self._top() if not isinstance(node, ast.ClassDef)}
 
     @cached_property
     def classes(self) -> dict[str, ast.ClassDef]:
-        """The classes of the module's own level that nothing else is bound over."""
+        """The classes at module level whose names are bound once."""
         return {node.name: node for node in self._top() if isinstance(node, ast.ClassDef)}
 
     def _top(self) -> Iterator[Definition]:
@@ -255,18 +255,18 @@ class Code:
 
     @staticmethod
     def methods(cls: ast.ClassDef) -> list[Function]:
-        """The functions that stand in a class."""
+        """The methods of a class."""
         return [
             node for node in cls.body if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         ]
 
     def library_bases(self, cls: ast.ClassDef) -> list[str]:
-        """The bases of a class as names of libraries: ``torch.nn.Module``; own ones are left out."""
+        """The dotted names of a class's bases from libraries: ``torch.nn.Module``."""
         return [name for base in cls.bases if (name := self.imported_name(base))]
 
     @cached_property
     def imports(self) -> dict[str, _Binding]:
-        """What the imports of the module's own level bind, where nothing else does."""
+        """The bindings of imports at module level, if nothing else binds the name."""
         found: dict[str, _Binding] = {}
         for node in self.of(ast.Import):
             for alias in node.names:
@@ -280,7 +280,7 @@ class Code:
         return found
 
     def absolute(self, node: ast.ImportFrom) -> str:
-        """The module that a ``from`` names, relative ones resolved."""
+        """The module of a ``from``, with relative names resolved."""
         if not node.level:
             return node.module or ""
         is_package = self.module.path.endswith("__init__.py")
@@ -289,7 +289,7 @@ class Code:
         return ".".join([*base, node.module] if node.module else base)
 
     def imported_name(self, node: ast.AST) -> str:
-        """The dotted name, aliases resolved, of an expression that names something imported."""
+        """The dotted name of an expression that refers to an import, with aliases resolved."""
         first = _first(node)
         binding = self.imports.get(first)
         if binding is None or self.is_local(node, first):
@@ -298,7 +298,7 @@ class Code:
         return ".".join(part for part in (binding.module, binding.name, rest) if part)
 
     def is_local(self, node: ast.AST, name: str) -> bool:
-        """Whether a function around a node binds a name itself (other than by an import)."""
+        """Whether a function around a node binds a name by anything but an import."""
         return name in self._bound_within and any(
             name in self.locals.get(one, ()) and name not in self._imported_within.get(one, ())
             for one in self.scopes(node)
@@ -312,7 +312,7 @@ class Code:
 
     @cached_property
     def _imported_within(self) -> dict[ast.AST, frozenset[str]]:
-        """The names that imports bind in a scope or in those that lie in it."""
+        """The names that imports bind in a scope or in its nested scopes."""
         found: dict[ast.AST, set[str]] = {}
         for alias in self.of(ast.alias):
             for one in self.scopes(alias):
@@ -320,9 +320,9 @@ class Code:
         return {scope: frozenset(names) for scope, names in found.items()}
 
 
-@lru_cache(maxsize=1)  # Several rules ask for the same program, one after the other.
+@lru_cache(maxsize=1)  # Several rules query the same program in succession.
 def stored_attributes(program: Program) -> frozenset[str]:
-    """All names after a dot under which the job puts something, or that it deletes."""
+    """All names after a dot that the job assigns or deletes."""
     codes = map(code_of, program.modules.values())
     return frozenset[str]().union(*(code.set_attributes for code in codes))
 
@@ -337,9 +337,9 @@ def method_counts(program: Program) -> Counter[str]:
 
 
 def resolve(program: Program, module: Module, node: ast.AST) -> tuple[Module, Definition] | None:
-    """The function or class of the job that an expression surely names.
+    """The function or class of the job that an expression certainly refers to.
 
-    None where it is not one, is bound over, or is decorated away from its module's own level.
+    None if it refers to none, if the name is bound again, or if the definition is decorated or nested.
     """
     code = code_of(module)
     first, own = _first(node), None
@@ -371,7 +371,7 @@ def _defined(program: Program, name: str, depth: int = 0) -> tuple[Module, Defin
 def made_class(
     program: Program, module: Module, node: ast.AST
 ) -> tuple[Module, ast.ClassDef] | None:
-    """The job's class of which a name surely holds an object: ``runner = Runner()``, and nothing else."""
+    """The job's class whose instance a name certainly holds: ``runner = Runner()``, assigned once."""
     if isinstance(node, ast.Call):
         own = resolve(program, module, node.func)
         return (own[0], own[1]) if own is not None and isinstance(own[1], ast.ClassDef) else None
@@ -380,7 +380,7 @@ def made_class(
 
 
 def only_value(module: Module, node: ast.AST) -> ast.expr | None:
-    """What a name was given where that happens once, in its own function or at the module's level."""
+    """The value of a name that is assigned once, in its own function or at module level."""
     if not isinstance(node, ast.Name):
         return None
     code = code_of(module)

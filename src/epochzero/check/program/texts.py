@@ -1,4 +1,4 @@
-"""Texts of which only parts are known: joined, formatted, and taken apart as paths."""
+"""Partly known texts: joined, formatted, and split as paths."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from epochzero.check.program.heap import LibraryResult, V, published
 from epochzero.check.program.values import Anything, Constant, Text, Value
 
 LONGEST_TEXT = 100_000
-"""Characters of a text that is built; `"x" * 10**12` stays unknown."""
+"""Limit of the length of a constructed text; `"x" * 10**12` stays unknown."""
 PATHS = frozenset(
     {"pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath", "pathlib.PurePosixPath"}
 )
 
 
 def as_text(value: V) -> Constant | Text | None:
-    """The text that a value is, also the one of a path; None when it is no text or not known."""
+    """The text of a value or path; None if it is not a text or unknown."""
     if isinstance(value, Text) or (isinstance(value, Constant) and isinstance(value.value, str)):
         return value
     if isinstance(value, LibraryResult) and value.name in PATHS and value.arguments:
@@ -26,7 +26,7 @@ def as_text(value: V) -> Constant | Text | None:
 
 
 def concat(parts: Iterable[str | V]) -> Value:
-    """Texts one after the other; a part that is no text is kept as a part that is not known."""
+    """Concatenate texts; a part that is not a text becomes an unknown part."""
     flat: list[str | Value] = []
     origin = None
     for part in parts:
@@ -59,7 +59,7 @@ def _merged(parts: list[str | Value]) -> list[str | Value]:
 
 
 def shown(value: V, conversion: int = -1, spec: str = "") -> str | V:
-    """How a value appears in a text: `str`, `repr` or `format` of it; itself when not known."""
+    """The text of a value by `str`, `repr` or `format`; the value itself if unknown."""
     if not isinstance(value, Constant):
         return value if conversion == -1 and not spec else published_part(value)
     plain: object = value.value
@@ -78,7 +78,7 @@ def shown(value: V, conversion: int = -1, spec: str = "") -> str | V:
 
 
 def published_part(value: V) -> V:
-    """A part of a text whose own text is changed by its format."""
+    """A part of a text that its format changes."""
     return Anything("formatted") if as_text(value) is not None else published(value)
 
 
@@ -87,7 +87,7 @@ _PERCENT = re.compile(r"%(?:\((\w+)\))?([#0\- +]*(?:\d+)?(?:\.\d+)?)([a-zA-Z%])"
 
 
 def formatted(template: V, positional: Sequence[V], keywords: Mapping[str, V]) -> Value:
-    """What ``template.format(...)`` gives."""
+    """The result of ``template.format(...)``."""
     if not isinstance(template, Constant) or not isinstance(template.value, str):
         return Anything("a format that is not known")
     count = 0
@@ -109,7 +109,7 @@ def formatted(template: V, positional: Sequence[V], keywords: Mapping[str, V]) -
 
 
 def percent(template: V, arguments: V) -> Value:
-    """What ``template % arguments`` gives; ``arguments`` a single value or a container."""
+    """The result of ``template % arguments``; ``arguments`` is a single value or a container."""
     from epochzero.check.program.heap import Box
     from epochzero.check.program.values import Items
 
@@ -155,7 +155,7 @@ def _replaced(
 
 
 def join_paths(parts: Sequence[V]) -> Value:
-    """What `os.path.join` gives: an absolute part forgets what stands before it."""
+    """The result of `os.path.join`: an absolute part discards the preceding ones."""
     joined: list[str | V] = []
     for part in parts:
         text = as_text(part)
@@ -175,14 +175,14 @@ def _starts(text: Constant | Text) -> str:
 
 def _ends(text: Value) -> str:
     if isinstance(text, Constant):
-        # A join begun with an empty text has no slash.
+        # A join that begins with an empty text adds no slash.
         return str(text.value) or "/"
     last = text.parts[-1] if isinstance(text, Text) else ""
     return last if isinstance(last, str) else ""
 
 
 def path_part(text: Constant | Text, what: str) -> Value:
-    """The folder, name, stem or suffix of a path, also where the rest of it is not known."""
+    """The directory, name, stem or suffix of a path, which may be partly unknown."""
     if isinstance(text, Constant):
         return Constant(_part(str(text.value), what), text.origin)
     cut = [at for at, part in enumerate(text.parts) if isinstance(part, str) and "/" in part]
@@ -193,7 +193,7 @@ def path_part(text: Constant | Text, what: str) -> Value:
     if what == "folder":
         return concat([*text.parts[:at], before])
     if all(isinstance(part, str) for part in text.parts[at + 1 :]):
-        # What is not known stands before the last slash.
+        # The unknown part precedes the last slash.
         return Constant(_part(after + "".join(map(str, text.parts[at + 1 :])), what))
     if what == "name" and at == len(text.parts) - 2:
         return concat([after, text.parts[-1]])

@@ -1,4 +1,4 @@
-"""What an expression of the program is known to be, without running it."""
+"""Abstract values: what is known of an expression of the program without running it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from epochzero.check.findings import SourceLocation
 
 @dataclass(frozen=True, slots=True)
 class Anything:
-    """Not known, and why: ``an argument that is not given``, ``read from a file``."""
+    """An unknown value, with the reason: ``an argument that is not given``, ``read from a file``."""
 
     reason: str = ""
 
@@ -21,11 +21,11 @@ ANYTHING = Anything()
 
 @dataclass(frozen=True, slots=True)
 class Raises(Anything):
-    """A value of a configuration that raises an exception where it is read: ``???`` of OmegaConf.
+    """A value of a configuration that raises an exception when it is read: ``???`` of OmegaConf.
 
     Attributes:
-        error: the class of the exception.
-        message: of the exception.
+        error: class of the exception.
+        message: message of the exception.
     """
 
     error: type[Exception] = ValueError
@@ -34,11 +34,11 @@ class Raises(Anything):
 
 @dataclass(frozen=True, slots=True)
 class Variable(Anything):
-    """A value of a configuration that needs a variable of the environment where it is read.
+    """A value of a configuration that needs an environment variable when it is read.
 
     Attributes:
         name: of the variable.
-        whole: whether the value is that of the variable, not a text with it.
+        whole: whether the value is that of the variable, not a text that contains it.
     """
 
     name: str = ""
@@ -50,9 +50,8 @@ class Constant:
     """A number, a text, bytes, a truth value, None or Ellipsis.
 
     Attributes:
-        value: it.
-        origin: where it was written: a literal, a default, an argument of the command line, a line
-            of a configuration.
+        value: the constant.
+        origin: where it was written: a literal, a default, an argument of the command line, a line of a configuration.
     """
 
     value: str | bytes | int | float | complex | bool | None
@@ -61,10 +60,10 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A text of which only parts are known, such as an f-string.
+    """A partly known text, such as an f-string.
 
     Attributes:
-        parts: known parts as `str`, the others as values; in their order.
+        parts: known parts as `str`, unknown ones as values, in order.
     """
 
     parts: tuple[str | Value, ...]
@@ -76,9 +75,9 @@ class Items:
 
     Attributes:
         kind: ``tuple``, ``list``, ``set`` or ``dict``.
-        values: the items; of a dictionary the values.
-        keys: of a dictionary; empty otherwise.
-        complete: whether there are surely no others.
+        values: the items, or the values of a dictionary.
+        keys: the keys of a dictionary; empty otherwise.
+        complete: whether it certainly has no other items.
     """
 
     kind: str
@@ -89,7 +88,7 @@ class Items:
 
 @dataclass(frozen=True, slots=True)
 class External:
-    """A name of a library that is not part of the job: ``torch.nn.Linear``.
+    """A name of a library: ``torch.nn.Linear``.
 
     Attributes:
         name: dotted, as the library is imported, aliases resolved.
@@ -113,19 +112,19 @@ class Own:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """What a call made: an object of a class, or the result of a library's function.
+    """The result of a call: an object of a class, or the result of a library's function.
 
     Attributes:
-        made_by: dotted name of the class or function: ``torch.nn.Linear``, or a class of the job.
-            Of an attribute or item of a library's object also the way to it:
-            ``torchvision.models.resnet18().fc``, ``torch.utils.data.DataLoader()[][0]``; then the
-            place is None. A path of `pathlib` has one argument, the whole path as a text.
-        arguments: the call's arguments by position, then by keyword.
-        keywords: likewise.
+        made_by: dotted name of the class or function: ``torch.nn.Linear``, or a class of the job. For an attribute or
+            item of a library's object also the path to it: ``torchvision.models.resnet18().fc``,
+            ``torch.utils.data.DataLoader()[][0]``; then the place is None. A `pathlib` path has one argument, the whole
+            path as a text.
+        arguments: positional arguments of the call.
+        keywords: keyword arguments of the call.
         own: whether the class is the job's own.
-        place: of the call.
-        part_of: of an attribute or item, the object that it is in.
-        shape: of a tensor, with None for the sizes that are not known; None when nothing is known.
+        place: location of the call.
+        part_of: for an attribute or item, the object that contains it.
+        shape: shape of a tensor, with None for unknown sizes; None if nothing is known.
     """
 
     made_by: str

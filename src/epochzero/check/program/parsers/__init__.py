@@ -1,1 +1,1 @@
-"""How each library that reads a command line would read it: one file a library."""
+"""The command-line libraries, one file each: how each reads a command line."""

@@ -1,6 +1,6 @@
-"""absl's flags: ``--name=value``, ``--name value``, ``--noname``; with one dash as well.
+"""absl's flags: ``--name=value``, ``--name value``, ``--noname``, also with a single dash.
 
-After ``absl.flags`` (documentation of `FlagValues` and of the ``DEFINE_`` functions).
+Source: ``absl.flags`` (documentation of `FlagValues` and of the ``DEFINE_`` functions).
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _TRUE, _FALSE = ("true", "t", "1"), ("false", "f", "0")
 
 
 def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> Parsed:
-    """What absl makes of a command line; see `epochzero.check.program.arguments.parse`."""
+    """Parse a command line like absl; see `epochzero.check.program.arguments.parse`."""
     flags = {name: option for option in spec.options for name in _names(option)}
     values = {
         option.flags[0]: option.keywords.get("default", Constant(None, option.place))

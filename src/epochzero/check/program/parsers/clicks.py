@@ -1,7 +1,7 @@
 """Click's command lines: options, flags, arguments and commands of a group.
 
-After Click's own parser (documentation, "Options", "Arguments" and "Commands and Groups"): long
-options are not abbreviated, options of a group stand before the command.
+Source: Click's documentation, "Options", "Arguments" and "Commands and Groups". Long options are not abbreviated, and
+options of a group precede the command.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ _HELP = "--help"
 
 
 def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> Parsed:
-    """What Click makes of a command line; see `epochzero.check.program.arguments.parse`."""
+    """Parse a command line like Click; see `epochzero.check.program.arguments.parse`."""
     reading = _Reading(spec, list(argv))
     reading.read()
     return Parsed(reading.values, tuple(reading.problems), tuple(reading.unknowns), spec)
 
 
 class _EndError(Exception):
-    """Click would end here."""
+    """Click would exit here."""
 
 
 @dataclass(frozen=True)
 class _Option:
-    """An option or argument with what its declaration comes to."""
+    """An option or argument, with the meaning of its declaration."""
 
     spec: OptionSpec
     name: str
@@ -52,7 +52,7 @@ class _Option:
 
     @property
     def label(self) -> str:
-        """As Click names it in messages."""
+        """Its name in Click's messages."""
         return max(self.flags, key=len) if self.flags else self.name.upper()
 
     @property
@@ -60,7 +60,7 @@ class _Option:
         return not self.flags
 
     def said(self, name: str) -> object:
-        """A keyword, when it is known; else None."""
+        """A keyword if it is known; else None."""
         value = self.spec.keywords.get(name)
         return value.value if isinstance(value, Constant) else None
 
@@ -76,7 +76,7 @@ class _Option:
 
     @property
     def uncertain(self) -> bool:
-        """Whether something of the program's own decides what is given to it."""
+        """Whether code of the program processes its value."""
         return any(name in self.spec.keywords for name in ("cls", "callback"))
 
 
@@ -113,7 +113,7 @@ class _Reading:
         self.rest: list[str] = []
 
     def read(self) -> None:
-        """Read all, with the subcommand."""
+        """Parse everything, including the subcommand."""
         try:
             self._options()
             self._arguments()
@@ -128,7 +128,7 @@ class _Reading:
         self.problems.append(problem)
 
     def _options(self) -> None:
-        """Take the options out; what is left are arguments."""
+        """Remove the options; the rest are arguments."""
         by_flag = {flag: option for o in self.options for option in [o] for flag in o.flags + o.off}
         arguments = list(self.argv)
         while arguments:
@@ -147,7 +147,7 @@ class _Reading:
     def _one(self, argument: str, arguments: list[str], by_flag: Mapping[str, _Option]) -> None:
         flag, equals, value = argument.partition("=")
         if flag not in by_flag and not argument.startswith("--") and argument[:2] in by_flag:
-            # -b4, or several flags in one: -vq.
+            # -b4, or several flags in one word: -vq.
             flag, equals, value = argument[:2], "", argument[2:]
             if not by_flag[flag].takes_value and value:
                 arguments.insert(0, f"-{value}")
@@ -187,7 +187,7 @@ class _Reading:
         )
 
     def _arguments(self) -> None:
-        """Give what is left to the arguments, in order; the one of any number takes what it can."""
+        """Assign the rest to the arguments in order; an argument of any number takes as many as it can."""
         if self.spec.subcommands or not self.spec.complete:
             return
         arguments = [option for option in self.options if option.is_argument]

@@ -1,7 +1,7 @@
 """transformers' ``HfArgumentParser``: fields of dataclasses as options of argparse.
 
-After its documentation and `_parse_dataclass_field`: ``bool`` fields take an optional truth value
-and, when true by default, a ``--no_`` twin; lists take one value or more; underscores may be dashes.
+Source: its documentation and `_parse_dataclass_field`. ``bool`` fields accept an optional truth value and, if true by
+default, have a ``--no_`` counterpart; lists accept one or more values; underscores may be dashes.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TRUTH = External("transformers.hf_argparser.string_to_bool")
 
 
 def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> Parsed:
-    """What the parser makes of a command line; see `epochzero.check.program.arguments.parse`."""
+    """Parse a command line like ``HfArgumentParser``; see `epochzero.check.program.arguments.parse`."""
     options = [option for field in spec.options for option in _options(field)]
     parsed = standard.parse(replace(spec, kind="argparse", options=tuple(options)), argv, folder)
     return replace(parsed, spec=spec, problems=tuple(map(_reworded, parsed.problems)))
@@ -108,7 +108,7 @@ def _literal(core: ast.Subscript) -> dict[str, Value]:
 def _parsed(source: object) -> ast.expr | None:
     try:
         tree = ast.parse(str(source), mode="eval").body if isinstance(source, str) else None
-        # An annotation may be a text itself.
+        # An annotation may itself be a text.
         if isinstance(tree, ast.Constant) and isinstance(tree.value, str):
             return ast.parse(tree.value, mode="eval").body
     except (SyntaxError, ValueError, RecursionError):
@@ -117,7 +117,7 @@ def _parsed(source: object) -> ast.expr | None:
 
 
 def _without_none(tree: ast.expr | None) -> ast.expr | None:
-    """``X`` for ``Optional[X]``, ``Union[X, None]`` and ``X | None``; None where several are left."""
+    """``X`` for ``Optional[X]``, ``Union[X, None]`` and ``X | None``; None if several types remain."""
     if isinstance(tree, ast.Subscript):
         name = ast.unparse(tree.value).rpartition(".")[2]
         if name == "Optional":

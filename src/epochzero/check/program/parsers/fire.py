@@ -1,7 +1,7 @@
 """Python Fire: the parameters of a function as options.
 
-After Fire's guide: ``--name value`` and ``--name=value``, dashes for underscores, ``--name`` and
-``--noname`` for truth values, arguments by position; values are read as Python literals.
+Source: Fire's guide. ``--name value`` and ``--name=value``, dashes for underscores, ``--name`` and ``--noname`` for truth
+values, positional arguments; values are parsed as Python literals.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _SEVERAL = ("var_positional", "var_keyword")
 
 
 def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> Parsed:
-    """What Fire makes of a command line; see `epochzero.check.program.arguments.parse`."""
+    """Parse a command line like Fire; see `epochzero.check.program.arguments.parse`."""
     if spec.subcommands:
         below = spec.subcommands.get(argv[0].replace("-", "_")) if argv else None
         if below is not None:
             return parse(below, argv[1:], folder)
         return _untold(spec, "which member is called is not known")
-    # A separator or a flag of Fire's own changes what the rest means.
+    # A separator or a flag of Fire itself changes the meaning of the rest.
     if "-" in argv or "--" in argv or {"--help", "-h"} & set(argv):
         return _untold(spec, "Fire's own flags are among them")
     parameters = {o.flags[0]: o for o in spec.options if _kind(o) not in _SEVERAL}
@@ -86,7 +86,7 @@ def _is_flag(argument: str) -> bool:
 
 
 def _named(name: str, parameters: dict[str, OptionSpec]) -> str:
-    """The parameter that a shortcut of one letter stands for, when it is the only one."""
+    """The only parameter that begins with this letter; Fire accepts it as a shortcut."""
     starts = [parameter for parameter in parameters if parameter.startswith(name)]
     return starts[0] if len(name) == 1 and name not in parameters and len(starts) == 1 else name
 

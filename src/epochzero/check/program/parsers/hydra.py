@@ -1,8 +1,8 @@
 """Hydra: a configuration composed of files, with the overrides of the command line.
 
-After Hydra's documentation, "The Defaults List", "Packages" and "Basic Override syntax": groups
-(``model=resnet``), changed, added and deleted keys (``a.b=1``, ``+a=1``, ``++a=1``, ``~a``).
-What a ``ConfigStore`` or another search path holds is not known: then nothing is said to be missing.
+Source: Hydra's documentation, "The Defaults List", "Packages" and "Basic Override syntax": groups (``model=resnet``),
+changed, added and deleted keys (``a.b=1``, ``+a=1``, ``++a=1``, ``~a``). The content of a ``ConfigStore`` or of another
+search path is unknown; then nothing is reported as missing.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _OVERRIDE = re.compile(r"(?P<mark>\+\+|\+|~)?(?P<key>[\w./@:\-]+)(?:=(?P<value>.
 _PACKAGE = re.compile(r"^#\s*@package[ \t]+(\S+)", re.MULTILINE)
 _INTERPOLATION = re.compile(r"\$\{([\w.\[\]]+)\}")
 _VARIABLE = re.compile(r"\$\{oc\.env:(\w+)\}")
-# Options of Hydra's own, and whether they take a value.
+# Options of Hydra itself, and whether they take a value.
 _OPTIONS = {
     "--config-name": True, "-cn": True, "--config-path": True, "-cp": True, "--config-dir": True,
     "-cd": True, "--cfg": True, "-c": True, "--package": True, "-p": True, "--info": True,
@@ -45,7 +45,7 @@ _DEEPEST = 20
 
 
 def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> Parsed:
-    """The configuration that Hydra composes, by its first keys; see `arguments.parse`."""
+    """Return the configuration that Hydra composes, by its first keys; see `arguments.parse`."""
     overrides, options = _split(argv)
     where = _folder(spec, options, folder)
     name = options.get("--config-name") or options.get("-cn") or _text(spec, "config_name")
@@ -68,7 +68,7 @@ def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> 
 
 
 def _split(argv: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """The overrides, and Hydra's own options."""
+    """The overrides, and the options of Hydra itself."""
     overrides, options = [], {}
     arguments = list(argv)
     while arguments:
@@ -88,7 +88,7 @@ def _text(spec: ParserSpec, name: str) -> str:
 
 
 def _folder(spec: ParserSpec, options: dict[str, str], folder: Path | None) -> Path | None:
-    """Where the configuration lies: relative to the file of ``hydra.main``."""
+    """The directory of the configuration, relative to the file of ``hydra.main``."""
     path = options.get("--config-path") or options.get("-cp") or _text(spec, "config_path")
     if folder is None or not path or "://" in path:
         return None
@@ -113,7 +113,7 @@ class _Composing:
         self._used: set[str] = set()
 
     def groups(self, overrides: Sequence[str]) -> None:
-        """Tell choices of groups from keys: a group is a folder of the configuration."""
+        """Distinguish choices of groups from keys: a group is a directory of the configuration."""
         for text in overrides:
             found = _OVERRIDE.fullmatch(text)
             if found is None:
@@ -167,7 +167,7 @@ class _Composing:
         return composed
 
     def _composed(self, defaults: Value | None, own: Value, group: str, depth: int) -> Value:
-        """The defaults list from first to last; without ``_self_`` the file itself comes last."""
+        """The defaults list in order; without ``_self_`` the file itself is last."""
         config: Value = _NOTHING
         entries = defaults.values if isinstance(defaults, Items) else ()
         if Constant("_self_") not in [_bare(entry) for entry in entries]:
@@ -216,7 +216,7 @@ class _Composing:
                 self.complete = False
                 return None
             return choice.value
-        # A list of options is not followed; null is none.
+        # A list of options is not followed; null selects none.
         self.complete = self.complete and _bare(choice) == Constant(None)
         return None
 
@@ -246,7 +246,7 @@ class _Composing:
     def _missing(
         self, config: Unreadable, group: str, name: str, named_at: SourceLocation
     ) -> ArgumentProblem:
-        """A file of the configuration that is not there, or no YAML."""
+        """Report a file of the configuration that does not exist or is not valid YAML."""
         shown = f"{group}/{name}".lstrip("/")
         if config.wrong:
             message = f"{config.place.path} is no YAML: {config.reason}"
@@ -286,7 +286,7 @@ class _Composing:
     # -- Keys of the command line ----------------------------------------------------------------
 
     def override(self, config: Value, text: str) -> Value:
-        """The configuration with one override, noting what Hydra would refuse."""
+        """Apply one override, and record what Hydra would reject."""
         found = _OVERRIDE.fullmatch(text)
         assert found is not None, "only what matches is kept"
         mark, path = found["mark"] or "", tuple(found["key"].replace("/", ".").split("."))
@@ -328,7 +328,7 @@ class _Composing:
 
 
 def _shown(path: Path, folder: Path) -> str:
-    """A file's path for places: relative to the folder of the job where it lies in it."""
+    """A file's path in locations: relative to the job's directory if it is inside."""
     path, folder = Path(os.path.normpath(path)), Path(os.path.normpath(folder))
     return (path.relative_to(folder) if path.is_relative_to(folder) else path).as_posix()
 
@@ -348,13 +348,13 @@ def _at(config: Value, path: tuple[str, ...]) -> Value:
 
 
 def _find(config: Value, path: tuple[str, ...]) -> Value | None:
-    """The item at a path; None where there surely is none."""
+    """The item at a path; None if it certainly does not exist."""
     at: Value | None = config
     for name in path:
         if isinstance(at, Items) and at.kind == "list" and name.isdigit():
             at = at.values[int(name)] if int(name) < len(at.values) else None
         elif isinstance(at, Constant):
-            # An interpolation may stand for a dictionary; null is no dictionary.
+            # An interpolation may stand for a dictionary; null does not.
             return Anything() if "${" in str(at.value) else None
         elif at is not None:
             at = get(at, name)
@@ -396,7 +396,7 @@ def _deleted(config: Value, path: tuple[str, ...]) -> Value:
 
 
 def _literal(text: str, place: SourceLocation) -> Value:
-    """A value of the command line, whose grammar is near to YAML's flow style."""
+    """Parse a value of the command line, whose grammar is close to YAML's flow style."""
     try:
         data = yaml.safe_load(text) if len(text) < 10_000 else text
     except (yaml.YAMLError, ValueError, RecursionError):
@@ -422,7 +422,7 @@ def _of_data(data: object, place: SourceLocation) -> Value:
 
 
 class OmegaConfBaseException(Exception):  # noqa: N818 -- these are OmegaConf's names
-    """What OmegaConf raises where a value is read, by the names of its own classes."""
+    """What OmegaConf raises when a value is read, by the names of its own classes."""
 
 
 class MissingMandatoryValue(OmegaConfBaseException):
@@ -430,18 +430,18 @@ class MissingMandatoryValue(OmegaConfBaseException):
 
 
 class InterpolationKeyError(OmegaConfBaseException, ValueError):
-    """An interpolation of a key that is not there is read."""
+    """An interpolation of a missing key is read."""
 
 
 def resolved(config: Value, *, complete: bool = True) -> Value:
-    """A configuration as OmegaConf reads it.
+    """Resolve a configuration like OmegaConf.
 
-    ``${a.b}`` is followed, ``${oc.env:A}`` is a `Variable`, other resolvers are not known; ``???``
-    and what leads nowhere is `Raises`.
+    ``${a.b}`` is followed, ``${oc.env:A}`` is a `Variable`, other resolvers are unknown; ``???`` and unresolvable
+    interpolations are `Raises`.
 
     Args:
-        config: as it is written.
-        complete: whether it surely has no other keys.
+        config: the configuration as written.
+        complete: whether it certainly has no other keys.
     """
     return _Resolving(config, complete).value(config, (), 0)
 
@@ -480,7 +480,7 @@ class _Resolving:
         return Raises(message, error, message) if self.complete else Anything(message)
 
     def _named(self, name: str, depth: int) -> Value:
-        """What an interpolation stands for."""
+        """The value that an interpolation refers to."""
         if name.startswith("."):
             return Anything("a relative interpolation")
         found = _find(self.root, path := tuple(name.replace("[", ".").replace("]", "").split(".")))
@@ -489,7 +489,7 @@ class _Resolving:
         return self.value(found, path, depth + 1)
 
     def _joined(self, value: Constant, depth: int) -> Value:
-        """A text with interpolations in it, when all of them are known."""
+        """Resolve a text that contains interpolations, if all of them are known."""
         text = str(value.value)
         if "\\${" in text:
             return Anything("an interpolation that is escaped")

@@ -1,8 +1,8 @@
 """Lightning's ``LightningCLI``: a subcommand, and the parameters of the job's classes as options.
 
-After its documentation and that of jsonargparse: ``--model.lr 0.1``, ``--model.lr=0.1``, the same
-keys in the files of ``--config``, later ones before earlier ones. Only what stands under ``model``
-and ``data`` is told: of these the classes are the job's own.
+Source: its documentation and that of jsonargparse. ``--model.lr 0.1``, ``--model.lr=0.1`` and the same keys in the files
+of ``--config``; later ones override earlier ones. Problems are reported only under ``model`` and ``data``, whose classes
+are the job's own.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _TOP = frozenset(
     ("config", "seed_everything", "trainer", "model", "data", "optimizer", "lr_scheduler", "ckpt_path",
      "verbose", "return_predictions", "weights_only", "help", "print_config")
 )  # fmt: skip
-"""What options of a subcommand begin with, unless a subclass adds others."""
+"""Prefixes of a subcommand's options, unless a subclass adds others."""
 _FLAGS = ("help", "print_config")
 _TYPES: Mapping[str, tuple[type, ...]] = {"int": (int,), "float": (float, int)}
 
 
 def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> Parsed:
-    """What LightningCLI makes of a command line; see `epochzero.check.program.arguments.parse`."""
+    """Parse a command line like LightningCLI; see `epochzero.check.program.arguments.parse`."""
     reader = _Reader(spec, folder)
     arguments = list(argv)
     if spec.subcommand_required:
@@ -59,13 +59,13 @@ class _Reader:
 
     def __post_init__(self) -> None:
         self.options = {option.flags[0]: option for option in self.spec.options}
-        # Of a class that is not the job's, or that takes any keyword, nothing is known.
+        # A class of a library, or one that accepts any keyword, has unknown parameters.
         self.open = {name for name in ("model", "data") if f"{name}.*" in self.options}
 
     def without_subcommand(self, arguments: list[str]) -> Parsed:
-        """Nothing can be read before it is known what is to be done."""
+        """Find the subcommand, which determines how the rest is read."""
         first = arguments[0] if arguments else ""
-        if first[:1] == "-":  # options that stand before it
+        if first[:1] == "-":  # options that precede it
             reason = "options stand before the subcommand"
             return Parsed({}, (), (Unknown("the arguments", reason, self.spec.place),), self.spec)
         message = f'error: Expected "subcommand" to be one of {{{",".join(SUBCOMMANDS)}}}, but it was {first!r}'
@@ -74,7 +74,7 @@ class _Reader:
         return Parsed({}, (problem,), (), self.spec)
 
     def read(self, arguments: list[str]) -> None:
-        """Options, each with its value behind ``=`` or in the next word."""
+        """Parse options, each with its value after ``=`` or in the next word."""
         while arguments:
             word = arguments.pop(0)
             name, equals, text = word.removeprefix("--").partition("=")
@@ -95,7 +95,7 @@ class _Reader:
                 )
 
     def file(self, text: str, at: SourceLocation) -> None:
-        """The keys of a configuration file."""
+        """Add the keys of a configuration file."""
         path = Path(text) if self.folder is None else self.folder / text
         config = load(path, "yaml", text)
         if isinstance(config, Unreadable):
@@ -107,7 +107,7 @@ class _Reader:
                 self.key(f"{section}.{name}", value, f"{section}.{name}", key.origin)
 
     def key(self, name: str, value: Value, shown: str, at: SourceLocation | None = None) -> None:
-        """A value for a key, on the command line or in a file."""
+        """Add a value for a key, from the command line or a file."""
         top, dot, below = name.partition(".")
         option = self.options.get(name)
         if top not in _TOP:
@@ -141,7 +141,7 @@ class _Reader:
     def typed(
         self, option: OptionSpec, value: Value, shown: str, at: SourceLocation | None
     ) -> None:
-        """A number that is none."""
+        """Record a text that is not a number."""
         wanted = told(option.keywords.get("annotation"), "")
         types = _TYPES.get(str(wanted))
         if types is None or not isinstance(value, Constant) or value.value is None:
@@ -156,7 +156,7 @@ class _Reader:
             self.problems.append(ArgumentProblem("type", shown, str(given), message, place))
 
     def parsed(self) -> Parsed:
-        """All that was read, with defaults and what is missing."""
+        """Return all values, with defaults, and record what is missing."""
         if self.helps:
             return Parsed({}, (), (Unknown("the arguments", "help is asked for", self.spec.place),),
                           self.spec)  # fmt: skip
@@ -189,7 +189,7 @@ def _pairs(value: Value) -> Iterator[tuple[Constant, Value]]:
 
 
 def _literal(text: str) -> int | float | bool | str | None:
-    """A text as YAML reads it."""
+    """Parse a text like YAML."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     if text.lower() in ("null", "~"):

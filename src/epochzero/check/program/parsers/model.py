@@ -1,4 +1,4 @@
-"""What a program says of its command line, and what a command line comes to."""
+"""Parsers that a program builds, and parsed command lines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Kind = Literal["argparse", "click", "absl", "hf", "fire", "hydra", "lightning"]
 Problem = Literal[
     "unknown", "missing", "choice", "type", "conflict", "ambiguous", "absent", "unreadable"
 ]
-"""``absent`` and ``unreadable`` are of a file that the command line is composed with."""
+"""``absent`` and ``unreadable`` concern a file from which the command line is composed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,16 +23,14 @@ class OptionSpec:
     """An option or positional argument, as the program defines it.
 
     Attributes:
-        flags: as written: ``("-b", "--batch-size")``; of a positional argument, of a field of a
-            dataclass, of a flag of absl and of a parameter of a function its bare name. For click
-            all the declarations: ``("--lr", "rate")``.
-        keywords: as written: ``action``, ``nargs``, ``type``, ``choices``, ``default``,
-            ``required``, ``dest``, ``const``, ``multiple``, ``is_flag`` and so on. For absl ``define``
-            names the function: ``DEFINE_integer``. For dataclass fields and parameters of functions
-            ``annotation`` is its source; for parameters ``kind`` is as `inspect.Parameter` names it,
-            in lower case: ``var_keyword``. For Lightning the names are ``model.lr``, and ``model.*``
-            where there may be others.
-        place: of the definition.
+        flags: as written: ``("-b", "--batch-size")``; the bare name of a positional argument, of a dataclass field,
+            of an absl flag and of a function parameter. For click all declarations: ``("--lr", "rate")``.
+        keywords: as written: ``action``, ``nargs``, ``type``, ``choices``, ``default``, ``required``, ``dest``,
+            ``const``, ``multiple``, ``is_flag`` and so on. For absl ``define`` names the function:
+            ``DEFINE_integer``. For dataclass fields and function parameters ``annotation`` is its source; for
+            parameters ``kind`` is the name by `inspect.Parameter` in lower case: ``var_keyword``. For Lightning the
+            names are ``model.lr``, and ``model.*`` if there may be others.
+        place: location of the definition.
     """
 
     flags: tuple[str, ...]
@@ -45,23 +43,20 @@ class ParserSpec:
     """A parser, as the program builds it.
 
     Attributes:
-        kind: the library.
+        kind: library.
         options: in the order of their definition.
-        subcommands: by name; an alias is an entry of its own.
+        subcommands: by name; an alias is a separate entry.
         subcommand_required: whether one must be given.
-        subcommand_dest: attribute that holds its name; empty when there is none.
-        exclusive: groups of which at most one may be given, as numbers of options.
-        exclusive_required: for each of these groups whether one must be given.
-        defaults: of ``set_defaults``. For Hydra ``config_path`` and ``config_name`` as given to
-            ``hydra.main``.
-        known_only: whether arguments that it does not know are left alone (``parse_known_args``,
-            ``ignore_unknown_options``).
-        prefix_chars: that options begin with.
-        allow_abbrev: whether long options may be shortened.
-        fromfile_prefix_chars: that name a file of arguments; empty for none.
-        place: where the parser is made.
-        complete: whether all options are known; otherwise an argument that none of them takes may
-            still be one.
+        subcommand_dest: attribute that stores its name; empty if there is none.
+        exclusive: groups of which at most one option may be given, as indices of options.
+        exclusive_required: for each of these groups, whether one option must be given.
+        defaults: from ``set_defaults``. For Hydra ``config_path`` and ``config_name`` as given to ``hydra.main``.
+        known_only: whether unknown arguments are ignored (``parse_known_args``, ``ignore_unknown_options``).
+        prefix_chars: characters that options begin with.
+        allow_abbrev: whether long options may be abbreviated.
+        fromfile_prefix_chars: characters that mark a file of arguments; empty for none.
+        place: where the parser is created.
+        complete: whether all options are known; otherwise an unknown argument may be valid.
         add_help: whether ``-h`` is an option.
     """
 
@@ -84,16 +79,16 @@ class ParserSpec:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentProblem:
-    """Something wrong with a command line.
+    """A problem of a command line.
 
     Attributes:
-        kind: what.
-        option: that it is about, as given or as defined; all of them where several are meant.
-        value: that was given; empty when none was.
+        kind: kind of the problem.
+        option: the option, as given or as defined; all of them if several are meant.
+        value: the given value; empty if there is none.
         message: as the program's parser would print it.
-        place: of the option's definition, or of the parser's.
-        fatal: whether the program would end there; otherwise it would go on with a wrong value.
-        near: the option or choice that was probably meant; empty when none is near.
+        place: where the option is defined, or where the parser is created.
+        fatal: whether the program would exit; otherwise it would continue with a wrong value.
+        near: the option or choice that was probably meant; empty if none is similar.
     """
 
     kind: Problem
@@ -107,14 +102,14 @@ class ArgumentProblem:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What a command line comes to.
+    """A parsed command line.
 
     Attributes:
-        values: by destination, each with its origin: ``<command>`` for what is given, the place of
-            the option for defaults.
+        values: by destination, each with its origin: ``<command>`` for a given argument, the definition of the option
+            for a default.
         problems: in the order of their discovery.
-        unknowns: what the spec did not tell.
-        spec: of the parser.
+        unknowns: what the spec does not determine.
+        spec: the parser.
         at: the call that parses, where the program ends if an argument is refused.
         ends: whether the program prints its help or version there and exits.
     """
@@ -128,26 +123,26 @@ class Parsed:
 
 
 def given_at(*arguments: str) -> SourceLocation:
-    """The place of arguments of the command line."""
+    """The location of arguments of the command line."""
     return SourceLocation("<command>", code=" ".join(arguments))
 
 
 def told(value: Value | None, default: object = None) -> object:
-    """The value of a constant; ``default`` for what is no constant."""
+    """The value of a constant; ``default`` for other values."""
     return value.value if isinstance(value, Constant) else default
 
 
 def nearest(name: str, others: Iterable[str]) -> str:
-    """What was probably meant by ``name``; empty when nothing is near."""
+    """The most similar of several names; empty if none is similar."""
     found = difflib.get_close_matches(name, list(others), n=1, cutoff=0.7)
     return found[0] if found else ""
 
 
 def plain(value: Value) -> object:
-    """A value as Python's own, when all of it is known.
+    """Convert a fully known value to a Python value.
 
     Raises:
-        ValueError: some of it is not known.
+        ValueError: part of it is unknown.
     """
     if isinstance(value, Constant):
         return value.value

@@ -1,7 +1,7 @@
 """argparse: the standard library's own parser, run in a child process on the given command line.
 
-The child (`epochzero.check.program.parser_process`) gets the description as JSON, an empty
-environment and limits on time, memory, files and sockets; code of the job never runs.
+The child (`epochzero.check.program.parser_process`) receives the description as JSON, an empty environment and limits
+on time, memory, files and sockets; code of the job never runs.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from epochzero.check.program.parsers.model import (
 from epochzero.check.program.values import Anything, Constant, External, Instance, Items, Own, Value
 from epochzero.file_access import open_file
 
-# Not imported: that would import argparse here, too.
+# Not imported, since that would import argparse in this process too.
 _CHILD = str(Path(__file__).parents[1] / "parser_process.py")
 TIMEOUT_S = 10.0
 LARGEST_ARGUMENTS_BYTES = 1 << 20
@@ -52,12 +52,12 @@ _ACTIONS = {
 }  # fmt: skip
 NONE = Constant(None)
 _NO_VALUE = {"store_const", "store_true", "store_false", "append_const", "count", "help", "version"}
-# argparse refuses these keywords with the actions that take no value.
+# argparse rejects these keywords with the actions that take no value.
 _OF_VALUES = {"type", "nargs", "choices"}
 
 
 class _CannotTellError(Exception):
-    """The command line cannot be read with what is known of the parser."""
+    """The parser is not known well enough to read the command line."""
 
     def __init__(self, reason: str, place: SourceLocation) -> None:
         super().__init__(reason)
@@ -65,7 +65,7 @@ class _CannotTellError(Exception):
 
 
 def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> Parsed:
-    """What argparse makes of a command line; see `epochzero.check.program.arguments.parse`."""
+    """Parse a command line like argparse; see `epochzero.check.program.arguments.parse`."""
     request = _Request(spec)
     try:
         arguments = _expanded(spec, argv, folder)
@@ -83,7 +83,7 @@ def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> 
 
 
 def _expanded(spec: ParserSpec, argv: Sequence[str], folder: Path | None) -> list[str]:
-    """The arguments with those of files (``@args.txt``, one a line) in their place."""
+    """The arguments, with those of files (``@args.txt``, one per line) inserted."""
     found: list[str] = []
     for argument in argv:
         if not argument or argument[0] not in spec.fromfile_prefix_chars:
@@ -104,7 +104,7 @@ def _expanded(spec: ParserSpec, argv: Sequence[str], folder: Path | None) -> lis
 
 
 def _asked(said: Mapping[str, Any], place: SourceLocation) -> Mapping[str, Any]:
-    """The child's answer."""
+    """Run the child and return its answer."""
     command = [sys.executable, "-I", "-S", _CHILD]
     try:
         text = json.dumps(said)
@@ -130,7 +130,7 @@ def _asked(said: Mapping[str, Any], place: SourceLocation) -> Mapping[str, Any]:
 
 @dataclass
 class _Request:
-    """The description of a parser and its subcommands as JSON, and what it leaves out."""
+    """The description of a parser and its subcommands as JSON, and what it omits."""
 
     spec: ParserSpec
     argv: list[str] = field(default_factory=list)
@@ -142,12 +142,12 @@ class _Request:
         self.complete = all(spec.complete for spec in _tree(self.spec))
 
     def parser(self, spec: ParserSpec) -> dict[str, Any]:
-        """The description of one parser, its subcommands within.
+        """Describe one parser, with its subcommands.
 
         Raises:
-            _CannotTellError: what is not known of an option decides how the others are read.
+            _CannotTellError: an unknown property of an option determines how the others are read.
         """
-        # An abbreviation of one option may be an option that is not known.
+        # An abbreviation of one option may be an unknown option.
         abbreviate = spec.allow_abbrev and self.complete
         group_of = {n: g for g, numbers in enumerate(spec.exclusive) for n in numbers}
         options = [
@@ -169,7 +169,7 @@ class _Request:
         }
 
     def _strange(self) -> bool:
-        """Whether an argument may stand for an option that the spec does not know."""
+        """Whether an argument may be an option that the spec does not know."""
         if self.complete:
             return False
         flags = {f for spec in _tree(self.spec) for option in spec.options for f in option.flags}
@@ -219,7 +219,7 @@ class _Request:
             return str(action.value)
         if isinstance(action, External) and action.name == "argparse.BooleanOptionalAction":
             return "boolean"
-        # Only where an own action says how many values it takes can the rest be read.
+        # The rest can be read only if the number of values of a custom action is known.
         if "nargs" not in option.keywords and self._used(option):
             raise _CannotTellError(f"{option.flags[0]} has a custom action", option.place)
         self._leave(option, "an action of the program's own sets it")
@@ -243,12 +243,12 @@ class _Request:
         return None
 
     def _used(self, option: OptionSpec) -> bool:
-        """Whether the command line may name the option; positional arguments always."""
+        """Whether the command line may name the option; true for positional arguments."""
         if option.flags[0][:1] not in self.spec.prefix_chars:
             return True
         names = [a.partition("=")[0] for a in self.argv if a[:1] in self.spec.prefix_chars and a]
         return any(
-            # Abbreviated, or with its value behind it (-b4).
+            # Abbreviated, or followed by its value (-b4).
             flag.startswith(name) or (len(flag) == 2 and name.startswith(flag))
             for name in names
             for flag in option.flags
@@ -282,7 +282,7 @@ class _Request:
         return choices
 
     def _value(self, value: Value) -> dict[str, Any]:
-        """As JSON, or as a reference to what only this process knows."""
+        """Encode a value as JSON, or as a reference to a value that only this process knows."""
         if isinstance(value, Constant) and isinstance(value.value, str | int | float | None):
             return {"value": value.value}
         if isinstance(value, Items) and value.complete and value.kind in ("list", "tuple"):
@@ -310,13 +310,13 @@ def _tree(spec: ParserSpec) -> list[ParserSpec]:
 
 @dataclass(frozen=True)
 class _Answer:
-    """What the child said, read as values with their places."""
+    """The child's answer, as values with their locations."""
 
     request: _Request
     said: Mapping[str, Any]
 
     def parsed(self) -> Parsed:
-        """The whole."""
+        """Return the parsed command line."""
         problems = tuple(self._problem(problem) for problem in self.said["problems"])
         values = {
             name: self._of(name, value)
@@ -343,7 +343,7 @@ class _Answer:
         return self._value(value, self._place(name))
 
     def _default(self, name: str) -> Value | None:
-        """The default as the program writes it: of the last option with this destination."""
+        """The default as written: that of the last option with this destination."""
         for spec in reversed(_tree(self.request.spec)):
             if name in spec.defaults:
                 return spec.defaults[name]
@@ -394,7 +394,7 @@ class _Answer:
         return ""
 
     def _false_truths(self) -> list[ArgumentProblem]:
-        """Options of ``type=bool`` that are given a text for false: every text is true."""
+        """Record options of ``type=bool`` that receive a text for false: every text is true."""
         found = []
         for option in self.request.options:
             given = self.said["given"].get(_destination(option), ())
@@ -409,7 +409,7 @@ class _Answer:
 
 
 def _destination(option: OptionSpec) -> str:
-    """The attribute that argparse stores an option under."""
+    """The attribute in which argparse stores an option."""
     dest = option.keywords.get("dest")
     if isinstance(dest, Constant) and isinstance(dest.value, str):
         return dest.value

@@ -1,4 +1,4 @@
-"""Functions of `torch`, of `torch.nn.functional` and methods of tensors: the shapes that they give.
+"""Output shapes of functions of `torch` and `torch.nn.functional` and of methods of tensors.
 
 Source: PyTorch documentation, torch, torch.Tensor and torch.nn.functional; the messages are PyTorch's.
 """
@@ -33,8 +33,8 @@ class TensorFunction:
     """A function, or a method whose tensor is the first argument.
 
     Attributes:
-        names: of its parameters, in their order.
-        gives: what it gives.
+        names: its parameters, in order.
+        gives: returns its result.
     """
 
     names: tuple[str, ...]
@@ -42,10 +42,10 @@ class TensorFunction:
 
 
 def _axis(axis: int, rank: int) -> int:
-    """An axis counted from the first.
+    """The index of an axis, counted from the first.
 
     Raises:
-        NotKnown: there is no such axis.
+        NotKnown: the axis does not exist.
     """
     if not -rank <= axis < rank:
         raise NotKnown
@@ -144,7 +144,7 @@ def _combined(given: Given) -> V:
 
 
 def added(left: Tensor, right: Tensor) -> Tensor:
-    """What an operation on two tensors gives, value by value.
+    """The result of an element-wise operation on two tensors.
 
     Raises:
         Misfit: they do not fit.
@@ -210,8 +210,8 @@ FUNCTIONS: Mapping[str, TensorFunction] = {
         for axes in (1, 2, 3)
     },
 }
-"""Functions and methods by the last part of their name; see `LAYERS` for which."""
+"""Functions and methods by the last part of their name; `LAYERS` explains the selection."""
 SOURCES: Mapping[str, TensorFunction] = {
     f"torch.{name}": TensorFunction(("size",), _made) for name in ("rand", "randn", "zeros", "ones")
 }
-"""Functions that make tensors, by their whole name."""
+"""Functions that create tensors, by their full name."""

@@ -1,4 +1,4 @@
-"""Layers of `torch.nn`: the sizes that each takes and gives.
+"""Layers of `torch.nn`: the input sizes that each accepts, and its output sizes.
 
 Source: PyTorch documentation, torch.nn, sections Shape; the messages are PyTorch's.
 """
@@ -30,10 +30,9 @@ class LayerSignature:
     """A layer.
 
     Attributes:
-        names: of the parameters of its constructor, in their order.
-        gives: what it gives for the layer's parameters and a tensor.
-        axes: of what it takes, where that is always as many; 1 when it looks at the last one only,
-            0 when it takes any.
+        names: the parameters of its constructor, in order.
+        gives: returns its output for the layer's parameters and a tensor.
+        axes: number of input axes if it is fixed; 1 if only the last one matters, 0 for any number.
     """
 
     names: tuple[str, ...]
@@ -41,11 +40,11 @@ class LayerSignature:
     axes: int = 0
 
     def of(self, layer: Given, x: Tensor | None) -> V:
-        """What it gives for a tensor, which may not be known.
+        """Return the output for a tensor, which may be unknown.
 
         Raises:
-            Misfit: it surely refuses the tensor.
-            NotKnown: nothing is known of what it gives.
+            Misfit: it certainly rejects the tensor.
+            NotKnown: the output is unknown.
         """
         if x is None and self.axes > 1:
             return self.gives(layer, Tensor(shape=tuple(fresh() for _ in range(self.axes))))
@@ -54,7 +53,7 @@ class LayerSignature:
         return self.gives(layer, x)
 
     def _behind_others(self, layer: Given, x: Tensor | None) -> V:
-        """What it gives where only the last axis of the tensor is known, if that."""
+        """Return the output if at most the last axis of the tensor is known."""
         if self.axes != 1:
             raise NotKnown
         result = self.gives(layer, x or Tensor(shape=(fresh(),)))
@@ -64,7 +63,7 @@ class LayerSignature:
 def _misfit(
     layer: str, name: str, wanted: Dim, given: Dim, said: str, error: type[Exception] = RuntimeError
 ) -> Misfit:
-    """A layer is given another size than it takes."""
+    """The error for an input of the wrong size."""
     return Misfit(
         said,
         f"{layer} has {name}={wanted} and is given {given}.",
@@ -94,10 +93,10 @@ def _number(size: Dim) -> str:
 
 
 def _spatial(x: Tensor, axes: int) -> tuple[Shape, Shape]:
-    """The axes before those over which windows move, and these.
+    """Split the axes into those before the window's axes, and the window's axes.
 
     Raises:
-        NotKnown: there are more or fewer.
+        NotKnown: the number of axes differs.
     """
     if len(x.shape) not in (axes + 1, axes + 2):
         raise NotKnown
@@ -105,10 +104,10 @@ def _spatial(x: Tensor, axes: int) -> tuple[Shape, Shape]:
 
 
 def _windows(moved: Iterable[tuple[Dim, Dim, Dim, Dim, Dim]]) -> list[Dim]:
-    """How often a window fits into each axis.
+    """The number of window positions along each axis.
 
     Raises:
-        NotKnown: it does not fit.
+        NotKnown: the window does not fit.
     """
     sizes = [_window(*one) for one in moved]
     if any(isinstance(one, int) and one < 1 for one in sizes):
@@ -117,7 +116,7 @@ def _windows(moved: Iterable[tuple[Dim, Dim, Dim, Dim, Dim]]) -> list[Dim]:
 
 
 def _window(size: Dim, kernel: Dim, stride: Dim, padding: Dim, dilation: Dim) -> Dim:
-    """How often a window fits; 0 or less where it does not."""
+    """The number of window positions; 0 or less if the window does not fit."""
     known = [one for one in (kernel, stride, padding, dilation) if isinstance(one, int)]
     if len(known) != 4:
         return fresh()
@@ -155,11 +154,11 @@ def _convolution(axes: int) -> LayerSignature:
 
 
 def pool(axes: int, average: bool) -> LayerSignature:
-    """Pooling with a window; its stride is the window's size where none is given."""
+    """Pooling with a window; its default stride is the window size."""
 
     def gives(layer: Given, x: Tensor) -> V:
         before, spatial = _spatial(x, axes)
-        # The last window of ``ceil_mode`` may be left out.
+        # ``ceil_mode`` may drop the last window.
         if layer.has("return_indices") or layer.flag("ceil_mode"):
             raise NotKnown
         kernel = layer.each("kernel_size", axes)
@@ -178,7 +177,7 @@ def pool(axes: int, average: bool) -> LayerSignature:
 
 
 def adaptive(axes: int) -> LayerSignature:
-    """Pooling to a size that is given; None keeps an axis."""
+    """Pooling to a given size; None leaves an axis as it is."""
 
     def gives(layer: Given, x: Tensor) -> V:
         before, _ = _spatial(x, axes)
@@ -190,7 +189,7 @@ def adaptive(axes: int) -> LayerSignature:
 
 
 def resized(layer: Given, x: Tensor) -> V:
-    """An image in another size."""
+    """An image resized."""
     axes = len(x.shape) - 2
     if axes < 1:
         raise NotKnown
@@ -225,10 +224,10 @@ def _batch_norm(axes: int) -> LayerSignature:
 
 
 def flattened(shape: Shape, start: int, end: int) -> Shape:
-    """A shape with the axes from ``start`` to ``end`` made one.
+    """A shape with the axes from ``start`` to ``end`` flattened.
 
     Raises:
-        NotKnown: there are no such axes.
+        NotKnown: the axes do not exist.
     """
     rank = len(shape)
     first, last = start % rank if rank else 0, end % rank if rank else 0
@@ -264,6 +263,6 @@ LAYERS: Mapping[str, LayerSignature] = {
 }
 """Layers by their name in `torch.nn`.
 
-Only those with which `check` found a wrong size in a job of its benchmarks, and their near relatives:
-a dry run knows all others.
+Only those with which `check` found a wrong size in a job of its benchmarks, and similar ones; the dry run covers all
+others.
 """

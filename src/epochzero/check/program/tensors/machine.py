@@ -29,13 +29,13 @@ _NOTHING = Anything("computed from what is not known")
 
 
 class Tensors(Core):
-    """Follows sizes through what libraries give."""
+    """Follow tensor sizes through the results of libraries."""
 
     def sized(self, result: V, find: Callable[[], V | None], node: ast.AST) -> V:
-        """A result with what is known of its sizes; what is refused fails.
+        """Return a result with its known sizes; record the failure if they are rejected.
 
         Raises:
-            PathEnds: the program catches that.
+            PathEnds: the program catches the exception.
         """
         try:
             known = find()
@@ -51,13 +51,13 @@ class Tensors(Core):
     def sized_by(
         self, result: V, chained: V | None, owner: V, name: str, given: Arguments, node: ast.expr
     ) -> V:
-        """The result of a method, or of a chain of modules, with what is known of its sizes."""
+        """Return the result of a method, or of a chain of modules, with its known sizes."""
         if chained is not None:
             return self.sized(result, lambda: held(chained), node)
         return self.sized(result, lambda: of_method(owner, name, given), node)
 
     def changed_in_place(self, owner: V, name: str, given: Arguments, node: ast.AST) -> None:
-        """A method may have changed the modules of a container, or the shape of a tensor."""
+        """Account for methods that change the modules of a container, or the shape of a tensor."""
         modules = modules_of(owner)
         if modules is not None and name in _CHANGING:
             added = given.positional[-1:] if name == "add_module" else given.positional
@@ -67,7 +67,7 @@ class Tensors(Core):
             self._forget(owner, node)
 
     def _forget(self, owner: V, node: ast.AST) -> None:
-        """The shape of a tensor is not known any more."""
+        """Forget the shape of a tensor."""
         if isinstance(owner, LibraryResult):
             owner.holds = None
         named = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None  # fmt: skip
@@ -78,7 +78,7 @@ class Tensors(Core):
                 self.journal.set(where, named.id, Anything("changed in place"))
 
     def operated(self, op: ast.operator, left: V, right: V, node: ast.AST) -> V | None:
-        """What an operator on tensors or sizes gives; None where that is not known."""
+        """Apply an operator to tensors or sizes; None if unknown."""
         if isinstance(left, Size) or isinstance(right, Size):
             return _computed(op, as_dim(left), as_dim(right))
         if type(op) not in _OPERATORS:
@@ -87,7 +87,7 @@ class Tensors(Core):
         return None if found is _NOTHING else found
 
     def of_chain(self, owner: V, given: Arguments, node: ast.expr) -> V | None:
-        """What a ``Sequential`` gives; None where its modules are not known."""
+        """Return the output of a ``Sequential``; None if its modules are unknown."""
         modules = modules_of(owner, "torch.nn.Sequential")
         if modules is None or not modules.content.complete or len(given.positional) != 1:
             return None
@@ -97,7 +97,7 @@ class Tensors(Core):
         return value
 
     def _passed(self, module: V, given: Arguments, node: ast.expr) -> V:
-        """What a module within a ``Sequential`` gives; a layer of a library without an event."""
+        """Return the output of a module in a ``Sequential``; the layer of a library adds no event."""
         if isinstance(module, Object):
             return self.apply(module, given, node)
         if (inner := self.of_chain(module, given, node)) is not None:
@@ -117,7 +117,7 @@ def _computed(op: ast.operator, left: Dim | None, right: Dim | None) -> V | None
 
 
 def _is_sizes(value: V) -> bool:
-    """Whether it is the shape of a tensor, or a part of it."""
+    """Whether a value is the shape of a tensor, or a part of it."""
     if not isinstance(value, Box) or value.kind != "tuple" or not value.content.values:
         return False
     return all(isinstance(one, Constant | Size) for one in value.content.values)

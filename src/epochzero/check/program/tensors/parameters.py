@@ -1,4 +1,4 @@
-"""What a layer or function was given, by the names of its parameters."""
+"""The arguments of a layer or function, by parameter."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from epochzero.check.program.values import Constant, Items
 
 
 def numbers(value: V | None) -> list[Dim] | None:
-    """The sizes in a tuple or list; those that are not known are unknown sizes."""
+    """The sizes in a tuple or list; unknown items are unknown sizes."""
     content = value.content if isinstance(value, Box) else value
     if not isinstance(value, (Box, Items)) or not content.complete:  # type: ignore[union-attr]
         return None
@@ -19,12 +19,12 @@ def numbers(value: V | None) -> list[Dim] | None:
 
 
 class Given:
-    """Arguments by name.
+    """Arguments by parameter.
 
     Args:
-        names: of the parameters, in their order.
-        positional: the arguments.
-        keywords: likewise.
+        names: the parameters, in order.
+        positional: positional arguments.
+        keywords: keyword arguments.
     """
 
     def __init__(
@@ -39,14 +39,14 @@ class Given:
         return value is not None and not (isinstance(value, Constant) and value.value is None)
 
     def value(self, name: str) -> V | None:
-        """An argument; None when it is not given."""
+        """An argument; None if it is not given."""
         return self._values.get(name)
 
     def tensor(self, name: str, whole: bool = True) -> Tensor:
-        """A tensor, of which the whole shape may be wanted or the last axes.
+        """A tensor whose whole shape, or whose last axes, must be known.
 
         Raises:
-            NotKnown: its shape is not known.
+            NotKnown: its shape is unknown.
         """
         found = held(self._values.get(name))
         if not isinstance(found, Tensor) or (whole and found.is_last):
@@ -54,7 +54,7 @@ class Given:
         return found
 
     def size(self, name: str, default: int | None = None) -> Dim:
-        """A size; an unknown one where it is not known, or not given and without a default."""
+        """A size; an unknown one if the argument is unknown, or not given and without a default."""
         if name not in self._values:
             return fresh() if default is None else default
         found = as_dim(self._values[name])
@@ -64,7 +64,7 @@ class Given:
         """A number that must be known.
 
         Raises:
-            NotKnown: it is not.
+            NotKnown: it is unknown.
         """
         found = self.size(name, default)
         if not isinstance(found, int):
@@ -75,7 +75,7 @@ class Given:
         """A truth value.
 
         Raises:
-            NotKnown: it is not known.
+            NotKnown: it is unknown.
         """
         if name not in self._values:
             return default
@@ -85,7 +85,7 @@ class Given:
         return bool(value.value)
 
     def each(self, name: str, count: int, default: int | None = None) -> list[Dim]:
-        """A size for each of several axes: one number for all, or as many numbers."""
+        """Sizes for several axes: one number for all, or one number each."""
         found = numbers(self._values.get(name))
         if found is None:
             return [self.size(name, default)] * count
@@ -95,7 +95,7 @@ class Given:
         """Sizes that are given one by one, or as one tuple.
 
         Raises:
-            NotKnown: their number is not known.
+            NotKnown: their number is unknown.
         """
         values: list[V | None] = [*self.positional[start:]] or [self._values.get(name)]
         found = numbers(values[0]) if len(values) == 1 else None

@@ -1,4 +1,4 @@
-"""What a call gives, as far as sizes of tensors are concerned."""
+"""The effect of calls on the sizes of tensors."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ _HOLDERS = ("torch.nn.Sequential", "torch.nn.ModuleList")
 
 
 def of_function(name: str, given: Arguments) -> V | None:
-    """What a function or class of a library gives; None when its sizes are not known.
+    """Return the result of a function or class of a library; None if its sizes are unknown.
 
     Raises:
-        Misfit: it surely refuses the sizes.
+        Misfit: it certainly rejects the sizes.
     """
     if not given.complete:
         return None
@@ -48,7 +48,7 @@ def _result(function: TensorFunction, positional: list[V], keywords: dict[str, V
 
 
 def _modules(name: str, given: Arguments) -> V | None:
-    """The modules in a container of them, in a list of its own."""
+    """The modules of a module container, as a list."""
     if given.keywords:
         return None
     if name == "torch.nn.ModuleList" or (
@@ -62,7 +62,7 @@ def _modules(name: str, given: Arguments) -> V | None:
 
 
 def modules_of(value: V, *kinds: str) -> Box | None:
-    """The modules that a container of them is known to hold, if it is one of some kinds or any."""
+    """The known modules of a container of one of these kinds, or of any kind."""
     layer = _layer_of(value)
     if layer is None or layer.name not in (kinds or _HOLDERS) or layer.attributes:
         return None
@@ -70,7 +70,7 @@ def modules_of(value: V, *kinds: str) -> Box | None:
 
 
 def _layer_of(value: V | None) -> LibraryResult | None:
-    """A layer behind ``.to(device)`` and the like."""
+    """A layer without ``.to(device)`` and similar methods."""
     while isinstance(value, LibraryResult) and value.receiver is not None:
         if value.name.rpartition(".")[2] not in _SAME_LAYER:
             return None
@@ -79,10 +79,10 @@ def _layer_of(value: V | None) -> LibraryResult | None:
 
 
 def of_method(owner: V, name: str, given: Arguments) -> V | None:
-    """What a method of a tensor or a call of a layer gives; None when its sizes are not known.
+    """Return the result of a method of a tensor or a call of a layer; None if its sizes are unknown.
 
     Raises:
-        Misfit: it surely refuses the sizes.
+        Misfit: it certainly rejects the sizes.
     """
     if not given.complete:
         return None
@@ -110,7 +110,7 @@ def _called(layer: LibraryResult | None, given: Arguments) -> V | None:
 
 
 def attribute_of(owner: V, name: str) -> V | None:
-    """The shape of a tensor, or its data; None for other attributes."""
+    """Return the shape or the data of a tensor; None for other attributes."""
     if not isinstance(owner, (LibraryResult, Member, Tensor)) or not isinstance(
         x := held(owner), Tensor
     ):
@@ -125,7 +125,7 @@ def attribute_of(owner: V, name: str) -> V | None:
 
 
 def item_of(owner: V) -> V | None:
-    """What ``x[key]`` gives of a tensor: one of unknown shape; None for what is no tensor."""
+    """Return a tensor of unknown shape for ``x[key]`` of a tensor; None for other values."""
     is_tensor = isinstance(owner, (LibraryResult, Member, Tensor)) and isinstance(
         held(owner), Tensor
     )
@@ -133,7 +133,7 @@ def item_of(owner: V) -> V | None:
 
 
 def combined(left: V, right: V) -> V | None:
-    """What an operator gives; None when it is none on tensors of known shape.
+    """Apply an operator to tensors; None unless their shapes are known.
 
     Raises:
         Misfit: the shapes do not fit.

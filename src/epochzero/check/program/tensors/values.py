@@ -1,7 +1,7 @@
-"""Tensors of which only the sizes are known, and arithmetic with sizes that are not.
+"""Tensors of which only the sizes are known, and arithmetic with unknown sizes.
 
-A size that is not known is a product of a number and of unknown factors, so that a batch of unknown
-size stays the same batch through ``x.view(x.size(0), -1)``.
+An unknown size is the product of a number and of unknown factors, so that a batch of unknown size stays the same
+batch through ``x.view(x.size(0), -1)``.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from epochzero.check.program.values import Anything, Constant, Value
 
 @dataclass(frozen=True, slots=True)
 class Size(Anything):
-    """The size of an axis that is not known: a whole number times unknown ones.
+    """An unknown size of an axis: an integer times unknown factors.
 
     Attributes:
-        number: what is known of it.
-        factors: the unknown ones, each an object of its own.
+        number: the known factor.
+        factors: the unknown factors, each a distinct object.
     """
 
     reason: str = "the size of a tensor"
@@ -33,11 +33,11 @@ Shape: TypeAlias = tuple[Dim, ...]
 
 @dataclass(frozen=True, slots=True)
 class Tensor(Anything):
-    """A tensor of which nothing but the shape is known.
+    """A tensor of which only the shape is known.
 
     Attributes:
         shape: the sizes of its axes.
-        is_last: whether these are only the last ones, behind others that are not known.
+        is_last: whether these are only the last axes, and the preceding ones are unknown.
     """
 
     reason: str = "a tensor"
@@ -46,17 +46,17 @@ class Tensor(Anything):
 
 
 class NotKnown(Exception):  # noqa: N818 -- no error: nothing can be told
-    """What would be needed to tell the sizes is not known."""
+    """The sizes depend on something unknown."""
 
 
 class Misfit(Exception):  # noqa: N818 -- no error of this program
-    """Sizes that PyTorch refuses.
+    """Sizes that PyTorch rejects.
 
     Attributes:
         said: PyTorch's message.
-        why: in a sentence.
-        fix: likewise.
-        error: the class of the exception.
+        why: explanation in a sentence.
+        fix: what to do, in a sentence.
+        error: class of the exception.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Misfit(Exception):  # noqa: N818 -- no error of this program
 
 
 def fresh() -> Size:
-    """A size of which nothing is known."""
+    """A completely unknown size."""
     return Size(factors=(object(),))
 
 
@@ -76,7 +76,7 @@ def _parts(size: Dim) -> tuple[int, tuple[object, ...]]:
 
 
 def product(sizes: Iterable[Dim]) -> Dim:
-    """The number of values in so many axes."""
+    """The product of the sizes."""
     number = 1
     factors: list[object] = []
     for size in sizes:
@@ -89,7 +89,7 @@ def product(sizes: Iterable[Dim]) -> Dim:
 
 
 def quotient(whole: Dim, part: Dim) -> Dim | None:
-    """The one divided by the other; None where it surely leaves a remainder."""
+    """Divide two sizes; None if there certainly is a remainder."""
     number, factors = _parts(whole)
     divisor, unknown = _parts(part)
     left = list(factors)
@@ -105,16 +105,16 @@ def quotient(whole: Dim, part: Dim) -> Dim | None:
 
 
 def differ(one: Dim, other: Dim) -> bool:
-    """Whether two sizes are surely not the same."""
+    """Whether two sizes certainly differ."""
     (number, factors), (second, others) = _parts(one), _parts(other)
     return number != second and factors == others
 
 
 def broadcast(left: Shape, right: Shape) -> Shape:
-    """The shape of an operation on two tensors, value by value.
+    """The shape of an element-wise operation on two tensors.
 
     Raises:
-        Misfit: two axes differ and none of them is 1.
+        Misfit: two axes differ and neither is 1.
     """
     rank = max(len(left), len(right))
     one, other = ((1,) * (rank - len(shape)) + shape for shape in (left, right))
@@ -137,12 +137,12 @@ def _common(one: Dim, other: Dim, axis: int) -> Dim:
 
 
 def shown(shape: Sequence[Dim]) -> str:
-    """A shape as PyTorch writes it; ``?`` for what is not known."""
+    """A shape as PyTorch prints it, with ``?`` for unknown sizes."""
     return f"[{', '.join(str(one) if isinstance(one, int) else '?' for one in shape)}]"
 
 
 def as_dim(value: object) -> Dim | None:
-    """A size from a value of the program; None for what is none."""
+    """A size from a value of the program; None if it is not one."""
     if isinstance(value, Constant):
         number = value.value
         return number if type(number) is int else None
