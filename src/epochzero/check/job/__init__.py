@@ -1,4 +1,4 @@
-"""A command line, and what it finally runs.
+"""`read_job`: the Python programs that a command line finally runs.
 
 >>> from pathlib import Path
 >>> from epochzero.check.job import read_job
@@ -25,19 +25,19 @@ __all__ = ["CommandSource", "Job", "Submission", "read_job"]
 def read_job(
     arguments: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None
 ) -> Submission:
-    """What a command finally runs, read from its words and from the files that it names.
+    """Read a command, and the files that it names, down to the Python programs that it runs.
 
     Nothing is run and nothing is written.
 
     Args:
-        arguments: the words of the command: ``["sbatch", "train.slurm"]``; a script, a batch file or
-            a manifest alone too.
-        folder: in which it would be run.
-        environment: in which it would be run; None when it is not known.
+        arguments: the words of the command: ``["sbatch", "train.slurm"]``; also a script, a batch file or a manifest
+            alone.
+        folder: the directory in which it would be run.
+        environment: the environment in which it would be run; None if unknown.
 
     Raises:
-        InputError: no Python program is run and its scripts have no problems, or the script is not
-            there, cannot be read or is no Python.
+        InputError: it runs no Python program and its scripts have no problems, or the script does not exist, cannot be
+            read or is not Python.
     """
     if not arguments:
         raise InputError(
@@ -51,7 +51,7 @@ def read_job(
     draft = Job((), None, "", root, command=command, root=root)
     Setting(record, draft, Script(COMMAND, command, 0)).follow(_words(arguments, command))
     if not record.jobs and record.problems:
-        record.jobs.append(draft)  # no program, and scripts in which something goes wrong
+        record.jobs.append(draft)  # no program, but scripts with problems
     if not record.jobs and not record.unknowns:
         raise InputError(_nothing(arguments, record))
     return Submission(tuple(record.whole()), tuple(record.unknowns))
@@ -66,7 +66,7 @@ def _words(arguments: Sequence[str], command: str) -> list[Word]:
 
 
 def _nothing(arguments: Sequence[str], record: Record) -> str:
-    """Why a command runs no Python program, for people."""
+    """Why a command runs no Python program, as text for users."""
     called = list(dict.fromkeys(source.text for source in record.programs))
     told = f"; it runs {', '.join(called[:5])}" if called else ""
     return (

@@ -1,4 +1,4 @@
-"""The lines of a batch file that are for the batch system, and the variables that follow from them.
+"""The directives of a batch file, and the environment variables that follow from them.
 
 Sources: sbatch(1) of Slurm, qsub(1B) of PBS and Torque, qsub(1) of Grid Engine, bsub(1) of LSF.
 """
@@ -41,7 +41,7 @@ _ANY_TEXT = frozenset({"--job-name", "--comment", "--wckey", "--wrap"})
 
 
 def launcher_of(text: str) -> Launcher | None:
-    """The program that a script is written to be submitted with; None when it has no such lines."""
+    """The program with which a script is meant to be submitted; None if it has no directives."""
     for launcher in launchers.by_name().values():
         if _line(launcher).search(text):
             return launcher
@@ -49,13 +49,13 @@ def launcher_of(text: str) -> Launcher | None:
 
 
 def _line(launcher: Launcher) -> re.Pattern[str]:
-    """A line with options: ``#SBATCH --nodes=2``; a pattern that never fits where it has none."""
+    """The pattern of a directive: ``#SBATCH --nodes=2``; for a launcher without directives one that never matches."""
     marks = "|".join(map(re.escape, launcher.directives)) or "(?!)"
     return re.compile(rf"^(?:{marks})[ \t]+(-.*)", re.MULTILINE)
 
 
 def options_of(script: Script, launcher: Launcher) -> Iterator[tuple[Option, Word]]:
-    """The options in a batch file; those after the first command do not count."""
+    """The options in a batch file; directives after the first command are ignored."""
     pattern = _line(launcher)
     for row, line in enumerate(script.text.split("\n")):
         if line.strip() and not line.startswith("#"):
@@ -72,7 +72,7 @@ def options_of(script: Script, launcher: Launcher) -> Iterator[tuple[Option, Wor
 
 
 def note_directives(script: Script, launcher: Launcher, setting: Setting) -> None:
-    """Notes the lines for Slurm that it refuses or does not see."""
+    """Record the directives that Slurm rejects or ignores."""
     pattern = _line(launcher)
     commands = False
     for row, line in enumerate(script.text.split("\n")):
@@ -90,7 +90,7 @@ def note_directives(script: Script, launcher: Launcher, setting: Setting) -> Non
 
 
 def _refused(launcher: Launcher, line: str) -> Iterator[tuple[str, bool]]:
-    """What is wrong with a line of options, and whether the batch system surely refuses it."""
+    """Yield the problems of a directive, and whether the batch system certainly rejects it."""
     try:
         texts = shlex.split(line, comments=True)
     except ValueError:
@@ -115,7 +115,7 @@ def _refused(launcher: Launcher, line: str) -> Iterator[tuple[str, bool]]:
 
 
 def _unknown(launcher: Launcher, name: str) -> Iterator[tuple[str, bool]]:
-    """An option that is none, where one like it is; plug-ins may add others."""
+    """Report an unknown option that is similar to a known one; plug-ins may add others."""
     known = [*launcher.flags, *(one for one in launcher.options if one.startswith("--"))]
     begun = [one for one in known if one.startswith(name)]
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.85)
@@ -124,7 +124,7 @@ def _unknown(launcher: Launcher, name: str) -> Iterator[tuple[str, bool]]:
 
 
 def _is_value(option: Option, text: str) -> bool:
-    """Whether a text may be the value of an option, where that can be told."""
+    """Whether a text may be the value of an option, if that can be determined."""
     if option.meaning == "slurm_time":
         return slurm_seconds(text) is not None or text.lower() in _NO_LIMIT
     if option.meaning == "slurm_memory":
@@ -135,11 +135,11 @@ def _is_value(option: Option, text: str) -> bool:
 
 
 def variables_of(job: Job, options: Sequence[tuple[Option, Word]]) -> dict[str, str | None]:
-    """What Slurm sets for the batch script, as far as it follows from the options.
+    """Return the variables that Slurm sets for the batch script, as far as the options determine them.
 
     Args:
-        job: with the numbers that the options say.
-        options: all of them; later ones win.
+        job: the job with the numbers of the options.
+        options: all options; later ones win.
     """
     said = {option.name: value.text for option, value in options}
     nodes = None if job.nodes is None else str(job.nodes)
@@ -174,7 +174,7 @@ _NOTHING_ASKED: dict[str, Any] = dict.fromkeys(
 
 
 def is_batch_file(launcher: Launcher, rest: Sequence[Word], setting: Setting) -> bool:
-    """Whether what is submitted is a file with the options of the batch system in it."""
+    """Whether the submitted file contains directives."""
     if not launcher.directives or not rest:
         return False
     path = next((p for p in setting.candidates(rest[0].text) if is_file(p)), None)
@@ -185,7 +185,7 @@ def is_batch_file(launcher: Launcher, rest: Sequence[Word], setting: Setting) ->
 
 
 def run_batch(launcher: Launcher, words: Sequence[Word], taken: Taken, setting: Setting) -> None:
-    """``sbatch options file arguments``: options on the command line win over those of the file."""
+    """``sbatch options file arguments``: options on the command line override the directives of the file."""
     script = read_script(taken.rest[0], setting) if taken.rest else None
     if script is None and not taken.rest and setting.input is not None:
         place = setting.input.place
@@ -218,7 +218,7 @@ def run_batch(launcher: Launcher, words: Sequence[Word], taken: Taken, setting: 
 
 
 def _note_not_waited(setting: Setting) -> None:
-    """Notes what a batch script leaves in the background, which ends with it."""
+    """Record what a batch script leaves in the background, which is killed with it."""
     record = setting.record
     for source, started in record.background:
         certain = setting.sure and started == record.started()

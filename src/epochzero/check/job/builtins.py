@@ -1,4 +1,4 @@
-"""The shell's own commands, and the few others that change what comes after them: conda, mkdir, tee."""
+"""The shell's builtins, and some commands that affect later ones: conda, mkdir, tee."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from epochzero.check.job.model import CommandSource, Word
 from epochzero.check.job.setting import Script, Setting, read_text
 from epochzero.errors import InputError
 
-"""What is done with a command that is not the shell's own."""
+"""How other commands are followed."""
 
 _LETTERS = {"e": "errexit", "u": "nounset"}
 _NAME = re.compile(r"\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\}")
@@ -31,18 +31,18 @@ BUILTINS = frozenset(
         "type", "typeset", "ulimit", "umask", "unalias", "unset", "wait"
     }
 )  # fmt: skip
-"""Commands of the shell itself, which are there wherever it is."""
+"""Builtins of the shell, which exist on every platform."""
 
 
 class Builtins(ABC):
-    """Runs commands by their words."""
+    """Run builtins."""
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
 
     @abstractmethod
     def run_script(self, script: Script) -> None:
-        """Walks another script in the same setting."""
+        """Walk another script in the same setting."""
 
     def leave(self, words: Sequence[Word]) -> Outcome:
         """``exit``, ``return``, ``break``, ``continue``."""
@@ -68,7 +68,7 @@ class Builtins(ABC):
         return Outcome.DONE
 
     def source(self, words: Sequence[Word]) -> Outcome:
-        """``source file``: read here when it lies in the folder; an environment is noted."""
+        """``source file``: walk it if it is in the directory; record an environment that it activates."""
         if len(words) < 2:
             return Outcome.DONE
         setting, word = self.setting, words[1]
@@ -100,7 +100,7 @@ class Builtins(ABC):
         return Outcome.DONE
 
     def conda(self, words: Sequence[Word]) -> Outcome:
-        """``conda activate``, or the program."""
+        """``conda activate``, or the program conda."""
         if len(words) > 1 and words[1].text in ("activate", "load", "deactivate", "use", "purge"):
             return self.activate(words)
         self.setting.follow(words)
@@ -127,7 +127,7 @@ class Builtins(ABC):
         return Outcome.DONE
 
     def read(self, words: Sequence[Word]) -> Outcome:
-        """``read x``, ``mapfile x``, ``getopts o x``: from outside."""
+        """``read x``, ``mapfile x``, ``getopts o x``: the values come from outside."""
         for word in words[1:]:
             if word.text.isidentifier():
                 value = Word("$" + word.text, word.place, known=False, many=True)
@@ -151,7 +151,7 @@ class Builtins(ABC):
         """``mkdir -p a b``."""
         self.setting.follow(words)
         for word in words[1:]:
-            # Under a condition too: a folder is often made where it is not there.
+            # Even under a condition: a directory is often created if it is missing.
             if word.known and not word.text.startswith("-") and not self.setting.lost:
                 self.setting.record.makes.append(self.setting.written(word))
         return Outcome.DONE
@@ -203,11 +203,11 @@ COMMANDS: dict[str, Callable[[Builtins, Sequence[Word]], Outcome]] = {
     ":": Builtins.known,
     "false": Builtins.known,
 }
-"""By name; what is none of them is left to whoever follows the script."""
+"""Builtins by name; other commands are left to the caller."""
 
 
 def switch(texts: Sequence[str], setting: Setting) -> None:
-    """Switches options of the shell on and off: ``-euo pipefail``, ``+e``."""
+    """Set and unset options of the shell: ``-euo pipefail``, ``+e``."""
     remaining = iter(texts)
     for text in remaining:
         if text == "--" or text[:1] not in ("-", "+"):
@@ -223,7 +223,7 @@ def switch(texts: Sequence[str], setting: Setting) -> None:
 
 
 def write(setting: Setting, word: Word) -> None:
-    """Notes a file that is written; a program among them is not there yet."""
+    """Record a file that is written; if it is a program, it does not exist yet."""
     _note(setting, setting.record.writes, word)
     if word.text.endswith((".py", ".sh")):
         setting.fetched = f"> {word.text}"
@@ -235,8 +235,8 @@ def _note(setting: Setting, into: list[CommandSource], word: Word) -> None:
 
 
 def readable(word: Word) -> str:
-    """A text to be read as a script, of which parts may not be known: a variable stands in it as
-    written, what is not one as a variable that is never set; empty when nothing is known.
+    """Return a text as a script. Unknown parts become variables: a variable as written, any other part a variable that is never
+    set. Empty if nothing is known.
     """
     if word.known:
         return word.text

@@ -1,4 +1,4 @@
-"""A command: from its first word to the Python programs that it runs."""
+"""A command, from its first word to the Python programs that it runs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from epochzero.file_access import is_file, open_file
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _ELF = b"\x7fELF"
 _ELSEWHERE = frozenset({"ssh", "xargs", "parallel", "tmux", "screen", "find", "watch", "pdsh"})
-"""Programs that run others elsewhere, or with words that only they know."""
+"""Programs that run others elsewhere, or with words of their own."""
 _NOT_WRAPPERS = BUILTINS | frozenset(
     {
         "cat", "ls", "cp", "mv", "rm", "mkdir", "rmdir", "ln", "chmod", "chown", "touch",
@@ -45,19 +45,18 @@ _NOT_WRAPPERS = BUILTINS | frozenset(
         "screen", "watch", "man", "less", "more", "tar", "zip"
     }
 )  # fmt: skip
-"""Programs whose arguments are not run, though ``python`` may stand among them."""
+"""Programs whose arguments are never run, even if ``python`` is one of them."""
 
 
 def follow(words: Sequence[Word], setting: Setting) -> None:
-    """Follows a command to the Python programs that it runs, which are noted in the record.
+    """Follow a command to the Python programs that it runs, and record them.
 
     Args:
         words: the command.
-        setting: where it is run; what the command changes for those after it is noted there.
+        setting: its context; effects on later commands are stored in it.
 
     Raises:
-        InputError: on the command line itself a script or file is named that is not there, cannot
-            be read or is not what it should be.
+        InputError: a script or file on the command line itself does not exist, cannot be read or has the wrong format.
     """
     words = _without_assignments(words, setting)
     if not words:
@@ -91,13 +90,13 @@ def follow(words: Sequence[Word], setting: Setting) -> None:
 
 
 def _joined(words: Sequence[Word]) -> Sequence[Word]:
-    """The words, with a launcher whose name is two of them as one: ``docker compose``."""
+    """Join the two words of a launcher's name: ``docker compose``."""
     name = " ".join(word.text for word in words[:2])
     return [replace(words[0], text=name), *words[2:]] if name in launchers.by_name() else words
 
 
 def _without_assignments(words: Sequence[Word], setting: Setting) -> Sequence[Word]:
-    """The words after ``A=1 B=2``, which are set for the command."""
+    """Return the words after ``A=1 B=2``, and set the variables for the command."""
     at = 0
     while at < len(words) and (found := _ASSIGNMENT.fullmatch(words[at].text)):
         _set(setting, found[1], found[2] if words[at].known else None)
@@ -115,7 +114,7 @@ def _is_plain_file(word: Word, setting: Setting) -> bool:
 
 
 def _follow_unknown(words: Sequence[Word], setting: Setting) -> None:
-    """``$PYTHON train.py``: what is before a Python file, or named for it, is an interpreter."""
+    """``$PYTHON train.py``: a word before a Python file, or whose name suggests it, is an interpreter."""
     head = words[0]
     kind, rest = split(words[1:])
     python = kind == "script" and rest[0].text.endswith(SCRIPT_NAMES)
@@ -142,7 +141,7 @@ def _python(words: Sequence[Word], setting: Setting) -> None:
 
 
 def _run_python(kind: str, rest: Sequence[Word], setting: Setting, program: Word) -> None:
-    """What Python runs: a script, a module, or what cannot be read here."""
+    """Follow what Python runs: a script, a module, or code that cannot be read here."""
     if kind == "script":
         run_script_file(rest, setting, program.text)
         _nested(rest[1:], setting)
@@ -158,7 +157,7 @@ def _run_python(kind: str, rest: Sequence[Word], setting: Setting, program: Word
 
 
 def _nested(arguments: Sequence[Word], setting: Setting) -> None:
-    """A command among the arguments of a program that seems to run it: ``run.py 2 python x.py``."""
+    """Follow a command among the arguments of a program that seems to run it: ``run.py 2 python x.py``."""
     for at, word in enumerate(arguments):
         starts = is_python(word.text) or os.path.basename(word.text) in launchers.by_name()
         if not word.known or not starts:
@@ -175,7 +174,7 @@ def _nested(arguments: Sequence[Word], setting: Setting) -> None:
 
 
 def _other(words: Sequence[Word], setting: Setting) -> None:
-    """A program that is no launcher that we know; it may be one all the same."""
+    """Follow an unknown program, which may be a launcher."""
     name = os.path.basename(words[0].text)
     setting.note_program(words[0])
     if name in FETCHING:
@@ -199,7 +198,7 @@ def _notebook(words: Sequence[Word], setting: Setting) -> None:
 
 
 def _file(words: Sequence[Word], setting: Setting) -> None:
-    """A file that is run itself: Python, the shell, a batch file, a manifest, or a program."""
+    """Follow a file that is run by its path: Python, a shell script, a batch file, a manifest, or a program."""
     word = words[0]
     path = next((p for p in setting.candidates(word.text) if is_file(p)), None)
     suffix = os.path.splitext(word.text)[1]
@@ -223,14 +222,14 @@ def _file(words: Sequence[Word], setting: Setting) -> None:
 def _read_script_or_program(
     words: Sequence[Word], path: Path | None, setting: Setting
 ) -> Script | None:
-    """A script's text; a binary program is noted as one."""
+    """Return the text of a script; record a binary program."""
     try:
         if path is None:
             raise FileNotFoundError
         with open_file(path) as file:
             head = file.read(4)
     except (OSError, ValueError):
-        head = b""  # reading all of it tells why
+        head = b""  # reading the whole file reports the reason
     if head == _ELF:
         _other(words, setting)
         return None

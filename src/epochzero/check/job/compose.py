@@ -1,7 +1,7 @@
 """Compose files: the services of ``docker compose``, each a container.
 
-As the Compose Specification says: `<<`, ``extends`` within the file and ``${NAME:-default}`` are
-followed; profiles and files that are laid over one another are not.
+Source: Compose Specification. `<<`, ``extends`` within the file and ``${NAME:-default}`` are followed; profiles and
+overlays of several files are not.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from epochzero.errors import InputError
 from epochzero.file_access import is_file
 
 NAMES = ("compose.yaml", "compose.yml", "docker-compose.yaml", "docker-compose.yml")
-"""Of the file when none is named, in the order in which they are looked for."""
+"""Default names of the file, in the order of the search."""
 MOST_EXTENDED, MOST_MERGED = 3, 10
 _Keys: TypeAlias = dict[str, yaml.Node]
 _REFERENCE = re.compile(r"\$(?:\$|(\w+)|\{(\w+)(?:(:?[-?+])([^{}]*))?\})")
@@ -42,14 +42,14 @@ _SAID = {
     "ipc": ("--ipc", "ipc"),
     "tmpfs": ("--tmpfs", "tmpfs"),
 }
-"""Keys of a service: docker's option for the same, and what its value means for the job."""
+"""Keys of a service, with docker's equivalent option and the meaning of its value."""
 
 
 def is_compose(text: str) -> bool:
-    """Whether a text of YAML has services.
+    """Whether a YAML text has services.
 
     Raises:
-        yaml.YAMLError: it is no YAML.
+        yaml.YAMLError: it is not valid YAML.
     """
     first = next(yaml.compose_all(text, Loader=yaml.SafeLoader), None)
     return entry(first, "services") is not None
@@ -58,16 +58,16 @@ def is_compose(text: str) -> bool:
 def services_of(
     script: Script, draft: Job, folder: Path, given: Mapping[str, str] | None
 ) -> Mapping[str, Container]:
-    """The services of a compose file, by name.
+    """Return the services of a compose file, by name.
 
     Args:
         script: the file.
         draft: the job so far.
-        folder: of the file, absolute, to which its places are relative.
-        given: the environment in which it is started; None when it is not known.
+        folder: absolute directory of the file, to which its paths are relative.
+        given: the environment in which it is started; None if unknown.
 
     Raises:
-        yaml.YAMLError: it is no YAML.
+        yaml.YAMLError: it is not valid YAML.
     """
     document = yaml.compose(script.text, Loader=yaml.SafeLoader)
     reader = _File(script, entry(document, "services"), folder, given)
@@ -84,7 +84,7 @@ class _File:
     given: Mapping[str, str] | None
 
     def container(self, node: yaml.Node, draft: Job) -> Container:
-        """What a service runs and may use."""
+        """What a service runs, and its resources."""
         keys = self.keys(node)
         draft = replace(
             draft,
@@ -108,7 +108,7 @@ class _File:
         )
 
     def keys(self, node: yaml.Node, seen: frozenset[yaml.Node] = frozenset()) -> _Keys:
-        """The entries of a service with those that it takes over, its own last."""
+        """The entries of a service, including inherited ones; its own win."""
         own = dict(entries(node))
         extended, merged = own.get("extends"), own.pop("<<", None)
         name = written(entry(extended, "service")) or written(extended)
@@ -120,7 +120,7 @@ class _File:
         return found | own
 
     def word(self, node: yaml.Node, text: str | None = None) -> Word:
-        """A scalar, or a part of one, with its variables replaced."""
+        """A scalar, or a part of it, with its variables replaced."""
         known = True
 
         def value(found: re.Match[str]) -> str:
@@ -137,11 +137,11 @@ class _File:
 
     @property
     def variables(self) -> Mapping[str, str]:
-        """What the file may refer to: the ``.env`` beside it, and before it the environment."""
+        """The variables that the file may use: those of ``.env`` in its directory, overridden by the environment."""
         return {**_variables_in(self.folder / ".env"), **(self.given or {})}
 
     def words(self, node: yaml.Node | None) -> tuple[Word, ...]:
-        """A command: a list, or a text that is split as the shell does."""
+        """A command: a list, or a text that is split like a shell command."""
         if not isinstance(node, yaml.ScalarNode):
             return tuple(self.word(one) for one in listed(node))
         try:
@@ -150,7 +150,7 @@ class _File:
             return (replace(self.word(node), known=False),)
 
     def environment(self, keys: Mapping[str, yaml.Node]) -> dict[str, str | None]:
-        """The variables that the container is given."""
+        """The variables that the container receives."""
         found: dict[str, str | None] = {}
         for file in _one_or_listed(keys.get("env_file")):
             found |= _variables_in(self.folder / (written(file) or written(entry(file, "path"))))
@@ -165,7 +165,7 @@ class _File:
         return found
 
     def volumes(self, node: yaml.Node | None, draft: Job) -> Job:
-        """What the container sees of which folders; a volume with a name is none of this machine."""
+        """The mounts of the container; a named volume is not a directory of this machine."""
         for one in listed(node):
             said = {key: self.word(value).text for key, value in entries(one)}
             outside, inside = said.get("source", ""), said.get("target", "")
@@ -184,7 +184,7 @@ class _File:
         return draft
 
     def devices(self, keys: Mapping[str, yaml.Node], draft: Job) -> Job:
-        """GPUs and memory that are reserved as for a swarm."""
+        """GPUs and memory that are reserved in the swarm syntax."""
         resources = entry(keys.get("deploy"), "resources")
         memory = entry(resources, "limits", "memory")
         if memory is not None:
@@ -199,12 +199,12 @@ class _File:
 
 
 def _one_or_listed(node: yaml.Node | None) -> Sequence[yaml.Node]:
-    """The items of a list, or what stands in its place."""
+    """The items of a list, or the single node."""
     return listed(node) or ([node] if node is not None else [])
 
 
 def _variables_in(file: Path) -> dict[str, str]:
-    """The variables of a file of ``NAME=value`` lines; none of one that cannot be read."""
+    """The variables of a file of ``NAME=value`` lines; none if it cannot be read."""
     try:
         lines = read_text(file).splitlines() if is_file(file) else []
     except InputError:

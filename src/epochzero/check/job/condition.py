@@ -1,4 +1,4 @@
-"""Conditions of the shell: what commands and tests, ``[ ... ]``, ``[[ ... ]]``, ``(( ... ))``, come to."""
+"""Conditions of the shell: exit statuses of commands and tests, ``[ ... ]``, ``[[ ... ]]``, ``(( ... ))``."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 
 Outcome = Enum("Outcome", ["TRUE", "FALSE", "MAYBE", "DONE"])
-"""Of a command: known, not known, or that of a command that is taken to succeed."""
+"""The outcome of a command: known, unknown, or assumed to be success."""
 
 
 def outcome_of(value: bool) -> Outcome:
-    """Of a command whose success is known."""
+    """The outcome for a known success."""
     return Outcome.TRUE if value else Outcome.FALSE
 
 
 def opposite(outcome: Outcome) -> Outcome:
-    """Of a command behind ``!``."""
+    """The outcome of a command after ``!``."""
     opposites = {Outcome.TRUE: Outcome.FALSE, Outcome.FALSE: Outcome.TRUE}
     return opposites.get(outcome, Outcome.MAYBE)
 
@@ -57,7 +57,7 @@ def _holds(node: Node, setting: Setting) -> Outcome:
 
 
 def _unary(node: Node, setting: Setting) -> Outcome:
-    """``-z x``, ``-n x``, ``! ...``; what asks for files is not known: they are the target's."""
+    """``-z x``, ``-n x``, ``! ...``; tests for files are unknown, since the files are the target's."""
     if node.children[0].type == "!":
         return opposite(_holds(node.children[-1], setting))
     word = one(node.children[-1], setting, setting.script.place(0))
@@ -87,7 +87,7 @@ def _binary(node: Node, setting: Setting) -> Outcome:
 
 
 def compared(words: Sequence[Word]) -> Outcome:
-    """``test ...``, where it is an ordinary command."""
+    """``test ...`` as an ordinary command."""
     texts = [word.text for word in words[1:] if word.text != "]"]
     if len(texts) == 2 and texts[0] in ("-z", "-n") and words[2].known:
         return outcome_of((texts[0] == "-n") == bool(texts[1]))
@@ -106,7 +106,7 @@ def _both(a: Outcome, b: Outcome, *, either: bool) -> Outcome:
 
 
 def _numbers(sign: str, a: Word, b: Word) -> Outcome:
-    """Numbers of a test."""
+    """The numbers of a test."""
     try:
         x, y = int(a.text[:20]), int(b.text[:20])
     except ValueError:

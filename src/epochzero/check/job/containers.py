@@ -1,4 +1,4 @@
-"""What the command or the file that starts a container says of it."""
+"""What the command or file that starts a container states about it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from epochzero.check.findings import SourceLocation
 from epochzero.check.job.model import CommandSource, Job, Word
 
 ENGINES = ("docker", "podman", "nerdctl", "compose")
-"""What gives a container nothing of the machine that is not asked for."""
+"""Engines that give a container no device of the machine unless requested."""
 SHARED_MEMORY_BYTES = 64 << 20
-"""Of a container for which nothing else is said: containerd and Docker give it that."""
+"""Default size of ``/dev/shm`` in containerd and Docker."""
 _GIVES_GPUS = ("--gpus", "--runtime", "--device", "--privileged")
 
 
@@ -19,11 +19,11 @@ class Container:
     """A container of a Kubernetes manifest or a compose file.
 
     Attributes:
-        draft: the job as far as the file says it.
-        place: where it stands.
-        words: of its command and arguments; empty where the image or ``text`` says them.
-        text: a whole command line, as a RayJob has it.
-        folder: in which it starts; None where the image says so.
+        draft: the job as far as the file determines it.
+        place: location of the container.
+        words: words of its command and arguments; empty if the image or ``text`` determines them.
+        text: a whole command line, as in a RayJob.
+        folder: working directory; None if the image determines it.
     """
 
     draft: Job
@@ -34,13 +34,13 @@ class Container:
 
 
 def option(job: Job, name: str) -> CommandSource | None:
-    """What the container is started with by this name of docker's options; None for nothing."""
+    """The value of a docker option; None if it is not given."""
     found = (job.said.get(f"{engine} {name}") for engine in ENGINES)
     return next((one for one in found if one is not None), None)
 
 
 def has_no_gpus(job: Job) -> bool:
-    """Whether no GPU is asked for; where NVIDIA's runtime is the usual one, it may get some."""
+    """Whether no GPU is requested; it may get some if NVIDIA's runtime is the default."""
     started = not set(ENGINES).isdisjoint(job.launchers)
     variables = {"NVIDIA_VISIBLE_DEVICES", "CUDA_VISIBLE_DEVICES"}
     asked = any(option(job, name) for name in _GIVES_GPUS)
@@ -54,7 +54,7 @@ def is_offline(job: Job) -> bool:
 
 
 def user_of(job: Job) -> str:
-    """The user as whom the container runs, when it is surely not the administrator; else empty."""
+    """The user of the container if it certainly is not root; else empty."""
     said = option(job, "--user")
     name = said.text.partition(":")[0] if said is not None else ""
     return name if name.isdigit() and int(name) else ""

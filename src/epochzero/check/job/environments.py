@@ -1,8 +1,7 @@
-"""Which Python of this machine runs a job: found as the shell finds it, and as environments are
-activated; nothing is run.
+"""The Python of this machine that runs a job: found by the shell's rules and by activated environments; nothing is run.
 
-Sources: venv (PEP 405), conda's and micromamba's ``activate``, pyenv's shims, the project
-environments of uv, Poetry, PDM and pixi.
+Sources: venv (PEP 405), conda's and micromamba's ``activate``, pyenv's shims, the project environments of uv, Poetry, PDM
+and pixi.
 """
 
 from __future__ import annotations
@@ -24,18 +23,18 @@ _BRINGS_PYTHON = re.compile(r"python|conda|mamba|torch|tensorflow|jax|miniforge"
 _FIRST_LINE = re.compile(rb"#!\s*(\S*/python[\d.]*)\s*$", re.MULTILINE)
 _CONDA_FOLDERS = ("miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba")
 _MAKES = re.compile(r"venv\s|virtualenv|\bcreate\b|\buv\b|poetry|\bpdm\b|\brye\b|\bmake\b")
-"""What may make an environment: ``python -m venv``, ``conda create``, ``uv sync``."""
+"""Commands that may create an environment: ``python -m venv``, ``conda create``, ``uv sync``."""
 _OF_THE_SYSTEM = ("/usr/bin", "/bin", "/usr/local/bin")
 _IN_PROJECT = (".venv", "venv", ".pixi/envs/default")
 _LOADING = frozenset({"load", "add", "swap", "switch", "restore", "use", "shell"})
 
 
 def interpreter_of(program: str, setting: Setting) -> Path | None:
-    """The file that a name of Python stands for here; None where that cannot be told.
+    """Return the file of a Python by its name; None if unknown.
 
     Args:
         program: as written: ``python``, ``.venv/bin/python``.
-        setting: where it is run.
+        setting: context of the command.
     """
     if setting.draft.container:
         return None
@@ -48,7 +47,7 @@ def interpreter_of(program: str, setting: Setting) -> Path | None:
 
 
 def _outside_of_hook(program: str, setting: Setting) -> Path | None:
-    """The project's Python, where pre-commit has put the environment of its hook first on ``PATH``."""
+    """The project's Python, if pre-commit has put the environment of its hook first on ``PATH``."""
     folder = setting.draft.folder
     for above in (folder, *folder.parents):
         for place in _IN_PROJECT:
@@ -68,7 +67,7 @@ def is_of_the_system(interpreter: Path) -> bool:
 
 
 def interpreter_of_script(program: Word, setting: Setting) -> Path | None:
-    """The Python that a launcher such as ``torchrun`` is a script of, by its first line."""
+    """The Python that runs a launcher script such as ``torchrun``, by its first line."""
     found = _program(program.text, setting) if program.known else None
     if found is None:
         return None
@@ -79,12 +78,14 @@ def interpreter_of_script(program: Word, setting: Setting) -> Path | None:
         return None
     if first is not None:
         return Path(os.fsdecode(first[1]))
-    beside = found.with_name("python")  # a path that is too long for the line stands elsewhere
+    beside = found.with_name(
+        "python"
+    )  # if the path is too long for the first line, it is elsewhere
     return _behind_shim(beside, setting) if os.path.isfile(beside) else None
 
 
 def activate(words: Sequence[Word], setting: Setting) -> None:
-    """What ``source venv/bin/activate``, ``conda activate e`` and the like make of the setting."""
+    """Apply ``source venv/bin/activate``, ``conda activate e`` and similar commands."""
     texts = [word.text for word in words]
     if texts[0] == "deactivate" or texts[1:2] == ["deactivate"]:
         _enter(setting, "")
@@ -105,7 +106,7 @@ def activate(words: Sequence[Word], setting: Setting) -> None:
 
 
 def _note_missing(word: Word, setting: Setting) -> None:
-    """Notes an environment that is not there, where nothing of the script may have made it."""
+    """Record a missing environment, unless the script may have created it."""
     made = setting.fetched or _MAKES.search(setting.script.text)
     if not (made or setting.lost or setting.draft.container):
         certain = setting.sure and setting.draft.stops_at_error
@@ -113,7 +114,7 @@ def _note_missing(word: Word, setting: Setting) -> None:
 
 
 def _loads_python(texts: Sequence[str]) -> bool:
-    """Whether ``module load python/3.11`` or the like may bring another Python."""
+    """Whether ``module load python/3.11`` or a similar command may provide another Python."""
     loads = texts[0] == "ml" or (texts[1:2] and texts[1] in _LOADING)
     named = texts[0] in ("pyenv", "spack") or _BRINGS_PYTHON.search(" ".join(texts[1:]))
     return bool(loads and named)
@@ -125,11 +126,11 @@ def conda_environment(value: Word, setting: Setting) -> None:
 
 
 def project_environment(places: Sequence[str], setting: Setting) -> None:
-    """The environment that a tool keeps in the project: in this folder or one above it.
+    """Enter the environment that a tool creates in the project, in this directory or one above it.
 
     Args:
-        places: where the tool keeps it: ``.venv``.
-        setting: where the tool is called.
+        places: paths at which the tool creates it: ``.venv``.
+        setting: context in which the tool is called.
     """
     folder = setting.draft.folder
     for above in (folder, *folder.parents):
@@ -149,7 +150,7 @@ def _existing(prefix: Path) -> str | None:
 
 
 def _conda(name: str, setting: Setting) -> str | None:
-    """The folder of an environment of conda; None when it is not found."""
+    """The directory of a conda environment; None if it is not found."""
     if "/" in name:
         return _existing(Path(os.path.abspath(setting.draft.folder / name)))
     listed = Path(_variable("HOME", setting), ".conda/environments.txt")
@@ -161,7 +162,7 @@ def _conda(name: str, setting: Setting) -> str | None:
 
 
 def _conda_roots(setting: Setting) -> Iterator[Path]:
-    """Where conda may be installed, most likely first."""
+    """Yield the directories in which conda may be installed, most likely first."""
     for variable in ("CONDA_EXE", "MAMBA_EXE"):
         if text := _variable(variable, setting):
             yield Path(text).parent.parent
@@ -176,7 +177,7 @@ def _conda_roots(setting: Setting) -> Iterator[Path]:
 
 
 def _program(name: str, setting: Setting) -> Path | None:
-    """The file of a program: the active environment's, else the first on the path."""
+    """The file of a program: in the active environment, else the first on the path."""
     if "/" in name:
         return next((path for path in setting.candidates(name) if os.path.isfile(path)), None)
     if setting.draft.prefix is None:
@@ -191,7 +192,7 @@ def _program(name: str, setting: Setting) -> Path | None:
 
 
 def _search_path(setting: Setting) -> list[Path] | None:
-    """The folders of ``PATH``; None where it is not known."""
+    """The directories of ``PATH``; None if unknown."""
     value = setting.value("PATH")
     if not isinstance(value, Word) or not value.known:
         return None
@@ -204,7 +205,7 @@ def _variable(name: str, setting: Setting) -> str:
 
 
 def _behind_shim(program: Path, setting: Setting) -> Path | None:
-    """The interpreter that pyenv would start for one of its shims; the program itself otherwise."""
+    """The interpreter that a pyenv shim would start; any other program itself."""
     root = program.parent.parent
     if program.parent.name != "shims" or not os.path.isdir(root / "versions"):
         return program
@@ -216,7 +217,7 @@ def _behind_shim(program: Path, setting: Setting) -> Path | None:
 
 
 def _first_word(files: Sequence[Path]) -> str:
-    """The first word of the first of these files that there is."""
+    """The first word of the first file that exists."""
     for file in files:
         if words := _text(file).split():
             return words[0]
@@ -224,7 +225,7 @@ def _first_word(files: Sequence[Path]) -> str:
 
 
 def _text(file: Path) -> str:
-    """The text of a short file; empty when it cannot be read."""
+    """The text of a short file; empty if it cannot be read."""
     try:
         with open_file(file) as stream:
             return stream.read(LARGEST_TEXT_BYTES).decode("utf-8", "replace")

@@ -1,6 +1,6 @@
-"""Words of the shell: quotes, variables and the few substitutions that only change a text.
+"""Expansion of the shell's words: quotes, variables and the substitutions that only change a text.
 
-The rules are those of POSIX, Shell Command Language, section 2.6, with bash's arrays.
+Source: POSIX, Shell Command Language, section 2.6, and bash's arrays.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _BY_SHELL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """A part of a word: whether it is known, was split into words if it has blanks, ends the word."""
+    """A part of a word: whether it is known, is split at blanks, and ends the word."""
 
     text: str
     known: bool = True
@@ -53,13 +53,13 @@ def text_of(node: Node) -> str:
 
 
 def words_of(node: Node, setting: Setting) -> list[Word]:
-    """The words that a word of the script becomes."""
+    """Expand a word of the script into words."""
     place = setting.script.place(*node.start_point)
     return list(_joined(_pieces(node, setting, quoted=False), place))
 
 
 def one(node: Node | None, setting: Setting, place: SourceLocation) -> Word:
-    """The one word that a value becomes, as on the right of ``=``, where nothing is split."""
+    """Expand a value into one word, without splitting, like the right side of ``=``."""
     if node is None:
         return Word("", place)
     pieces = _pieces(node, setting, quoted=False)
@@ -70,13 +70,13 @@ def one(node: Node | None, setting: Setting, place: SourceLocation) -> Word:
 
 
 def between(node: Node, setting: Setting, place: SourceLocation) -> Word:
-    """The text of a here-document, with its expansions."""
+    """The text of a here-document, expanded."""
     pieces = _mixed(node, node.start_byte, node.end_byte, setting)
     return next(_word(pieces, place), Word("", place))
 
 
 def _joined(pieces: Sequence[_Piece], place: SourceLocation) -> Iterator[Word]:
-    """Pieces as words: known ones are split at blanks where the shell does."""
+    """Join pieces to words; known ones are split at blanks where the shell does it."""
     parts: list[_Piece] = []
     for piece in pieces:
         texts = _BLANKS.split(piece.text) if piece.split and piece.known else [piece.text]
@@ -93,7 +93,7 @@ def _joined(pieces: Sequence[_Piece], place: SourceLocation) -> Iterator[Word]:
 
 
 def _word(parts: Sequence[_Piece], place: SourceLocation) -> Iterator[Word]:
-    """The word of some pieces; none of none."""
+    """Join pieces to one word; None if there are none."""
     text = "".join(part.text for part in parts)
     if all(part.known for part in parts):
         if parts:
@@ -105,7 +105,7 @@ def _word(parts: Sequence[_Piece], place: SourceLocation) -> Iterator[Word]:
 
 
 def _pieces(node: Node, setting: Setting, *, quoted: bool) -> list[_Piece]:
-    """What a node becomes."""
+    """Expand a node."""
     reader = _READERS.get(node.type)
     if reader is not None:
         return reader(node, setting, quoted)
@@ -115,7 +115,7 @@ def _pieces(node: Node, setting: Setting, *, quoted: bool) -> list[_Piece]:
 
 
 def _literal(text: str, setting: Setting) -> list[_Piece]:
-    """A word without quotes: its escapes are taken, ``~`` is the home, ``*`` is not known."""
+    """A word without quotes: escapes are removed, ``~`` is the home directory, ``*`` is unknown."""
     if text == "~" or text.startswith("~/"):
         home = setting.value("HOME")
         if not isinstance(home, Word) or not home.known:
@@ -135,7 +135,7 @@ def _concatenation(node: Node, setting: Setting, quoted: bool) -> list[_Piece]:
 
 
 def _braces(text: str, setting: Setting) -> list[_Piece]:
-    """``a{b,c}`` is two words; deeper braces are not known."""
+    """``a{b,c}`` is two words; nested braces are unknown."""
     found = re.fullmatch(r"([^{}]*)\{([^{}]*)\}([^{}]*)", text)
     if found is None:
         return [_Piece(text, known=False, split=True)]
@@ -161,7 +161,7 @@ def _string(node: Node, setting: Setting, quoted: bool) -> list[_Piece]:
 
 
 def _mixed(node: Node, start: int, end: int, setting: Setting) -> list[_Piece]:
-    """The text between two bytes with its expansions, as within double quotes."""
+    """The text between two bytes, expanded as in double quotes."""
     source = node.text or b""
     base = node.start_byte
     pieces: list[_Piece] = []
@@ -172,7 +172,7 @@ def _mixed(node: Node, start: int, end: int, setting: Setting) -> list[_Piece]:
             pieces.append(_Piece(_QUOTED_ESCAPE.sub(lambda f: f[1].replace("\n", ""), text)))
 
     for child in _expansions(node, start, end):
-        # The grammar counts the blanks in front of a second expansion to it.
+        # The grammar includes the blanks before a second expansion.
         text = child.text or b""
         literal(start, child.start_byte + len(text) - len(text.lstrip()))
         pieces.extend(_pieces(child, setting, quoted=True))
@@ -182,7 +182,7 @@ def _mixed(node: Node, start: int, end: int, setting: Setting) -> list[_Piece]:
 
 
 def _expansions(node: Node, start: int, end: int) -> Iterator[Node]:
-    """The outermost expansions between two bytes."""
+    """Yield the outermost expansions between two bytes."""
     for child in node.children:
         if child.end_byte <= start or child.start_byte >= end:
             continue
@@ -210,7 +210,7 @@ def _variable(node: Node, setting: Setting, quoted: bool) -> list[_Piece]:
 
 
 def _note_unset(name: str, value: Value | None, node: Node, setting: Setting) -> None:
-    """Notes a variable that nothing sets, where that matters."""
+    """Record a variable that nothing sets, where this has an effect."""
     known = setting.record.given is not None and not setting.blind
     if value is not None or not known or not name.isidentifier() or _is_set_by_system(name):
         return
@@ -263,7 +263,7 @@ def _look_up(name: str, setting: Setting) -> Value | None:
 
 
 def _expansion(node: Node, setting: Setting, quoted: bool) -> list[_Piece]:
-    """``${name}`` with what may follow the name."""
+    """``${name}`` with any suffix."""
     subject = next(
         (
             c
@@ -290,7 +290,7 @@ def _expansion(node: Node, setting: Setting, quoted: bool) -> list[_Piece]:
     if operator.type in _DEFAULTS:
         return _or_default(operator.type, name, value, argument, source, quoted, every, setting)
     if operator.type == ":" and every:
-        # The parameters of a script count from 1.
+        # The parameters of a script are numbered from 1.
         items = (
             (Word("", SourceLocation("")), *value)
             if name == "@" and isinstance(value, tuple)
@@ -302,7 +302,7 @@ def _expansion(node: Node, setting: Setting, quoted: bool) -> list[_Piece]:
 
 
 def _sliced(value: Value | None, argument: str | None, quoted: bool) -> list[_Piece]:
-    """``${@:2}`` and ``${A[@]:1:2}``; nothing if not known."""
+    """``${@:2}`` and ``${A[@]:1:2}``; None if unknown."""
     found = re.fullmatch(r" *(\d{1,4})(?: *: *(\d{1,4}))?", argument or "")
     if found is None or not isinstance(value, tuple) or any(word.many for word in value):
         return []
@@ -317,7 +317,7 @@ def _unquoted(text: str) -> str:
 
 
 def _subject(node: Node, setting: Setting) -> tuple[str, Value | None, bool]:
-    """The name in ``${...}``, its value, and whether all items of an array are meant."""
+    """The name in ``${...}``, its value, and whether all items of an array are selected."""
     if node.type != "subscript":
         name = text_of(node)
         return name, _look_up(name, setting), name in ("@", "*")
@@ -354,7 +354,7 @@ def _or_default(
     every: bool,
     setting: Setting,
 ) -> list[_Piece]:
-    """``${A:-b}`` and its kin; a variable that only a batch system sets is not known to be unset."""
+    """``${A:-b}`` and similar forms; a variable that only a batch system sets may be set."""
     unknown = [_Piece(source, known=False, split=not quoted)]
     if value is None and _is_set_by_system(name) and _on_system(setting):
         return unknown
@@ -373,7 +373,7 @@ def _or_default(
 
 
 def _on_system(setting: Setting) -> bool:
-    """Whether a batch system may have set variables that are not seen here."""
+    """Whether a batch system may have set variables that are unknown here."""
     used = map(launchers.of, setting.draft.launchers)
     return setting.record.given is None or any(one and one.set_on_nodes for one in used)
 
@@ -384,7 +384,7 @@ def _is_set_by_system(name: str) -> bool:
 
 
 def _changed(operator: str, value: Value | None, argument: str | None) -> str | None:
-    """A value without a part, or in capitals; None when that is not known."""
+    """A value without a part, or in capitals; None if unknown."""
     if not isinstance(value, Word) or not value.known or argument is None:
         return None
     text = value.text
@@ -405,7 +405,7 @@ def _changed(operator: str, value: Value | None, argument: str | None) -> str | 
 
 
 def _substitution(node: Node, setting: Setting, quoted: bool) -> list[_Piece]:
-    """``$(...)`` where it only changes a text: ``dirname``, ``pwd`` and the like."""
+    """``$(...)`` if it only changes a text: ``dirname``, ``pwd`` and similar commands."""
     commands = [child for child in node.named_children if child.type != "comment"]
     found = _pure(commands[0], setting) if len(commands) == 1 else None
     if found is None:
@@ -414,7 +414,7 @@ def _substitution(node: Node, setting: Setting, quoted: bool) -> list[_Piece]:
 
 
 def _pure(node: Node, setting: Setting) -> str | None:
-    """What a command prints, when that follows from its words alone."""
+    """The output of a command, if its words alone determine it."""
     if node.type == "redirected_statement":
         body = node.child_by_field_name("body")
         return _pure(body, setting) if body else None
@@ -513,7 +513,7 @@ _LARGEST = 1 << 63
 
 
 def arithmetic(node: Node, setting: Setting, depth: int = 0) -> int | None:
-    """The value of an arithmetic expression; None when it is not known."""
+    """The value of an arithmetic expression; None if unknown."""
     if depth > 50:
         return None
     if node.type == "parenthesized_expression" and node.named_child_count == 1:

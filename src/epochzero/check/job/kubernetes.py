@@ -1,6 +1,6 @@
-"""Kubernetes manifests: pods, and whatever holds templates of pods (Job, PyTorchJob, MPIJob, RayJob).
+"""Kubernetes manifests: pods, and objects with pod templates (Job, PyTorchJob, MPIJob, RayJob).
 
-Numbers and commands are read from the composed nodes, since these know their lines.
+Values are read from the composed nodes, which have line numbers.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _SETS = {
 
 
 def containers_of(script: Script, draft: Job) -> Iterator[Container]:
-    """The containers of all documents of a manifest, each command once.
+    """Yield the containers of all documents of a manifest, each command once.
 
     Args:
         script: the manifest.
         draft: the job so far.
 
     Raises:
-        yaml.YAMLError: it is no YAML.
+        yaml.YAMLError: it is not valid YAML.
     """
     seen: set[tuple[object, ...]] = set()
     for document in yaml.compose_all(script.text, Loader=yaml.SafeLoader):
@@ -58,7 +58,7 @@ class _Manifest:
         self.script, self.document, self.kind = script, document, kind
 
     def word(self, node: yaml.Node, environment: Mapping[str, str | None]) -> Word:
-        """A scalar as a word, with ``$(NAME)`` replaced as Kubernetes does."""
+        """A scalar as a word, with ``$(NAME)`` replaced like Kubernetes does."""
         text = written(node)
         names = [name for name in _REFERENCE.findall(text) if name in environment]
         known = all(environment[name] is not None for name in names)
@@ -69,7 +69,7 @@ class _Manifest:
         return Word(text, place_of(self.script, node), known)
 
     def containers(self, draft: Job) -> Iterator[Container]:
-        """The containers with what is said of the whole."""
+        """The containers, with the settings of the whole document."""
         draft = self.of_whole(draft)
         for spec in self.specs():
             for container in listed(entry(spec, "containers")):
@@ -80,7 +80,7 @@ class _Manifest:
             yield Container(draft, place, (), Word(entrypoint.value, place))
 
     def of_whole(self, draft: Job) -> Job:
-        """How many pods, for how long."""
+        """Apply the number of pods and the time limit."""
         named = dict.fromkeys(_SETS.get(self.kind, ()))
         draft = replace(
             draft,
@@ -103,7 +103,7 @@ class _Manifest:
         return draft
 
     def nodes(self) -> int | None:
-        """The pods that work together; None where that is not said."""
+        """The number of pods that work together; None if unknown."""
         if self.kind == "Pod":
             return 1
         spec = entry(self.document, "spec")
@@ -125,7 +125,7 @@ class _Manifest:
         return next((value for key, value in self.walk(self.document) if key == name), None)
 
     def walk(self, node: yaml.Node) -> Iterator[tuple[str, yaml.Node]]:
-        """All entries below a node, outer ones first; aliases make a document large, so not all."""
+        """Yield entries below a node, outer ones first, up to a limit, since aliases can make a document large."""
         waiting, passed = [node], 0
         while waiting and passed < MOST_NODES:
             current = waiting.pop(0)
@@ -136,13 +136,13 @@ class _Manifest:
             waiting.extend(listed(current))
 
     def specs(self) -> Iterator[yaml.Node]:
-        """The specifications of pods."""
+        """Yield the pod specifications."""
         for key, value in self.walk(self.document):
             if key == "spec" and listed(entry(value, "containers")):
                 yield value
 
     def container(self, node: yaml.Node, spec: yaml.Node, draft: Job) -> Container:
-        """What a container runs and may use."""
+        """What a container runs, and its resources."""
         environment = dict(draft.environment)
         for variable in listed(entry(node, "env")):
             value = entry(variable, "value")
@@ -157,7 +157,7 @@ class _Manifest:
         words = tuple(self.word(part, environment) for part in parts)
         folder = entry(node, "workingDir")
         if not listed(entry(node, "command")):
-            # Arguments alone go to the entry point of the image.
+            # Without a command, arguments go to the entry point of the image.
             words = words if words and words[0].text.endswith(("python", "python3")) else ()
         started = None if folder is None else self.word(folder, environment)
         return Container(draft, place_of(self.script, node), words, None, started)
@@ -180,7 +180,7 @@ class _Manifest:
         return replace(draft, gpus_per_node=gpus) if gpus else draft
 
     def volumes(self, node: yaml.Node, spec: yaml.Node, draft: Job) -> Job:
-        """What the container sees of which volumes."""
+        """The volumes that the container mounts."""
         volumes = {written(entry(v, "name")): v for v in listed(entry(spec, "volumes"))}
         mounts, modes = dict(draft.mounts), set(draft.read_only)
         shared = None if written(entry(spec, "hostIPC")) == "true" else SHARED_MEMORY_BYTES
@@ -196,7 +196,7 @@ class _Manifest:
                 draft = self.with_undeclared_volume(draft, name)
             if inside.rstrip("/") == "/dev/shm":
                 limit = written(entry(volume, "emptyDir", "sizeLimit"))
-                # Without a limit it may take half of the memory of the node.
+                # Without a limit it may use half of the node's memory.
                 shared = bytes_of(limit, decimal=True) or draft.memory_bytes
                 continue
             mounts[inside] = _outside(volume)
@@ -206,14 +206,14 @@ class _Manifest:
         return replace(draft, mounts=mounts, read_only=frozenset(modes), shared_memory_bytes=shared)
 
     def with_undeclared_volume(self, draft: Job, name: yaml.Node) -> Job:
-        """The job with the mount of a volume that its pod lacks, which the API server refuses."""
+        """The job with a mounted volume that its pod does not declare, which the API server rejects."""
         told = f"The container mounts the volume {written(name)}, which the pod does not declare."
         problem = ScriptProblem("volume", place_of(self.script, name), told, certain=True)
         return replace(draft, problems=(*draft.problems, problem))
 
 
 def _outside(volume: yaml.Node | None) -> str:
-    """What a volume is: a folder of the node, or its kind and name."""
+    """The source of a volume: a directory of the node, or its kind and name."""
     for key, value in entries(volume):
         if key == "hostPath":
             return written(entry(value, "path"))

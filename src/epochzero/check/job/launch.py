@@ -1,4 +1,4 @@
-"""A launcher: what its options say of the job, and what it starts."""
+"""A launcher: the effect of its options on the job, and what it starts."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ FETCHING = frozenset(
         "jupyter", "jupytext"
     }
 )  # fmt: skip
-"""Programs that may make a file that is not there yet."""
+"""Programs that may create a missing file."""
 SCRIPT_NAMES = (".py", ".pyw")
 
 
 def launch(
     launcher: Launcher, words: Sequence[Word], setting: Setting, *, module: bool = False
 ) -> None:
-    """A launcher, then what it starts; ``module``: as ``python -m``."""
+    """Apply a launcher, then follow what it starts; ``module``: it was started by ``python -m``."""
     if launcher.starts == "services":
         run_services(launcher, words, setting)
         return
@@ -90,7 +90,7 @@ def launch(
 
 
 def _after_subcommand(launcher: Launcher, words: Sequence[Word]) -> Sequence[Word] | None:
-    """The words after the subcommand; None when it is not one that runs something."""
+    """The words after the subcommand; None if the subcommand runs nothing."""
     if not launcher.subcommands:
         return words
     taken = take(launcher, words)
@@ -102,7 +102,7 @@ def _after_subcommand(launcher: Launcher, words: Sequence[Word]) -> Sequence[Wor
 
 
 def _operand_checked(launcher: Launcher, taken: Taken, setting: Setting) -> Taken:
-    """What was taken, where a switch that is not listed had a value after all: ``--new 3 x.py``."""
+    """The parsed words, if an unlisted switch turns out to have a value: ``--new 3 x.py``."""
     if not taken.options or not taken.rest or launcher.starts not in ("script", "command"):
         return taken
     option, value = taken.options[-1]
@@ -168,7 +168,7 @@ def _script(rest: Sequence[Word], setting: Setting) -> None:
 
 
 def _contained(launcher: Launcher, rest: Sequence[Word], setting: Setting, head: Word) -> None:
-    """A command in a container; without one its image says what is run."""
+    """Run a command in a container; without one, its image determines what runs."""
     if not rest:
         reason = "without a command the image says what is run"
         setting.record.unknown(f"`{head.text}`", reason, head.place)

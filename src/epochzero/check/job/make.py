@@ -1,7 +1,7 @@
-"""A Makefile: the recipes that a target runs, as lines of the shell.
+"""Makefiles: the recipes that a target runs, as lines of the shell.
 
-After GNU make's manual: "Writing Rules", "How to Use Variables", "Writing Recipes in Rules". Of
-conditions, functions, patterns and included files nothing is followed.
+Source: GNU make's manual, "Writing Rules", "How to Use Variables", "Writing Recipes in Rules". Conditions, functions,
+patterns and included files are not followed.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class RecipeLine:
     """A line of a recipe, with its variables replaced.
 
     Attributes:
-        target: whose recipe it is of.
-        row: where it begins, from 0.
-        text: for the shell; what stands for anything that is not followed is as it is written.
+        target: target of the recipe.
+        row: its first row, from 0.
+        text: shell text; parts that are not followed stay as written.
     """
 
     target: str
@@ -45,10 +45,10 @@ class _Makefile:
     """What is known of a Makefile.
 
     Attributes:
-        variables: as they are written.
-        needs: of each target, those that are made before it.
-        lines: of each target's recipe, with their rows from 0.
-        first: the target that is made when none is named.
+        variables: as written.
+        needs: the prerequisites of each target.
+        lines: the recipe lines of each target, with their rows from 0.
+        first: the default target.
     """
 
     variables: dict[str, str] = field(default_factory=dict)
@@ -92,15 +92,15 @@ def _assign(made: _Makefile, name: str, sign: str, value: str) -> None:
 
 
 def recipes(text: str, target: str, given: Mapping[str, str]) -> Iterator[RecipeLine]:
-    """The lines that make runs for a target, those of what it needs first.
+    """Return the lines that make runs for a target, those of its prerequisites first.
 
     Args:
         text: of the Makefile.
-        target: empty for its first.
-        given: variables of the command line, which win over those of the file.
+        target: empty for the default target.
+        given: variables of the command line, which override those of the file.
 
     Raises:
-        KeyError: there is no such target.
+        KeyError: the target does not exist.
     """
     made = _read(text)
     made.variables.update(given)
@@ -121,7 +121,7 @@ def _of_target(made: _Makefile, target: str, done: set[str], depth: int) -> Iter
 
 
 def _expanded(text: str, made: _Makefile, target: str, depth: int) -> str:
-    """A text with its variables replaced; the shell's own ``$$`` stays for the end."""
+    """Replace the variables of a text; the shell's own ``$$`` is replaced last."""
 
     def value(found: re.Match[str]) -> str:
         name = found[1] or found[2]
@@ -135,12 +135,12 @@ def _expanded(text: str, made: _Makefile, target: str, depth: int) -> str:
 
 
 def run_make(named: Word | None, words: Sequence[Word], setting: Setting) -> None:
-    """The targets of a Makefile; each line of a recipe is a shell of its own."""
+    """Run the targets of a Makefile; each line of a recipe is a shell of its own."""
     files = (named.text,) if named else _MAKEFILES
     paths = (path for file in files for path in setting.candidates(file))
     path = next((path for path in paths if is_file(path)), None)
     given = dict(word.text.split("=", 1) for word in words if _ASSIGNMENT.fullmatch(word.text))
-    # A number is that of ``-j 8``.
+    # A number is the value of ``-j 8``.
     targets = [w for w in words if not (_ASSIGNMENT.fullmatch(w.text) or w.text.isdigit())]
     if path is None:
         return

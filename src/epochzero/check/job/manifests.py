@@ -1,4 +1,4 @@
-"""Containers that a manifest of Kubernetes or a compose file starts."""
+"""Containers that a Kubernetes manifest or a compose file starts."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from epochzero.launchers import Launcher
 
 
 def run_manifest(word: Word, setting: Setting) -> None:
-    """A Kubernetes manifest or a compose file: each container's command.
+    """Follow each container's command in a Kubernetes manifest or a compose file.
 
     Raises:
-        InputError: it is named on the command line and cannot be read, or is no YAML.
+        InputError: it is named on the command line and cannot be read, or is not valid YAML.
     """
     script = read_script(word, setting)
     if script is None:
@@ -62,7 +62,7 @@ def _run_containers(
     setting: Setting,
     change: Callable[[Setting], None] = lambda _: None,
 ) -> None:
-    """What containers run, each with a record of its own; ``change``: what a command adds to them."""
+    """Follow the commands of containers, each with its own record; ``change`` applies the options of the command."""
     for container in containers:
         inner = setting.inner()
         record = setting.record
@@ -92,7 +92,7 @@ def run_services(launcher: Launcher, words: Sequence[Word], setting: Setting) ->
     """``docker compose -f FILE up``, ``docker compose run SERVICE COMMAND``.
 
     Raises:
-        InputError: the file or the service is not there.
+        InputError: the file or the service does not exist.
     """
     before = take(launcher, words[1:])
     if not before.rest or before.rest[0].text not in launcher.subcommands:
@@ -126,7 +126,7 @@ def run_services(launcher: Launcher, words: Sequence[Word], setting: Setting) ->
 
 
 def _usual_file(head: Word, setting: Setting) -> Word:
-    """The compose file that is taken when none is named."""
+    """The default compose file."""
     folder = setting.draft.folder
     found = (name for name in compose.NAMES if is_file(folder / name))
     return replace(head, text=next(found, compose.NAMES[0]))

@@ -1,4 +1,4 @@
-"""What the values of launcher options say of a job."""
+"""The meanings of launcher options for a job."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 _QUANTITY = re.compile(r"(\d{1,18}(?:\.\d{1,9})?)\s*([kmgtp]?)(i?)b?", re.IGNORECASE)
 _DURATION = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)([smhd]?)")
 _CLOCK = {-1: (3600, 60, 1), 1: (60,), 2: (60, 1), 3: (3600, 60, 1)}
-"""Seconds of the parts of a time of Slurm by how many there are; -1 for those after days."""
+"""Seconds per unit of a Slurm time, by the number of its parts; -1 for a time with days."""
 _SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def bytes_of(text: str, unit: str = "", *, decimal: bool = False) -> int | None:
-    """The bytes of ``64G``, ``512Mi`` or ``1.5tb``; None for what is no quantity.
+    """The bytes of ``64G``, ``512Mi`` or ``1.5tb``; None if the text is not a quantity.
 
     Args:
         text: a number and a unit.
-        unit: that is meant when there is none, such as ``m`` for Slurm.
-        decimal: whether ``G`` is 10**9 and only ``Gi`` 2**30, as in Kubernetes.
+        unit: the default unit, such as ``m`` for Slurm.
+        decimal: whether ``G`` is 10**9 and only ``Gi`` is 2**30, as in Kubernetes.
     """
     found = _QUANTITY.fullmatch(text.strip())
     if found is None:
@@ -50,7 +50,7 @@ def slurm_seconds(text: str) -> float | None:
 
 
 def count_of(text: str) -> int | None:
-    """A number that is written with digits only; None for ``auto``, ``1:4`` and the like."""
+    """A number that is written with digits only; None for ``auto``, ``1:4`` and similar values."""
     return int(text) if _is_count(text) else None
 
 
@@ -59,7 +59,7 @@ def _is_count(text: str) -> bool:
 
 
 def with_said(job: Job, launcher: str, name: str, value: Word) -> Job:
-    """The job, with where an argument of a launcher stands."""
+    """The job, with the location of a launcher argument added."""
     source = CommandSource(value.place, value.text)
     return replace(job, said={**job.said, name: source, f"{launcher} {name}": source})
 
@@ -72,7 +72,7 @@ def _counts(field: str) -> Callable[[Job, Word], Job]:
 
 
 def totals(job: Job) -> Job:
-    """The job with the numbers that follow from those that are said."""
+    """The job, with the numbers that follow from the given ones."""
     nodes, each, every = job.nodes, job.processes_per_node, job.processes
     if nodes is None and every and each and every % each == 0:
         nodes = every // each
@@ -96,7 +96,7 @@ def totals(job: Job) -> Job:
 
 
 def _gpus_of(value: Word) -> int | None:
-    """The GPUs of Slurm's ``4``, ``a100:4`` and ``a100:2,v100:2``; a kind alone is one."""
+    """The number of GPUs in Slurm's ``4``, ``a100:4`` and ``a100:2,v100:2``; a type alone is one GPU."""
     if not value.known:
         return None
     last = [part.split("(")[0].rsplit(":", 1)[-1] for part in value.text.split(",")]
@@ -130,7 +130,7 @@ def _shared_memory(job: Job, value: Word) -> Job:
 
 
 def _ipc(job: Job, value: Word) -> Job:
-    """``host``: the shared memory is that of the machine."""
+    """``host``: the container uses the shared memory of the machine."""
     return job if value.text == "private" else replace(job, shared_memory_bytes=None)
 
 
@@ -176,7 +176,7 @@ def _duration(job: Job, value: Word) -> Job:
 
 
 def _output(job: Job, value: Word) -> Job:
-    # Patterns such as %j stand for what only the run knows; the folder is known all the same.
+    # Patterns such as %j are replaced at run time; the directory is known nevertheless.
     if not value.known or not value.text:
         return job
     return replace(job, writes=(*job.writes, CommandSource(value.place, value.text)))
@@ -184,7 +184,7 @@ def _output(job: Job, value: Word) -> Job:
 
 def _environment(job: Job, value: Word) -> Job:
     name, equals, text = value.text.partition("=")
-    if not name.isidentifier() or not equals:  # a name alone passes the variable on
+    if not name.isidentifier() or not equals:  # a name alone passes the variable through
         return job
     return replace(job, environment={**job.environment, name: text if value.known else None})
 
@@ -209,7 +209,7 @@ def _mounts(job: Job, value: Word) -> Job:
 
 
 def _volume(job: Job, value: Word) -> Job:
-    """``/a:/b:ro`` of docker; a volume with a name, ``a:/b``, is no folder of this machine."""
+    """``/a:/b:ro`` of docker; a named volume, ``a:/b``, is not a directory of this machine."""
     first, _, rest = value.text.partition(":")
     inside, _, mode = rest.partition(":")
     if not value.known or not inside:
@@ -229,7 +229,7 @@ def _mount(job: Job, value: Word) -> Job:
 
 
 def _tmpfs(job: Job, value: Word) -> Job:
-    """``/scratch:size=1g``: an empty folder in memory."""
+    """``/scratch:size=1g``: an empty directory in memory."""
     return _mounted(job, value.text.partition(":")[0], "tmpfs", False) if value.known else job
 
 
@@ -249,7 +249,7 @@ def _slots(job: Job, value: Word) -> Job:
 
 
 def _include(job: Job, value: Word) -> Job:
-    """``host1@host2:0,2`` of DeepSpeed: hosts, each with its GPUs where they are named."""
+    """``host1@host2:0,2`` of DeepSpeed: hosts, each with its GPUs if they are named."""
     if not value.known:
         return job
     hosts = [part.partition(":")[::2] for part in value.text.split("@") if part]
@@ -298,5 +298,6 @@ MEANINGS: Mapping[str, Callable[[Job, Word], Job]] = {
     "include": _include,
     "map_by": _map_by,
 }
-"""What an option says of the job, by what its file calls the meaning. Options that name a file or a
-folder, or what is run, are in ``command``."""
+"""The effect of an option on the job, by the meaning in the launcher's file. Options that name a file, a directory or the
+program to run are handled in ``command``.
+"""

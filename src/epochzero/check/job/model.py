@@ -1,4 +1,4 @@
-"""What a command line finally runs."""
+"""Jobs: what a command line finally runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from epochzero.check.findings import SourceLocation, Unknown
 
 COMMAND = "<command>"
-"""The path of places on the command line itself."""
+"""The path of locations on the command line itself."""
 
 
 _AT = SourceLocation(COMMAND)
@@ -17,14 +17,14 @@ _AT = SourceLocation(COMMAND)
 
 @dataclass(frozen=True, slots=True)
 class CommandSource:
-    """Where a part of the job was said: a file of it or the command line itself."""
+    """The location of a part of the job: in one of its files, or on the command line itself."""
 
     place: SourceLocation
     text: str
 
     @property
     def in_place(self) -> str:
-        """The text below as many empty lines as there are above it where it stands."""
+        """The text, preceded by as many empty lines as precede it in its file."""
         return "\n" * max(self.place.line - 1, 0) + self.text
 
 
@@ -33,12 +33,11 @@ class Word:
     """A word of a command.
 
     Attributes:
-        text: it; as written where it is not known.
-        place: where it stands.
-        known: whether the text is surely this.
-        many: whether it may be any number of words, such as ``$ARGS`` that is not known.
-        parts: of a word that is not known as a whole, where that can be told: the texts that it
-            consists of, each with whether it is known.
+        text: the text; as written if it is unknown.
+        place: location.
+        known: whether the text is certain.
+        many: whether it may be any number of words, such as an unknown ``$ARGS``.
+        parts: for a partly known word its parts, each with whether it is known.
     """
 
     text: str
@@ -50,17 +49,17 @@ class Word:
 
 @dataclass(frozen=True, slots=True)
 class ScriptProblem:
-    """Something in a script of the shell that goes wrong, whatever it runs.
+    """A problem of a shell script, whatever it runs.
 
     Attributes:
-        kind: ``syntax``, ``line ends``, ``option`` (in the place of a command), ``unset`` (a
-            variable), ``root`` (a path that begins with such a variable), ``mode``, ``first line``,
-            ``interpreter``, ``pipe``, ``background``, ``environment`` (of Python, that is not there), ``directive`` (that the batch system refuses),
-            ``volume`` (that a pod mounts and does not declare),
-            ``ignored`` (one that it does not see), or ``home`` (a script that is looked for there).
-        place: where.
-        text: what it is about: the variable, the word, the message of the shell.
-        certain: whether it is surely reached and fails.
+        kind: ``syntax``, ``line ends``, ``option`` (in the position of a command), ``unset`` (a variable), ``root`` (a path
+            that begins with such a variable), ``mode``, ``first line``, ``interpreter``, ``pipe``, ``background``,
+            ``environment`` (a missing Python environment), ``directive`` (that the batch system rejects), ``ignored`` (a
+            directive that it ignores), ``volume`` (that a pod mounts and does not declare), or ``home`` (a script that is
+            expected in the home directory).
+        place: location.
+        text: the variable, the word, or the shell's message.
+        certain: whether it is certainly reached and fails.
     """
 
     kind: str
@@ -71,64 +70,59 @@ class ScriptProblem:
 
 @dataclass(frozen=True)
 class Job:
-    """A Python program with its arguments, as the launchers in front of it start it.
+    """A Python program with its arguments, as its launchers start it.
 
     Attributes:
-        argv: the program's own arguments, without the script; as written where they are not known.
-        script: the file that is run, absolute; None for a module that is not in the job's folder.
-        module: name of the module of ``python -m``; empty for a script.
-        code: the program itself, where it stands in the command (``python -c``) or on its standard input
+        argv: the program's own arguments, without the script; as written if unknown.
+        script: the file that is run, absolute; None for a module outside of the job's directory.
+        module: the module of ``python -m``; empty for a script.
+        code: the program itself if it is part of the command (``python -c``) or its standard input
             (``python - <<EOF``); None for a script or module.
-        folder: the working folder of the run on this machine, absolute.
+        folder: absolute working directory on this machine.
         program: the interpreter as written (``python3``, ``/opt/conda/bin/python``).
-        environment: variables that the command, the launcher or the batch file sets, with their
-            values where these are constant, else None.
-        launchers: names of what stands before the program, the outermost first (``sbatch``,
-            ``srun``, ``torchrun``).
-        nodes: None where it is not said.
+        environment: variables that the command, the launcher or the batch file sets; None for a value that is not constant.
+        launchers: the launchers of the program, the outermost first (``sbatch``, ``srun``, ``torchrun``).
+        nodes: number of nodes; None if not specified.
         processes_per_node: likewise.
-        processes: in all; likewise.
-        gpus_per_node: as the batch system was asked; likewise.
-        gpus: in all; likewise.
-        cpus: for each process, as the batch system or the container was asked; likewise.
-        memory_bytes: per node, as the batch system was asked; likewise.
-        shared_memory_bytes: of the container, as said or as its engine gives it when nothing is said;
-            None where it is that of the machine, or not known.
+        processes: total number; likewise.
+        gpus_per_node: as requested from the batch system; likewise.
+        gpus: total number; likewise.
+        cpus: per process, as requested from the batch system or the container engine; likewise.
+        memory_bytes: per node, as requested; likewise.
+        shared_memory_bytes: of the container, as specified or by its engine's default; None if it is that of the machine, or
+            unknown.
         time_limit_s: likewise.
-        seconds_per_epoch: as the project's settings say; likewise.
-        container: image that it runs in, where the command says so.
-        mounts: folders that the container sees, place inside -> place outside.
-        read_only: those of the mounts (inside) that cannot be written.
-        working_folder: on the target, where the command says so (``docker -w``, ``#SBATCH --chdir``).
+        seconds_per_epoch: from the project's settings; likewise.
+        container: the image, if the command names one.
+        mounts: directories in the container, path inside -> path outside.
+        read_only: the mounts (paths inside) that cannot be written.
+        working_folder: working directory on the target, if the command sets it (``docker -w``, ``#SBATCH --chdir``).
         installs: arguments of each ``pip install`` that the job runs before the program.
-        requires: distributions that its launcher installs for it: of ``uv run``.
-        activated: what its script activates before the program (``module load cuda``,
-            ``conda activate e``, ``source venv/bin/activate``).
-        prefix: folder of the Python environment that is active (``.venv``, one of conda's); empty
-            for none that the command says, None where it is not known which.
-        interpreter: the Python of this machine that runs it, absolute; None where that cannot be told.
-        entered: folders that its script changes to before the program, as written.
-        programs: other programs that the job's script surely calls, launchers and scripts among
-            them, before or after, with where it does.
-        writes: files that its script or launcher writes: output that is redirected, logs.
-        makes: folders that its script makes.
-        problems: what goes wrong in its scripts themselves.
-        in_background: whether its script goes on while it runs.
+        requires: distributions that its launcher installs for it (``uv run``).
+        activated: what its script activates before the program (``module load cuda``, ``conda activate e``,
+            ``source venv/bin/activate``).
+        prefix: directory of the active Python environment (``.venv``, a conda environment); empty if the command activates
+            none, None if it is unknown.
+        interpreter: absolute path of the Python on this machine that runs it; None if unknown.
+        entered: directories that its script changes to before the program, as written.
+        programs: other programs that the job's script certainly calls, including launchers and scripts, before or after,
+            with their locations.
+        writes: files that its script or launcher writes: redirected output, logs.
+        makes: directories that its script creates.
+        problems: problems of its scripts themselves.
+        in_background: whether its script continues while it runs.
         waits: how often its script has waited, before it, for what runs in the background.
-        stops_at_error: whether its script ends at the first command that fails (``set -e``).
-        said: where launcher arguments stand, by name (``--nproc_per_node``, ``--gres``), for places of
-            findings; by launcher and name (``sbatch --nodes``) too, since launchers share names.
-            Variables that its script exports stand there by their names.
-        command: the whole, for people.
-        at: where the program is named.
-        argv_at: where each of ``argv`` stands.
-        unsure: positions in ``argv`` of which the text is not known.
-        complete: whether ``argv`` are surely all; otherwise one that is not known may be several.
-        certain: whether the program is surely run: under no condition that is not known to hold.
-        fault: why its script cannot be read, for people: it is not there, is no Python; empty when
-            it can.
-        root: the folder from which the job was submitted, to which places are relative; None where
-            it is ``folder``.
+        stops_at_error: whether its script exits at the first command that fails (``set -e``).
+        said: locations of launcher arguments by name (``--nproc_per_node``, ``--gres``), and by launcher and name
+            (``sbatch --nodes``), since launchers share names; also those of exported variables, by their names.
+        command: the whole command, for people.
+        at: location at which the program is named.
+        argv_at: location of each item of ``argv``.
+        unsure: positions in ``argv`` with an unknown text.
+        complete: whether ``argv`` certainly has all arguments; otherwise an unknown one may be several.
+        certain: whether the program certainly runs: under no unknown condition.
+        fault: why its script cannot be read, for people: it does not exist or is not Python; empty if it can.
+        root: the directory from which the job was submitted, to which locations are relative; None if it is ``folder``.
     """
 
     argv: tuple[str, ...]
@@ -178,21 +172,21 @@ class Job:
 
     @property
     def base(self) -> Path:
-        """The folder to which places are relative."""
+        """The directory to which locations are relative."""
         return self.root or self.folder
 
     @property
     def ranks(self) -> int:
-        """Processes in all as far as they are known: those of one node where the nodes are not."""
+        """The total number of processes as far as it is known: that of one node if the number of nodes is unknown."""
         return self.processes or self.processes_per_node or 1
 
     @property
     def is_program(self) -> bool:
-        """Whether it is a program that can be read; else there are only the scripts around it."""
+        """Whether there is a program to read; otherwise there are only the scripts around it."""
         return bool(self.script or self.module or self.code) and not self.fault
 
     def says(self, place: SourceLocation | None) -> bool:
-        """Whether a place is one of its command line, wherever that is written."""
+        """Whether a location is part of the job's command line, wherever that is written."""
         return place is not None and (
             place.path == COMMAND or place == self.at or place in self.argv_at
         )
@@ -200,7 +194,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """What a person submits.
+    """A submission.
 
     Attributes:
         jobs: the Python programs that it runs, in the order of its script.

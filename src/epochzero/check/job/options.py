@@ -1,4 +1,4 @@
-"""The options of a launcher: taken apart from what it starts, and what they say of the job."""
+"""The options of a launcher: separated from what it starts, and applied to the job."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from epochzero.launchers import COUNTS, Launcher, Option
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """The words of a launcher, taken apart.
+    """The parsed words of a launcher.
 
     Attributes:
-        options: that have a value, and switches with an empty one, in their order.
+        options: options with their values, and switches with an empty one, in order.
         rest: the words from the first operand on.
-        switched: what its switches change of what is started.
+        switched: the effects of switches on what is started.
     """
 
     options: tuple[tuple[Option, Word], ...]
@@ -41,11 +41,11 @@ class Taken:
 
 
 def take(launcher: Launcher, words: Sequence[Word]) -> Taken:
-    """The options in front of the first operand, with their values.
+    """Parse the options before the first operand.
 
     Args:
-        launcher: whose words they are.
-        words: those after its name, and after its subcommand.
+        launcher: the launcher.
+        words: the words after its name, and after its subcommand.
     """
     options: list[tuple[Option, Word]] = []
     switched, at = "", 0
@@ -75,7 +75,7 @@ def take(launcher: Launcher, words: Sequence[Word]) -> Taken:
 
 
 def _attached(launcher: Launcher, word: Word) -> tuple[Option, Word] | None:
-    """A short option with its value in one word: ``-N2``."""
+    """A short option and its value in one word: ``-N2``."""
     option = launcher.options.get(word.text[:2])
     if option is None or word.text.startswith("--") or len(word.text) < 3:
         return None
@@ -89,10 +89,10 @@ def _part(word: Word, text: str) -> Word:
 def apply_options(
     launcher: Launcher, name: str, options: Sequence[tuple[Option, Word]], setting: Setting
 ) -> None:
-    """What the options of a launcher say of the job."""
+    """Apply the options of a launcher to the job."""
     counted = {"processes", "processes_per_node", "slots", "include", "map_by", "hostfile"}
     if counted & {*launcher.otherwise, *(option.meaning for option, _ in options)}:
-        # What an outer launcher starts are then launchers, not the program's processes.
+        # An outer launcher then starts launchers, not the processes of the program.
         setting.draft = replace(setting.draft, processes=None, processes_per_node=None)
     for field, number in launcher.otherwise.items():
         if getattr(setting.draft, field) is None:
@@ -115,7 +115,7 @@ def _folder(value: Word, setting: Setting) -> None:
 
 
 def enter_inside(value: Word, setting: Setting) -> None:
-    """The working folder in a container: where its mounts show it outside."""
+    """Apply the working directory in a container: the host directory that is mounted there."""
     setting.draft = replace(setting.draft, working_folder=value.text)
     here = setting.here(value.text) if value.known else None
     if here is not None:
@@ -125,7 +125,7 @@ def enter_inside(value: Word, setting: Setting) -> None:
 
 
 def _accelerate_config(value: Word, setting: Setting) -> None:
-    """The file of ``accelerate config``; the options of the command line win over it."""
+    """The file of ``accelerate config``; the options of the command line override it."""
     path = Path(os.path.abspath(setting.draft.folder / value.text))
     try:
         text = read_text(path)
@@ -155,7 +155,7 @@ def _hostfile(value: Word, setting: Setting) -> None:
     try:
         lines = read_text(path).split("\n") if value.known else []
     except InputError:
-        return  # it may be made for the run; what it says is not known
+        return  # it may be created for the run; its content is unknown
     hosts = [
         found[1] for line in lines if (found := re.match(r"\s*[^#\s]\S*\s+slots=(\d{1,6})", line))
     ]

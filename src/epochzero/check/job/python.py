@@ -1,4 +1,4 @@
-"""A command line of Python itself: its switches, its script or module, and where these lie."""
+"""A command line of Python itself: its switches, and its script or module."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})
 
 
 def is_python(text: str) -> bool:
-    """Whether the name of a program is that of Python."""
+    """Whether a program name is that of Python."""
     return _PYTHON.fullmatch(os.path.basename(text)) is not None
 
 
 def split(words: Sequence[Word]) -> tuple[str, Sequence[Word]]:
-    """What Python runs, and the words from its name on.
+    """Determine what Python runs.
 
     Args:
-        words: those after the name of the interpreter.
+        words: the words after the name of the interpreter.
 
     Returns:
-        ``module``, ``script``, ``code`` (``-c``), ``input`` (its standard input) or ``nothing`` (its
-        version), as ``python --help`` has it; and the words from the script's or module's name on.
+        ``module``, ``script``, ``code`` (``-c``), ``input`` (standard input) or ``nothing`` (its version), as listed by
+        ``python --help``; and the words from the script's or module's name on.
     """
     at = 0
     while at < len(words):
@@ -67,11 +67,11 @@ def split(words: Sequence[Word]) -> tuple[str, Sequence[Word]]:
 
 
 def run_script_file(words: Sequence[Word], setting: Setting, program: str) -> None:
-    """A Python script with its arguments: the job that it is.
+    """Record the job of a Python script with its arguments.
 
     Args:
         words: the script's name, then its arguments.
-        setting: where it is run.
+        setting: context of the command.
         program: the interpreter as written.
 
     Raises:
@@ -103,24 +103,24 @@ def run_script_file(words: Sequence[Word], setting: Setting, program: str) -> No
 
 
 def note_requirements(word: Word, setting: Setting) -> None:
-    """Notes the distributions that a script says it requires (PEP 723), which are installed for it."""
+    """Record the distributions that a script requires by its metadata (PEP 723) and that are installed for it."""
     path = _find_script(word, setting) if word.known else None
     try:
         found = _METADATA.search(read_text(path)) if path is not None else None
         text = "\n".join(line[2:] for line in found[1].splitlines()) if found else ""
         listed = tomllib.loads(text).get("dependencies", [])
     except (InputError, tomllib.TOMLDecodeError):
-        return  # what is wrong with it is told where it is run
+        return  # errors in it are reported where the script is run
     names = tuple(str(one) for one in listed if isinstance(listed, list))
     setting.draft = replace(setting.draft, requires=(*setting.draft.requires, *names))
 
 
 def run_module(words: Sequence[Word], setting: Setting, program: str) -> None:
-    """``python -m name``: the job that it is; its script is None when it is not of the folder.
+    """Record the job of ``python -m name``; its script is None if the module is outside of the directory.
 
     Args:
         words: the module's name, then its arguments.
-        setting: where it is run.
+        setting: context of the command.
         program: the interpreter as written.
     """
     word = words[0]
@@ -145,12 +145,12 @@ def run_module(words: Sequence[Word], setting: Setting, program: str) -> None:
 
 
 def run_code(code: Word, words: Sequence[Word], setting: Setting, program: str) -> None:
-    """``python -c "..."``, ``python - <<EOF``: the job whose program stands in the command.
+    """Record the job of ``python -c "..."`` or ``python - <<EOF``, whose program is part of the command.
 
     Args:
         code: the program.
-        words: what stands for its name, then its arguments.
-        setting: where it is run.
+        words: the word in place of its name, then its arguments.
+        setting: context of the command.
         program: the interpreter as written.
     """
     if not code.known:
@@ -187,7 +187,7 @@ def _job(words: Sequence[Word], setting: Setting, program: str) -> Job:
 
 
 def _emit(job: Job, setting: Setting) -> None:
-    """Hands a job in; what is wrong on the command line itself is told at once."""
+    """Add a job; problems on the command line itself are raised at once."""
     if job.fault and job.at.path == COMMAND:
         raise InputError(job.fault)
     record = setting.record
@@ -197,13 +197,13 @@ def _emit(job: Job, setting: Setting) -> None:
         for one in record.jobs
         if replace(job, in_background=one.in_background, waits=one.waits) == one
     ]
-    # Once is enough, but for two that run at the same time.
+    # Once is enough, except for two that run at the same time.
     if not alike or [(one.in_background, one.waits) for one in alike] == [(True, job.waits)]:
         record.jobs.append(job)
 
 
 def _find_script(word: Word, setting: Setting) -> Path | None:
-    """Where a script lies on this machine; for one of a container or an unknown folder, its copy."""
+    """The path of a script on this machine; for a script in a container or an unknown directory, its copy."""
     for path in setting.candidates(word.text):
         found = _entry(path)
         if found is not None and not (setting.lost and not os.path.isabs(word.text)):
@@ -227,7 +227,7 @@ def _find_script(word: Word, setting: Setting) -> Path | None:
 
 
 def _note_at_home(word: Word, setting: Setting) -> None:
-    """Notes a script that is looked for in the home folder, and is not there as far as that is known."""
+    """Record a script that is expected in the home directory and is missing there, as far as is known."""
     home = setting.value("HOME")
     folder = home.text if isinstance(home, Word) and home.known else ""
     if not folder or not is_file(Path(folder, word.text)):
@@ -236,14 +236,14 @@ def _note_at_home(word: Word, setting: Setting) -> None:
 
 
 def _entry(path: Path) -> Path | None:
-    """The file that is run for a path: of a folder its ``__main__.py``."""
+    """The file that runs for a path: for a directory its ``__main__.py``."""
     if is_file(path):
         return path
     return path / "__main__.py" if is_file(path / "__main__.py") else None
 
 
 def _why_not(path: Path) -> str:
-    """Why a path is no file."""
+    """Why a path is not a file."""
     try:
         current().resolve(path).stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -254,7 +254,7 @@ def _why_not(path: Path) -> str:
 
 
 def _fault(path: Path, word: Word) -> str:
-    """Why a file is no Python script; empty when it may be one."""
+    """Why a file is not a Python script; empty if it may be one."""
     try:
         text = read_text(path)
     except InputError as error:
@@ -268,12 +268,11 @@ def _fault(path: Path, word: Word) -> str:
 
 
 def nearest(path: Path, root: Path) -> Path | None:
-    """The file that was probably meant by a path that is not there: the same name elsewhere, or a
-    similar name; None when there is none like it.
+    """The file that was probably meant by a missing path: the same name elsewhere, or a similar name; None if there is none.
 
     Args:
-        path: absolute.
-        root: folder to look in.
+        path: absolute path.
+        root: directory to search.
     """
     files = [file for file in _files(root) if file != path]
     for file in files:
@@ -290,7 +289,7 @@ def nearest(path: Path, root: Path) -> Path | None:
 
 
 def _files(root: Path) -> list[Path]:
-    """The files below a folder, nearest first, links to folders not followed; some thousand."""
+    """Yield some thousand files below a directory, nearest first, without following links to directories."""
     found: list[Path] = []
     looked = 0
     for folder, folders, names in os.walk(root):
@@ -310,11 +309,11 @@ def _hint(path: Path, setting: Setting) -> str:
 
 
 def pip_install(words: Sequence[Word], setting: Setting) -> bool:
-    """Notes ``install ...`` of pip; False when it is something else.
+    """Record ``install ...`` of pip; return False for other subcommands.
 
     Args:
-        words: those after ``pip``.
-        setting: where it is run.
+        words: the words after ``pip``.
+        setting: context of the command.
     """
     if not words or words[0].text != "install":
         return False

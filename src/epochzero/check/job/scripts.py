@@ -1,4 +1,4 @@
-"""What is wrong with a script as a file: its line ends, its syntax, its first line, its mode."""
+"""Problems of a script as a file: line ends, syntax, first line, mode."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _PLACES = "/bin:/usr/bin:/usr/local/bin"
 _FAULT = re.compile(r"^\S*bash: line (\d+): (.*)", re.MULTILINE)
 _OTHER_SHELL = re.compile(r"#!.*\b(zsh|ksh|fish|t?csh)\b")
 _BREAKS = re.compile(r"(\.py|\.sh|\b(then|do|fi|done|else|esac|in)|\bset [-+]\S+)\r$", re.MULTILINE)
-"""Lines that fail when a carriage return is part of their last word."""
+"""Matches lines that fail if their last word ends in a carriage return."""
 
 
 def note_line_ends(script: Script, setting: Setting) -> bool:
-    """Notes a script with the line ends of Windows; whether it has them."""
+    """Record a script with Windows line ends; return whether it has them."""
     if "\r\n" not in script.text or script.label == COMMAND:
         return False
     fails = _BREAKS.search(script.text)
@@ -34,7 +34,7 @@ def note_line_ends(script: Script, setting: Setting) -> bool:
 
 
 def fault_of(text: str) -> tuple[int, str] | None:
-    """The line and message with which bash refuses a script; None when it does not.
+    """The line and message with which bash rejects a script; None if it accepts it.
 
     ``bash -n`` reads commands and runs none of them (bash(1), ``set -n``).
     """
@@ -56,9 +56,9 @@ def fault_of(text: str) -> tuple[int, str] | None:
 
 
 def note_not_executable(word: Word, path: Path, setting: Setting) -> None:
-    """Notes why a file cannot be run by its name alone: its mode, its first line.
+    """Record why a file cannot be run by its path: its mode, its first line.
 
-    On the command line itself a script may be named to have it read; there nothing is certain.
+    On the command line itself a script may be named only so that it is read; there nothing is certain.
     """
     record, place = setting.record, word.place
     changed = any(source.text == "chmod" for source in record.programs)

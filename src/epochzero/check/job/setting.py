@@ -1,4 +1,4 @@
-"""Where a command stands: what the script in front of it has done so far."""
+"""The context of a command: the effects of the script up to it."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ MOST_ITEMS = 1000
 AT_HOME = "the batch system starts it in the home folder"
 
 Value = Word | tuple[Word, ...]
-"""Of a variable of the shell: an array is a tuple."""
+"""The value of a shell variable: an array is a tuple."""
 
 
 def read_text(path: Path) -> str:
-    """The text of a file that a job's command names.
+    """Read a file that a job's command names.
 
     Raises:
-        InputError: it is not there, no file, not readable, larger than 4 MB or binary.
+        InputError: it does not exist, is not a file, is not readable, is larger than 4 MB or binary.
     """
     try:
         with open_file(path) as file:
@@ -54,12 +54,12 @@ def read_text(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """A text of the shell.
+    """A shell script or command text.
 
     Attributes:
-        label: path of its places.
-        text: it.
-        line: of the label at which it begins, from 1; 0 on the command line, which has no lines.
+        label: path in locations.
+        text: source.
+        line: line of the label at which it begins, from 1; 0 on the command line, which has no lines.
         path: as the shell knows it (``$0``); empty for ``bash -c``.
     """
 
@@ -69,7 +69,7 @@ class Script:
     path: str = ""
 
     def place(self, row: int, column: int = 0) -> SourceLocation:
-        """The place of a row and column of the text, both from 0."""
+        """The location of a row and column of the text, both from 0."""
         lines = self.text.split("\n")
         code = lines[row].strip()[:200] if row < len(lines) else ""
         if not self.line:
@@ -87,15 +87,14 @@ class ShellFunction:
 
 @dataclass(slots=True)
 class Record:
-    """What reading a submission has found: shared by all that read it.
+    """The results of reading a submission, shared by all parts that read it.
 
     Attributes:
-        root: the folder from which it is submitted, absolute.
-        given: the environment in which it is submitted; None when it is not known.
-        command: the whole, for people.
-        follow: how a command in a setting is followed to the programs that it runs.
-        background: what was started in the background and not waited for, each with how many
-            programs were started so far.
+        root: absolute directory from which it is submitted.
+        given: environment in which it is submitted; None if unknown.
+        command: the whole command, for people.
+        follow: follows a command in a setting to the programs that it runs.
+        background: what was started in the background and not waited for, each with the number of programs started so far.
         waits: how often a script has waited for what runs in the background.
     """
 
@@ -115,23 +114,23 @@ class Record:
     full: bool = False
 
     def unknown(self, what: str, reason: str, place: SourceLocation) -> None:
-        """Notes what could not be followed."""
+        """Record what could not be followed."""
         found = Unknown(what, reason, place)
         if found not in self.unknowns:
             self.unknowns.append(found)
 
     def problem(self, kind: str, place: SourceLocation, text: str, *, certain: bool) -> None:
-        """Notes what goes wrong in a script, once."""
+        """Record a problem of a script, once."""
         found = ScriptProblem(kind, place, text, certain)
         if found not in self.problems:
             self.problems.append(found)
 
     def started(self) -> int:
-        """How many programs were started so far."""
+        """Number of programs started so far."""
         return len(self.jobs) + len(self.programs)
 
     def whole(self) -> list[Job]:
-        """The jobs, each with what all of its script does, before and after it."""
+        """The jobs, each with the effects of the whole script, before and after it."""
         return [
             replace(
                 job,
@@ -144,7 +143,7 @@ class Record:
         ]
 
     def step(self, place: SourceLocation) -> bool:
-        """Counts a command; False when there were too many to follow any more."""
+        """Count a command; return False if the limit is exceeded."""
         self.steps += 1
         if not self.full and (self.steps > MOST_STEPS or len(self.jobs) >= MOST_JOBS):
             self.full = True
@@ -155,24 +154,24 @@ class Record:
 
 @dataclass(slots=True)
 class Setting:
-    """Where a command stands.
+    """The context of a command.
 
     Attributes:
-        record: what was found so far, by all commands.
-        draft: the job as far as it is said; its folder is the current one.
+        record: the results of all commands so far.
+        draft: the job so far; its folder is the current directory.
         variables: of the shell, by name.
         exported: names of variables that programs see.
-        arguments: ``$1`` and on, of the script or function.
+        arguments: ``$1`` and following, of the script or function.
         functions: by name.
-        script: that is read.
-        left: ``exit``, ``return``, ``break`` or ``continue`` when that was reached, else empty.
-        sure: whether commands here are surely run.
-        lost: why the current folder is not known; empty when it is.
-        fetched: what may have made files that are not there yet: ``git``; empty for nothing.
-        options: of the shell that are on: ``nounset``, ``pipefail``.
+        script: the script that is being walked.
+        left: ``exit``, ``return``, ``break`` or ``continue`` if that was reached, else empty.
+        sure: whether commands here are certainly run.
+        lost: why the current directory is unknown; empty if it is known.
+        fetched: what may have created missing files: ``git``; empty for nothing.
+        options: shell options that are set: ``nounset``, ``pipefail``.
         blind: whether something that is not read may have set variables or defined functions.
-        input: what the command is given as its input by a here-document; None for anything else.
-        depth: of scripts, functions and launchers within one another.
+        input: the here-document that is the command's input; None for any other input.
+        depth: nesting depth of scripts, functions and launchers.
     """
 
     record: Record
@@ -192,23 +191,23 @@ class Setting:
     depth: int = 0
 
     def follow(self, words: Sequence[Word]) -> None:
-        """Follows a command here to the programs that it runs."""
+        """Follow a command here to the programs that it runs."""
         self.record.follow(words, self)
 
     def note_program(self, word: Word) -> None:
-        """Notes a program that the script calls."""
+        """Record a program that the script calls."""
         if self.sure and word.known:
             self.record.programs.append(CommandSource(word.place, word.text))
 
     def inner(self) -> Setting:
-        """The setting of what a launcher or a shell starts."""
+        """The context of what a launcher or a shell starts."""
         inner = self.fork()
         inner.depth += 1
         inner.options = frozenset()
         return inner
 
     def fork(self) -> Setting:
-        """A copy whose changes are not seen here: a subshell, or a branch that may not be taken."""
+        """A copy whose changes stay local: a subshell, or a branch that may not be taken."""
         return replace(
             self,
             variables=dict(self.variables),
@@ -217,7 +216,7 @@ class Setting:
         )
 
     def join(self, *branches: Setting) -> None:
-        """Goes on where one of these branches may have been taken; those that ended do not count."""
+        """Continue after alternative branches; those that ended do not count."""
         alive = [branch for branch in branches if not branch.left]
         if not alive:
             self.left = branches[0].left if branches else self.left
@@ -241,7 +240,7 @@ class Setting:
         self.options, self.blind = first.options, first.blind
 
     def value(self, name: str) -> Value | None:
-        """Of a variable: set by the script, or given with the environment; None when it is not set."""
+        """The value of a variable: set by the script, or from the environment; None if it is not set."""
         if name in self.variables:
             return self.variables[name]
         if self.draft.environment.get(name) is not None:
@@ -255,7 +254,7 @@ class Setting:
         return None
 
     def assign(self, name: str, value: Value, *, export: bool = False) -> None:
-        """Sets a variable; what has grown too large is not known any more."""
+        """Set a variable; a value that has grown too large becomes unknown."""
         grown = len(value) > MOST_ITEMS if isinstance(value, tuple) else False
         if grown or (isinstance(value, Word) and len(value.text) > LONGEST_VALUE):
             value = Word("$" + name, SourceLocation(COMMAND), known=False, many=True)
@@ -264,7 +263,7 @@ class Setting:
             self.exported.add(name)
 
     def environment(self) -> dict[str, str | None]:
-        """What programs that are started here see of what the job sets."""
+        """The environment of programs that are started here."""
         found = dict(self.draft.environment)
         for name in sorted(self.exported):
             value = self.variables.get(name)
@@ -273,7 +272,7 @@ class Setting:
         return found
 
     def told(self) -> dict[str, CommandSource]:
-        """Where what programs see of the variables was set."""
+        """The locations at which exported variables were set."""
         values = {name: self.variables.get(name) for name in self.exported}
         return {
             name: CommandSource(value.place, value.text)
@@ -282,7 +281,7 @@ class Setting:
         }
 
     def enter(self, word: Word) -> None:
-        """Changes the current folder, as ``cd`` does."""
+        """Change the current directory, like ``cd``."""
         self.draft = replace(
             self.draft, entered=(*self.draft.entered, CommandSource(word.place, word.text))
         )
@@ -297,14 +296,14 @@ class Setting:
             self.lost = "" if os.path.isabs(word.text) else self.lost
 
     def here(self, text: str) -> Path | None:
-        """The folder of this machine that a folder of the job is; None when there is none."""
+        """The directory of this machine for a directory of the job; None if there is none."""
         for path in self.candidates(text):
             if is_folder(path):
                 return path
         return None
 
     def candidates(self, text: str) -> Iterator[Path]:
-        """Where a path of the job may lie on this machine, most likely first."""
+        """The possible locations of a job's path on this machine, most likely first."""
         if not os.path.isabs(text):
             yield Path(os.path.abspath(self.draft.folder / text))
             return
@@ -316,21 +315,21 @@ class Setting:
         yield Path(os.path.abspath(text))
 
     def label(self, path: Path) -> str:
-        """A path for people: relative to where the job is submitted, where it lies there."""
+        """A path for people: relative to the submission directory if it is inside."""
         try:
             return path.relative_to(self.record.root).as_posix()
         except ValueError:
             return str(path)
 
     def written(self, word: Word) -> CommandSource:
-        """Where a file of the shell lies, so that it can be told after the folder has changed."""
+        """The absolute path of a file, which stays valid when the directory changes."""
         moved = self.draft.folder != self.record.root and not os.path.isabs(word.text)
         text = os.path.normpath(self.draft.folder / word.text) if moved else word.text
         return CommandSource(word.place, text)
 
 
 def _blur(into: dict[str, Value], other: Mapping[str, Value]) -> None:
-    """What differs between two branches is not known after them."""
+    """Forget what differs between two branches."""
     for name in into.keys() | other.keys():
         ours, theirs = into.get(name), other.get(name)
         if _texts(ours) != _texts(theirs):

@@ -1,7 +1,7 @@
-"""A script of the shell, walked from top to bottom as far as its values are constant.
+"""A shell script, walked from top to bottom as far as its values are constant.
 
-Nothing is run. A command is taken to succeed; where a condition is not known both ways are gone,
-what happens there is not certain, and what differs after them is not known.
+Nothing is run. Commands are assumed to succeed. If a condition is unknown, both branches are walked, their commands are
+not certain, and what differs after them is unknown.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _parser() -> Parser:
 
 
 def run_script(script: Script, setting: Setting) -> None:
-    """Walks a script in this setting and follows what it starts."""
+    """Walk a script in a setting and follow what it starts."""
     if setting.depth > MOST_DEPTH:
         place = script.place(0)
         setting.record.unknown("a script", "scripts and functions call one another too deep", place)
@@ -59,7 +59,7 @@ def run_script(script: Script, setting: Setting) -> None:
 
 
 def _note_fault(script: Script, row: int, setting: Setting) -> None:
-    """Notes what bash itself says of a script that is not understood here."""
+    """Record bash's own syntax error for a script that the parser does not understand."""
     found = fault_of(script.text)
     if found is None:
         reason = "its syntax is not understood"
@@ -71,7 +71,7 @@ def _note_fault(script: Script, row: int, setting: Setting) -> None:
 
 
 def _first_error(node: Node) -> int:
-    """The row of the first thing that is not understood."""
+    """The row of the first node that the parser does not understand."""
     while True:
         wrong = next((c for c in node.children if c.has_error or c.is_missing), None)
         if wrong is None or node.type == "ERROR":
@@ -86,7 +86,7 @@ class _Walk(Builtins):
         run_script(script, self.setting)
 
     def all(self, nodes: Sequence[Node]) -> Outcome:
-        """Nodes in their order; the outcome of the last."""
+        """Walk nodes in order; return the outcome of the last."""
         outcome = Outcome.DONE
         for node in nodes:
             if self.setting.left:
@@ -99,7 +99,7 @@ class _Walk(Builtins):
         return outcome
 
     def in_background(self, node: Node, started: int) -> None:
-        """Notes a job that was started in the background."""
+        """Record a job that was started in the background."""
         record = self.setting.record
         if len(record.jobs) > started:
             beside = [replace(job, in_background=True) for job in record.jobs[started:]]
@@ -108,7 +108,7 @@ class _Walk(Builtins):
             record.background.append((CommandSource(place, text_of(node)), record.started()))
 
     def program(self, nodes: Sequence[Node]) -> None:
-        """A whole script; from what is not understood on, nothing is certain."""
+        """A whole script; after a node that is not understood, nothing is certain."""
         wrong = next((at for at, node in enumerate(nodes) if node.has_error), len(nodes))
         self.all(nodes[:wrong])
         if wrong < len(nodes):
@@ -125,7 +125,7 @@ class _Walk(Builtins):
         return walker(self, node) if walker else Outcome.MAYBE
 
     def group(self, node: Node) -> Outcome:
-        """``{ ...; }``, a part of a conditional, or what is not understood."""
+        """``{ ...; }``, a part of a conditional, or a node that is not understood."""
         if text_of(node)[:2] == "((":
             return tested(node, self.setting)
         return self.all(node.children)
@@ -148,12 +148,12 @@ class _Walk(Builtins):
         return self.perhaps([right], first)
 
     def perhaps(self, nodes: Sequence[Node], otherwise: Outcome) -> Outcome:
-        """What is run only under a condition that is not known."""
+        """Walk what runs only under an unknown condition."""
         self.branches([(nodes, True), ((), True)])
         return otherwise if otherwise == Outcome.DONE else Outcome.MAYBE
 
     def branches(self, branches: Sequence[tuple[Sequence[Node], bool]]) -> None:
-        """Ways of which one is taken; which is not known."""
+        """Walk alternatives of which one is taken; it is unknown which."""
         done = []
         for nodes, unsure in branches:
             branch = self.setting.fork()
@@ -164,14 +164,14 @@ class _Walk(Builtins):
         self.setting.join(*done)
 
     def subshell(self, node: Node) -> Outcome:
-        """``( ... )``: what it changes is not seen outside."""
+        """``( ... )``: its changes stay local."""
         inner = self.setting.fork()
         outcome = _Walk(inner).all(node.children)
         self.setting.fetched = self.setting.fetched or inner.fetched
         return outcome
 
     def pipeline(self, node: Node) -> Outcome:
-        """``a | b``: each a shell of its own."""
+        """``a | b``: each side is a shell of its own."""
         outcome = Outcome.DONE
         record = self.setting.record
         started = len(record.jobs)
@@ -184,14 +184,14 @@ class _Walk(Builtins):
         return outcome
 
     def hides_failure(self, node: Node) -> None:
-        """Notes a pipeline whose outcome is that of its last command, where failures are to end it."""
+        """Record a pipeline whose outcome is that of its last command, in a script that should end at failures."""
         if self.setting.draft.stops_at_error and "pipefail" not in self.setting.options:
             place = self.setting.script.place(*node.start_point)
             last = text_of(node.named_children[-1]).split()[0]
             self.setting.record.problem("pipe", place, last, certain=False)
 
     def redirected(self, node: Node) -> Outcome:
-        """A statement whose output goes to files."""
+        """A statement with redirected output."""
         redirects = node.children_by_field_name("redirect")
         texts = [child for child in redirects if child.type == "heredoc_redirect"]
         for child in redirects:
@@ -201,12 +201,12 @@ class _Walk(Builtins):
         self.setting.input = self.here_document(texts[-1]) if texts else None
         outcome = self.one(body) if body else Outcome.DONE
         self.setting.input = None
-        for child in texts:  # they hold the commands after `|` too
+        for child in texts:  # they also contain the commands after `|`
             self.redirect(child)
         return outcome
 
     def here_document(self, node: Node) -> Word | None:
-        """The text of ``<<EOF``; as it stands when the sign is quoted."""
+        """The text of ``<<EOF``; unexpanded if the delimiter is quoted."""
         start = next((c for c in node.children if c.type == "heredoc_start"), None)
         body = next((c for c in node.children if c.type == "heredoc_body"), None)
         if start is None or body is None:
@@ -217,8 +217,10 @@ class _Walk(Builtins):
         return between(body, self.setting, place)
 
     def redirect(self, node: Node) -> None:
-        """Notes a file that is written."""
-        if node.type == "heredoc_redirect":  # what follows its sign on the line is within it
+        """Record a file that is written."""
+        if (
+            node.type == "heredoc_redirect"
+        ):  # the node includes what follows its delimiter on the line
             for child in node.named_children:
                 if child.type == "file_redirect":
                     self.redirect(child)
@@ -240,7 +242,7 @@ class _Walk(Builtins):
         return Outcome.DONE
 
     def assign(self, node: Node, *, export: bool) -> None:
-        """Sets a variable as a node says."""
+        """Set a variable by an assignment node."""
         named, value_node = node.child_by_field_name("name"), node.child_by_field_name("value")
         if named is None:
             return
@@ -312,7 +314,7 @@ class _Walk(Builtins):
         return Outcome.DONE
 
     def asked(self, condition: Sequence[Node]) -> Outcome:
-        """A condition: what fails in a program of it is only the answer no."""
+        """A condition: if a program in it fails, the condition is false."""
         jobs = self.setting.record.jobs
         started = len(jobs)
         outcome = self.all(condition)
@@ -378,7 +380,7 @@ class _Walk(Builtins):
         return Outcome.DONE
 
     def some_rounds(self, body: Node, name: str = "") -> Outcome:
-        """A loop of which it is not known how often it goes round: what it sets is not known."""
+        """A loop with an unknown number of iterations: what it sets is unknown."""
         for changed in {name, *_assigned(body)} - {""}:
             place = self.setting.script.place(*body.start_point)
             self.setting.assign(changed, Word("$" + changed, place, known=False, many=True))
@@ -392,7 +394,7 @@ class _Walk(Builtins):
         return Outcome.MAYBE
 
     def ends_loop(self) -> bool:
-        """Whether ``break`` or more was reached."""
+        """Whether ``break`` or a stronger exit was reached."""
         left = self.setting.left
         if left in ("break", "continue"):
             self.setting.left = ""
@@ -444,7 +446,7 @@ class _Walk(Builtins):
         return outcome
 
     def run(self, words: Sequence[Word]) -> Outcome:
-        """A command whose words are known as far as they can be."""
+        """A command whose words are as known as they can be."""
         name = words[0].text
         function = self.setting.functions.get(name)
         if function is not None and words[0].known:
@@ -465,7 +467,7 @@ class _Walk(Builtins):
         return Outcome.DONE
 
     def call(self, function: ShellFunction, arguments: Sequence[Word]) -> Outcome:
-        """A function of the script."""
+        """Call a function of the script."""
         setting = self.setting
         if setting.depth > MOST_DEPTH:
             return Outcome.MAYBE
@@ -481,7 +483,7 @@ class _Walk(Builtins):
 
 
 class _Unsure:
-    """Within it, commands are not surely run."""
+    """Within it, commands are not certain."""
 
     def __init__(self, setting: Setting) -> None:
         self.setting, self.before = setting, setting.sure
@@ -503,7 +505,7 @@ def _appended(old: Word, new: Word) -> Word:
 
 
 def _ways(node: Node) -> list[tuple[list[Node], list[Node]]]:
-    """The conditions of an ``if``, each with its body; ``else`` has none."""
+    """The conditions of an ``if``, each with its body; ``else`` has no condition."""
     ways: list[tuple[list[Node], list[Node]]] = []
     condition: list[Node] = []
     body: list[Node] = []
@@ -529,7 +531,7 @@ def _body(item: Node) -> list[Node]:
 
 
 def _assigned(node: Node) -> set[str]:
-    """Names that are set within a node."""
+    """The names that are set within a node."""
     names: set[str] = set()
     waiting = [node]
     while waiting:

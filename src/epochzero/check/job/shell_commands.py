@@ -1,4 +1,4 @@
-"""A shell that a command starts: its script, its text, its arguments."""
+"""Shells that a command starts: scripts, command texts, arguments."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _started_with(switches: Sequence[Word], setting: Setting) -> Setting:
 
 
 def run_text(word: Word, setting: Setting, name: str = "") -> None:
-    """A text that a shell is given to run; ``name`` is its ``$0``."""
+    """Run a command text in a shell; ``name`` is its ``$0``."""
     text = readable(word)
     if not text and not word.known:
         reason = "its text depends on the run"
@@ -63,7 +63,7 @@ def run_text(word: Word, setting: Setting, name: str = "") -> None:
 
 
 def run_shell_file(words: Sequence[Word], setting: Setting) -> None:
-    """A script of the shell, with its arguments."""
+    """Run a shell script with its arguments."""
     script = read_script(words[0], setting)
     if script is None:
         return
@@ -75,7 +75,7 @@ def run_shell_file(words: Sequence[Word], setting: Setting) -> None:
 
 
 def run_shell_script(script: Script, setting: Setting) -> None:
-    """Walks a script as a process of its own: it sees what is exported, and no functions."""
+    """Walk a script as a separate process: it sees exported variables and no functions."""
     environment = setting.environment()
     setting.draft = replace(setting.draft, environment=environment)
     setting.variables, setting.exported, setting.functions = {}, set(), {}
@@ -84,7 +84,7 @@ def run_shell_script(script: Script, setting: Setting) -> None:
 
 
 def read_script(word: Word, setting: Setting) -> Script | None:
-    """The text of a script that a command names.
+    """Return the script that a command names.
 
     Raises:
         InputError: it is named on the command line itself and cannot be read.
