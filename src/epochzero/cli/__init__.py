@@ -69,7 +69,7 @@ class _Commands(Group):
 
 
 def _added(name: str) -> click.Command:
-    """The command that another distribution adds.
+    """Return a command of another distribution.
 
     Raises:
         InputError: it is not installed.

@@ -1,4 +1,4 @@
-"""Tells others of a failure; nothing that goes wrong there changes how the job ended."""
+"""Notifies others of a failure; errors in doing so do not change how the job ended."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from epochzero.run.notify import Webhook
 
 
 def announce(failed: Failed, webhook: Webhook | None) -> str:
-    """Writes a container's termination log, and tells a webhook if there is one.
+    """Write a container's termination log, and notify a webhook if there is one.
 
     Returns:
-        Why the webhook could not be told, as it stands in the journal; empty when nothing is wrong.
+        Why the webhook could not be notified, as stored in the journal; empty on success.
     """
     diagnosis = failed.diagnosis.to_dict() if failed.diagnosis is not None else None
     notice = notice_of(failed.started, failed.ended, diagnosis, failed.decision, failed.fault)

@@ -1,4 +1,4 @@
-"""Where what can be computed again is kept."""
+"""The user's cache directory."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 
 
 def cache_folder() -> Path | None:
-    """The user's folder of caches (XDG Base Directory Specification); None where there is no home."""
+    """Return the cache directory (XDG Base Directory Specification); None if there is no home."""
     told = os.environ.get("XDG_CACHE_HOME", "")
     try:
         root = Path(told) if os.path.isabs(told) else Path.home() / ".cache"
-    except RuntimeError:  # nobody's home
+    except RuntimeError:  # no home directory
         return None
     return root / "epochzero"

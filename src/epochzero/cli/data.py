@@ -1,4 +1,4 @@
-"""``epochzero data``: what data are like, whether others are like them, and small ones that are."""
+"""``epochzero data``: profiles, validates, synthesizes and samples data sets."""
 
 from __future__ import annotations
 
@@ -110,19 +110,19 @@ def make_profile(
 
 
 def _is_object(data: Path) -> bool:
-    """Whether it is no path but ``module:attribute``."""
+    """Whether it is ``module:attribute`` rather than a path."""
     return re.fullmatch(r"[\w.]+:[\w.]+", str(data)) is not None and not data.exists()
 
 
 def _items(data: Path) -> list[Mapping[str, Any]]:
-    """Items of a data set that Python code makes."""
+    """Return items of a data set that Python code creates."""
     from epochzero.check.dryrun.dataset import draw_items
 
     return draw_items(str(data), Path.cwd(), dict(os.environ))
 
 
 def _json(found: Profile) -> str:
-    """The JSON form with a line for each column, so that two profiles can be compared by eye."""
+    """Return JSON with one line per column, so that profiles can be compared by eye."""
     written = dict(found.to_dict())
     tables = written.pop("tables")
     lines = []
@@ -153,7 +153,7 @@ def _write_faults(table: Table, *, err: bool) -> None:
 
 
 def _described(column: Column) -> str:
-    """What a person wants to know of a column, in a line."""
+    """Return a one-line description of a column."""
     parts = []
     if column.categories and column.kind != "number":
         named = [f"{shorten(name, 20)} {count:,}" for name, count in column.categories]
@@ -305,6 +305,6 @@ def make_sample(data: Path, count: int, output: Path, label: str | None, seed: i
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str, int], None]]:
-    """Takes how many records of a table were read."""
+    """Yield a callback for the number of records read from a table."""
     with line() as shown:
         yield lambda table, records: shown.tell(f"{plain(table)}: {records:,} records")

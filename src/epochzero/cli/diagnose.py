@@ -1,4 +1,4 @@
-"""``epochzero diagnose``: from the logs of a failed job to its first cause."""
+"""``epochzero diagnose``: finds the first cause of a failed job in its logs."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class _Time(click.ParamType[float]):
 
 
 @click.command(name="diagnose")
-# That a file cannot be read is our own error, in the same words for everyone.
+# An unreadable file is reported by this package, in the same words everywhere.
 @click.argument("paths", nargs=-1, required=True, type=click.Path(allow_dash=True, readable=False))
 @click.option("--each", is_flag=True, help="Treat each path as a separate job.")
 @format_option("Output format.", names_of("diagnoses"))
@@ -154,7 +154,7 @@ def command(
 def _each(
     diagnoser: Diagnoser, paths: Iterable[Path], given: Facts, failed: list[InputError]
 ) -> Iterator[Diagnosis]:
-    """A diagnosis for each path that can be used; one that cannot is told of and kept."""
+    """Yield a diagnosis for each usable path; report each unusable one and continue."""
     for path in paths:
         try:
             yield _diagnosis(diagnoser, [path], given)

@@ -1,4 +1,4 @@
-"""Who does the work of a command over many things: processes of this machine, or a Ray cluster."""
+"""Options for commands that process many items: local processes, or a Ray cluster."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def engine_options(only: str = "", *, also: str = "") -> Callable[[_Command], _Command]:
-    """``--engine``, ``--workers`` and ``--address``.
+    """Add ``--engine``, ``--workers`` and ``--address``.
 
     Args:
-        only: what the options need, in front of what they do.
-        also: another name of ``--workers``.
+        only: condition for these options, prepended to their help.
+        also: alternative name of ``--workers``.
     """
     when = f"{only}. " if only else ""
     names = ("--workers", *also.split())
@@ -37,5 +37,5 @@ def engine_options(only: str = "", *, also: str = "") -> Callable[[_Command], _C
 
 
 def quiet_ray() -> None:
-    """Ray tells its makers of its use unless it is told not to; our users were not asked."""
+    """Disable Ray's usage statistics: our users were not asked."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")

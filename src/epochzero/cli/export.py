@@ -1,4 +1,4 @@
-"""``epochzero export``: the store as plain tables."""
+"""``epochzero export``: exports the store as tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where EpochZero keeps what it knows of jobs."""
+"""The directory in which EpochZero stores jobs."""
 
 from epochzero.run.home import homes
 

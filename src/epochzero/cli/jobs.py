@@ -1,4 +1,4 @@
-"""``epochzero jobs``: the jobs that were run, and how they are."""
+"""``epochzero jobs``: lists jobs and their status."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``epochzero label``: people label failures or bugs, blind to one another; how far they agree."""
+"""``epochzero label``: independent labeling of failures or bugs by people, and their agreement."""
 
 from __future__ import annotations
 
@@ -139,7 +139,7 @@ def _browse(session: Session, annotator: str) -> None:
     click.echo()
 
 
-# How far annotators agree
+# Agreement
 
 
 def _agreement(

@@ -1,7 +1,7 @@
-"""The labelling screen of a terminal: a record above, the question with its choices below.
+"""The labeling screen of a terminal: a record above, the question with its choices below.
 
-Plain escape sequences and the standard library: a screen is written anew after every key, so that a
-resized terminal needs nothing of its own. All text of records has been made visible before.
+Uses escape sequences and the standard library: the screen is redrawn after every key, so that resizing needs no
+special treatment. Control characters in records were made visible before.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ _KEYS = {
     b"\x1b[H": "home", b"\x1b[F": "end", b"\x1b[1~": "home", b"\x1b[4~": "end", b"\x1bOH": "home", b"\x1bOF": "end",
     b"\r": "enter", b"\n": "enter", b"\x7f": "erase", b"\x08": "erase", b"\x1b": "escape",
 }  # fmt: skip
-"""What keys send."""
+"""Sequences that keys send."""
 _ENDS = (b"\x03", b"\x04", b"")
-"""Ctrl-C, Ctrl-D, and a terminal that is gone."""
+"""Ctrl-C, Ctrl-D, and a closed terminal."""
 
 
 def run_screen(session: Session, annotator: str) -> None:
-    """Labels until the annotator quits; every decision has been kept by then.
+    """Label until the annotator quits; every decision is already stored then.
 
     Args:
-        session: what is labelled.
-        annotator: whose name stands in the corner.
+        session: of the annotator.
+        annotator: name shown in the corner.
 
     Raises:
-        InputError: standard input or output is no terminal.
+        InputError: standard input or output is not a terminal.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise InputError("labelling requires a terminal; use --browser to label in the browser")
@@ -57,13 +57,13 @@ def run_screen(session: Session, annotator: str) -> None:
 
 @contextmanager
 def _terminal() -> Iterator[Callable[[], str]]:
-    """The terminal, key by key; it is as it was afterwards."""
+    """Read the terminal key by key; restore its settings afterwards."""
     inlet = sys.stdin.fileno()
     before = termios.tcgetattr(inlet)
     resized, resizes = os.pipe()
     os.set_blocking(resizes, False)
     woken = signal.set_wakeup_fd(resizes)
-    # A handler has to be there for the pipe to be written to.
+    # Without a handler, Python does not write to the pipe.
     handled = signal.signal(signal.SIGWINCH, lambda *_: None)
 
     def read_key() -> str:
@@ -87,7 +87,7 @@ def _terminal() -> Iterator[Callable[[], str]]:
 
 
 def _key(inlet: int) -> str:
-    """A character, or the name of a key; KeyboardInterrupt where there will be no more."""
+    """Return a character, or the name of a key; raise KeyboardInterrupt at the end of the input."""
     sent = os.read(inlet, 1)
     if sent in _ENDS:
         raise KeyboardInterrupt
@@ -97,7 +97,7 @@ def _key(inlet: int) -> str:
             if len(sent) > 2 and 0x40 <= sent[-1] <= 0x7E:
                 break
     elif sent and sent[0] >= 0xC0:
-        # The rest of a character of several bytes.
+        # The remaining bytes of a multibyte character.
         sent += os.read(inlet, 1 if sent[0] < 0xE0 else 2 if sent[0] < 0xF0 else 3)
     if sent in _KEYS:
         return _KEYS[sent]
@@ -111,12 +111,12 @@ def _write(text: str) -> None:
 
 
 class _Screen:
-    """What is shown, and what the keys do.
+    """Shows the session and handles keys.
 
     Args:
-        session: what is labelled.
-        annotator: in the corner.
-        read_key: gives the next key.
+        session: of the annotator.
+        annotator: shown in the corner.
+        read_key: returns the next key.
     """
 
     def __init__(self, session: Session, annotator: str, read_key: Callable[[], str]) -> None:
@@ -136,7 +136,7 @@ class _Screen:
         self._message = ""
 
     def run(self) -> None:
-        """Until the annotator quits."""
+        """Run until the annotator quits."""
         while True:
             view = self._session.view()
             self._show(view)
@@ -171,7 +171,7 @@ class _Screen:
             self._message = f"{key} has no function here."
 
     def _search(self, text: str) -> None:
-        """To the next line with the text, from the top again after the last one."""
+        """Go to the next line that contains the text, wrapping around at the end."""
         if text != self._sought:
             self._sought, self._match = text, -1
         count = len(self._lines)
@@ -195,7 +195,7 @@ class _Screen:
         self._layout(view, columns)
         at_end = 0 < self._last <= self._top
         last = self._last = max(0, len(self._lines) - self._rows)
-        # The end of a text stays in sight when the next question takes more room.
+        # The end of a text stays visible when the next question needs more room.
         self._top = last if at_end else max(0, min(self._top, last))
         until = min(len(self._lines), self._top + self._rows)
         shown = self._lines[self._top : until]
@@ -228,7 +228,7 @@ class _Screen:
         return f"{key}  {choice.title}" + (f"  < {names}" if names else "")
 
     def _layout(self, view: View, columns: int) -> None:
-        """The lines of a record, as wide as the terminal; anew only when either changes."""
+        """Wrap the lines of a record to the terminal's width; cached until either changes."""
         identity = view.item.id if view.item else ""
         if identity != self._shown or not self._lines:
             try:
@@ -245,7 +245,7 @@ class _Screen:
         self._shown, self._width = identity, columns
 
     def _define(self, view: View) -> None:
-        """The definitions of the choices, page by page."""
+        """Show the definitions of the choices, page by page."""
         columns, rows = _size()
         lines = textwrap.wrap(self._session.scheme.rule, columns - 1)
         for key, one in view.choices.items():
@@ -262,7 +262,7 @@ class _Screen:
                 pass
 
     def _ask(self, label: str, text: str) -> str | None:
-        """A line of text; None when it was given up."""
+        """Read a line of text; None if it was cancelled."""
         while True:
             columns, rows = _size()
             room = max(1, columns - len(label) - 28)
@@ -281,7 +281,7 @@ class _Screen:
         _write("\x1b[H" + "\r\n".join(f"{line}\x1b[K" for line in lines) + "\x1b[J")
 
     def _found(self, line: str) -> str:
-        """A line of the record, with what is sought underlined."""
+        """Return a line of the record with the search term underlined."""
         at = line.casefold().find(self._sought.casefold()) if self._sought else -1
         if at < 0:
             return line
@@ -296,7 +296,7 @@ class _Screen:
 
 
 def _size() -> tuple[int, int]:
-    """Columns and rows, as they are now: COLUMNS and LINES do not follow a resize."""
+    """Return the current columns and rows: COLUMNS and LINES do not follow a resize."""
     size = os.get_terminal_size(sys.stdout.fileno())
     return size.columns or 80, size.lines or 24
 
@@ -306,7 +306,7 @@ def _style(text: str, code: str) -> str:
 
 
 def _width(text: str) -> int:
-    """Columns of a terminal: wide characters take two, combining ones none."""
+    """Return the width in columns: wide characters take two, combining ones none."""
     if text.isascii():
         return len(text)
     return sum(_columns(one) for one in text)
@@ -319,7 +319,7 @@ def _columns(character: str) -> int:
 
 
 def _fit(text: str, columns: int) -> str:
-    """A text of exactly so many columns."""
+    """Pad or cut a text to exactly this many columns."""
     if _width(text) <= columns:
         return text + " " * (columns - _width(text))
     kept = next(_pieces(text, max(1, columns - 1)))
@@ -327,7 +327,7 @@ def _fit(text: str, columns: int) -> str:
 
 
 def _pieces(text: str, columns: int) -> Iterator[str]:
-    """A line, cut where a terminal of so many columns ends."""
+    """Split a line at this many columns."""
     if text.isascii():
         yield from (text[at : at + columns] for at in range(0, max(1, len(text)), columns))
         return
@@ -346,7 +346,7 @@ def _folded(text: str, columns: int) -> list[str]:
 
 
 def _in_columns(texts: Sequence[str], columns: int) -> list[str]:
-    """Texts one below the other, in as many columns as fit."""
+    """Arrange texts below each other, in as many columns as fit."""
     widest = max(_width(text) for text in texts) + 3
     across = max(1, min(3, columns // widest)) if len(texts) > 4 else 1
     down = -(-len(texts) // across)

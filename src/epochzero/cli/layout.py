@@ -1,6 +1,6 @@
-"""Text for a terminal and for Markdown, out of what logs and repositories hold.
+"""Text of logs and repositories, formatted for a terminal and for Markdown.
 
-Both may be hostile: nothing of it may move a terminal's cursor or become markup.
+Such text may be hostile: it must not control the terminal or become markup.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def plain(text: str) -> str:
-    """Text without what a terminal would obey."""
+    """Remove terminal control sequences."""
     return _CONTROL.sub("", text)
 
 
 def one_line(text: str) -> str:
-    """Text of a job or a repository in one line; a question mark for each byte that is no text."""
+    """Return text of a job or a repository in one line, with a question mark for each byte that is not text."""
     line = plain(text.replace("\n", " ").replace("\t", " "))
     return line.encode("utf-8", "replace").decode()
 
 
 def field(label: str, text: str) -> str:
-    """A line with a label in front."""
+    """Return a line with a label."""
     return f"{click.style(f'{label:<{LABEL_WIDTH}}', bold=True)}{plain(text)}"
 
 
 def wrapped(label: str, text: str, fg: str | None = None) -> str:
-    """Text behind a label, in lines that fit the terminal."""
+    """Wrap labeled text to the width of the terminal."""
     width = max(60, min(110, shutil.get_terminal_size((100, 24)).columns))
     lines = textwrap.wrap(plain(text), width - LABEL_WIDTH, break_on_hyphens=False) or [""]
     indent = " " * LABEL_WIDTH

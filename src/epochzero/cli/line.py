@@ -1,4 +1,4 @@
-"""One line on standard error about long work, on a terminal only, that is taken away in the end."""
+"""A status line on standard error for long work, on a terminal only; it is erased at the end."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ EVERY_S = 1.0
 
 
 class StatusLine:
-    """The line; it is shown once the work takes long, and written anew once a second."""
+    """The line; shown after a delay, and updated once per second."""
 
     def __init__(self) -> None:
         self._last = time.monotonic()
         self.shown = False
 
     def tell(self, text: str) -> None:
-        """What the work has come to."""
+        """Show the state of the work."""
         now = time.monotonic()
         if now - self._last < EVERY_S or not sys.stderr.isatty():
             return
@@ -31,7 +31,7 @@ class StatusLine:
 
 @contextmanager
 def line() -> Iterator[StatusLine]:
-    """A line for as long as the work takes."""
+    """Show a line while the work lasts."""
     shown = StatusLine()
     try:
         yield shown

@@ -1,4 +1,4 @@
-"""``epochzero locate``: from a bug report or a failed job's log to the place in the code."""
+"""``epochzero locate``: ranks places in the code for a bug report or a failed job's log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``epochzero mcp``: the same answers for coding agents."""
+"""``epochzero mcp``: starts a server for coding agents."""
 
 from __future__ import annotations
 

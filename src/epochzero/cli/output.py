@@ -1,4 +1,4 @@
-"""What commands write and print: files and folders are refused before the work where they cannot be written."""
+"""Options for output: files and directories that cannot be written are rejected before the work starts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Command = TypeVar("_Command", bound=Callable[..., Any])
 def format_option(
     help: str, choices: Sequence[str] = ("text", "json")
 ) -> Callable[[_Command], _Command]:
-    """``--format``: the option of every command whose result other programs may read."""
+    """``--format``, for every command whose result other programs may read."""
     return click.option(
         "-f",
         "--format",
@@ -29,14 +29,14 @@ def format_option(
 
 
 def seed_option(help: str = "Random seed.") -> Callable[[_Command], _Command]:
-    """``--seed``: the option of every command that draws at random."""
+    """``--seed``, for every command that draws random numbers."""
     return click.option(
         "--seed", type=click.IntRange(min=0), default=0, show_default=True, help=help
     )
 
 
 def out_option(*, required: bool = True) -> Callable[[_Command], _Command]:
-    """``--out``: the option of every command that writes a report."""
+    """``--out``, for every command that writes a report."""
     return click.option(
         "-o",
         "--out",
@@ -48,17 +48,17 @@ def out_option(*, required: bool = True) -> Callable[[_Command], _Command]:
 
 
 def echo_json(value: object) -> None:
-    """Prints JSON."""
+    """Print JSON."""
     text = json.dumps(value, indent=2, ensure_ascii=False)
-    # A path may hold bytes that are no text; as escapes they survive.
+    # A path may contain bytes that are not text; escapes preserve them.
     click.echo(text.encode("utf-8", "backslashreplace").decode())
 
 
 class OutputFile(click.Path):
-    """A file that can be written: its folder is there, and its name ends as it must.
+    """A file that can be written: its directory exists, and its name has the required suffix.
 
     Args:
-        suffix: that the name must have (``.svg``); any when empty.
+        suffix: required suffix (``.svg``); empty for any.
     """
 
     def __init__(self, suffix: str = "") -> None:
@@ -71,7 +71,7 @@ class OutputFile(click.Path):
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> Path:
-        """The path.
+        """Return the path.
 
         Raises:
             click.BadParameter: it cannot be written.
@@ -95,7 +95,7 @@ class OutputFile(click.Path):
 
 
 class OutputFolder(click.Path):
-    """A folder that can be written to, which may not be there yet."""
+    """A writable directory, which need not exist yet."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path, file_okay=False)
@@ -106,7 +106,7 @@ class OutputFolder(click.Path):
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> Path:
-        """The path.
+        """Return the path.
 
         Raises:
             click.BadParameter: it cannot be written to.

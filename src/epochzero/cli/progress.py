@@ -1,4 +1,4 @@
-"""What a run of the job is at, in one line on standard error that is taken away in the end."""
+"""The progress of a dry run, as one line on standard error that is erased at the end."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ EVERY_S = 0.2
 
 
 class DryRunProgress:
-    """Shows which part of the job is tried and how long it takes; nothing where no terminal is."""
+    """Shows which part of the job is running and for how long; shows nothing if there is no terminal."""
 
     def __init__(self, doing: str = "reading") -> None:
-        """Nothing is shown yet.
+        """Create the display without showing anything.
 
         Args:
-            doing: what is done until a record says more.
+            doing: activity that is shown until the first record.
         """
         self._doing = doing
         self._shown = sys.stderr.isatty()
@@ -47,7 +47,7 @@ class DryRunProgress:
             self._write("")
 
     def hear(self, record: Record) -> None:
-        """A record of the run; those of each mode come from a thread of its own."""
+        """Handle a record of the run; the records of each mode come from a separate thread."""
         if isinstance(record, Started):
             self._at[threading.get_ident()] = "imports"
         elif isinstance(record, Tries):

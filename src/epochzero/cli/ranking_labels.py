@@ -13,7 +13,7 @@ HASH_LENGTH = 10
 MOST_REASONS = 3
 """Maximum number of reasons for a place with ``--explain``; JSON has all."""
 EVEN = 0.5
-"""From this probability on, a cause outside of the code is mentioned even without ``--explain``."""
+"""From this probability, a cause outside of the code is mentioned even without ``--explain``."""
 BUG_TYPES = {
     "model": "the model's structure",
     "training": "training",
@@ -37,7 +37,7 @@ def suspicion_text(extrinsic: Extrinsic) -> str:
 
 
 def lines_of(item: Item) -> str:
-    """Path and lines; editors open what is written so."""
+    """Return path and lines in the form that editors open."""
     lines = f":{item.start}" if item.start else ""
     if item.end > item.start:
         lines += f"-{item.end}"

@@ -83,13 +83,13 @@ def command(
 
 
 def _continue_in_background() -> bool:
-    """Forks; True in the child, in a session of its own so that it survives the epilog."""
+    """Fork; return True in the child, which is in its own session so that it survives the epilog."""
     if os.fork():
         return False
     os.setsid()
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
-        # Slurm waits until the pipes of an epilog are closed; a file still takes messages.
+        # Slurm waits until the pipes of an epilog are closed; messages go to a file instead.
         if not stat.S_ISREG(os.fstat(stream).st_mode):
             os.dup2(null, stream)
     return True

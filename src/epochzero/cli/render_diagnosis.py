@@ -19,7 +19,7 @@ SHOW_PROGRESS_BYTES = 200 << 20
 
 @contextmanager
 def progress(logs: Sequence[Log]) -> Iterator[None]:
-    """Tells on a terminal that long work is under way."""
+    """Show on a terminal that long work is in progress."""
     size = sum(log.path.stat().st_size for log in logs if log.path and log.path.is_file())
     told = size > SHOW_PROGRESS_BYTES and sys.stderr.isatty()
     if told:
@@ -32,12 +32,12 @@ def progress(logs: Sequence[Log]) -> Iterator[None]:
 
 
 def lines(found: Diagnosis, top: int, *, advice: bool = True) -> Iterator[str]:
-    """A diagnosis as people read it.
+    """Yield the lines of a diagnosis.
 
     Args:
-        found: what is shown.
-        top: at most so many fixes, and consequences.
-        advice: whether to say if a retry helps.
+        found: the diagnosis.
+        top: maximum number of fixes, and of consequences.
+        advice: whether to include the retry advice.
     """
     yield _headline(found)
     if found.meaning:

@@ -1,4 +1,4 @@
-"""What ``epochzero run --inject`` says at the end: which faults came, and whether the job survived each."""
+"""The final report of ``epochzero run --inject``: which faults occurred, and whether the job survived each."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _WORDS = {
 
 
 def lines(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """Each fault with its verdict, and below it what happened."""
+    """Yield each fault with its verdict, and the explanation below it."""
     for number, outcome in enumerate(outcomes):
         head = f"{outcome.fault}: {_WORDS[outcome.verdict]}"
         yield layout.wrapped("Injected" if number == 0 else "", head)

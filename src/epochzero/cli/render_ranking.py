@@ -19,7 +19,7 @@ from epochzero.locate.model import Item, Ranking
 
 
 def lines(found: Ranking, explain: bool) -> Iterator[str]:
-    """A ranking as people read it; ``explain``: with the reasons for each place."""
+    """Yield the lines of a ranking; with ``explain``, the reasons for each place."""
     yield _headline(found)
     if not found.items:
         yield layout.wrapped(

@@ -1,4 +1,4 @@
-"""What came of a replay, as lines for a terminal."""
+"""The result of a replay, as lines for a terminal."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _MOST_OUTPUT = 12
 
 
 def replayed_lines(replayed: ReplayResult, step: int | None) -> Iterator[str]:
-    """The verdict, what it is about, how exact, and what differs.
+    """Yield the verdict, the failure, the exactness, and the differences.
 
     Args:
-        replayed: what came.
-        step: that was asked for; None for the failure.
+        replayed: the result.
+        step: requested step; None for the failure.
     """
     yield _verdict(replayed, step)
     if step is None:
@@ -98,7 +98,7 @@ def _table(rows: tuple[Row, ...]) -> Iterator[str]:
 
 
 def _chosen(rows: tuple[Row, ...]) -> list[Row]:
-    """Of many rows those that are not finite, and of each kind the first."""
+    """Select, from many rows, those that are not finite, and the first of each kind."""
     if len(rows) <= _MOST_ROWS:
         return list(rows)
     share = _MOST_ROWS // 5
@@ -120,6 +120,6 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def _short(path: str) -> str:
-    """Relative to the current folder where it is below it."""
+    """Return a path relative to the current directory if it is below it."""
     here = Path.cwd()
     return str(Path(path).relative_to(here)) if Path(path).is_relative_to(here) else path

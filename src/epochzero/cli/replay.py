@@ -132,7 +132,7 @@ def command(
 
 
 def _print_differences(differences: Sequence[str]) -> None:
-    """Prints them before the replay, which may take long, so that they can be fixed first."""
+    """Print them before the replay, which may take long, so that they can be fixed first."""
     from epochzero.cli import layout
 
     for number, text in enumerate(differences):
@@ -159,7 +159,7 @@ def _write(replayed: ReplayResult, path: Path, python: Path | None, *, quiet: bo
 
 
 def _folder(job: str, store: str | None) -> Path:
-    """The folder of a job's last attempt: of several ranks the one that has captured."""
+    """Return the directory of a job's last attempt: of several ranks, the one with a capture."""
     if Path(job).is_dir():
         return Path(job)
     from epochzero.run.replay.capture import has_capture

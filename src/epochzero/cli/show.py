@@ -1,4 +1,4 @@
-"""``epochzero show``: one job, everything that is known of it."""
+"""``epochzero show``: shows all details of one job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the commands find the store, and how a person writes a time."""
+"""Options for the store, and times as people write them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _UNITS = {"m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
 
 
 def store_option(command: _Command) -> _Command:
-    """``--store``: the option that every command with a store has."""
+    """Add ``--store``, for every command that uses a store."""
     return click.option(
         "--store",
         metavar="URL",
@@ -40,20 +40,20 @@ def store_option(command: _Command) -> _Command:
 
 
 def _address(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
-    """Refuses at once what can be no store; what is behind it is seen when it is opened."""
+    """Reject addresses that cannot be a store; whether one exists is checked when it is opened."""
     if text is None or "://" not in text or text.startswith(("sqlite:", "postgres")):
         return text
     raise click.BadParameter("must be an SQLite file or postgresql://...")
 
 
 def store_address(store: str | None, home: Path) -> str:
-    """The address of the store that belongs to a home, unless another one was given."""
+    """Return the given address, otherwise that of the store in the home directory."""
     return store or f"sqlite:///{home / 'epochzero.db'}"
 
 
 @contextmanager
 def opened(store: str | None) -> Iterator[Database]:
-    """The store, with all that the runs of this machine have left taken in, where it can be written.
+    """Open the store and import the journals of this machine's runs, if it can be written.
 
     Raises:
         StoreError: it cannot be opened.
@@ -78,7 +78,7 @@ def opened(store: str | None) -> Iterator[Database]:
 
 
 def past_peaks() -> Sequence[PastPeak]:
-    """What past runs took of their GPUs, where there is a store; none is made for it."""
+    """Return the peak GPU memory of past runs if a store exists; none is created."""
     address = os.environ.get("EPOCHZERO_STORE")
     there = (home / "epochzero.db" for home in homes(os.environ))
     file = next((file for file in there if file.is_file()), None)
@@ -94,11 +94,11 @@ def past_peaks() -> Sequence[PastPeak]:
         with closing(database):
             return peaks_in(database)
     except InputError:
-        return ()  # A check is not about the store.
+        return ()  # a problem of the store must not fail a check
 
 
 class Moment(click.ParamType[float]):
-    """A time, in seconds since the epoch: ``7d`` ago, or a date."""
+    """A time in seconds since the epoch: ``7d`` ago, or a date."""
 
     name = "time"
 
@@ -135,7 +135,7 @@ _FILTERS = (
 
 
 def filter_options(command: _Command) -> _Command:
-    """The options that say which jobs: the fields of `JobFilter`."""
+    """Add the options that select jobs: the fields of `JobFilter`."""
     for option in reversed(_FILTERS):
         command = option(command)
     return command

@@ -1,4 +1,4 @@
-"""``epochzero study``: many failures or bugs, as the tables and figures of a report."""
+"""``epochzero study``: reports about many failures or bugs, with tables and figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``epochzero study localization``: techniques of bug localization on many bugs."""
+"""``epochzero study localization``: compares bug-localization techniques on many bugs."""
 
 from __future__ import annotations
 
@@ -156,14 +156,14 @@ def _work() -> Path:
 
 
 def _teller(shown: StatusLine) -> Callable[[StudyProgress], None]:
-    """Tells how far it is, and how long the rest takes if it goes on like this."""
+    """Return a callback that shows the progress and the estimated remaining time."""
     began = time.monotonic()
     kept = 0
 
     def hear(now: StudyProgress) -> None:
         nonlocal kept
         passed = time.monotonic() - began
-        if passed < 1:  # what was kept from an earlier run comes at once
+        if passed < 1:  # results of an earlier run arrive at once
             kept = now.bugs
         told = f"{now.projects:,} of {counted(now.of_projects, 'project')}, {now.bugs:,} of {counted(now.of_bugs, 'bug')}"
         if now.bugs > kept:

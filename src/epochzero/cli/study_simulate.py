@@ -1,4 +1,4 @@
-"""``epochzero study simulate``: what checking, retrying and diagnosing would save on a fleet of jobs."""
+"""``epochzero study simulate``: estimates the savings of checks, retries and diagnosis on a fleet of jobs."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _MOST_JOBS = 10_000_000
 
 
 class _Sizes(click.ParamType[list[int]]):
-    """``1000``, or ``1000..100000``: each ten times the one before."""
+    """``1000``, or ``1000..100000``: each ten times the previous one."""
 
     name = "number of jobs"
 
     def convert(
         self, value: str, param: click.Parameter | None, ctx: click.Context | None
     ) -> list[int]:
-        """The sizes of the fleets.
+        """Return the sizes of the fleets.
 
         Raises:
-            click.BadParameter: it is neither.
+            click.BadParameter: the text has neither form.
         """
         found = re.fullmatch(r"(\d{1,8})(?:\.\.(\d{1,8}))?", value)
         first = int(found[1]) if found else 0

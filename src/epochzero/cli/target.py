@@ -1,4 +1,4 @@
-"""``epochzero target``: the platform that a job is checked against, as a file."""
+"""``epochzero target``: describes the platform that a job is checked against, as a file."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def capture(
     progress = _Progress()
     environment = dict(os.environ)
     if python is not None:
-        # Its environment is active in the job: torchrun and accelerate are found next to it.
+        # The environment of that Python is active in the job: torchrun and accelerate are next to it.
         environment["PATH"] = f"{python.absolute().parent}:{environment.get('PATH', '')}"
     target = find(
         environment,
@@ -139,7 +139,7 @@ def capture(
 
 
 def _interpreter(named: Path | None) -> tuple[str, Interpreter]:
-    """The Python that is described: the one that is named, else the one that a job would find."""
+    """Return the Python to describe: the given one, otherwise the one that a job would find."""
     from epochzero.check.job import read_job
     from epochzero.check.target import read_interpreter, running
 
@@ -205,7 +205,7 @@ def list_presets() -> None:
 
 
 def _described(target: Target) -> Iterable[tuple[str, str]]:
-    """The parts of a target for people."""
+    """Yield the parts of a target for people."""
     gpus = target.gpus
     user = target.user
     yield "Target", target.name
@@ -263,7 +263,7 @@ def _write(found: Comparison) -> None:
 
 
 class _Progress:
-    """Tells on standard error what is being found out, once it takes long."""
+    """Reports on standard error what is being determined, if it takes long."""
 
     def __init__(self) -> None:
         self._start = time.monotonic()
@@ -277,6 +277,6 @@ class _Progress:
             self._told = True
 
     def done(self) -> None:
-        """Clears what was told."""
+        """Erase the line."""
         if self._told:
             click.echo("\r\x1b[K", err=True, nl=False)

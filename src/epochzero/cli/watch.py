@@ -1,4 +1,4 @@
-"""``epochzero watch``: what was seen of a training, as a page, as text, for TensorBoard; spectra."""
+"""``epochzero watch``: shows and exports the records of a watched training; spectra of neurons."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def export(training: str, folder: Path, store: str | None) -> None:
 
 
 def _records(training: str, store: str | None) -> tuple[Path, str]:
-    """The file of records, itself or that of a job's last attempt, and what the training is called."""
+    """Return the file of records, given or of a job's last attempt, and the name of the training."""
     if training.endswith(".jsonl") or Path(training).is_file():
         return Path(training), Path(training).name
     from epochzero.run.watch.live import RECORDS_FILE

@@ -1,7 +1,7 @@
-"""The output formats of reports: each module here that has a ``FORMAT`` is one.
+"""The output formats of reports: each module here with a ``FORMAT`` is one.
 
-A format writes the kinds of reports for which it has a method of `Format`; every command offers the formats
-that write its kind. Imports that only one kind needs stand within its method: a command waits for no other.
+A format writes the kinds of reports for which it overrides a method of `Format`; each command offers the formats
+that write its kind. Imports for one kind are inside its method, so that other commands do not wait for them.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from epochzero.store.queries import JobSummary
 
 Kind = Literal["findings", "diagnoses", "ranking", "jobs"]
-"""Of a report; a method of `Format`."""
+"""Kind of a report; a method of `Format`."""
 DEFAULT = "text"
 
 
 class Format:
-    """An output format; the methods that it overrides print a kind of report each."""
+    """An output format; each overridden method prints one kind of report."""
 
     def findings(self, found: CheckResult, *, folder: Path, verbose: bool, seconds: float) -> None:
         """Print the findings of a check.
@@ -64,13 +64,13 @@ class Format:
 
 @cache
 def formats() -> Mapping[str, Format]:
-    """The formats by the names of their modules, the default first."""
+    """Return the formats by the names of their modules, the default first."""
     names = sorted(module.name for module in pkgutil.iter_modules(__path__))
     names.sort(key=lambda name: name != DEFAULT)
     return {name: import_module(f"{__name__}.{name}").FORMAT for name in names}
 
 
 def names_of(kind: Kind) -> tuple[str, ...]:
-    """The formats that write a kind of report, the default first."""
+    """Return the names of the formats that write a kind of report, the default first."""
     own = getattr(Format, kind)
     return tuple(name for name, one in formats().items() if getattr(type(one), kind) is not own)

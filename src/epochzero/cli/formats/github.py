@@ -33,7 +33,7 @@ class _GitHub(Format):
 
 
 def workflow_command(finding: Finding, folder: Path) -> str:
-    """An annotation (GitHub's documentation, "Workflow commands for GitHub Actions")."""
+    """Return an annotation (GitHub's documentation, "Workflow commands for GitHub Actions")."""
     place = finding.place
     values = {"title": f"{finding.rule} ({kind_of(finding)})" if kind_of(finding) else finding.rule}
     if is_file(place):
@@ -46,7 +46,7 @@ def workflow_command(finding: Finding, folder: Path) -> str:
 
 
 def _escaped(text: str, also: str) -> str:
-    """A value of a workflow command, with its special characters percent-encoded."""
+    """Percent-encode the special characters of a workflow command."""
     text = text.encode("utf-8", "replace").decode()
     for character in ("%", "\r", "\n", *also):
         text = text.replace(character, f"%{ord(character):02X}")
@@ -54,7 +54,7 @@ def _escaped(text: str, also: str) -> str:
 
 
 def _diagnosis(found: Diagnosis) -> str:
-    """A workflow command; its properties need more escaping than its message."""
+    """Return a workflow command; its properties need more escaping than its message."""
     if not found.is_failure:
         return f"::notice title=EpochZero::{_command(' '.join([found.meaning, *found.notes]))}"
     place = ""

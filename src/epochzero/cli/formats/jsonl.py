@@ -1,4 +1,4 @@
-"""JSON lines: one object a job."""
+"""JSON Lines: one object per job."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Findings, rankings and diagnoses in SARIF, the Static Analysis Results Interchange Format.
 
-Source: version 2.1.0, OASIS standard, 2020. What editors and code scanning need beside what it requires
-is there too: fingerprints that stay when lines move, help of rules, messages of related places.
+Source: version 2.1.0, OASIS standard, 2020. Editors and code scanning also get what they need beyond the standard's
+requirements: fingerprints that are stable when lines move, help of rules, messages of related locations.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _place(place: SourceLocation, folder: Path, told: str = "") -> dict[str, Any
 
 
 def _write_diagnoses(failures: Sequence[Diagnosis]) -> None:
-    """Each failure at the innermost line of the user's own code, or else in the log."""
+    """Write each failure at the innermost line of the user's own code, otherwise in the log."""
     from epochzero.diagnose.model import SCHEMA
 
     categories = sorted({found.category for found in failures})
@@ -225,13 +225,13 @@ def _write(
     root: Path | None = None,
     **of_the_run: Any,
 ) -> None:
-    """Prints a log of one run.
+    """Print a log with one run.
 
     Args:
         rules: descriptors, to which the results refer by ``ruleIndex``.
         results: each with at least ``ruleId``, ``message`` and ``level``.
-        root: the folder from which relative paths are seen; None where it is whatever is open.
-        of_the_run: its other properties.
+        root: directory to which relative paths refer; None for whatever directory is open.
+        of_the_run: further properties of the run.
     """
     driver = {"name": "EpochZero", "version": __version__, "rules": rules}
     run = {
@@ -246,13 +246,13 @@ def _write(
 
 
 class _Identities:
-    """Fingerprints of the results of one run: of two that are alike each has its own."""
+    """Fingerprints of the results of one run; equal results get distinct ones."""
 
     def __init__(self) -> None:
         self._seen: Counter[bytes] = Counter()
 
     def of(self, parts: Iterable[str]) -> dict[str, str]:
-        """What ``partialFingerprints`` says of a result that is known by these texts."""
+        """Return ``partialFingerprints`` for a result that these texts identify."""
         told = json.dumps(list(parts)).encode()
         number = self._seen[told]
         self._seen[told] += 1
@@ -263,14 +263,14 @@ class _Identities:
 def _location(
     path: str, first: int = 0, *, last: int = 0, column: int = 0, told: str = ""
 ) -> dict[str, Any]:
-    """A place in a file; empty for ``<command>`` and the like, which are no files.
+    """Return a location in a file; empty for ``<command>`` and the like, which are not files.
 
     Args:
-        path: absolute, or as seen from the root.
+        path: absolute, or relative to the root.
         first: line, from 1; 0 for the whole file.
-        last: its last line; 0 where it is one.
-        column: from 1; 0 where there is none.
-        told: what to say of it.
+        last: last line; 0 for a single line.
+        column: from 1; 0 if unknown.
+        told: message of the location.
     """
     if path.startswith("<"):
         return {}
@@ -288,7 +288,7 @@ def _location(
 
 
 def _message(text: str) -> str:
-    """Plain text for a message, in which brackets and braces have a meaning."""
+    """Escape text for a message, in which brackets and braces have a meaning."""
     for character in "\\[]":
         text = text.replace(character, f"\\{character}")
     return text.replace("{", "{{").replace("}", "}}")
