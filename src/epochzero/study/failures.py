@@ -101,7 +101,7 @@ def _lead(corpus: Corpus, failures: Corpus) -> str:
     hours = float(np.nansum(failures.numbers["gpu_hours"]))
     if hours:
         told += f" They took {hours:,.0f} GPU hours."
-    return f"{told} Beside the numbers stand those of {zhang2020().short}, where it has any."
+    return f"{told} The tables compare them with {zhang2020().short}, where it has numbers."
 
 
 def _data(corpus: Corpus, failures: Corpus, missing: Mapping[str, str]) -> Section:

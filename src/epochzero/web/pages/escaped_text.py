@@ -21,6 +21,7 @@ _SEQUENCE = re.compile(
     r"|\x1b[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)?"  # Strings, such as links and titles.
     r"|\x1b[ -/]*[0-~]?"
 )
+_CODE = re.compile(r"`([^`<>\n]+)`")
 _COLORS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 _BOLD, _PLAIN, _NOT_BOLD, _NO_COLOR = 1, 0, 22, 39
 _HIDDEN = {"Cc", "Cf", "Co", "Cs", "Zl", "Zp"}
@@ -30,6 +31,12 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 def visible(text: object) -> Markup:
     """Escapes one or several lines; names invisible characters and removes escape sequences."""
     return Markup("").join(_named(_SEQUENCE.sub("", str(text))))
+
+
+def prose(text: object) -> Markup:
+    """A sentence of a diagnosis, in which backquotes enclose code."""
+    # The text is escaped first, so that the code cannot contain markup.
+    return Markup(_CODE.sub(r"<code>\1</code>", str(visible(text))))
 
 
 def plain(text: object) -> str:

@@ -29,6 +29,8 @@ COLUMNS = (
     "started", "ended", "attempts", "gpus", "gpu_hours",
 )  # fmt: skip
 _PAGE = 50
+_NOT_IN_FORM = ("q", "sort", "fingerprint", "target")
+"""Parameters that are set outside of the form of filters."""
 _EXPORTED_AT_ONCE = 1000
 MOST_EXPORTED = 100_000
 _FIRST = (
@@ -92,6 +94,7 @@ def jobs(
         asked=asked,
         merged=len(fingerprints or ()) - 1,
         is_filtered=is_filtered,
+        only_search=not any(asked[word] for word in asked if word not in _NOT_IN_FORM),
         is_first=not after,
         moment=time.time(),
         is_cut=found.after and len(found.jobs) < _PAGE,

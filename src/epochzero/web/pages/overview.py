@@ -141,7 +141,7 @@ def by_category(found: Sequence[Count]) -> dict[str, Totals]:
 
 
 def _failing(store: Database, team: str, asked: Asked) -> Sequence[FailingNow]:
-    """The open issues of a period, those that cost most first."""
+    """The open issues of a period: those of the last day first, and of these the costliest."""
     is_open = IssueFilter(state="open")
     found = fingerprints(store, team, asked.period, wanted=is_open, sort="jobs", limit=_MOST_SHOWN)
     names = [one.fingerprint for one in found]
@@ -152,7 +152,10 @@ def _failing(store: Database, team: str, asked: Asked) -> Sequence[FailingNow]:
         for one in found
         if one.fingerprint in issues
     ]
-    return sorted(rows, key=lambda row: (-row.count.gpu_hours, -row.count.jobs))
+    recent = time.time() - DAY_S
+    return sorted(
+        rows, key=lambda row: (row.count.last < recent, -row.count.gpu_hours, -row.count.jobs)
+    )
 
 
 def _now(request: Request, sums: Totals, failing: Sequence[FailingNow]) -> Iterator[Step]:

@@ -201,6 +201,7 @@ def _environment() -> Environment:
     environment.filters |= {
         "clock": _clock, "counted": counted, "duration": duration, "hours": _hours,
         "line": escaped_text.line, "moment": _moment, "number": _number, "path": _path, "plain": escaped_text.plain,
+        "prose": escaped_text.prose,
         "shorten": shorten, "signed": _signed, "size": size, "visible": escaped_text.visible, "why": why,
     }  # fmt: skip
     environment.globals |= {"address": address, "days_offered": CHOICES, "sparkline": sparkline}
