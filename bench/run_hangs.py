@@ -158,7 +158,7 @@ def main() -> None:
             "silent_that_ended_well": sum(bool(job["ended_well"]) for job in silent),
         }
         print(half, numbers[half])
-    if options.half is None and options.job is None:
+    if options.job is None:
         save("run_hangs", numbers)
 
 

@@ -25,6 +25,8 @@ from epochzero.check.rule import Rule
 from epochzero.check.rules import DRY_RUN, UNREAD, choose
 from epochzero.check.rules.engine import run_rules
 from epochzero.check.settings import Settings, read_settings
+from epochzero.check.submission import RULE_ID as SUBMISSION_REFUSED
+from epochzero.check.submission import refusals
 from epochzero.check.suppress import Suppression, apply, suppressions
 from epochzero.check.target import read_target
 from epochzero.check.target.model import Target
@@ -151,7 +153,11 @@ def _generated(request: CheckRequest) -> Sequence[DataSet]:
 
 def _other_ids(request: CheckRequest, *, is_dry: bool) -> list[str]:
     """The ids asked for of findings that come from dry runs, data and suppressions, not from rules."""
-    done = {**dict.fromkeys(DRY_RUN, is_dry), DATA_DIFFERS: bool(request.data)}
+    done = {
+        **dict.fromkeys(DRY_RUN, is_dry),
+        DATA_DIFFERS: bool(request.data),
+        SUBMISSION_REFUSED: request.ask_scheduler,
+    }
     chosen = request.select or UNREAD
     return [
         name
@@ -178,6 +184,8 @@ def _answers(
         answers = list(told_as_made(answers, generated, programs, platforms[0], request.folder))
     if DATA_DIFFERS in other:
         answers += compare_data(request.data, programs, platforms[0], request.folder)
+    if SUBMISSION_REFUSED in other:
+        answers += refusals(request.command, request.folder, request.environment or {})
     findings = told_once(
         (answer for answer in answers if isinstance(answer, Finding)),
         (one for run in runs for one in run.findings if one.rule in other),

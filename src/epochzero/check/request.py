@@ -33,6 +33,7 @@ class CheckRequest:
         synthesize: generate missing data in the dry run.
         fit: the option of the job whose largest value that fits the GPU is wanted; empty for none.
         history: GPU memory that past runs took.
+        ask_scheduler: ask the scheduler whether it accepts the submission, which executes its program.
         on_record: called with each record of a dry run, from more than one thread.
     """
 
@@ -47,4 +48,5 @@ class CheckRequest:
     synthesize: bool = False
     fit: str = ""
     history: tuple[PastPeak, ...] = ()
+    ask_scheduler: bool = False
     on_record: Callable[[Record], None] = lambda _: None

@@ -169,6 +169,7 @@ def command(
             synthesize=synthesize,
             fit=fit,
             history=tuple(past_peaks()) if is_dry else (),
+            ask_scheduler=True,
             on_record=progress.hear if progress else lambda _: None,
         )
         found = run_check(request)

@@ -97,6 +97,7 @@ class Launcher:
         sees_folder: whether a container sees the current folder.
         runs_scripts: whether a Python file may take the place of a command.
         groups: words that may precede the subcommand: ``ray job submit``.
+        tests: options with which it only tests whether the scheduler accepts a submission; empty if it has none.
         directives: how lines of a batch file begin that hold its options.
         flags: options without a value, if all of them are listed.
         submitted_from: variables that it sets to the folder in which it is called.
@@ -129,6 +130,7 @@ class Launcher:
     sees_folder: bool = False
     runs_scripts: bool = False
     groups: tuple[str, ...] = ()
+    tests: tuple[str, ...] = ()
     directives: tuple[str, ...] = ()
     flags: frozenset[str] = frozenset()
     submitted_from: tuple[str, ...] = ()
@@ -232,7 +234,7 @@ def variables_with_value(value: str) -> frozenset[str]:
 
 
 _TUPLES = (
-    "names", "modules", "subcommands", "operands", "groups", "directives", "submitted_from",
+    "names", "modules", "subcommands", "operands", "groups", "tests", "directives", "submitted_from",
     "home_unless", "environments", "reserves", "rank_logs", "job_logs",
 )  # fmt: skip
 _SETS = ("pairs", "flags", "elsewhere")
