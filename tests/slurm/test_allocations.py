@@ -159,3 +159,31 @@ def test_a_preemption_with_requeue(submit: Callable[..., Submitted], tmp_path: P
     assert (ended.why, ended.state) == ("scheduler", "REQUEUED")
     job.wait_for("the scheduler has queued the job again")
     subprocess.run(["scancel", job.number], check=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "answer"),
+    [
+        ("--nodes=1", ""),
+        ("--nodes=4", "Requested node configuration is not available"),
+        ("--partition=gpu", "invalid partition specified: gpu"),
+    ],
+)
+def test_a_check_asks_the_cluster(tmp_path: Path, options: str, answer: str) -> None:
+    (tmp_path / "job.sh").write_text(f"#!/bin/bash\n#SBATCH {options}\npython train.py\n")
+    (tmp_path / "train.py").write_text("print(1)\n")
+    command = (
+        sys.executable,
+        "-m",
+        "epochzero",
+        "check",
+        "--format",
+        "json",
+        "--",
+        "sbatch",
+        "job.sh",
+    )
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == bool(answer)
+    assert answer in done.stdout
+    assert ("partition low" in done.stdout) == bool(answer)

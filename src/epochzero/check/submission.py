@@ -20,6 +20,7 @@ from epochzero.check.job.model import COMMAND
 RULE_ID = "submission-refused"
 _SECONDS = 20.0
 _MOST = 400
+_MOST_LINES = 6
 _UNREACHABLE = re.compile(
     r"unable to contact|connection (?:refused|timed out)|socket timed out|zero bytes were transmitted"
     r"|communication connection failure|protocol authentication error|could not establish a configuration"
@@ -51,34 +52,20 @@ def refusals(
     )
     if launcher is None or not launcher.tests or program is None or _VARIABLE in environment:
         return
-    words = [program, *launcher.tests, *command[1:]]
     place = SourceLocation(COMMAND, code=" ".join(command))
+    what = f"whether {name} accepts the submission"
     try:
-        done = subprocess.run(
-            words,
-            cwd=folder,
-            env={**environment, _VARIABLE: "1"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_SECONDS,
-            text=True,
-            errors="replace",
-        )
+        done = _asked([program, *launcher.tests, *command[1:]], folder, environment)
     except (OSError, subprocess.TimeoutExpired) as error:
-        yield Unknown(
-            f"whether {name} accepts the submission", f"it cannot be asked: {error}", place
-        )
+        yield Unknown(what, f"it cannot be asked: {error}", place)
         return
     if done.returncode == 0:
         return
     answer = _answer(done.stderr or done.stdout)
     if _UNREACHABLE.search(done.stderr):
-        yield Unknown(
-            f"whether {name} accepts the submission",
-            f"the scheduler does not answer: {answer}",
-            place,
-        )
+        yield Unknown(what, f"the scheduler does not answer: {answer}", place)
         return
+    has = _resources(launcher.resources, folder, environment)
     yield Finding(
         RULE_ID,
         "error",
@@ -87,11 +74,36 @@ def refusals(
         place,
         f"The scheduler refuses this submission: {answer}",
         f"{name}: {answer}",
-        f"Compare the options with what the cluster has: {_HELP.get(name, 'its documentation')}.",
+        "Ask for what the cluster has" + (f": {has}." if has else "."),
     )
 
 
-_HELP = {"sbatch": "`sinfo -o '%P %l %D %c %m %G'`"}
+def _resources(command: Sequence[str], folder: Path, environment: Mapping[str, str]) -> str:
+    """What the scheduler has, as far as it says so."""
+    if not command:
+        return ""
+    try:
+        done = _asked(command, folder, environment)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    lines = done.stdout.splitlines() if done.returncode == 0 else []
+    more = f"; {len(lines) - _MOST_LINES} more" if len(lines) > _MOST_LINES else ""
+    return "; ".join(line.replace("(null)", "no GPUs") for line in lines[:_MOST_LINES]) + more
+
+
+def _asked(
+    words: Sequence[str], folder: Path, environment: Mapping[str, str]
+) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        words,
+        cwd=folder,
+        env={**environment, _VARIABLE: "1"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=_SECONDS,
+        text=True,
+        errors="replace",
+    )
 
 
 def _answer(text: str) -> str:

@@ -98,6 +98,7 @@ class Launcher:
         runs_scripts: whether a Python file may take the place of a command.
         groups: words that may precede the subcommand: ``ray job submit``.
         tests: options with which it only tests whether the scheduler accepts a submission; empty if it has none.
+        resources: a command that lists what the scheduler has, a line each.
         directives: how lines of a batch file begin that hold its options.
         flags: options without a value, if all of them are listed.
         submitted_from: variables that it sets to the folder in which it is called.
@@ -131,6 +132,7 @@ class Launcher:
     runs_scripts: bool = False
     groups: tuple[str, ...] = ()
     tests: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
     directives: tuple[str, ...] = ()
     flags: frozenset[str] = frozenset()
     submitted_from: tuple[str, ...] = ()
@@ -234,7 +236,7 @@ def variables_with_value(value: str) -> frozenset[str]:
 
 
 _TUPLES = (
-    "names", "modules", "subcommands", "operands", "groups", "tests", "directives", "submitted_from",
+    "names", "modules", "subcommands", "operands", "groups", "tests", "resources", "directives", "submitted_from",
     "home_unless", "environments", "reserves", "rank_logs", "job_logs",
 )  # fmt: skip
 _SETS = ("pairs", "flags", "elsewhere")
