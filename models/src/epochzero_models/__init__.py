@@ -1,4 +1,4 @@
-"""Tests of a trained classifier itself: the fault may sit in the model or its data, not in the code.
+"""Tests of a trained classifier: a fault may be in the model or its data rather than in the code.
 
 model = load_model("net.py:build", weights="net.pt")
 test = load_examples("data.py:test")
@@ -6,8 +6,8 @@ dissection = dissect(model, load_examples("data.py:train"), test)
 evaluation = evaluate([model], test)
 fairness = measure_fairness(model, load_people("people.csv", protected=["sex"]))
 
-A test is a folder of this room (`dissect`, `evaluate`, `fairness`, `generate`); what all share is beside them:
-`loading` and `reading` make a `Classifier` and `Examples` out of what a user names. `mutate` needs no torch.
+Each test is a subpackage (`dissect`, `evaluate`, `fairness`, `generate`). `loading` and `reading`, which they share, make a
+`Classifier` and `Examples` from what the user names. `mutate` does not require torch.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Intervals of any statistic that can be computed with weights, by the bootstrap over examples.
+"""Bootstrap intervals of statistics that can be computed from weighted examples.
 
-Efron and Tibshirani (1993), chapter 13: the percentile interval. A draw with replacement gives each
-example a count, so that a statistic takes counts and never the examples again. Two statistics of the same
-draws are paired.
+Efron and Tibshirani (1993), chapter 13: the percentile interval. A sample with replacement is a vector of counts, so
+that a statistic is computed from counts without accessing the examples again. Two statistics of the same samples
+are paired.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ Counts = NDArray[np.int64]
 
 
 def estimate(statistic: Callable[[Counts], float | None], count: int, seed: int) -> Estimate:
-    """A statistic with its interval of 95 %.
+    """Return a statistic with its 95 % interval.
 
     Args:
-        statistic: takes how often each example counts, shape (n,); None where it is not defined.
-        count: n, of examples.
-        seed: of the draws; the same one gives the same draws.
+        statistic: computed from the count of each example, shape (n,); None if undefined.
+        count: n, number of examples.
+        seed: of the bootstrap; the same seed gives the same samples.
     """
     value = statistic(np.ones(count, np.int64))
     if value is None:
@@ -41,6 +41,6 @@ def estimate(statistic: Callable[[Counts], float | None], count: int, seed: int)
 
 
 def mean(values: NDArray[Any], seed: int) -> Estimate:
-    """The mean of a value of each example, shape (n,)."""
+    """Return the mean of one value per example, shape (n,)."""
     floats = values.astype(np.float64)
     return estimate(lambda counts: float(counts @ floats / counts.sum()), len(floats), seed)

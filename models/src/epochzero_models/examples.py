@@ -16,11 +16,11 @@ class Examples:
     """Inputs with their labels.
 
     Attributes:
-        name: as the user named them.
+        name: as given by the user.
         inputs: shape (n, ...), float32, or int64 for tokens.
         labels: shape (n,), int64, from 0.
-        columns: names of the inputs of a table; empty for others.
-        groups: the subgroup of each example; empty where none is asked for.
+        columns: names of the inputs of a table; empty for other data.
+        groups: subgroup of each example; empty if none were requested.
     """
 
     name: str
@@ -30,10 +30,10 @@ class Examples:
     groups: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuses what no test could use.
+        """Reject examples that no test can use.
 
         Raises:
-            InputError: there are none, the numbers differ, or an input is not finite.
+            InputError: there are none, their numbers differ, or an input is not finite.
         """
         if not len(self.inputs):
             raise InputError(f"{self.name}: has no examples")
@@ -53,14 +53,14 @@ class Examples:
         return len(self.labels)
 
     def take(self, indices: Tensor) -> Examples:
-        """Those at the indices, in that order."""
+        """Return the examples at these indices, in that order."""
         groups = tuple(self.groups[at] for at in indices.tolist()) if self.groups else ()
         return replace(
             self, inputs=self.inputs[indices], labels=self.labels[indices], groups=groups
         )
 
     def halves(self, seed: int) -> tuple[Examples, Examples]:
-        """Two parts of the same size, drawn at random.
+        """Return two random parts of equal size.
 
         Raises:
             InputError: there are fewer than two examples.
@@ -72,7 +72,7 @@ class Examples:
         return self.take(order[:half].sort().values), self.take(order[half:].sort().values)
 
     def drawn(self, most: int | None, seed: int) -> Examples:
-        """At most so many of them, drawn at random, in their order."""
+        """Return a random sample of at most this many examples, in their order."""
         if most is None or len(self) <= most:
             return self
         chosen = np.sort(np.random.default_rng(seed).choice(len(self), most, replace=False))

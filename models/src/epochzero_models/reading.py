@@ -1,10 +1,10 @@
-"""What a user names as data -> `Examples`.
+"""Converts what the user names as data to `Examples`.
 
-data.py:test      a function of the user's: a dataset or loader of torch, a pair of arrays, or a
-mapping of arrays
-test.npz          arrays, one along whose first axis stand the inputs, and one with the labels
+data.py:test      a function of the user that returns a torch dataset or loader, a pair of arrays, or a
+                  mapping of arrays
+test.npz          arrays: one whose first axis counts the inputs, and one with the labels
 test.csv          a table with a column of labels; also .tsv, .parquet, .jsonl
-test/             images of one size, in a folder for each class
+test/             images of one size, in a directory for each class
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ def load_examples(
     seed: int = 0,
     tell: Tell | None = None,
 ) -> Examples:
-    """The examples that a user names.
+    """Load the examples that a user names.
 
     Args:
-        source: ``file.py:function``, a file of arrays or a table, or a folder of images.
-        target: column or array of the labels; by default the one that is called so.
-        group: column or array of the subgroups. Numbers stay an input of a table, texts do not.
-        most: use at most so many, drawn at random.
-        seed: of the draw, and of the user's code.
-        tell: hears how many were read.
+        source: ``file.py:function``, a file of arrays or a table, or a directory of images.
+        target: column or array of the labels; detected by name by default.
+        group: column or array of the subgroups. Numeric groups of a table remain inputs, texts do not.
+        most: maximum number of examples, drawn at random.
+        seed: of the sample, and of the user's code.
+        tell: called with the number of examples read.
 
     Raises:
-        InputError: there are no such data, or they are not labeled examples of one shape.
+        InputError: the data do not exist, or are not labeled examples of one shape.
     """
     if is_own_code(source):
         with seeded(seed):
@@ -97,7 +97,7 @@ def _from_code(
 
 
 def _collected(source: str, made: Any, tell: Tell | None) -> Examples:
-    """All items of a dataset, or batches of a loader."""
+    """Collect all items of a dataset, or batches of a loader."""
     batched = isinstance(made, torch.utils.data.DataLoader)
     inputs: list[Tensor] = []
     labels: list[Tensor] = []
@@ -128,7 +128,7 @@ def _together(source: str, what: str, parts: Sequence[Tensor]) -> Tensor:
 
 
 def _items(made: Any) -> Iterator[Any]:
-    # A map-style dataset of torch need not raise the IndexError that would end its iteration.
+    # A map-style torch dataset need not raise the IndexError that would end its iteration.
     if hasattr(made, "__getitem__") and hasattr(made, "__len__"):
         return (made[at] for at in range(len(made)))
     return iter(made)
@@ -155,10 +155,10 @@ def _pair(source: str, item: Any, number: int) -> tuple[Tensor, Tensor]:
 
 
 def read_columns(source: str) -> Columns:
-    """All records of a table by column.
+    """Return all records of a table by column.
 
     Raises:
-        InputError: it cannot be read, has faults, or is a folder of several tables.
+        InputError: it cannot be read, has faults, or is a directory of several tables.
     """
     path = Path(source)
     tables = find_sources(path)
@@ -205,7 +205,7 @@ def _from_columns(source: str, columns: Columns, target: str | None, group: str 
 
 
 def label_column(source: str, columns: Columns, target: str | None) -> str:
-    """The column of the labels: the one that is named, or the only one that is called so.
+    """Return the column of the labels: the given one, or the only one with a usual name.
 
     Raises:
         InputError: there is none, or several.
@@ -246,7 +246,7 @@ def _are_numbers(values: Any) -> bool:
 
 
 def _numbers(source: str, name: str, values: Any) -> np.ndarray[Any, np.dtype[np.float32]]:
-    """A column of a table; an empty cell is NaN, which `Examples` refuses with its place."""
+    """Convert a column of a table; an empty cell becomes NaN, which `Examples` rejects with its position."""
     filled = [np.nan if value is None or value == "" else value for value in values]
     try:
         return np.asarray(filled, np.float32)
@@ -259,7 +259,7 @@ def _numbers(source: str, name: str, values: Any) -> np.ndarray[Any, np.dtype[np
 
 
 def _labels(source: str, values: Any) -> Tensor:
-    """Whole numbers as they are; of other texts the classes in their order, from 0."""
+    """Return integers unchanged; number the classes of texts in their order, from 0."""
     if isinstance(values, Tensor) or (isinstance(values, np.ndarray) and not _are_texts(values)):
         return _whole_labels(source, values)
     texts = [str(value) for value in values]
@@ -295,7 +295,7 @@ def _inputs(source: str, values: Any) -> Tensor:
 
 
 def _as_inputs(values: Tensor) -> Tensor:
-    """Tokens stay whole numbers; all others become float32."""
+    """Keep integers, which are tokens; convert everything else to float32."""
     return values.long() if values.dtype in (torch.int64, torch.int32) else values.float()
 
 
@@ -305,7 +305,7 @@ def _as_inputs(values: Tensor) -> Tensor:
 def _from_images(
     source: str, found: Sequence[TableSource], most: int | None, seed: int, tell: Tell | None
 ) -> Examples:
-    """Pixels from 0 to 1, channels first; classes in the order of their folders' names."""
+    """Read pixels from 0 to 1, channels first; classes in the order of their directory names."""
     if len(found) > 1:
         names = ", ".join(one.name for one in found)
         raise InputError(f"{source}: has several sets of images ({names}); name one of them")

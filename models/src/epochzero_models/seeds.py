@@ -1,4 +1,4 @@
-"""Random numbers of the user's own code, made the same on every run."""
+"""Reproducible random numbers for the user's own code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import torch
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Seeds torch, NumPy and Python for a while; afterwards their states are as before."""
+    """Seed torch, NumPy and Python temporarily, and restore their states afterwards."""
     plain, array = random.getstate(), np.random.get_state()
     with torch.random.fork_rng():
         torch.manual_seed(seed)

@@ -1,4 +1,4 @@
-"""The user's own code, named as ``file.py:name``: it is run because the user asked for it."""
+"""The user's own code, named as ``file.py:name``. It runs because the user requested it."""
 
 from __future__ import annotations
 
@@ -19,20 +19,18 @@ _NAMED = re.compile(r"(?P<file>.+\.py):(?P<name>[^\W\d]\w*)")
 
 
 def is_own_code(source: str) -> bool:
-    """Whether something is named as ``file.py:name``."""
+    """Whether a source has the form ``file.py:name``."""
     return _NAMED.fullmatch(source) is not None
 
 
 def made_by(source: str) -> Any:
-    """What the function or class gives when it is called without arguments.
-
-    A name that cannot be called stands for itself.
+    """Call the function or class without arguments and return the result; return anything else as it is.
 
     Args:
-        source: ``file.py:name``. The file's folder can be imported from, as when Python runs it.
+        source: ``file.py:name``. The file's directory is importable, as when Python runs the file.
 
     Raises:
-        InputError: there is no such file or name, or the code fails.
+        InputError: the file or the name does not exist, or the code fails.
     """
     named = _NAMED.fullmatch(source)
     if named is None:
@@ -44,16 +42,16 @@ def made_by(source: str) -> Any:
         made = getattr(_imported(path.resolve()), named["name"], None)
         if made is None:
             raise InputError(f"{source}: {path.name} has no {named['name']}")
-        # A module or data loader that was made already may be callable, too.
+        # An existing module or data loader may be callable, too.
         return made() if isinstance(made, type) or _is_function(made) else made
 
 
 @contextmanager
 def told_as_input_error(source: str) -> Iterator[None]:
-    """What fails in the user's code is told with its line there.
+    """Convert failures of the user's code to errors with its line.
 
     Raises:
-        InputError: it failed.
+        InputError: the code failed.
     """
     try:
         yield
@@ -70,7 +68,7 @@ def _is_function(made: Any) -> bool:
 
 @cache
 def _imported(path: Path) -> ModuleType:
-    """The file as a module, run once though model and data may both come from it."""
+    """Import the file once, although model and data may both come from it."""
     name = f"_epochzero_own_{path.stem}"
     spec = spec_from_file_location(name, path)
     assert spec is not None
@@ -84,7 +82,7 @@ def _imported(path: Path) -> ModuleType:
 
 
 def _told(error: BaseException, path: Path) -> str:
-    """Kind and message, and the last line of the user's file that led there."""
+    """Return type and message, and the last line of the user's file in the traceback."""
     message = " ".join(str(error).split())
     told = f"{type(error).__name__}: {message}" if message else type(error).__name__
     frames = traceback.extract_tb(error.__traceback__)

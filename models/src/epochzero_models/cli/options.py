@@ -1,4 +1,4 @@
-"""What all tests of models share on the command line: how model and data are named and loaded."""
+"""Options that all model commands share: how model and data are named and loaded."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ _SHARED = (
 
 
 class Named:
-    """How the user named the data, to be loaded with the same options each time."""
+    """The user's data options, for loading several sources in the same way."""
 
     def __init__(self, target: str | None, most: int | None, seed: int) -> None:
         self.target, self.most, self.seed = target, most, seed
 
     def load(self, source: str, tell: Tell, group: str | None = None) -> Examples:
-        """The examples of one source."""
+        """Load the examples of one source."""
         from epochzero_models import load_examples
 
         return load_examples(
@@ -56,12 +56,12 @@ class Named:
 
 
 def model_options(command: _Command) -> _Command:
-    """MODEL, DATA and the options of every test of a model."""
+    """Add MODEL, DATA and the options of every test of a model."""
     return _with((*_MODEL, *_SHARED), command)
 
 
 def shared_options(command: _Command) -> _Command:
-    """The options of every test of a model, for one that makes its models itself."""
+    """Add the options of every test of a model, for a test that creates its own models."""
     return _with(_SHARED, command)
 
 
@@ -94,16 +94,16 @@ def _with(options: Sequence[Callable[[_Command], _Command]], command: _Command) 
 
 @contextmanager
 def working() -> Iterator[Tell]:
-    """For as long as the work takes: a line of progress, and what the user's code prints on standard error."""
+    """Show a progress line while the work lasts, and redirect output of the user's code to standard error."""
     require_torch()
-    # Read by Keras when it is first imported.
+    # Keras reads this when it is first imported.
     os.environ.setdefault("KERAS_BACKEND", "torch")
     with redirect_stdout(sys.stderr), line() as shown:
         yield shown.tell
 
 
 def require_torch() -> None:
-    """Says what to install, before any work is done."""
+    """Check that torch is installed, before any work is done."""
     from importlib.util import find_spec
 
     if find_spec("torch") is None:

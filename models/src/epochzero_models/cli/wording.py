@@ -1,4 +1,4 @@
-"""How the commands of models tell what was estimated."""
+"""How the model commands print estimates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def share(value: float | None) -> str:
-    """A share as a percentage.
+    """Format a share as a percentage.
 
     >>> share(None)
     'none'
@@ -18,7 +18,7 @@ def share(value: float | None) -> str:
 
 
 def share_with_interval(one: Estimate) -> str:
-    """A share and its interval as percentages."""
+    """Format a share and its interval as percentages."""
     if one.value is None or one.interval is None:
         return "not defined"
     low, high = one.interval
@@ -26,7 +26,7 @@ def share_with_interval(one: Estimate) -> str:
 
 
 def value_with_interval(one: Estimate, sign: str = "", undefined: str = "not defined") -> str:
-    """A value and its interval; ``sign`` is ``+`` for a difference."""
+    """Format a value and its interval; ``sign`` is ``+`` for a difference."""
     if one.value is None:
         return undefined
     told = f"{one.value:{sign}.3f}"

@@ -1,7 +1,6 @@
-"""EvalDNN: accuracy, calibration, neuron coverage and robustness of one model or several side by side.
+"""EvalDNN: accuracy, calibration, neuron coverage and robustness of one or several models.
 
-Tian, Zeng, Wen, Liu, Kuo and Cheung (ICSE 2020), with what a model's user asks besides: how far its
-probabilities can be believed, and where its inputs or subgroups make it worse.
+Tian, Zeng, Wen, Liu, Kuo and Cheung (ICSE 2020), extended by calibration, corruptions and subgroups.
 """
 
 from __future__ import annotations

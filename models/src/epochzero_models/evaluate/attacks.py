@@ -1,7 +1,7 @@
 """Robustness under attacks of the Adversarial Robustness Toolbox (``art``, extra ``models``).
 
-As in EvalDNN, examples that the model has right are attacked, and the success rate is the share of them that it then
-has wrong. Distances are means over the successes; EvalDNN's code divides their sum by all that were attacked.
+As in EvalDNN, correctly classified examples are attacked, and the success rate is the share that is misclassified
+afterwards. Distances are means over successful attacks; EvalDNN's code divides their sum by all attacked examples.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ STEPS = 20
 
 @dataclass(frozen=True, slots=True)
 class Attacked:
-    """What an attack did.
+    """The result of an attack.
 
     Attributes:
         attack: one of `ATTACKS`.
-        attacked: examples that the model has right.
-        success: share of them that it has wrong then.
-        l2: mean distance of the successes; None without one.
-        linf: mean largest change of a number; None without one.
+        attacked: number of correctly classified examples.
+        success: share of them that is misclassified afterwards.
+        l2: mean distance of successful attacks; None if there are none.
+        linf: mean of the largest change of an input value; None likewise.
     """
 
     attack: str
@@ -44,7 +44,7 @@ class Attacked:
     linf: float | None
 
 
-# Name -> what makes the attack of art, from art's evasion module, an estimator and the largest change of a number.
+# Name -> function that creates the attack from art's evasion module, an estimator and the maximum perturbation.
 ATTACKS: Mapping[str, Callable[[Any, Any, float], Any]] = {
     # Goodfellow, Shlens and Szegedy (ICLR 2015)
     "FGSM": lambda art, model, most: art.FastGradientMethod(model, eps=most, batch_size=BATCH),
@@ -53,7 +53,7 @@ ATTACKS: Mapping[str, Callable[[Any, Any, float], Any]] = {
         model, eps=most, eps_step=most / 8, max_iter=STEPS, num_random_init=1, batch_size=BATCH,
         verbose=False,
     ),
-    # Moosavi-Dezfooli, Fawzi and Frossard (CVPR 2016); it has no bound, its distance is what counts
+    # Moosavi-Dezfooli, Fawzi and Frossard (CVPR 2016); unbounded, its result is the distance
     "DeepFool": lambda art, model, most: art.DeepFool(
         model, max_iter=50, batch_size=BATCH, verbose=False
     ),
@@ -61,7 +61,7 @@ ATTACKS: Mapping[str, Callable[[Any, Any, float], Any]] = {
 
 
 def require_art() -> None:
-    """Says what to install, before any work is done.
+    """Check that art is installed, before any work is done.
 
     Raises:
         InputError: art is not installed.
@@ -75,7 +75,7 @@ def require_art() -> None:
 
 
 class _Logits(nn.Module):
-    """The model as art wants it: one tensor of logits."""
+    """The model in the form that art expects: one tensor of logits."""
 
     def __init__(self, classifier: Classifier) -> None:
         super().__init__()
@@ -96,19 +96,19 @@ def attack(
     names: Collection[str] = tuple(ATTACKS),
     tell: Tell | None = None,
 ) -> tuple[Attacked, ...]:
-    """Attacks each example that the model has right.
+    """Attack each correctly classified example.
 
     Args:
         classifier: the model.
-        examples: with real numbers as inputs; their range is kept.
-        classes: how many the model has.
-        epsilon: the largest change of a number, as a share of that range.
-        seed: of the attacks' random starts.
-        names: those of `ATTACKS` that are tried.
-        tell: hears what is done.
+        examples: with real-valued inputs; perturbed inputs stay in their range.
+        classes: number of classes of the model.
+        epsilon: maximum perturbation, as a share of that range.
+        seed: of the random starts.
+        names: attacks to run, from `ATTACKS`.
+        tell: called with the progress.
 
     Raises:
-        InputError: the model has no gradients, or only zeros, or the inputs are tokens.
+        InputError: the model has no gradients or only zeros, or the inputs are tokens.
     """
     if not examples.inputs.is_floating_point():
         raise InputError(f"{examples.name}: inputs are tokens, which have no gradients")
@@ -142,10 +142,10 @@ def attack(
 
 
 def _check_gradients(model: _Logits, examples: Examples) -> None:
-    """Refuses a model that attacks would say nothing of.
+    """Reject a model on which attacks are meaningless.
 
     Raises:
-        InputError: it hands on no gradients, or none but zeros.
+        InputError: its gradients do not exist or are all zero.
     """
     name = model.classifier.name
     inputs = examples.inputs[:BATCH].to(model.classifier.device).requires_grad_()

@@ -1,4 +1,4 @@
-"""How far probabilities can be believed."""
+"""Calibration of predicted probabilities."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ BINS = 15
 
 @dataclass(frozen=True, slots=True)
 class Bin:
-    """Predictions of about the same confidence.
+    """Predictions of similar confidence.
 
     Attributes:
-        count: of predictions.
-        confidence: their mean largest probability.
-        accuracy: the share of right ones.
+        count: number of predictions.
+        confidence: mean of their largest probabilities.
+        accuracy: share of correct ones.
     """
 
     count: int
@@ -30,20 +30,20 @@ class Bin:
 
 
 def log_losses(probabilities: Floats, labels: NDArray[np.int64]) -> Floats:
-    """The negative logarithm of the label's probability, shape (n,)."""
+    """Return the negative log probability of the label, shape (n,)."""
     own = probabilities[np.arange(len(labels)), labels]
     return -np.log(np.maximum(own, np.finfo(np.float64).tiny))
 
 
 def brier_scores(probabilities: Floats, labels: NDArray[np.int64]) -> Floats:
-    """The squared distance to the label's unit vector, 0 to 2, shape (n,). Brier (1950)."""
+    """Return the squared distance to the one-hot label, 0 to 2, shape (n,). Brier (1950)."""
     truth = np.eye(probabilities.shape[1])[labels]
     squared: Floats = np.square(probabilities - truth).sum(axis=1)
     return squared
 
 
 def expected_calibration_error(confidence: Floats, right: NDArray[Any], seed: int) -> Estimate:
-    """The mean distance of confidence and accuracy over 15 bins of even width.
+    """Return the mean difference of confidence and accuracy over 15 bins of equal width.
 
     Guo, Pleiss, Sun and Weinberger (ICML 2017), section 2.
 
@@ -62,7 +62,7 @@ def expected_calibration_error(confidence: Floats, right: NDArray[Any], seed: in
 
 
 def reliability(confidence: Floats, right: NDArray[Any]) -> tuple[Bin, ...]:
-    """The bins that have predictions, of rising confidence."""
+    """Return the nonempty bins in order of confidence."""
     bins = _bins(confidence)
     counts = np.bincount(bins, minlength=BINS)
     means = [

@@ -1,8 +1,8 @@
-"""Simple corruptions of inputs, each of three severities.
+"""Simple corruptions of inputs in three severities.
 
-Strengths are shares of the range of the inputs (images) or of each column's standard deviation (tables), so that
-they mean the same whatever the inputs are scaled to. Names are those of Hendrycks and Dietterich (ICLR 2019)
-where they have one.
+Strengths are relative to the range of the inputs (images) or to each column's standard deviation (tables), so that
+they do not depend on the scaling of the inputs. Names are those of Hendrycks and Dietterich (ICLR 2019) where
+they exist.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ Corruption = Callable[[Tensor, int, Generator], Tensor]
 
 
 def corrupted(inputs: Tensor, seed: int) -> Iterator[tuple[str, int, Tensor]]:
-    """Name, severity and the changed inputs, for all that fit inputs of this kind.
+    """Yield name, severity and corrupted inputs, for all corruptions that apply.
 
     Args:
-        inputs: shape (n, channels, height, width) for images, else (n, ...); real numbers.
+        inputs: shape (n, channels, height, width) for images, otherwise (n, ...); real-valued.
         seed: of the random numbers.
     """
     for name, change in (_IMAGES if inputs.ndim == 4 else _NUMBERS).items():
@@ -59,7 +59,7 @@ def _contrast(images: Tensor, severity: int, draw: Generator) -> Tensor:
 
 
 def _occlusion(images: Tensor, severity: int, draw: Generator) -> Tensor:
-    """A square of the image's mean, over a fifth, a third or a half of each side."""
+    """Cover a square of a fifth, a third or half of each side with the image's mean."""
     height, width = images.shape[2:]
     share = (0.2, 0.33, 0.5)[severity - 1]
     high, wide = max(1, round(share * height)), max(1, round(share * width))
@@ -76,7 +76,7 @@ def _column_noise(rows: Tensor, severity: int, draw: Generator) -> Tensor:
 
 
 def _missing(rows: Tensor, severity: int, draw: Generator) -> Tensor:
-    """Some values are the mean of their column, as a pipeline fills in what is missing."""
+    """Replace some values by the mean of their column, as an imputing pipeline does."""
     gone = torch.rand(rows.shape, generator=draw) < (0.05, 0.1, 0.25)[severity - 1]
     return torch.where(gone, rows.mean(dim=0), rows)
 

@@ -1,8 +1,8 @@
 """Neuron coverage (EvalDNN, after Pei et al., DeepXplore, SOSP 2017).
 
-A neuron is a channel of a layer. For each input a layer's outputs are scaled to 0 to 1, then averaged over space. A
-neuron is covered when some input brings it above the threshold. Layers are all without parts but dropout; one that
-is called twice counts twice.
+A neuron is a channel of a layer. For each input, a layer's outputs are scaled to 0 to 1 and averaged over space. A
+neuron is covered if some input activates it above the threshold. All layers without sub-layers count, except dropout;
+a layer that is called twice counts twice.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ THRESHOLDS = tuple(n / 10 for n in range(10))
 def neuron_coverage(
     classifier: Classifier, examples: Examples, tell: Tell | None = None
 ) -> tuple[tuple[float, float], ...]:
-    """Each threshold with the share of neurons that the examples cover.
+    """Return each threshold with the share of neurons that the examples cover.
 
     Raises:
-        InputError: the layers cannot be seen, or the model fails.
+        InputError: the layers cannot be observed, or the model fails.
     """
     layers = classifier.layered().known
     names = [one.name for one in layers if not one.has_parts and not one.drops]
@@ -45,7 +45,7 @@ def neuron_coverage(
 
 
 def _activation(output: Tensor) -> Tensor:
-    """Scaled activation of each neuron, shape (n, neurons); of a constant layer 0."""
+    """Return the scaled activation of each neuron, shape (n, neurons); 0 for a constant layer."""
     flat = output.flatten(1).float()
     low, high = flat.min(dim=1, keepdim=True).values, flat.max(dim=1, keepdim=True).values
     scaled = (flat - low) / (high - low).clamp_min(torch.finfo(flat.dtype).tiny)

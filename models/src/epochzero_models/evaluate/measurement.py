@@ -1,4 +1,4 @@
-"""`evaluate`: all measures of each model, and what sets the models apart."""
+"""`evaluate`: all metrics of each model, and the differences between models."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ EPSILON = 0.03
 
 @dataclass(frozen=True, slots=True)
 class Corrupted:
-    """Accuracy on inputs that were changed."""
+    """Accuracy on corrupted inputs."""
 
     corruption: str
     severity: int
@@ -53,19 +53,19 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class ModelMeasured:
-    """What was measured of a model.
+    """The metrics of a model.
 
     Attributes:
         model: its name.
-        top: accuracy by k: the label is among the k strongest classes.
+        top: accuracy by k: the label is among the k most probable classes.
         log_loss, brier: means over the examples.
-        calibration_error: expected, of 15 bins.
+        calibration_error: expected calibration error with 15 bins.
         reliability: these bins.
         groups: by subgroup.
         corruptions: by corruption and severity.
         coverage: threshold and share of neurons.
         attacks: in the order of `ATTACKS`.
-        left_out: what was not measured, and why.
+        left_out: metrics that were omitted, with the reason.
     """
 
     model: str
@@ -83,7 +83,7 @@ class ModelMeasured:
 
 @dataclass(frozen=True, slots=True)
 class ScoreDifference:
-    """A model less the first one, over the same draws of examples."""
+    """A model minus the first one, on the same bootstrap samples."""
 
     model: str
     measure: str
@@ -92,14 +92,14 @@ class ScoreDifference:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What was measured of models on the same examples.
+    """The metrics of models on the same examples.
 
     Attributes:
         data: name of the examples.
-        examples: how many.
+        examples: number of examples.
         epsilon: of the attacks, as a share of the inputs' range.
-        models: in the order given.
-        differences: of all but the first, from the first.
+        models: in the given order.
+        differences: of all other models from the first.
     """
 
     data: str
@@ -109,7 +109,7 @@ class Evaluation:
     differences: tuple[ScoreDifference, ...]
 
     def to_dict(self) -> Mapping[str, Any]:
-        """The JSON form."""
+        """Return JSON data."""
         return {"schema": SCHEMA, **asdict(self)}
 
 
@@ -123,21 +123,21 @@ def evaluate(
     seed: int = 0,
     tell: Tell | None = None,
 ) -> Evaluation:
-    """Measures models on examples that they were not trained on.
+    """Measure models on examples that they were not trained on.
 
-    What a model cannot be asked, such as attacks without gradients, is left out with the reason.
+    Metrics that do not apply, such as attacks without gradients, are omitted with the reason.
 
     Args:
-        models: modules, which are put into evaluation mode, or what `load_model` gives.
+        models: modules, which are put into evaluation mode, or results of `load_model`.
         examples: the same for all models.
         attacks: whether to attack.
-        attacked: so many examples that a model has right at most, drawn at random.
-        epsilon: the largest change of a number by FGSM and PGD, as a share of the inputs' range.
-        seed: of the draws, the corruptions, the attacks and the bootstrap.
-        tell: hears what it has come to.
+        attacked: maximum number of correctly classified examples to attack, drawn at random.
+        epsilon: maximum perturbation by FGSM and PGD, as a share of the inputs' range.
+        seed: of sampling, corruptions, attacks and the bootstrap.
+        tell: called with the progress.
 
     Raises:
-        InputError: a model or the examples cannot be used, or attacks are asked for without ``art``.
+        InputError: a model or the examples cannot be used, or attacks are requested without ``art``.
     """
     if attacks:
         require_art()
@@ -162,7 +162,7 @@ def evaluate(
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What `evaluate` was asked for; ``attacked`` is 0 where nothing is to be attacked."""
+    """Options of `evaluate`; ``attacked`` is 0 if attacks are disabled."""
 
     attacked: int
     epsilon: float
@@ -172,11 +172,11 @@ class _Asked:
 
 @dataclass(frozen=True, eq=False)
 class _Outputs:
-    """What a model says of each example.
+    """A model's outputs for each example.
 
     Attributes:
         probabilities: shape (n, classes).
-        right: whether the strongest class is the label, shape (n,).
+        right: whether the most probable class is the label, shape (n,).
         log_losses, brier_scores: shape (n,).
     """
 
@@ -231,7 +231,7 @@ def _measured(
 
 
 def _top(outputs: _Outputs, examples: Examples) -> Mapping[int, Estimate]:
-    """Top-k accuracy, for each k that leaves a class out; ties count for the lower class."""
+    """Return top-k accuracy for each k below the number of classes; ties count for the lower class."""
     order = np.argsort(-outputs.probabilities, axis=1, kind="stable")
     hits = order == examples.labels.numpy()[:, None]
     return {

@@ -15,7 +15,7 @@ _SCORE_INTERVAL = Column("95 % interval", "interval", interval_of="score")
 
 
 def evaluation_report(evaluation: Evaluation) -> Report:
-    """All models side by side.
+    """Return a report that compares all models.
 
     Raises:
         InputError: matplotlib is not installed.

@@ -1,8 +1,8 @@
-"""Individual discrimination of classifiers of tables: who would be judged otherwise, were only a protected
-attribute another?
+"""Individual discrimination by classifiers of tables: inputs whose class changes if only a protected attribute
+changes.
 
-ADF (Zhang et al., ICSE 2020) finds such inputs along gradients, AEQUITAS (Udeshi, Arora and Chattopadhyay, ASE
-2018) by a directed walk, random search by chance; all three run for the same time with the same check.
+ADF (Zhang et al., ICSE 2020) searches for such inputs along gradients, AEQUITAS (Udeshi, Arora and Chattopadhyay, ASE
+2018) by a directed walk, random search at random; all three use the same budget and the same check.
 """
 
 from __future__ import annotations

@@ -20,18 +20,18 @@ from epochzero_models.fairness.search import SEEDS, Archive, Instances, gathered
 
 CLUSTERS = 4
 CLUSTERED = 50_000
-"""So many rows at most are clustered; seeds come from them."""
+"""Maximum number of rows that are clustered; seeds come from them."""
 STEPS = 10
-"""Of the global phase."""
+"""Maximum number of steps of the global phase."""
 REFRESH = 10
-"""Trials of the local search after which its gradients are taken anew: a network of ReLUs is linear nearby."""
+"""Trials of the local search between two computations of gradients: a ReLU network is locally linear."""
 SMALLEST_GRADIENT = 1e-12
 SMALLEST_SHARE = 1e-3
-"""Of the largest gradient: an attribute without any influence is no likelier to be moved than one with so little."""
+"""Fraction of the largest gradient: smaller influences all count as this much."""
 
 
 def require_sklearn() -> None:
-    """Says what to install, before any work is done, and loads it before any search is timed.
+    """Check that scikit-learn is installed, before any work is done, and import it before any search is timed.
 
     Raises:
         InputError: scikit-learn is not installed.
@@ -45,13 +45,13 @@ def require_sklearn() -> None:
 
 
 def adf(archive: Archive, data: Tensor, draw: torch.Generator, seeds: int = SEEDS) -> None:
-    """Global and local phase in turns, until the budget is spent.
+    """Alternate global and local phases until the budget is exhausted.
 
     Args:
-        archive: checks and keeps; its model has gradients.
-        data: inputs that the first seeds are taken from, shape (n, attributes).
-        draw: of all that is random.
-        seeds: of a round.
+        archive: checks inputs and stores instances; its model has gradients.
+        data: inputs for the first seeds, shape (n, attributes).
+        draw: random number generator.
+        seeds: per round.
 
     Raises:
         InputError: the model has no gradients.
@@ -64,7 +64,7 @@ def adf(archive: Archive, data: Tensor, draw: torch.Generator, seeds: int = SEED
 
 
 def clustered(data: Tensor, domain: Domain, seeds: int, draw: torch.Generator) -> Iterator[Tensor]:
-    """Seeds of each round, one cluster of the data after the other in turn; the data are shuffled between passes."""
+    """Yield the seeds of each round, one from each cluster in turn; the data are shuffled between passes."""
     cluster = import_module("sklearn.cluster")
     if len(data) > CLUSTERED:
         data = data[torch.randperm(len(data), generator=draw)[:CLUSTERED]]
@@ -82,7 +82,7 @@ def clustered(data: Tensor, domain: Domain, seeds: int, draw: torch.Generator) -
 
 
 def _round_robin(labels: Tensor) -> Tensor:
-    """The first of each cluster, the second of each, and so on."""
+    """Return the first of each cluster, the second of each, and so on."""
     place = torch.empty_like(labels)
     for one in range(CLUSTERS):
         at = (labels == one).nonzero()[:, 0]
@@ -91,10 +91,10 @@ def _round_robin(labels: Tensor) -> Tensor:
 
 
 def global_phase(archive: Archive, levels: Tensor, draw: torch.Generator) -> Instances:
-    """Moves seeds to where they are discriminated against in a way not yet known, by at most 10 steps.
+    """Move seeds, by at most 10 steps, to inputs that are newly found to be discriminated against.
 
-    An attribute moves by the sign of its gradient where that of the seed and of its most different variant
-    agree; where none does, one attribute is moved at random.
+    An attribute moves in the direction of its gradient if that of the seed and of its most different variant agree; if
+    none agrees, one attribute moves at random.
 
     Returns:
         The instances found and their partners.
@@ -117,7 +117,7 @@ def global_phase(archive: Archive, levels: Tensor, draw: torch.Generator) -> Ins
 
 
 class Local:
-    """A step of the local phase: rather along an attribute that the output hardly depends on."""
+    """A step of the local phase, preferably along an attribute that hardly affects the output."""
 
     def __init__(self, archive: Archive, draw: torch.Generator) -> None:
         self.archive, self.draw = archive, draw
@@ -135,7 +135,7 @@ class Local:
 
 
 def _gradients(archive: Archive, levels: Tensor, partners: Tensor) -> Tensor:
-    """Of inputs and of their partners, shape (2, n, attributes).
+    """Return gradients of inputs and of their partners, shape (2, n, attributes).
 
     Raises:
         InputError: they are not finite.

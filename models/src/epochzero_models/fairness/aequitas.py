@@ -1,7 +1,7 @@
-"""AEQUITAS: random inputs, then a walk around those that discriminate which learns where to go.
+"""AEQUITAS: random inputs, then a walk around discriminatory ones that learns in which direction to go.
 
 Udeshi, Arora and Chattopadhyay (ASE 2018, Automated Directed Fairness Testing), the fully directed strategy. It needs no
-gradients. All instances of a round walk together and learn from one another after each step.
+gradients. All instances of a round walk together and share what they learn after each step.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from torch import Tensor
 from epochzero_models.fairness.search import SEEDS, Archive, chance, gathered, walk
 
 CHANGE = 0.001
-"""By how much a probability changes with an outcome."""
+"""Change of a probability per outcome."""
 
 
 def aequitas(archive: Archive, draw: torch.Generator, seeds: int = SEEDS) -> None:
-    """Global and local phase in turns, until the budget is spent.
+    """Alternate global and local phases until the budget is exhausted.
 
     Args:
-        archive: checks and keeps.
-        draw: of all that is random.
-        seeds: of a round.
+        archive: checks inputs and stores instances.
+        draw: random number generator.
+        seeds: per round.
     """
     directed = Directed(archive, draw)
     rounds = (
@@ -48,11 +48,11 @@ class Directed:
         return self.domain.moved(levels, chosen, signs)
 
     def learn(self, steps: Tensor, discriminates: Tensor) -> None:
-        """What led to discrimination becomes likelier, what did not less likely."""
+        """Increase the probability of choices that led to discrimination, and decrease the others."""
         outcome = torch.where(discriminates, CHANGE, -CHANGE)[:, None]
         moved = steps != 0
         self.attributes = (self.attributes + (moved * outcome).sum(dim=0)).clamp_min(0.0)
-        # None may be left without a chance for good, since all learn at once.
+        # Since all instances learn at once, no probability may reach 0.
         self.attributes = self.attributes.clamp_min(CHANGE) * self.domain.free
         self.attributes = self.attributes / self.attributes.sum()
         self.down = (self.down - (steps * outcome).sum(dim=0)).clamp(0.0, 1.0)

@@ -1,7 +1,7 @@
-"""What a table's columns can hold, as levels: whole numbers from 0 that a search can step along.
+"""The possible values of a table's columns as levels: integers from 0, along which a search can step.
 
-An input is a vector of levels; `Domain.inputs` gives what the model is asked with. So one step means the next value of
-a column, whether it holds counts, texts or standardized numbers, and no search leaves the domain.
+An input is a vector of levels; `Domain.inputs` converts it to the model's input. A step is the next value of a column,
+whether it holds counts, texts or standardized numbers, and no search leaves the domain.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from torch import Tensor
 from epochzero.errors import InputError
 
 STEPS = 100
-"""A column of more values is cut into so many even steps of its range."""
+"""A column with more values is divided into this many equal steps of its range."""
 MOST_VALUES = 10_000
 MOST_VARIANTS = 1000
-"""Of the protected attributes of one input: each is asked about."""
+"""Maximum number of variants of an input: each is evaluated."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """A column and the values that it can have.
+    """A column and its possible values.
 
     Attributes:
         name: of the column.
-        values: what the model is given for each level, ascending.
-        texts: what the table holds for each level; empty for numbers.
+        values: the model's input for each level, ascending.
+        texts: the table's text for each level; empty for numbers.
     """
 
     name: str
@@ -43,27 +43,27 @@ class Attribute:
     texts: tuple[str, ...] = ()
 
     def shown(self, level: int) -> str:
-        """The value of a level, as the table writes it."""
+        """Return the value of a level as the table writes it."""
         return self.texts[level] if self.texts else f"{self.values[level]:g}"
 
 
 @dataclass(frozen=True)
 class Domain:
-    """All inputs that a model can be asked about.
+    """All possible inputs of a model.
 
     Attributes:
         attributes: in the order of the model's inputs.
-        protected: indices of those that must not decide.
+        protected: indices of the protected ones.
     """
 
     attributes: tuple[Attribute, ...]
     protected: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        """Refuses protected attributes that cannot be varied.
+        """Reject protected attributes that cannot be varied.
 
         Raises:
-            InputError: there are none, one has a single value, or they have too many values together.
+            InputError: there are none, one has a single value, or they have too many combinations.
         """
         if not self.protected:
             raise InputError("no attribute is protected; name them by --protected COLUMN,COLUMN")
@@ -94,7 +94,7 @@ class Domain:
 
     @cached_property
     def free(self) -> Tensor:
-        """Whether a search can move an attribute: it is not protected, and has two values; shape (attributes,)."""
+        """Whether a search can change an attribute: unprotected, with two or more values; shape (attributes,)."""
         mask = self.counts > 1
         mask[list(self.protected)] = False
         return mask
@@ -107,19 +107,19 @@ class Domain:
 
     @cached_property
     def variant_inputs(self) -> Tensor:
-        """What the model is given for the protected attributes of each variant, shape (variants, protected)."""
+        """The model's inputs for the protected attributes of each variant, shape (variants, protected)."""
         return self._values[torch.tensor(self.protected), self.variants]
 
     @cached_property
     def size(self) -> int:
-        """How many inputs there are that differ in other than protected attributes."""
+        """Number of inputs, not counting variants."""
         return prod(
             len(one.values) for at, one in enumerate(self.attributes) if at not in self.protected
         )
 
     @cached_property
     def step_sizes(self) -> Tensor:
-        """How much a model's input changes by a step, on average, shape (attributes,)."""
+        """Mean change of a model's input per step, shape (attributes,)."""
         return torch.tensor([
             (one.values[-1] - one.values[0]) / max(1, len(one.values) - 1)
             for one in self.attributes
@@ -131,11 +131,11 @@ class Domain:
         return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
 
     def inputs(self, levels: Tensor) -> Tensor:
-        """What the model is given, float32, of the same shape (..., attributes)."""
+        """Convert levels to the model's inputs, float32, same shape (..., attributes)."""
         return self._values[torch.arange(len(self.attributes)), levels]
 
     def levels(self, inputs: Tensor) -> Tensor:
-        """The nearest levels of a model's inputs, shape (n, attributes), int64."""
+        """Return the nearest levels of a model's inputs, shape (n, attributes), int64."""
         found = torch.empty(inputs.shape, dtype=torch.int64)
         for at, one in enumerate(self.attributes):
             values = torch.tensor(one.values)
@@ -144,12 +144,12 @@ class Domain:
         return found
 
     def drawn(self, count: int, draw: torch.Generator) -> Tensor:
-        """Inputs drawn evenly from the domain, shape (count, attributes), int64 levels."""
+        """Draw inputs uniformly from the domain, shape (count, attributes), int64 levels."""
         random = torch.rand(count, len(self.attributes), generator=draw)
         return (random * self.counts).long().minimum(self.counts - 1)
 
     def numbered(self, start: int, stop: int) -> Tensor:
-        """The inputs of some of the numbers below `size`, of the first variant; shape (stop - start, attributes)."""
+        """Return the inputs with these numbers below `size`, first variant; shape (stop - start, attributes)."""
         numbers = torch.arange(start, stop)
         levels = torch.zeros(len(numbers), len(self.attributes), dtype=torch.int64)
         for at, one in enumerate(self.attributes):
@@ -159,11 +159,11 @@ class Domain:
         return levels
 
     def moved(self, levels: Tensor, chosen: Tensor, signs: Tensor) -> Tensor:
-        """Inputs with one attribute of each a step further; at an end of its range it goes the other way.
+        """Move one attribute of each input by one step; at the end of its range, in the other direction.
 
         Args:
             levels: shape (n, attributes).
-            chosen: which attribute moves, shape (n, 1).
+            chosen: index of the attribute to move, shape (n, 1).
             signs: 1 or -1, shape (n, 1).
         """
         there = levels.gather(1, chosen) + signs
@@ -172,32 +172,32 @@ class Domain:
         return moved.clamp_min(0).minimum(self.counts - 1)
 
     def variant_of(self, levels: Tensor) -> Tensor:
-        """Which of `variants` an input is, shape (n,)."""
+        """Return the index in `variants` of each input, shape (n,)."""
         index = torch.zeros(len(levels), dtype=torch.int64)
         for at in self.protected:
             index = index * len(self.attributes[at].values) + levels[:, at]
         return index
 
     def with_variant(self, levels: Tensor, variant: Tensor) -> Tensor:
-        """The inputs with the protected attributes of other variants, shape (n, attributes)."""
+        """Return the inputs with the protected attributes of other variants, shape (n, attributes)."""
         changed = levels.clone()
         changed[:, list(self.protected)] = self.variants[variant]
         return changed
 
 
 def attribute_of(name: str, cells: Sequence[Any], told: Any = None) -> Attribute:
-    """The values of a column: those that are told, or by what it holds.
+    """Return the possible values of a column, given or derived from its content.
 
-    Texts are numbered in their order. Whole numbers over a range of at most 100 may be any of them; other
-    numbers are those that occur, if at most 100 do, or else 100 even steps of their range.
+    Texts are numbered in their order. Integers with a range of at most 100 may have any value in it; other numbers
+    those that occur, if there are at most 100, otherwise 100 equal steps of their range.
 
     Args:
         name: of the column.
-        cells: what it holds, with no empty cell among them.
-        told: of a file of domains: a list of values, or a mapping of low, high and step.
+        cells: its content, without empty cells.
+        told: from a file of domains: a list of values, or a mapping of low, high and step.
 
     Raises:
-        InputError: the domain is not valid, or there are too many different strings.
+        InputError: the domain is invalid, or there are too many different strings.
     """
     if told is not None:
         return _told(name, told)
@@ -222,10 +222,10 @@ def attribute_of(name: str, cells: Sequence[Any], told: Any = None) -> Attribute
 
 
 def read_domains(path: Path) -> Mapping[str, Any]:
-    """The domains of columns in a TOML file.
+    """Read the domains of columns from a TOML file.
 
     Raises:
-        InputError: it cannot be read, or is no TOML.
+        InputError: it cannot be read, or is not TOML.
     """
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""`measure_fairness`: how much a model discriminates, what the searches find, and what retraining mends."""
+"""`measure_fairness`: how much a model discriminates, what the searches find, and what retraining changes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from epochzero_models.fairness.table import PeopleTable
 
 SCHEMA = "epochzero.model-fairness/1"
 SAMPLE = 10_000
-"""Inputs drawn from the domain to say how much of it is discriminated."""
+"""Number of random inputs from which the discriminated share of the domain is estimated."""
 LOOKED_INTO = 2000
 EXAMPLES = 10
 DEFAULT_BUDGET = Budget(seconds=10)
@@ -29,15 +29,15 @@ DEFAULT_BUDGET = Budget(seconds=10)
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What a search came to.
+    """The result of a search.
 
     Attributes:
         search: exhaustive, ADF, AEQUITAS or random.
-        found: discriminatory instances, no two alike without their protected attributes.
-        checked: inputs that were checked, repeats among them.
-        share: found of checked.
-        seconds: that it took.
-        course: seconds and instances found by then.
+        found: number of discriminatory instances, all different apart from protected attributes.
+        checked: number of checked inputs, including repetitions.
+        share: found divided by checked.
+        seconds: duration.
+        course: seconds and number of instances at several times.
     """
 
     search: str
@@ -50,13 +50,13 @@ class Searched:
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """How far discrimination depends on an attribute.
+    """How discrimination depends on an attribute.
 
     Attributes:
         attribute: its name.
-        protected: whether it must not decide.
-        share: of the instances. Of a protected attribute: those where it alone brings another class. Of
-            another: those that are no longer discriminated when it is drawn anew.
+        protected: whether it is protected.
+        share: of the instances. For a protected attribute: those in which it alone changes the class. For another:
+            those that are no longer discriminatory when it is redrawn.
     """
 
     attribute: str
@@ -66,10 +66,10 @@ class Driver:
 
 @dataclass(frozen=True, slots=True)
 class DiscriminatoryPair:
-    """Two variants of an input that are judged differently.
+    """Two variants of an input with different classes.
 
     Attributes:
-        shared: the attributes that are not protected.
+        shared: the unprotected attributes.
         variant, other: the protected attributes of both.
         output, other_output: the classes of both.
     """
@@ -83,13 +83,13 @@ class DiscriminatoryPair:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """What was found of a region with built-in discrimination, by the search with the most instances.
+    """What the search with most instances found of a region with known discrimination.
 
     Attributes:
         region: its name.
-        shift: how strongly it discriminates, in standard deviations of the score.
-        found: instances in it.
-        share: of the rows that it discriminates against by the truth: those that the model does, too.
+        shift: strength of the discrimination, in standard deviations of the score.
+        found: number of instances in it.
+        share: of the rows against which the truth discriminates, those against which the model does, too.
     """
 
     region: str
@@ -100,12 +100,12 @@ class Recall:
 
 @dataclass(frozen=True)
 class Retrained:
-    """The model after retraining with instances that were found.
+    """The model after retraining with instances.
 
     Attributes:
-        instances: how many were used, with their partners.
-        discriminated: share of inputs drawn from the domain, the same as before.
-        accuracy_before, accuracy: on rows that the retraining left out.
+        instances: number of instances used, with their partners.
+        discriminated: share of the same random inputs as before.
+        accuracy_before, accuracy: on held-out rows.
         module: the model.
     """
 
@@ -118,24 +118,24 @@ class Retrained:
 
 @dataclass(frozen=True)
 class Fairness:
-    """How a model treats people who differ in protected attributes only.
+    """How a model treats people who differ only in protected attributes.
 
     Attributes:
         model, data: names.
-        rows: of the data.
-        accuracy: on them.
-        protected: attributes that must not decide.
-        variants: combinations of their values.
-        inputs: that there are in the domain, not counting the variants.
-        discriminated: share of inputs drawn evenly from the domain.
+        rows: number of rows.
+        accuracy: on the rows.
+        protected: protected attributes.
+        variants: number of combinations of their values.
+        inputs: number of inputs in the domain, not counting variants.
+        discriminated: share of inputs drawn uniformly from the domain.
         discriminated_rows: share of the rows.
-        searches: the exhaustive one alone, where the budget sufficed for all inputs; or else ADF, AEQUITAS, random.
+        searches: only the exhaustive one if the budget sufficed; otherwise ADF, AEQUITAS, random.
         drivers: protected attributes, then the others, each by share.
         examples: some instances.
-        recall: by region where the discrimination is known.
-        retrained: where that was asked for.
-        left_out: what was not done, and why.
-        instances: all that was found, by search.
+        recall: by region, if the discrimination is known.
+        retrained: if requested.
+        left_out: what was omitted, with the reasons.
+        instances: everything found, by search.
     """
 
     model: str
@@ -156,7 +156,7 @@ class Fairness:
     instances: Mapping[str, Found] = field(repr=False)
 
     def to_dict(self) -> Mapping[str, Any]:
-        """The JSON form, without the instances themselves, of which there may be millions."""
+        """Return JSON data without the instances, of which there may be millions."""
         told = {
             name: getattr(self, name)
             for name in self.__dataclass_fields__

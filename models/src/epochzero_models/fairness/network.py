@@ -16,7 +16,7 @@ BATCH = 128
 
 
 class _Standardized(nn.Module):
-    """Inputs with mean 0 and standard deviation 1, by what the training data have."""
+    """Standardizes inputs with mean and standard deviation of the training data."""
 
     center: Tensor
     scale: Tensor
@@ -32,12 +32,12 @@ class _Standardized(nn.Module):
 
 
 def train_network(examples: Examples, seed: int = 0, tell: Tell | None = None) -> nn.Module:
-    """The paper's fully connected network, 64, 32, 16, 8 and 4 ReLUs, trained on a table.
+    """Train the paper's fully connected network, with 64, 32, 16, 8 and 4 ReLUs, on a table.
 
     Args:
         examples: inputs of shape (n, columns).
         seed: of weights and batches.
-        tell: hears how far it is.
+        tell: called with the progress.
     """
     with seeded(seed):
         layers: list[nn.Module] = [_Standardized(examples.inputs)]
@@ -51,7 +51,7 @@ def train_network(examples: Examples, seed: int = 0, tell: Tell | None = None) -
 
 
 def fit(module: nn.Module, examples: Examples, seed: int, tell: Tell | None = None) -> nn.Module:
-    """Trains a module by Adam for some thousand batches; it is changed, and put into evaluation mode."""
+    """Train a module in place by Adam for some thousand batches, and put it into evaluation mode."""
     draw = torch.Generator().manual_seed(seed)
     module.train().requires_grad_(True)
     optimizer = torch.optim.Adam(module.parameters(), 2e-3)

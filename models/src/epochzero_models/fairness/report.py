@@ -1,4 +1,4 @@
-"""The report of a measurement of fairness, and its files of instances."""
+"""The report of a fairness measurement, and its files of instances."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _INTERVAL = Column("95 % interval", "interval")
 
 
 def described(example: DiscriminatoryPair) -> str:
-    """What both variants share, and what each is judged."""
+    """Return what both variants share, and their classes."""
 
     def told(values: Mapping[str, str]) -> str:
         return ", ".join(f"{name} {value}" for name, value in values.items())
@@ -32,7 +32,7 @@ def described(example: DiscriminatoryPair) -> str:
 
 
 def remark(fairness: Fairness) -> str:
-    """What the searches say of each other; empty where nothing needs to be said."""
+    """Return a remark about the relation of the searches' results; empty if none is necessary."""
     best = max(fairness.searches, key=lambda one: one.found)
     if best.search == EXHAUSTIVE:
         return "The exhaustive search checks each input once: what it finds is all there is."
@@ -46,7 +46,7 @@ def remark(fairness: Fairness) -> str:
 
 
 def fairness_report(fairness: Fairness) -> Report:
-    """How much is discriminated, what the searches found, what drives it, what retraining mends.
+    """Report the extent of discrimination, the results of the searches, its drivers, and the effect of retraining.
 
     Raises:
         InputError: matplotlib is not installed.
@@ -68,7 +68,7 @@ def fairness_report(fairness: Fairness) -> Report:
 
 
 def write_instances(fairness: Fairness, people: PeopleTable, folder: Path) -> None:
-    """``instances.csv``: all that was found, one a row, with the protected attributes of both variants.
+    """Write ``instances.csv``: one instance per row, with the protected attributes of both variants.
 
     Raises:
         InputError: it cannot be written.
@@ -105,7 +105,7 @@ def write_instances(fairness: Fairness, people: PeopleTable, folder: Path) -> No
 
 
 def write_weights(fairness: Fairness, folder: Path) -> None:
-    """``retrained.pt``: the state dict of the retrained model, which torch loads with ``weights_only``.
+    """Write ``retrained.pt``: the state dict of the retrained model, which torch loads with ``weights_only``.
 
     Raises:
         InputError: it cannot be written.

@@ -1,8 +1,8 @@
-"""Retraining with what was found, as in the ADF paper, section 4: fairer at the same accuracy.
+"""Retraining with the instances found, as in the ADF paper, section 4: fairer at the same accuracy.
 
-A copy of the model is trained on with its data and some of the instances. What the instances' labels should be nobody
-knows: several classifiers of other kinds, trained on the same data, vote. Here they vote on both variants of an
-instance together, and both get the label, since the vote on one alone may repeat the discrimination.
+Training of a copy of the model continues with its data and some of the instances. The correct labels of instances are
+unknown: several classifiers of other types, trained on the same data, vote. Here they vote on both variants of an
+instance together, and both get the label, since a vote on one variant may repeat the discrimination.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from epochzero_models.fairness.subject import Subject
 from epochzero_models.fairness.table import PeopleTable
 
 SHARE = 0.05
-"""Of the instances, as in the paper; at most as many as there are rows to train on, a quarter at least."""
+"""Share of the instances, as in the paper; at most as many as training rows, at least a quarter of that number."""
 LEAST = 0.25
-# Class in scikit-learn -> what it is made with.
+# Class in scikit-learn -> its arguments.
 VOTERS: Mapping[str, Mapping[str, Any]] = {
     "ensemble.RandomForestClassifier": {"n_estimators": 50, "random_state": 0},
     "ensemble.ExtraTreesClassifier": {"n_estimators": 50, "random_state": 0},
@@ -39,17 +39,17 @@ VOTERS: Mapping[str, Mapping[str, Any]] = {
 def retrained_with(
     subject: Subject, people: PeopleTable, found: Found, seed: int, tell: Tell | None = None
 ) -> tuple[nn.Module, int, Tensor]:
-    """A copy of the model, trained on with instances.
+    """Continue training a copy of the model with instances.
 
     Args:
         subject: the model, which has gradients.
-        people: rows; some are left out.
-        found: the instances, one at least.
-        seed: of draws.
-        tell: hears how far it is.
+        people: rows; some are held out.
+        found: at least one instance.
+        seed: of the random numbers.
+        tell: called with the progress.
 
     Returns:
-        The module, the number of instances used, and the indices of the rows left out.
+        The module, the number of instances used, and the indices of the held-out rows.
     """
     draw = torch.Generator().manual_seed(seed)
     train, rest = people.parts(seed)
@@ -74,7 +74,7 @@ def _count(found: int, rows: int) -> int:
 
 
 def _voted(people: PeopleTable, train: Tensor, levels: Tensor, partners: Tensor) -> Tensor:
-    """The class with most votes, the lower one of a tie; shape (n,)."""
+    """Return the class with most votes, the lower one of a tie; shape (n,)."""
     inputs, labels = people.levels[train].numpy(), people.labels[train].numpy()
     center, scale = inputs.mean(axis=0), inputs.std(axis=0) + 1e-9
     classes = int(labels.max()) + 1

@@ -1,4 +1,4 @@
-"""What all searches share: their budget, what they have found, and the walk around it."""
+"""What all searches share: the budget, the archive of instances, and the local walk."""
 
 from __future__ import annotations
 
@@ -14,34 +14,34 @@ from epochzero_models.classifier import Tell
 from epochzero_models.fairness.subject import Judged, Subject
 
 SEEDS = 1000
-"""Inputs with which a round of a search begins, as in both papers."""
+"""Inputs per round of a search, as in both papers."""
 TRIALS = 1000
 """Steps of the local search from each instance, as in both papers."""
 WALKERS = 1000
-"""So many instances are gathered for a walk, or those of `ROUNDS` rounds."""
+"""Number of instances that are collected for a walk, unless `ROUNDS` rounds have fewer."""
 ROUNDS = 10
 ROUND = 10_000
-"""Inputs of an exhaustive search that are checked at a time."""
+"""Batch size of an exhaustive search."""
 FINER = 1.02
-"""The course of a search is noted each time that so much more time has passed."""
+"""The progress of a search is recorded each time that this fraction of time has been added."""
 
 Instances = tuple[Tensor, Tensor]
-"""Levels and those of their partners, shape (n, attributes) each."""
+"""Levels of inputs and of their partners, shape (n, attributes) each."""
 Propose = Callable[[Tensor, Tensor, int], Tensor]
-"""Inputs, their partners and the number of the trial -> the inputs, each a step further."""
+"""Inputs, their partners and the number of the trial -> the inputs after one step."""
 Learn = Callable[[Tensor, Tensor], None]
-"""Hears the steps that were proposed, shape (n, attributes), and whether each led to discrimination."""
+"""Called with the proposed steps, shape (n, attributes), and whether each led to discrimination."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """When a search ends: at the first of these that is reached.
+    """Limits of a search, which ends at the first one that is reached.
 
     Attributes:
         seconds: by the clock.
-        inputs: that are checked.
-        instances: that are found.
-        clock: what counts the seconds; processor time is fairer on a busy machine.
+        inputs: checked inputs.
+        instances: found instances.
+        clock: measures the seconds; processor time is fairer on a busy machine.
     """
 
     seconds: float | None = None
@@ -50,10 +50,10 @@ class Budget:
     clock: Callable[[], float] = time.perf_counter
 
     def __post_init__(self) -> None:
-        """Refuses a budget that never ends.
+        """Reject a budget that may never end.
 
         Raises:
-            InputError: neither seconds nor inputs are given, and a fair model would be searched for ever.
+            InputError: neither seconds nor inputs are given; a fair model would be searched forever.
         """
         if self.seconds is None and self.inputs is None:
             raise InputError("a search requires a budget in seconds or inputs")
@@ -61,17 +61,17 @@ class Budget:
 
 @dataclass(frozen=True, eq=False)
 class Found:
-    """What a search found.
+    """The result of a search.
 
     Attributes:
         search: its name.
-        checked: inputs that it checked, repeats among them.
-        levels: the discriminatory instances, no two of them alike without their protected attributes; shape
+        checked: number of checked inputs, including repetitions.
+        levels: the discriminatory instances, all different apart from protected attributes; shape
             (found, attributes).
-        partners: the variant of each that gets another class, the same shape.
+        partners: for each, the variant with another class, same shape.
         outputs, others: the classes of both, shape (found,).
-        seconds: that it took.
-        course: seconds and instances found by then, as it went on.
+        seconds: duration.
+        course: seconds and number of instances at several times.
     """
 
     search: str
@@ -89,12 +89,12 @@ class Found:
 
 @dataclass(frozen=True, eq=False)
 class CheckResult:
-    """What a search learns of the inputs that it had checked.
+    """The result of checking inputs.
 
     Attributes:
         discriminates: shape (n,).
-        partner: variants with another class, or else those that differ most; shape (n, attributes).
-        new: whether it discriminates and was not known before, shape (n,).
+        partner: variants with another class, otherwise those that differ most; shape (n, attributes).
+        new: whether it discriminates and was unknown, shape (n,).
     """
 
     discriminates: Tensor
@@ -103,7 +103,7 @@ class CheckResult:
 
 
 class Archive:
-    """Checks inputs for a search, within its budget, and keeps what discriminates."""
+    """Checks inputs for a search within its budget, and stores discriminatory ones."""
 
     def __init__(
         self, search: str, subject: Subject, budget: Budget, tell: Tell | None = None
@@ -115,7 +115,7 @@ class Archive:
         self._course: list[tuple[float, int]] = []
         self._told = 0.0
         self._began = budget.clock()
-        # A random multiplier for each attribute that is not protected makes a number of 64 bits of a vector.
+        # A random multiplier per unprotected attribute hashes a vector to 64 bits.
         random = torch.Generator().manual_seed(0)
         width = len(subject.domain.attributes)
         self._multipliers = torch.randint(-(2**62), 2**62, (width,), generator=random)
@@ -123,7 +123,7 @@ class Archive:
 
     @property
     def over(self) -> bool:
-        """Whether the budget is spent."""
+        """Whether the budget is exhausted."""
         budget = self.budget
         return (
             (budget.inputs is not None and self.checked >= budget.inputs)
@@ -132,15 +132,15 @@ class Archive:
         )
 
     def __len__(self) -> int:
-        """How many instances were found until now."""
+        """Return the number of instances found so far."""
         return len(self._seen)
 
     def check(self, levels: Tensor, likely: Tensor | None = None) -> CheckResult:
-        """Asks the model about inputs, shape (n, attributes), and keeps new instances.
+        """Check inputs, shape (n, attributes), and store new instances.
 
         Args:
             levels: the inputs.
-            likely: variants of them that probably get another class, and are asked about first.
+            likely: variants of them that probably get another class, evaluated first.
         """
         judged = self.subject.judge(levels, likely)
         self.checked += len(levels)
@@ -149,11 +149,11 @@ class Archive:
         return CheckResult(judged.discriminates, judged.partner, new)
 
     def follow(self, levels: Tensor, partners: Tensor) -> CheckResult:
-        """As `check`, for a walk: what is known to discriminate is not asked about again.
+        """Check inputs for a walk: known instances are not evaluated again.
 
         Args:
-            levels: where the walk is, shape (n, attributes).
-            partners: variants that got another class where it was before; those of the known inputs are given back.
+            levels: positions of the walk, shape (n, attributes).
+            partners: variants with another class at the previous positions; returned for known inputs.
         """
         known = torch.tensor([key in self._seen for key in self._keys(levels)])
         discriminates, partner, new = known.clone(), partners.clone(), torch.zeros_like(known)
@@ -166,7 +166,7 @@ class Archive:
         return CheckResult(discriminates, partner, new)
 
     def found(self) -> Found:
-        """What was found until now."""
+        """Return what was found so far."""
         elapsed = self._elapsed()
         width = len(self.subject.domain.attributes)
         none = torch.empty(0, width, dtype=torch.int64)
@@ -179,7 +179,7 @@ class Archive:
         return Found(self.search, self.checked, levels, partners, outputs, others, elapsed, course)
 
     def _kept(self, levels: Tensor, judged: Judged) -> Tensor:
-        """Which are instances that were not known; those are kept."""
+        """Store unknown instances; return which ones they are."""
         at = judged.discriminates.nonzero()[:, 0]
         first: list[bool] = []
         for key in self._keys(levels[at]):
@@ -210,7 +210,7 @@ class Archive:
 
 
 def exhaustive(archive: Archive) -> None:
-    """Each input of the domain once, until the budget is spent."""
+    """Check each input of the domain once, until the budget is exhausted."""
     domain = archive.subject.domain
     for start in range(0, domain.size, ROUND):
         if archive.over:
@@ -221,9 +221,9 @@ def exhaustive(archive: Archive) -> None:
 def chance(
     archive: Archive, draw: torch.Generator, seeds: int
 ) -> Iterator[tuple[Tensor, CheckResult]]:
-    """Inputs drawn evenly from the domain, some at a time, and what is learned of them; until the budget is spent.
+    """Check inputs drawn uniformly from the domain, in batches, until the budget is exhausted.
 
-    Where one variant is judged otherwise than many inputs, it is asked about first.
+    If one variant often gets another class, it is evaluated first.
     """
     domain = archive.subject.domain
     variants = len(domain.variants)
@@ -234,19 +234,19 @@ def chance(
         checked = archive.check(levels, likely)
         partners = domain.variant_of(checked.partner[checked.discriminates])
         counts = torch.bincount(partners, minlength=variants)
-        # An input costs `variants` questions, or two more and those only where the first variant was of no use.
+        # An input costs `variants` evaluations, or two, and the others only if the first variant did not suffice.
         first = int(counts.argmax()) if int(counts.max()) * variants > 2 * seeds else None
         yield levels, checked
 
 
 def random_search(archive: Archive, draw: torch.Generator, seeds: int = SEEDS) -> None:
-    """Inputs drawn evenly from the domain, until the budget is spent."""
+    """Check inputs drawn uniformly from the domain until the budget is exhausted."""
     for _ in chance(archive, draw, seeds):
         pass
 
 
 def gathered(rounds: Iterable[Instances]) -> Iterator[Instances]:
-    """Instances of several rounds together: a walk from few of them takes almost as long as one from many."""
+    """Collect instances of several rounds: a walk from few takes almost as long as one from many."""
     waiting: list[Instances] = []
     for one in rounds:
         waiting.append(one)
@@ -259,13 +259,13 @@ def gathered(rounds: Iterable[Instances]) -> Iterator[Instances]:
 def walk(
     archive: Archive, levels: Tensor, partners: Tensor, propose: Propose, learn: Learn | None = None
 ) -> None:
-    """The local search: steps from each instance; one that leads out of discrimination is taken back.
+    """Run the local search: steps from each instance; a step that leaves discrimination is undone.
 
     Args:
-        archive: checks and keeps.
-        levels, partners: instances and the variants that differ from them, shape (n, attributes).
-        propose: the next step.
-        learn: hears how it went.
+        archive: checks inputs and stores instances.
+        levels, partners: instances and their variants with another class, shape (n, attributes).
+        propose: returns the next step.
+        learn: called with the outcome.
     """
     domain = archive.subject.domain
     for trial in range(TRIALS if len(levels) else 0):

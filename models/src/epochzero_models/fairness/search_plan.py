@@ -1,4 +1,4 @@
-"""Which searches run: one that checks all inputs where the budget allows, or else ADF, AEQUITAS and random search."""
+"""Selects the searches: an exhaustive one if the budget suffices, otherwise ADF, AEQUITAS and random search."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from epochzero_models.fairness.table import PeopleTable
 
 EXHAUSTIVE = "exhaustive"
 MOST = 5_000_000
-"""Inputs that an exhaustive search checks at most; what it finds is kept in memory."""
+"""Maximum number of inputs of an exhaustive search, whose results are held in memory."""
 
 
 def why_not_all(size: int, budget: Budget, seconds: float) -> str:
-    """Why a budget does not suffice to check all inputs; empty where it does.
+    """Return why the budget does not suffice to check all inputs; empty if it does.
 
     Args:
-        size: how many inputs there are.
+        size: number of inputs.
         budget: of the search.
-        seconds: that one input takes.
+        seconds: per input.
     """
     if size > MOST:
         return f"there are {size:,} inputs"
@@ -45,18 +45,18 @@ def searched(
     seed: int,
     tell: Tell | None = None,
 ) -> tuple[list[Found], dict[str, str]]:
-    """All instances where the budget suffices for all inputs, or else what the searches find.
+    """Return all instances if the budget suffices for all inputs, otherwise the results of the searches.
 
     Args:
         subject: the model and its domain.
         people: rows, from which ADF starts.
         budget: of each search.
-        seconds: that one input takes.
-        seed: of all that is random.
-        tell: hears what they have come to.
+        seconds: per input.
+        seed: of all random numbers.
+        tell: called with the progress.
 
     Returns:
-        What was found, and what was left out and why.
+        The results, and what was omitted with the reasons.
     """
     reason = why_not_all(subject.domain.size, budget, seconds)
     if not reason:
@@ -70,7 +70,7 @@ def searched(
 
 
 def search_all(subject: Subject, budget: Budget, tell: Tell | None = None) -> Found:
-    """All instances that there are, however long it takes."""
+    """Return all instances, however long it takes."""
     every = Budget(inputs=subject.domain.size, clock=budget.clock)
     archive = Archive(EXHAUSTIVE, subject, every, tell)
     exhaustive(archive)
@@ -80,7 +80,7 @@ def search_all(subject: Subject, budget: Budget, tell: Tell | None = None) -> Fo
 def compare_searches(
     subject: Subject, people: PeopleTable, budget: Budget, seed: int, tell: Tell | None = None
 ) -> list[Found]:
-    """What ADF, AEQUITAS and random search find, each with the same budget; without ADF where there are no gradients."""
+    """Run ADF, AEQUITAS and random search with the same budget each; without gradients, omit ADF."""
     searches: dict[str, Callable[[Archive, torch.Generator], None]] = {
         "ADF": lambda archive, draw: adf(archive, people.levels, draw),
         "AEQUITAS": aequitas,

@@ -1,4 +1,4 @@
-"""The model under test, asked about levels: the one check of what is discriminatory, and gradients."""
+"""The model under test with its domain: the one check of what is discriminatory, and gradients."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from epochzero_models.classifier import Classifier
 from epochzero_models.fairness.domain import Domain
 
 ROWS = 1 << 16
-"""So many inputs at most are given to the model at once."""
+"""Maximum number of inputs per batch."""
 PAIR = 2
-"""With so many variants there is no other one to ask about first."""
+"""With this many variants, there is no other one to ask first."""
 
 
 @dataclass(frozen=True, eq=False)
 class Judged:
-    """What the model says of inputs and of their variants.
+    """The model's classes of inputs and of their variants.
 
     Attributes:
         discriminates: whether a variant gets another class, shape (n,).
-        partner: the variant whose probabilities differ most, of those with another class where there are any;
+        partner: the variant whose probabilities differ most, among those with another class if there are any;
             levels, shape (n, attributes).
         output, other: the classes of the input and of its partner, shape (n,).
     """
@@ -43,15 +43,15 @@ class Subject:
     domain: Domain
 
     def judge(self, levels: Tensor, likely: Tensor | None = None) -> Judged:
-        """Compares each input with all variants of its protected attributes.
+        """Compare each input with all variants of its protected attributes.
 
         Args:
             levels: shape (n, attributes).
-            likely: a variant of each that probably gets another class, the same shape. The other variants are asked
-                about only where it does not.
+            likely: for each input, a variant that probably gets another class, same shape. The other variants are
+                evaluated only if it does not.
 
         Raises:
-            InputError: the model fails, or gives NaN.
+            InputError: the model fails, or returns NaN.
         """
         if likely is not None and len(self.domain.variants) > PAIR:
             return self._judged_likely(levels, likely)
@@ -65,14 +65,14 @@ class Subject:
         ))  # fmt: skip
 
     def outputs(self, levels: Tensor) -> Tensor:
-        """The classes that the model gives, shape (n,)."""
+        """Return the predicted classes, shape (n,)."""
         return torch.cat([
             self._probabilities(self.domain.inputs(part)).argmax(dim=1)
             for part in torch.split(levels, ROWS)
         ])  # fmt: skip
 
     def no_gradients(self, levels: Tensor) -> str:
-        """Why the model has none, by an input, shape (1, attributes); empty where it has."""
+        """Return why the model has no gradients, tested with an input, shape (1, attributes); empty if it has."""
         try:
             self.gradients(levels)
         except InputError as error:
@@ -80,10 +80,10 @@ class Subject:
         return ""
 
     def gradients(self, levels: Tensor) -> Tensor:
-        """How the logarithm of the odds against the predicted class grows with a step of each attribute.
+        """Return how the log odds against the predicted class grow with a step of each attribute.
 
-        It points where the gradient of the loss of the predicted class does, whose sign is lost where the model is
-        so sure that the loss is 0.
+        They point in the direction of the gradient of the predicted class's loss, whose sign is lost if the model is so
+        certain that the loss is 0.
 
         Returns:
             Shape (n, attributes).
@@ -131,7 +131,7 @@ class Subject:
         differs = classes != output[:, None]
         distance = (probabilities - probabilities[rows, own][:, None]).abs().amax(dim=2)
         distance = distance + differs
-        # Never the input itself, even where all variants are judged the same.
+        # Never the input itself, even if all variants get the same class.
         distance[rows, own] = -1.0
         partner = distance.argmax(dim=1)
         return Judged(

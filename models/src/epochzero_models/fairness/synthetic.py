@@ -1,8 +1,8 @@
-"""Tables with known discrimination built in, to measure what a search finds of it.
+"""Tables with known discrimination, to measure how much of it a search finds.
 
-People are drawn evenly from a domain. Who is accepted is decided by a score of the attributes that are not
-protected; in a region a group's score is lowered by a shift. So an input is discriminated against by the truth
-exactly where its score lies between 0 and the shift of a region that it is in.
+People are drawn uniformly from a domain. A score of the attributes that are not protected decides who is accepted; in a
+region, a group's score is lowered by a shift. The truth discriminates against an input exactly if its score is between 0
+and the shift of a region that contains it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LEVELS = {
     "debts": 20,
     "region": 10,
 }
-# Tables with so few inputs that all can be counted.
+# Tables with so few inputs that all can be enumerated.
 COUNTABLE: Mapping[str, Mapping[str, int]] = {
     "medium": {"sex": 2, "schooling": 12, "job": 8, "hours": 20, "savings": 20, "debts": 16},
     "small": {"sex": 2, "schooling": 12, "job": 8, "hours": 10, "savings": 12},
@@ -46,13 +46,13 @@ COUNTABLE: Mapping[str, Mapping[str, int]] = {
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Where a group is discriminated against, and how strongly.
+    """A region in which a group is discriminated against.
 
     Attributes:
         name: of the region.
-        group: level of each protected attribute that the group has.
-        shift: by how much its score is lowered, in standard deviations of the score.
-        within: lowest and highest level of attributes; empty for everywhere.
+        group: level of each protected attribute of the group.
+        shift: by which its score is lowered, in standard deviations of the score.
+        within: lowest and highest level of attributes; empty for the whole domain.
     """
 
     name: str
@@ -83,10 +83,10 @@ class Synthetic:
 
     Attributes:
         kind: one of `KINDS`.
-        domain: what can be drawn.
-        regions: where it discriminates.
+        domain: possible inputs.
+        regions: in which it discriminates.
         levels: the rows, shape (n, attributes).
-        labels: 1 for those who are accepted, shape (n,).
+        labels: 1 if accepted, shape (n,).
     """
 
     kind: str
@@ -96,27 +96,27 @@ class Synthetic:
     labels: Tensor
 
     def discriminates(self, levels: Tensor, region: Region) -> Tensor:
-        """Whether the truth discriminates against an input by a region, whatever group it is of; shape (n,)."""
+        """Whether the truth discriminates against an input by a region, for any group; shape (n,)."""
         score = _score(self.domain, levels)
         return (score > 0) & (score <= region.shift) & _inside(self.domain, levels, region)
 
     @cached_property
     def share(self) -> float:
-        """Of the rows that are discriminated against by the truth."""
+        """Return the share of rows against which the truth discriminates."""
         any_region = torch.stack([self.discriminates(self.levels, one) for one in self.regions])
         return float(any_region.any(dim=0).double().mean())
 
 
 def synthesize_discrimination(kind: str, rows: int = ROWS, seed: int = 0) -> Synthetic:
-    """A table whose discrimination is known.
+    """Return a table with known discrimination.
 
     Args:
         kind: one of `KINDS`.
-        rows: how many.
+        rows: number of rows.
         seed: of the draw.
 
     Raises:
-        InputError: there is no such kind.
+        InputError: the kind does not exist.
     """
     if kind not in KINDS:
         raise InputError(
@@ -139,9 +139,9 @@ def synthesize_discrimination(kind: str, rows: int = ROWS, seed: int = 0) -> Syn
 
 
 def _score(domain: Domain, levels: Tensor) -> Tensor:
-    """Of standard deviation 1 over the domain, whose mean is 0."""
+    """Return a score with mean 0 and standard deviation 1 over the domain."""
     weights = torch.tensor([WEIGHTS.get(one.name, 0.0) for one in domain.attributes])
-    # Standard deviation of whole numbers drawn evenly from 0 to count - 1.
+    # Standard deviation of integers drawn uniformly from 0 to count - 1.
     spread = ((domain.counts**2 - 1) / 12).sqrt()
     return torch.mv(
         (levels - (domain.counts - 1) / 2) / spread, weights / torch.linalg.norm(weights)

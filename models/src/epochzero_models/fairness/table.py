@@ -1,9 +1,9 @@
-"""What a user names as data -> a `PeopleTable`: levels of a domain, and labels.
+"""Converts what the user names as data to a `PeopleTable`: levels of a domain, and labels.
 
 census.csv            a table with a column of labels; also .tsv, .parquet, .jsonl; texts are numbered in their order
-adult.data            Census, Credit and Bank as the UCI repository has them, by the names in layouts.toml
+adult.data            Census, Credit and Bank from the UCI repository, by the names in layouts.toml
 data.py:test          arrays of the user's code, .npz
-synthetic:region      made, with known discrimination
+synthetic:region      generated, with known discrimination
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ LEFT_OUT = 0.3
 
 @dataclass(frozen=True, eq=False)
 class PeopleTable:
-    """Rows that a classifier judges.
+    """Rows to be classified.
 
     Attributes:
-        name: as the user named it.
-        domain: what the columns can hold.
-        levels: the rows, the nearest level of each cell, shape (n, attributes).
+        name: as given by the user.
+        domain: possible values of the columns.
+        levels: the rows, nearest level of each cell, shape (n, attributes).
         labels: shape (n,), from 0.
-        classes: what the labels are called; empty where they are numbers.
-        made: where the table is made, how; its discrimination is known.
+        classes: names of the labels; empty if they are numbers.
+        made: how a synthetic table was generated; its discrimination is known.
     """
 
     name: str
@@ -55,18 +55,18 @@ class PeopleTable:
 
     @property
     def examples(self) -> Examples:
-        """The rows as a model is asked about them."""
+        """The rows as inputs of a model."""
         names = tuple(one.name for one in self.domain.attributes)
         return Examples(self.name, self.domain.inputs(self.levels), self.labels, names)
 
     def parts(self, seed: int) -> tuple[Tensor, Tensor]:
-        """Indices of the rows to train on, and of those that are left out to measure the accuracy on."""
+        """Return the indices of the rows to train on, and of those held out for the accuracy."""
         order = torch.randperm(len(self.labels), generator=torch.Generator().manual_seed(seed))
         cut = max(1, round(LEFT_OUT * len(order)))
         return order[cut:], order[:cut]
 
     def called(self, label: int) -> str:
-        """The name of a class."""
+        """Return the name of a class."""
         return self.classes[label] if label < len(self.classes) else str(label)
 
 
@@ -80,19 +80,19 @@ def load_people(
     seed: int = 0,
     tell: Tell | None = None,
 ) -> PeopleTable:
-    """The table that a user names.
+    """Load the table that a user names.
 
     Args:
         source: a table, a file of the UCI repository, the user's code, or ``synthetic:KIND``.
-        protected: columns that must not decide; by default those of the known layouts.
-        target: column of the labels; by default the one that is called so.
-        domains: TOML with the values that columns can have, beyond those in the data.
-        most: use at most so many rows, drawn at random.
-        seed: of the draw, and of what is made.
-        tell: hears how many were read.
+        protected: protected columns; by default those of the known layouts.
+        target: column of the labels; detected by name by default.
+        domains: TOML file with possible values of columns, beyond those in the data.
+        most: maximum number of rows, drawn at random.
+        seed: of the sample, and of synthetic data.
+        tell: called with the number of rows read.
 
     Raises:
-        InputError: there is no such table, a column is missing, or a cell is empty.
+        InputError: the table does not exist, a column is missing, or a cell is empty.
     """
     if source.startswith(SYNTHETIC):
         made = synthesize_discrimination(source.removeprefix(SYNTHETIC), seed=seed)
@@ -182,7 +182,7 @@ def _levels(source: str, attribute: Attribute, cells: Sequence[Any]) -> Tensor:
 
 
 def _labels(cells: Sequence[Any]) -> tuple[tuple[str, ...], Tensor]:
-    """Whole numbers from 0 as they are; of others the classes in their order."""
+    """Return integers from 0 unchanged; number the classes of other labels in their order."""
     texts = [str(cell).strip() for cell in cells]
     if all(text.isdigit() for text in texts):
         return (), torch.tensor([int(text) for text in texts])
@@ -192,7 +192,7 @@ def _labels(cells: Sequence[Any]) -> tuple[tuple[str, ...], Tensor]:
 
 
 def _by_column(source: str, examples: Examples) -> Mapping[str, Any]:
-    """Columns of examples, by number from 0 where they have no names; that of the labels is called ''."""
+    """Return columns of examples, by number from 0 if they have no names; the labels' column is named ''."""
     if examples.inputs.ndim != 2:
         raise InputError(
             f"{source}: inputs of shape (n, columns) are expected, not {tuple(examples.inputs.shape)}"
@@ -216,7 +216,7 @@ def _drawn(table: PeopleTable, most: int | None, seed: int) -> PeopleTable:
 
 @cache
 def _layouts() -> Mapping[str, Mapping[str, Any]]:
-    """By file name."""
+    """Return the layouts by file name."""
     text = files(__package__).joinpath("layouts.toml").read_text(encoding="utf-8")
     return {name: one for one in tomllib.loads(text).values() for name in one["files"]}
 

@@ -10,7 +10,7 @@ from epochzero_models.generate.feature_model import Product
 
 @dataclass(frozen=True, slots=True)
 class Convolution:
-    """Of a cell's input, followed by ReLU.
+    """A convolution of a cell's input, followed by ReLU.
 
     Attributes:
         kernel: such as ``3x1``, height by width.
@@ -26,10 +26,10 @@ class Cell:
     """Two inputs, an operation on each, and their combination.
 
     Attributes:
-        input1, input2: a convolution, ``Identity``, or ``Zeros`` for nothing.
+        input1, input2: a convolution, ``Identity``, or ``Zeros`` for none.
         operation1, operation2: ``Void``, ``BatchNormalization``, or ``Dropout`` with its rate in tenths.
         combination: ``Concat`` or ``Sum``.
-        passes_over: how many cells lie between this one and the one that it is for.
+        passes_over: number of cells between this one and the one that uses its output.
     """
 
     input1: Convolution | str
@@ -42,11 +42,11 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """Cells of one stride and width.
+    """Cells with the same stride and width.
 
     Attributes:
         stride: of all convolutions, ``1x1`` or ``2x2``.
-        features: their channels, in percent of those of the block before.
+        features: number of channels, in percent of the previous block's.
     """
 
     stride: str
@@ -56,13 +56,13 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Architecture:
-    """Blocks that have cells, from the input on; none for a linear classifier."""
+    """Blocks with cells, from the input on; none for a linear classifier."""
 
     blocks: tuple[Block, ...]
 
 
 def architecture_of(product: Product) -> Architecture:
-    """What a product says; blocks and elements without cells are left out."""
+    """Return the architecture of a product; blocks and elements without cells are skipped."""
     blocks: list[Block] = []
     for block in _numbered(product, "Block"):
         cells = [
@@ -71,7 +71,7 @@ def architecture_of(product: Product) -> Architecture:
             if f"{element}_Cell" in product
         ]
         if cells:
-            # What the last cell gives is the block's, whatever cell it was meant for.
+            # The output of the last cell is the block's output, whatever cell it was intended for.
             cells[-1] = replace(cells[-1], passes_over=0)
             features = int(_chosen(product, f"{block}_features"))
             blocks.append(Block(_chosen(product, f"{block}_stride"), features, tuple(cells)))
@@ -86,7 +86,7 @@ def _numbered(product: Product, prefix: str) -> Iterator[str]:
 
 
 def _chosen(product: Product, parent: str) -> str:
-    """The one child of a group that is there."""
+    """Return the one selected child of a group."""
     start = f"{parent}_"
     return next(
         name.removeprefix(start)

@@ -1,6 +1,6 @@
-"""Networks that must fail in a known way: one feature of a plan is changed, and shapes or labels no longer fit.
+"""Networks that must fail in a known way: one feature of a plan is changed so that shapes or labels do not match.
 
-They are what checks of tensor shapes are measured with.
+They are used to measure checks of tensor shapes.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ class Broken:
     """A plan with one mistake.
 
     Attributes:
-        plan: it.
+        plan: the plan.
         mistake: one of `BREAKS`.
         layer: the layer with the mistake.
-        change: the argument with what it was and is, for people.
-        line: the line of its `program` that fails.
+        change: the argument with its old and new value, for people.
+        line: line of its `program` that fails.
     """
 
     plan: NetworkPlan
@@ -34,15 +34,15 @@ class Broken:
 
 
 def break_one(plan: NetworkPlan, seed: int, mistake: str | None = None) -> Broken:
-    """Changes one feature of a plan, so that a training of its network must fail.
+    """Change one feature of a plan so that training its network must fail.
 
     Args:
-        plan: a network that runs.
+        plan: a valid network.
         seed: of the choice of mistake and layer.
-        mistake: one of `BREAKS`; None for any that the plan has a place for.
+        mistake: one of `BREAKS`; None for any that is possible.
 
     Raises:
-        ValueError: the plan has no place for the mistake.
+        ValueError: the mistake is not possible in this plan.
     """
     draw = np.random.default_rng(seed)
     names = [mistake] if mistake else list(BREAKS)
@@ -57,7 +57,7 @@ def break_one(plan: NetworkPlan, seed: int, mistake: str | None = None) -> Broke
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """An argument of a layer with another value, and the line that fails then."""
+    """An argument of a layer with another value, and the line that then fails."""
 
     layer: LayerPlan
     argument: str
@@ -74,7 +74,7 @@ def _broken(plan: NetworkPlan, mistake: str, place: _Place) -> Broken:
 
 
 def _one_more(module: str, argument: str) -> Callable[[NetworkPlan], Iterator[_Place]]:
-    """Layers that expect one feature more than they are given."""
+    """Layers that expect one feature more than they receive."""
 
     def places(plan: NetworkPlan) -> Iterator[_Place]:
         for step, layer in _layers(plan, module):
@@ -85,7 +85,7 @@ def _one_more(module: str, argument: str) -> Callable[[NetworkPlan], Iterator[_P
 
 
 def _unequal_sum(plan: NetworkPlan) -> Iterator[_Place]:
-    """Convolutions that give a sum one channel more than its other side has."""
+    """Convolutions that give a sum one channel more than its other operand has."""
     makers = {step.output: step for step in plan.steps}
     uses = [number for step in plan.steps for number in step.inputs]
     for step in plan.steps:
@@ -93,7 +93,7 @@ def _unequal_sum(plan: NetworkPlan) -> Iterator[_Place]:
             continue
         for number in step.inputs:
             maker = makers.get(number)
-            # What keeps the number of channels may stand between.
+            # Operations that keep the number of channels may be between them.
             while maker and uses.count(maker.output) == 1 and _keeps_channels(plan, maker):
                 maker = makers.get(maker.inputs[0])
             layer = maker and plan.layer(maker.operation)
@@ -108,7 +108,7 @@ def _unequal_sum(plan: NetworkPlan) -> Iterator[_Place]:
 
 
 def _one_class_less(plan: NetworkPlan) -> Iterator[_Place]:
-    """A classifier for one class less than there are labels."""
+    """A classifier with one class fewer than the labels."""
     for _, layer in _layers(plan, "Linear"):
         yield _Place(layer, "out_features", plan.classes - 1, LOSS_LINE)
 
@@ -140,4 +140,4 @@ BREAKS: Mapping[str, Callable[[NetworkPlan], Iterator[_Place]]] = {
     "sum of different channels": _unequal_sum,
     "classifier lacks a class": _one_class_less,
 }
-"""What can be wrong, with the places of a plan where it can be."""
+"""Mistakes, with the places in a plan where they are possible."""

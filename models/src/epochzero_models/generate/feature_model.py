@@ -1,7 +1,7 @@
-"""The feature model: which features an architecture may have together.
+"""The feature model: which features an architecture may combine.
 
-`features.toml` has the tree and the constraints for one block k and one element i; `feature_model` unfolds them for
-so many blocks and elements and makes clauses of them (Batory, SPLC 2005), which a solver satisfies.
+`features.toml` has the tree and the constraints for one block k and one element i; `feature_model` instantiates them for
+all blocks and elements and converts them to clauses for a SAT solver (Batory, SPLC 2005).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from typing import Any
 from epochzero.errors import InputError
 
 Product = frozenset[str]
-"""The names of all features that an architecture has."""
+"""The names of all features of an architecture."""
 Clause = tuple[int, ...]
-"""Numbers of features, negative where the feature is not to be there; one of them must hold."""
+"""Numbers of features, negative for features that must be absent; at least one must hold."""
 
 MOST_BLOCKS = 10
 MOST_ELEMENTS = 10
@@ -29,15 +29,15 @@ _INDEX = re.compile(r"\[([ki])(\+1)?\]")
 
 @dataclass(frozen=True, eq=False)
 class FeatureModel:
-    """Features and what holds between them.
+    """Features and their constraints.
 
     Attributes:
-        blocks: how many there may be.
-        elements: how many a block may have.
-        features: all names; a feature's number is its place, from 1.
-        groups: features of which exactly one comes with their parent.
-        optional: features that may come with their parent.
-        clauses: what must hold.
+        blocks: maximum number of blocks.
+        elements: maximum number of elements per block.
+        features: all names; a feature's number is its position, from 1.
+        groups: features of which exactly one is selected with their parent.
+        optional: features that may be selected with their parent.
+        clauses: constraints.
     """
 
     blocks: int
@@ -48,7 +48,7 @@ class FeatureModel:
     clauses: tuple[Clause, ...]
 
     def numbers(self, features: Iterable[str]) -> list[int]:
-        """Their numbers.
+        """Return the numbers of features.
 
         Raises:
             InputError: the model has no such feature.
@@ -64,7 +64,7 @@ class FeatureModel:
         return [known[name] for name in named]
 
     def allows(self, product: Product) -> bool:
-        """Whether a product meets all constraints."""
+        """Whether a product satisfies all constraints."""
         known = _numbered(self.features)
         there = {known.get(name, 0) for name in product}
         return 0 not in there and all(
@@ -75,10 +75,10 @@ class FeatureModel:
 
 @cache
 def feature_model(blocks: int, elements: int) -> FeatureModel:
-    """The feature model of at most so many blocks, each of at most so many elements.
+    """Return the feature model for at most this many blocks with at most this many elements each.
 
     Raises:
-        InputError: there is no block or element, or more than ten.
+        InputError: a number is below 1 or above 10.
     """
     if not (1 <= blocks <= MOST_BLOCKS and 1 <= elements <= MOST_ELEMENTS):
         raise InputError(
@@ -108,7 +108,7 @@ def _numbered(features: tuple[str, ...]) -> Mapping[str, int]:
 
 
 class _Tree:
-    """The tree of features, unfolded from its root, and the clauses that it stands for."""
+    """The tree of features, instantiated from its root, and its clauses."""
 
     def __init__(self, told: Mapping[str, Any], blocks: int, elements: int) -> None:
         self.told = told
@@ -119,7 +119,7 @@ class _Tree:
         self.clauses: list[Clause] = [(1,)]
 
     def grow(self, template: str, indices: Mapping[str, int]) -> None:
-        """Adds all that stands below a feature."""
+        """Add all features below a feature."""
         children = self.told.get(template, {})
         parent = self.features[_filled(template, indices)]
         for kind in ("mandatory", "optional", "one_of"):
@@ -170,7 +170,7 @@ def _exactly_one(parent: int, numbers: list[int]) -> list[Clause]:
 def _constraint(
     told: Mapping[str, Any], tree: _Tree, blocks: int, elements: int
 ) -> Iterator[Clause]:
-    """Its clause for each block and element that it names; none where it holds anyway."""
+    """Return its clause for each block and element that it names; none if it is always true."""
     named = "".join(str(told.get(part, "")) for part in ("if", "then", "never"))
     for k in range(1, blocks + 1 if "[k" in named else 2):
         for i in range(1, elements + 1 if "[i" in named else 2):

@@ -1,4 +1,4 @@
-"""`generate` makes a set of networks, `train_networks` trains and ranks them."""
+"""`generate` creates a set of networks, `train_networks` trains and ranks them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Generated:
     """A network.
 
     Attributes:
-        name: by which it is told apart; a number in the order in which they were made.
+        name: unique; a number in the order of generation.
         product: its features.
         plan: its layers.
         score: of its training; None before.
@@ -58,14 +58,14 @@ class Generation:
     """A set of networks.
 
     Attributes:
-        model: the feature model that they come from.
+        model: the feature model from which they were drawn.
         shape: of their inputs.
         classes: of their outputs.
-        seed: of all that was drawn.
-        networks: the best first, where they were trained.
-        distance: mean Jaccard distance between two of them; None for a single one.
+        seed: of all random numbers.
+        networks: best first, if they were trained.
+        distance: mean Jaccard distance of two networks; None for a single one.
         random_distance: the same for a random set of the same size and seed.
-        tested_on: how many test examples there were.
+        tested_on: number of test examples.
     """
 
     model: FeatureModel
@@ -78,7 +78,7 @@ class Generation:
     tested_on: int = 0
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return JSON data."""
         return {
             "schema": SCHEMA,
             "shape": list(self.shape),
@@ -105,21 +105,21 @@ def generate(
     seed: int = 0,
     tell: Tell | None = None,
 ) -> Generation:
-    """Networks of the feature model, not yet trained.
+    """Return untrained networks of the feature model.
 
     Args:
-        count: how many.
+        count: number of networks.
         shape: of an image: channels, height and width.
-        classes: how many scores a network gives.
-        blocks: at most in a network.
-        elements: at most in a block.
-        diverse: far from each other, or drawn at random.
-        steps: of the search for diverse ones.
-        seed: of all draws.
-        tell: hears how far it is.
+        classes: number of classes.
+        blocks: maximum number of blocks per network.
+        elements: maximum number of elements per block.
+        diverse: select for diversity instead of drawing at random.
+        steps: of the search for diverse networks.
+        seed: of all random numbers.
+        tell: called with the progress.
 
     Raises:
-        InputError: python-sat is not installed, or a number cannot be used.
+        InputError: python-sat is not installed, or an argument is invalid.
     """
     model = feature_model(blocks, elements)
     accepts = _small_enough(shape, classes)
@@ -146,16 +146,16 @@ def train_networks(
     device: str = "cpu",
     tell: Tell | None = None,
 ) -> Generation:
-    """Trains all networks and ranks them, the most accurate on held-back examples first.
+    """Train all networks and rank them by accuracy on held-out examples.
 
     Args:
         generation: networks of `generate`.
-        examples: to train on; a fifth is held back for the ranking.
+        examples: to train on; a fifth is held out for the ranking.
         test: to measure all networks on.
-        epochs: of a training, at most.
+        epochs: maximum number of epochs per training.
         augment: whether images are shifted and flipped.
-        device: where torch computes.
-        tell: is called with the progress.
+        device: torch device.
+        tell: called with the progress.
 
     Raises:
         InputError: the examples do not fit the networks.
@@ -177,10 +177,10 @@ def train_networks(
 
 
 def image_shape(examples: Examples) -> Shape:
-    """Channels, height and width of images.
+    """Return channels, height and width of images.
 
     Raises:
-        InputError: they are no images.
+        InputError: the inputs are not images.
     """
     shape = tuple(examples.inputs.shape[1:])
     if len(shape) != 3 or not examples.inputs.is_floating_point():
@@ -199,7 +199,7 @@ def _reported(networks: Sequence[Generated], tell: Tell | None) -> Iterator[Gene
 
 
 def _small_enough(shape: Shape, classes: int) -> Accepts:
-    """Tells whether a product's network has no more than `MOST_PARAMETERS`."""
+    """Return whether a product's network has at most `MOST_PARAMETERS`."""
 
     def accepts(product: Product) -> bool:
         return plan_of(architecture_of(product), shape, classes).parameters <= MOST_PARAMETERS
@@ -222,7 +222,7 @@ def _tested(network: Generated, trainer: Trainer, test: Examples) -> Generated:
 
 
 def _rank(network: Generated) -> tuple[float, int]:
-    """The more accurate first; of equal ones the smaller."""
+    """Sort key: more accurate first, then smaller."""
     return -(network.score.validation if network.score else 0.0), network.plan.parameters
 
 

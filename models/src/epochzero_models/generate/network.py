@@ -1,4 +1,4 @@
-"""A plan as a module of torch."""
+"""A plan as a torch module."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Network(nn.Module):
     """Runs a plan: images of shape (n, channels, height, width) to logits of shape (n, classes)."""
 
     def __init__(self, plan: NetworkPlan) -> None:
-        """Makes the layers, with random weights.
+        """Create the layers with random weights.
 
         Raises:
             InputError: it has more than `MOST_PARAMETERS`.

@@ -11,7 +11,7 @@ from epochzero_models.generate.program import program
 
 
 def write(generation: Generation, folder: Path) -> list[Path]:
-    """Writes a program for each network, and its state dict where it was trained.
+    """Write a program for each network, and its state dict if it was trained.
 
     Returns:
         The files: ``model001.py``, ``model001.pt`` and so on.

@@ -1,8 +1,8 @@
-"""A plan: the layers of a network and the steps of its forward pass, with all shapes worked out.
+"""A plan: the layers of a network and the steps of its forward pass, with all shapes.
 
-`network` runs a plan and `program` writes it down, so that both are the same model. Shapes stay valid whatever is
-combined: the larger area is pooled to the smaller one, and a sum takes a 1 by 1 convolution where channels differ
-(as He et al., CVPR 2016, do in their shortcuts). An even kernel gives one pixel more than it takes.
+`network` runs a plan and `program` writes it as code, so that both are the same model. Shapes are valid for every
+combination: the larger area is pooled to the smaller one, and a sum uses a 1 by 1 convolution if channels differ (as
+shortcuts do in He et al., CVPR 2016). An even kernel adds one pixel.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from epochzero_models.generate.architecture import Architecture, Cell, Convoluti
 Shape = tuple[int, int, int]
 """Channels, height and width."""
 FIRST_WIDTH = 16
-"""Channels to which the first block's are relative."""
+"""Number of channels to which the first block's are relative."""
 MOST_WIDTH = 1024
 MOST_PARAMETERS = 20_000_000
 """FeatureNET's limit."""
@@ -30,7 +30,7 @@ class LayerPlan:
     Attributes:
         name: of the network's attribute.
         module: the class.
-        arguments: that it is made with, by name.
+        arguments: of its constructor, by name.
     """
 
     name: str
@@ -39,7 +39,7 @@ class LayerPlan:
 
     @property
     def parameters(self) -> int:
-        """How many weights it learns."""
+        """Number of trainable parameters."""
         told = self.arguments
         match self.module:
             case "Conv2d":
@@ -56,13 +56,13 @@ class LayerPlan:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One value that the forward pass makes.
+    """One value of the forward pass.
 
     Attributes:
         output: number of the value; 0 is the network's input.
         operation: name of a layer, or ``relu``, ``sum``, ``concat`` or ``flatten``.
-        inputs: numbers of the values that it takes.
-        place: block and cell in which it stands, for people.
+        inputs: numbers of its input values.
+        place: block and cell, for people.
     """
 
     output: int
@@ -77,9 +77,9 @@ class NetworkPlan:
 
     Attributes:
         shape: of an input.
-        classes: how many scores it gives.
+        classes: number of classes.
         layers: in the order of their use.
-        steps: in order; the last one gives the scores.
+        steps: in order; the last one returns the scores.
     """
 
     shape: Shape
@@ -89,16 +89,16 @@ class NetworkPlan:
 
     @property
     def parameters(self) -> int:
-        """How many weights the network learns."""
+        """Number of trainable parameters."""
         return sum(layer.parameters for layer in self.layers)
 
     def layer(self, name: str) -> LayerPlan | None:
-        """The layer of that name; None where the step's operation is no layer."""
+        """Return the layer of that name; None if the operation is not a layer."""
         return next((layer for layer in self.layers if layer.name == name), None)
 
 
 def plan_of(architecture: Architecture, shape: Shape, classes: int) -> NetworkPlan:
-    """The network of an architecture, with a linear classifier at its end.
+    """Return the network of an architecture, with a linear classifier at its end.
 
     Args:
         architecture: blocks and cells.
@@ -106,7 +106,7 @@ def plan_of(architecture: Architecture, shape: Shape, classes: int) -> NetworkPl
         classes: at least two.
 
     Raises:
-        InputError: there can be no network for such inputs or classes.
+        InputError: such inputs or classes are not possible.
     """
     if min(shape) < 1 or classes < 2:
         raise InputError(
@@ -134,7 +134,7 @@ class _Planner:
         self.place = ""
 
     def planned(self, architecture: Architecture) -> NetworkPlan:
-        """The whole plan."""
+        """Return the complete plan."""
         inputs = [_Value(0, self.shape)]
         width = FIRST_WIDTH
         for k, block in enumerate(architecture.blocks, 1):
@@ -143,7 +143,7 @@ class _Planner:
             waiting: list[tuple[int, _Value]] = []
             for at, cell in enumerate(block.cells):
                 self.place = f"Block {k}, cell {at + 1}"
-                # The newest that is meant for this cell first, then what the block was given.
+                # The newest value that is intended for this cell, otherwise the input of the block.
                 sources = [value for target, value in reversed(waiting) if target == at] + inputs
                 output = self._cell(f"block{k}_cell{at + 1}", cell, sources, width, stride)
                 waiting.append((min(at + 1 + cell.passes_over, len(block.cells) - 1), output))
@@ -244,7 +244,7 @@ class _Planner:
         return value
 
     def _without_unused(self) -> NetworkPlan:
-        """Without what nothing takes: an output that is passed over by its cell, and what only it needs."""
+        """Remove unused values: outputs that their cells pass over, and what only these need."""
         used = {self.steps[-1].output}
         for step in reversed(self.steps):
             if step.output in used:

@@ -1,4 +1,4 @@
-"""A plan as a small program of its own: a network that a person can read, and a training to try it with."""
+"""Writes a plan as a small program: a readable network, and a training to try it."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ if __name__ == "__main__":
 
 
 def program(plan: NetworkPlan, title: str = "A generated network.") -> str:
-    """The Python source of a network: class ``Network``, ``build()``, and a training when it is run.
+    """Return the Python source of a network: class ``Network``, ``build()``, and a training if it is run.
 
     Args:
         plan: the network; its state dict is that of `Network` of the same plan.
-        title: first line of the program's documentation.
+        title: first line of the program's docstring.
     """
     channels, height, width = plan.shape
     fields = {
@@ -80,7 +80,7 @@ def program(plan: NetworkPlan, title: str = "A generated network.") -> str:
 
 
 def line_of(plan: NetworkPlan, step: Step) -> str:
-    """The line of the program that does a step; no other line is the same."""
+    """Return the line of the program for a step; every line is unique."""
     values = [_value(number) for number in step.inputs]
     if plan.layer(step.operation) is None:
         told = _OPERATIONS[step.operation].format(*values)

@@ -8,7 +8,7 @@ from epochzero_models.generate.measurement import Generation
 
 
 def generation_report(generation: Generation) -> Report:
-    """A table of all networks.
+    """Return a table of all networks.
 
     Raises:
         InputError: matplotlib is not installed.

@@ -1,9 +1,8 @@
-"""Products of a feature model, drawn at random or as different from each other as a search makes them.
+"""Products of a feature model, drawn at random or selected for diversity.
 
-`random_products` asks a solver (PySAT's MiniSat) for a product near a wish that is drawn at random. `diverse_products`
-is the search of PLEDGE (Henard et al., "Bypassing the Combinatorial Explosion", IEEE TSE 40(7), 2014): a (1+1)
-evolutionary algorithm that replaces the product most like the others by a random one, where their distances do not
-become less.
+`random_products` asks a solver (PySAT's MiniSat) for a product near a random wish. `diverse_products` is the search of
+PLEDGE (Henard et al., "Bypassing the Combinatorial Explosion", IEEE TSE 40(7), 2014): a (1+1) evolutionary algorithm that
+replaces the product most similar to the others by a random one if this does not reduce the distances.
 """
 
 from __future__ import annotations
@@ -21,20 +20,20 @@ from epochzero_models.classifier import Tell
 from epochzero_models.generate.feature_model import FeatureModel, Product
 
 STEPS = 1000
-"""Of the search."""
+"""Steps of the search."""
 REFUSED = 1000
-"""After so many products that cannot be used it is given up."""
+"""Number of unusable products after which sampling is given up."""
 Accepts = Callable[[Product], bool]
 
 
 def distance(one: Product, other: Product) -> float:
-    """Jaccard's: the share of the features of either that both do not have; 0 to 1."""
+    """Return Jaccard's distance: the share of features that the products do not have in common; 0 to 1."""
     either = len(one | other)
     return 1 - len(one & other) / either if either else 0.0
 
 
 def mean_distance(products: Sequence[Product]) -> float:
-    """Mean distance over all pairs.
+    """Return the mean distance over all pairs.
 
     Raises:
         InputError: there are fewer than two products.
@@ -46,10 +45,10 @@ def mean_distance(products: Sequence[Product]) -> float:
 
 
 class Sampler:
-    """Draws products of a feature model with a solver that is open until the end."""
+    """Draws products of a feature model with a solver that stays open."""
 
     def __init__(self, model: FeatureModel, accepts: Accepts, seed: int) -> None:
-        """Sets up the solver.
+        """Set up the solver.
 
         Raises:
             InputError: python-sat is not installed.
@@ -61,14 +60,14 @@ class Sampler:
         self._starts = np.cumsum(self._sizes) - self._sizes
         self._optional = np.array(model.numbers(model.optional))
         self._solver: Any = _solvers().Solver(name="minisat22", bootstrap_with=model.clauses)
-        # A first solution without a wish, so that a seed draws the networks of the published results.
+        # A first solution without a wish: with it, a seed draws the networks of the published results.
         self._solver.solve()
 
     def product(self) -> Product:
-        """A product that is accepted.
+        """Return an accepted product.
 
         Raises:
-            InputError: none of many was.
+            InputError: none of many was accepted.
         """
         for _ in range(REFUSED):
             product = self._near_a_wish()
@@ -77,10 +76,10 @@ class Sampler:
         raise InputError(f"none of {REFUSED} architectures can be used; request smaller ones")
 
     def _near_a_wish(self) -> Product:
-        """The solver keeps to a wish wherever the constraints let it.
+        """Return a solution that follows a random wish wherever the constraints allow.
 
-        The wish has one feature of each group, and half of what is optional. Without it the solver
-        would prefer the first of each group.
+        The wish has one feature of each group and half of the optional ones. Without it, the solver would prefer the
+        first feature of each group.
         """
         wish = -np.arange(1, len(self.model.features) + 1)
         members = self._starts + self._draw.integers(self._sizes)
@@ -93,7 +92,7 @@ class Sampler:
         )
 
     def close(self) -> None:
-        """Frees the solver."""
+        """Release the solver."""
         self._solver.delete()
 
 
@@ -113,12 +112,12 @@ def random_products(
     accepts: Accepts = lambda _: True,
     seed: int = 0,
 ) -> tuple[Product, ...]:
-    """So many products, drawn at random; the same one may come twice.
+    """Return products drawn at random; the same one may occur twice.
 
     Args:
-        model: which products there are.
-        count: how many.
-        accepts: says of a product whether it can be used; others are drawn anew.
+        model: the feature model.
+        count: number of products.
+        accepts: whether a product is usable; unusable ones are redrawn.
         seed: of the draws.
 
     Raises:
@@ -137,15 +136,15 @@ def diverse_products(
     seed: int = 0,
     tell: Tell | None = None,
 ) -> tuple[Product, ...]:
-    """So many products, as far from each other as the search finds within its steps.
+    """Return products that are as different from each other as the search finds within its steps.
 
     Args:
-        model: which products there are.
-        count: how many.
-        accepts: says of a product whether it can be used; others are drawn anew.
-        steps: products that are tried in place of another.
-        seed: of the draws; the search begins with the products of `random_products` with the same one.
-        tell: hears how far it is.
+        model: the feature model.
+        count: number of products.
+        accepts: whether a product is usable; unusable ones are redrawn.
+        steps: number of replacements to try.
+        seed: of the draws; the search starts with `random_products` of the same seed.
+        tell: called with the progress.
 
     Raises:
         InputError: python-sat is not installed, or no product is accepted.
@@ -161,7 +160,7 @@ def diverse_products(
 
 
 class _Population:
-    """Products with all their distances, so that a step costs one row of them."""
+    """Products with all their distances, so that a step computes only one row."""
 
     def __init__(self, model: FeatureModel, products: list[Product]) -> None:
         self.model = model
@@ -170,7 +169,7 @@ class _Population:
         self._distances = np.stack([self._from(row) for row in self._rows])
 
     def improve(self, candidate: Product) -> None:
-        """Takes the candidate in place of the product nearest to the others, unless it is nearer still."""
+        """Replace the product nearest to the others by the candidate, unless the candidate is nearer."""
         row = self._row(candidate)
         distances = self._from(row)
         worst = int(self._distances.sum(axis=1).argmin())
@@ -182,7 +181,7 @@ class _Population:
         self._distances[worst] = self._distances[:, worst] = distances
 
     def mean(self) -> float:
-        """Mean distance over all pairs."""
+        """Return the mean distance over all pairs."""
         count = len(self.products)
         return float(self._distances.sum() / (count * (count - 1)))
 

@@ -1,6 +1,6 @@
 """Trains a generated network and scores it.
 
-As FeatureNET does: Adam, a learning rate that is reduced where the validation loss stays, an early stop after 20
+As FeatureNET does: Adam, a learning rate that is reduced when the validation loss stagnates, early stopping after 20
 epochs without progress, and the weights of the best epoch.
 """
 
@@ -27,16 +27,16 @@ REDUCED_BY = math.sqrt(0.1)
 REDUCED_AFTER = 5
 PATIENCE = 20
 VALIDATED = 5
-"""One of so many examples is for validation."""
+"""One of this many examples is used for validation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """What a training came to.
+    """The result of a training.
 
     Attributes:
-        epochs: that it took.
-        validation: accuracy on examples that were held back from the training.
+        epochs: number of epochs.
+        validation: accuracy on held-out examples.
         weights: state dict of the best epoch.
     """
 
@@ -46,13 +46,13 @@ class Score:
 
 
 class Trainer:
-    """Trains networks on the same examples, a fifth of which it holds back for validation.
+    """Trains networks on the same examples, of which a fifth is held out for validation.
 
     Args:
         examples: images, shape (n, channels, height, width).
-        epochs: at most.
-        augment: whether images are shifted and flipped from left to right at random.
-        device: where it computes.
+        epochs: maximum number of epochs.
+        augment: whether images are shifted and flipped horizontally at random.
+        device: torch device.
         seed: of split, weights and order.
 
     Raises:
@@ -76,7 +76,7 @@ class Trainer:
         self.train = examples.take(order[held:].sort().values)
 
     def score(self, plan: NetworkPlan) -> Score:
-        """The score of one network."""
+        """Train and score one network."""
         with seeded(self.seed):
             network = Network(plan).to(self.device)
             epochs = self._train(network)
@@ -85,12 +85,12 @@ class Trainer:
         return Score(epochs, validation, weights)
 
     def accuracy(self, network: nn.Module, examples: Examples) -> float:
-        """Share of the examples that the network has right; 0 where its outputs are not finite."""
+        """Return the accuracy on the examples; 0 if outputs are not finite."""
         right = self.right(network, examples)
         return float(right.double().mean())
 
     def right(self, network: nn.Module, examples: Examples) -> Tensor:
-        """Whether the network has each example right, shape (n,)."""
+        """Whether each example is classified correctly, shape (n,)."""
         logits = self._logits(network, examples)
         return (logits.argmax(dim=1) == examples.labels) & logits.isfinite().all(dim=1)
 
@@ -108,7 +108,7 @@ class Trainer:
             schedule.step(loss)
             if loss < best:
                 best, best_at, kept = loss, epoch, copy.deepcopy(network.state_dict())
-            # A loss that is not finite stays so.
+            # A loss that is not finite never becomes finite again.
             if not math.isfinite(loss) or epoch - best_at >= PATIENCE:
                 break
         network.load_state_dict(kept)
@@ -118,7 +118,7 @@ class Trainer:
         network.train()
         for at in torch.split(torch.randperm(len(self.train)), BATCH_SIZE):
             if len(at) == 1 and len(self.train) > 1:
-                continue  # one example has no variance for batch normalization
+                continue  # a single example has no variance for batch normalization
             images = self.train.inputs[at].to(self.device)
             images = _augmented(images) if self.augment else images
             optimizer.zero_grad()
@@ -134,7 +134,7 @@ class Trainer:
 
 
 def _augmented(images: Tensor) -> Tensor:
-    """Shifted by up to a tenth of their sides and flipped from left to right, all of a batch alike."""
+    """Shift by up to a tenth of each side and flip horizontally, the same for a whole batch."""
     if torch.rand(()) < 0.5:
         images = images.flip(3)
     shifts = [int(torch.randint(-(side // 10), side // 10 + 1, ())) for side in images.shape[2:]]

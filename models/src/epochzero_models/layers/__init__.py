@@ -1,7 +1,7 @@
-"""What the layers of a model give on the way to its outputs, whatever the model is made with.
+"""Outputs of the layers of a model, for every supported format.
 
-`modules` sees the modules of torch, `scripted` the operators of TorchScript, `onnx` those of ONNX, `keras` the layers
-of Keras 3. The tests know a `Layer` by its name and its kind alone.
+`modules` observes torch modules, `scripted` operators of TorchScript, `onnx` those of ONNX, `keras` layers of Keras 3.
+The tests know only the name and the kind of a `Layer`.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from torch import Tensor
 __all__ = ["SEQUENCES", "Layer", "LayerCall", "Layers", "calls_of"]
 
 SEQUENCES = (3,)
-"""Dimensions of sequences, which have their channels last, but in models that convolve over them."""
+"""Numbers of dimensions of sequences, whose channels are last except in models with convolutions over them."""
 
-# Of kinds in small letters without _: torch, TorchScript, ONNX and Keras differ in these only.
+# Kinds in lower case without underscores: torch, TorchScript, ONNX and Keras differ only in these.
 _FINISHING = re.compile(
     r"activation|hard(shrink|sigmoid|swish|tanh)|(leaky|thresholded|p|r)?relu6?|[cs]?elu|gelu|glu|mish|silu|swish"
     r"|(log)?(sigmoid|softmax)|soft(max2d|min|plus|shrink|sign)|tanh(shrink)?|threshold|clip"
@@ -32,13 +32,13 @@ _HANDING_ON = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A step of a model.
+    """A layer of a model.
 
     Attributes:
-        name: by which it is told apart.
+        name: unique in the model.
         kind: its class or operator, such as ``Conv2d``, ``conv2d`` or ``Conv``.
-        container: name of the layer that it is a part of; empty for a part of the model itself.
-        has_parts: whether it consists of layers that are known, too.
+        container: name of the layer that contains it; empty for a direct part of the model.
+        has_parts: whether it consists of other known layers.
     """
 
     name: str
@@ -48,12 +48,12 @@ class Layer:
 
     @property
     def depth(self) -> int:
-        """In how many other layers it stands."""
+        """Number of layers that contain it."""
         return self.container.count(".") + 1 if self.container else 0
 
     @property
     def finishes(self) -> bool:
-        """Whether it is a normalization or an activation, which only finishes the layer before it."""
+        """Whether it is a normalization or an activation, which belongs to the layer before it."""
         return _FINISHING.fullmatch(self._plain) is not None
 
     @property
@@ -63,7 +63,7 @@ class Layer:
 
     @property
     def hands_on(self) -> bool:
-        """Whether it gives the numbers that it is given."""
+        """Whether it returns its input values unchanged."""
         return self.drops or _HANDING_ON.fullmatch(self._plain) is not None
 
     @property
@@ -73,32 +73,32 @@ class Layer:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class LayerCall:
-    """A layer and what it gave: real numbers, shape (n, channels, ...)."""
+    """A layer and its output: real numbers, shape (n, channels, ...)."""
 
     layer: Layer
     output: Tensor
 
 
 class Layers(Protocol):
-    """The layers of a model and how to see what they give."""
+    """The layers of a model, and how to observe their outputs."""
 
     @property
     def known(self) -> Sequence[Layer]:
-        """All layers that can be asked for."""
+        """Return all observable layers."""
 
     def run(self, inputs: Tensor, wanted: Collection[str]) -> tuple[Any, list[LayerCall]]:
-        """The outputs of the model, and each call of a wanted layer that gives one tensor, as they end."""
+        """Return the outputs of the model, and each call of a wanted layer that returns one tensor, in order of completion."""
 
 
 def calls_of(
     seen: Iterable[tuple[Layer, Any]], count: int, channels_last: Collection[int] = SEQUENCES
 ) -> list[LayerCall]:
-    """What layers gave, with channels second; without what is no tensor of real numbers for each input.
+    """Return layer outputs with channels second; skip outputs that are not real tensors with one row per input.
 
     Args:
-        seen: layers with what they gave, shape (n, ...).
-        count: n, of inputs.
-        channels_last: numbers of dimensions of outputs whose channels are the last one.
+        seen: layers with their outputs, shape (n, ...).
+        count: n, number of inputs.
+        channels_last: numbers of dimensions of outputs whose channels are last.
     """
     return [
         LayerCall(layer, output.movedim(-1, 1) if output.ndim in channels_last else output)

@@ -1,7 +1,7 @@
 """Layers of Keras 3 on its torch backend.
 
-Keras does not call torch's hooks. For as long as a batch takes, the ``call`` of a wanted layer is one that keeps what
-the layer gives, too.
+Keras does not call torch's hooks. During a batch, the ``call`` method of a wanted layer is replaced by one that also
+records the output.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from epochzero_models.layers import Layer, LayerCall, calls_of
 
 
 class KerasLayers:
-    """The layers of a Keras model, and those of models within it, as ``inner.dense``."""
+    """The layers of a Keras model, and of models within it, as ``inner.dense``."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -25,11 +25,11 @@ class KerasLayers:
 
     @property
     def known(self) -> Sequence[Layer]:
-        """All layers but the model itself."""
+        """Return all layers except the model itself."""
         return tuple(layer for layer, _ in self._found.values())
 
     def run(self, inputs: Tensor, wanted: Collection[str]) -> tuple[Any, list[LayerCall]]:
-        """The outputs, and the calls of the wanted layers."""
+        """Return the outputs, and the calls of the wanted layers."""
         seen: list[tuple[Layer, Any]] = []
         kept = [self._found[name] for name in wanted if name in self._found]
         for layer, one in kept:

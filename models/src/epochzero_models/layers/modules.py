@@ -1,4 +1,4 @@
-"""Layers of a torch module: its modules, seen by hooks."""
+"""Layers of a torch module: its submodules, observed by hooks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OVER_SEQUENCES = (nn.Conv1d, nn.ConvTranspose1d)
 
 
 class ModuleLayers:
-    """The modules of a module."""
+    """The submodules of a module."""
 
     def __init__(self, module: nn.Module) -> None:
         self._module = module
@@ -24,11 +24,11 @@ class ModuleLayers:
 
     @property
     def known(self) -> Sequence[Layer]:
-        """All modules but the outermost one."""
+        """Return all modules except the outermost one."""
         return tuple(self._layers.values())
 
     def run(self, inputs: Tensor, wanted: Collection[str]) -> tuple[Any, list[LayerCall]]:
-        """The outputs, and the calls of the wanted modules."""
+        """Return the outputs, and the calls of the wanted modules."""
         seen: list[tuple[Layer, Any]] = []
         handles = [
             self._modules[name].register_forward_hook(_keeping(self._layers[name], seen))

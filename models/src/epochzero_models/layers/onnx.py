@@ -1,4 +1,4 @@
-"""Layers of ONNX: the operators of its graph, whose outputs are made outputs of the model (``onnx``)."""
+"""Layers of ONNX: operators of the graph, whose outputs become additional outputs of the model (``onnx``)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from epochzero_models.layers import SEQUENCES, Layer, LayerCall, calls_of
 
 
 def run_onnx(session: Any, outputs: Sequence[str], inputs: Tensor) -> list[Tensor]:
-    """Some outputs of a session of onnxruntime; where its batches have a fixed size, in parts of that size."""
+    """Run an onnxruntime session; if its batch size is fixed, in batches of that size."""
     name, size = session.get_inputs()[0].name, session.get_inputs()[0].shape[0]
     if not isinstance(size, int) or size == len(inputs):
         return [torch.from_numpy(one) for one in session.run(outputs, {name: inputs.numpy()})]
@@ -48,7 +48,7 @@ class OnnxLayers:
 
     @cached_property
     def known(self) -> Sequence[Layer]:
-        """The operators on the way from the inputs."""
+        """Return the operators between inputs and outputs."""
         return tuple(_operators(self._model.graph))
 
     @cached_property
@@ -63,7 +63,7 @@ class OnnxLayers:
         return self._opened(self._model.SerializeToString())
 
     def run(self, inputs: Tensor, wanted: Collection[str]) -> tuple[Any, list[LayerCall]]:
-        """The outputs, and what the wanted operators give."""
+        """Return the outputs, and those of the wanted operators."""
         layers = [one for one in self.known if one.name in wanted]
         names = [self._output, *(one.name for one in layers)]
         raw, *outputs = run_onnx(self._session, names, inputs)

@@ -1,8 +1,8 @@
 """Layers of TorchScript: the operators of its graph.
 
-Modules that were compiled take no hooks. But the graph of all that is called can be read, with calls
-unfolded, and a function can be made of it that gives values on the way besides its outputs. What stands within a
-condition or a loop is not seen.
+Compiled modules do not support hooks. The graph of all calls, inlined, can be read, and a function can be built from it
+that returns intermediate values in addition to the outputs. Operators within a condition or a loop are not
+observed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _OVER_SEQUENCES = ("conv1d", "conv_transpose1d")
 class ScriptedLayers:
     """The operators of a loaded TorchScript module.
 
-    One that takes weights is called as their module is, any other one as itself, the second of a name with ``_2``.
+    An operator with weights has the name of their module, any other its own name; the second of a name ends in ``_2``.
     """
 
     def __init__(self, module: torch.jit.ScriptModule) -> None:
@@ -32,11 +32,11 @@ class ScriptedLayers:
 
     @cached_property
     def known(self) -> Sequence[Layer]:
-        """The operators that give a tensor which depends on the inputs."""
+        """Return the operators whose output is a tensor that depends on the inputs."""
         return tuple(layer for layer, _ in _operators(self._graph()))
 
     def run(self, inputs: Tensor, wanted: Collection[str]) -> tuple[Any, list[LayerCall]]:
-        """The outputs, and what the wanted operators give."""
+        """Return the outputs, and those of the wanted operators."""
         key = frozenset(wanted)
         if key not in self._made:
             self._made[key] = self._function(key)
@@ -47,12 +47,12 @@ class ScriptedLayers:
         return raw, calls_of(seen, len(inputs), () if convolved else SEQUENCES)
 
     def _graph(self) -> Any:
-        graph = self._module.inlined_graph  # a copy, whatever is done to it
+        graph = self._module.inlined_graph  # a copy, which may be modified
         torch._C._jit_pass_constant_propagation(graph)
         return graph
 
     def _function(self, wanted: frozenset[str]) -> tuple[Any, list[Layer]]:
-        """A function of module and inputs that gives the outputs and the wanted values."""
+        """Return a function of module and inputs that returns the outputs and the wanted values."""
         graph = self._graph()
         found = [(layer, value) for layer, value in _operators(graph) if layer.name in wanted]
         seen = graph.create("prim::ListConstruct", [value for _, value in found], 1)
@@ -69,7 +69,7 @@ class ScriptedLayers:
 
 
 def _operators(graph: Any) -> Iterator[tuple[Layer, Any]]:
-    """Each operator on the way from the inputs with its output."""
+    """Yield each operator that depends on the inputs, with its output."""
     module, *inputs = (one.debugName() for one in graph.inputs())
     paths = {module: ""}
     reached = set(inputs)
