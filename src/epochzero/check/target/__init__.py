@@ -1,7 +1,7 @@
-"""A platform: what is installed, mounted and allowed there.
+"""Targets: platforms and what is installed, mounted and allowed there.
 
-`read_target` reads a ``target.toml`` or names a preset, `this_machine` asks the machine it runs on,
-`capture` does so for a file that `write_target` writes, and `differences` says what differs.
+`read_target` reads a ``target.toml`` or a preset, `this_machine` describes the current machine, `capture` does so for a
+file that `write_target` writes, and `differences` compares two targets.
 """
 
 from __future__ import annotations

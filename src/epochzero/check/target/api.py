@@ -1,7 +1,7 @@
-"""The public API of installed libraries, read statically: names, and the parameters they take.
+"""The public API of installed libraries, read statically: names and signatures.
 
-No library is imported: that takes seconds and may touch a GPU. Modules are found as Python's own
-finder for folders does; imports, ``__all__``, ``import *`` and base classes are followed through them.
+No library is imported: that takes seconds and may use a GPU. Modules are found like Python's own path finder does;
+imports, ``__all__``, ``import *`` and base classes are followed through them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LARGE = frozenset({"transformers"})
 ANY = "*"
 _MOST_STEPS = 40
 _EXTENSIONS = tuple(importlib.machinery.EXTENSION_SUFFIXES)
-# Bases that bring nothing that a job would call.
+# Bases without members that a job would call.
 _EMPTY_BASES = frozenset({"object", "ABC", "Generic", "Protocol", "abc.ABC", "typing.Generic"})
 _SPECIAL_BASES = frozenset({"NamedTuple", "TypedDict", "Enum", "IntEnum", "StrEnum", "Flag"})
 _TESTS = frozenset({"tests", "test"})
@@ -42,18 +42,17 @@ Members = dict[str, Signature | None]
 def read_api(
     libraries: Iterable[str], path: Sequence[str], *, most_names: int | None = None
 ) -> tuple[dict[str, Members], str]:
-    """The public names of libraries with their signatures, by module.
+    """Return the public names of libraries with their signatures, by module.
 
     Args:
-        libraries: importable top-level modules; those that are not there are left out.
-        path: folders in which modules are looked for, as ``sys.path``.
-        most_names: after which no further module is begun; None for no limit. It is no time, so that
-            a busy machine knows as much as an idle one. Outer modules of all libraries come first,
-            since jobs use these most; large libraries come last.
+        libraries: importable top-level modules; missing ones are skipped.
+        path: directories in which modules are searched, like ``sys.path``.
+        most_names: number of names after which no further module is read; None for no limit. A count, not a time, so
+            that a busy machine reads as much as an idle one. Outer modules of all libraries come first, since jobs use
+            these most; large libraries come last.
 
     Returns:
-        the API as in `Target.api`, and the module before which reading stopped; empty when all
-        were read.
+        the API as in `Target.api`, and the module before which reading stopped; empty if all were read.
     """
     reader = _Library(path)
     api: dict[str, Members] = {}
@@ -69,18 +68,18 @@ def read_api(
 
 
 def _turn(module: str) -> tuple[bool, int]:
-    """When a module is read."""
+    """The state of a module that is being read."""
     return module.partition(".")[0] in _LARGE, module.count(".")
 
 
 def is_public(name: str) -> bool:
-    """Whether a name of a module is one for its users, which are all that is read."""
+    """Whether a name of a module is public; only public names are read."""
     return not name.startswith("_") and name not in _TESTS
 
 
 @cache
 def _compiled() -> Mapping[str, Sequence[str]]:
-    """Names by module that compiled code binds, of the libraries of which all are known."""
+    """Names that compiled code binds, by module, for the libraries whose names are completely known."""
     text = files(__package__).joinpath("compiled.toml").read_text(encoding="utf-8")
     return MappingProxyType(tomllib.loads(text))
 
@@ -98,7 +97,7 @@ class _Library:
     # -- Modules -------------------------------------------------------------------------------
 
     def public_modules(self, library: str) -> Iterator[str]:
-        """The library and its public modules, the outer ones first."""
+        """Yield the library and its public modules, the outer ones first."""
         waiting = [library]
         for module in waiting:
             found = self.source(module)
@@ -108,9 +107,9 @@ class _Library:
             waiting += [f"{module}.{name}" for name in sorted(found.submodules) if is_public(name)]
 
     def source(self, name: str) -> ModuleSource | None:
-        """The module of this name; None when it is not there."""
+        """The module of this name; None if it does not exist."""
         if name not in self._sources:
-            self._sources[name] = None  # a module that needs itself
+            self._sources[name] = None  # a module that imports itself
             self._sources[name] = self._find(name)
         return self._sources[name]
 
@@ -138,7 +137,7 @@ class _Library:
         return None
 
     def _told(self, found: ModuleSource, sources: Sequence[Path]) -> ModuleSource:
-        """A module with what is known of its compiled part: a stub alone may leave out names."""
+        """A module with the known names of its compiled part: its stub may omit some."""
         known = _compiled()
         if sources and sources[0].suffix == ".pyi" and found.name.split(".")[0] not in known:
             found.complete = False
@@ -149,11 +148,11 @@ class _Library:
     # -- Names ---------------------------------------------------------------------------------
 
     def exports(self, module: str, *, every: bool) -> tuple[dict[str, Bound], bool]:
-        """What ``import *`` takes from a module (``every``: all that it binds), and if that is all."""
+        """The names that ``import *`` takes from a module (``every``: all names), and whether they are complete."""
         key = (module, every)
         if key in self._exports:
             return self._exports[key]
-        self._exports[key] = ({}, True)  # modules that take all from one another
+        self._exports[key] = ({}, True)  # modules that import * from each other
         found = self.source(module)
         if found is None:
             return {}, False
@@ -190,7 +189,7 @@ class _Library:
         return (f"{first}.{rest}" if rest else first), True
 
     def resolve(self, module: str, name: str, steps: int = 0) -> Bound | ModuleSource | None:
-        """What a dotted name of a module is in the end; None when that cannot be told."""
+        """What a dotted name of a module finally refers to; None if unknown."""
         if steps > _MOST_STEPS:
             return None
         first, _, rest = name.partition(".")
@@ -218,7 +217,7 @@ class _Library:
     # -- What a job sees -----------------------------------------------------------------------
 
     def describe(self, module: str) -> Members:
-        """The public names of a module, with members of the classes that are at home there."""
+        """The public names of a module, with the members of the classes that it defines."""
         found = self.source(module)
         if found is None:
             return {ANY: None}
@@ -243,7 +242,7 @@ class _Library:
         return names
 
     def members(self, known: Class) -> tuple[Members, bool]:
-        """The public members of a class with those of its bases, and whether these are all."""
+        """The public members of a class and its bases, and whether they are complete."""
         if known not in self._members:
             self._members[known] = ({}, False)  # a class that is its own base
             found: Members = {}
@@ -256,7 +255,7 @@ class _Library:
                 if not name.startswith("_") or name == "__call__":
                     is_function = isinstance(bound, FunctionDefinition)
                     known_before = found.get(name)
-                    # `self.name` mentions what a base defines.
+                    # `self.name` refers to what a base defines.
                     if is_function or known_before is None:
                         found[name] = (
                             bound.signature if isinstance(bound, FunctionDefinition) else None
@@ -273,7 +272,7 @@ class _Library:
         return {}, _ends(base) in _EMPTY_BASES
 
     def constructor(self, known: Class, depth: int = 0) -> Signature | None:
-        """The parameters of ``Class(...)``; None when they cannot be told."""
+        """The parameters of ``Class(...)``; None if unknown."""
         if depth > _MOST_STEPS or known.opaque or "Protocol" in known.bases:
             return None
         if known.fields is not None and "__init__" not in known.members:
@@ -296,7 +295,7 @@ class _Library:
         return Signature()
 
     def _makes(self, known: Class, depth: int) -> bool | None:
-        """Whether a class or a base of it has a constructor; None when that cannot be told."""
+        """Whether a class or a base of it has a constructor; None if unknown."""
         if depth > _MOST_STEPS:
             return None
         if known.fields is not None or {"__init__", "__new__"} & known.members.keys():
@@ -328,7 +327,7 @@ class _Library:
         )
 
     def _line(self, known: Class, depth: int) -> list[Class] | None:
-        """A class and its bases; None when one cannot be read."""
+        """A class and its bases; None if one cannot be read."""
         if depth > _MOST_STEPS:
             return None
         line = [known]
@@ -344,7 +343,7 @@ class _Library:
 
 
 def _at_home(known: Class, name: str, module: ModuleSource) -> bool:
-    """Whether a module is a place under which people know a class, not only one that uses it."""
+    """Whether a module is a public location of a class, not only a user of it."""
     return (
         known.module == module.name
         or (module.package and known.module.startswith(f"{module.name}."))
@@ -357,14 +356,14 @@ def _ends(base: str | None) -> str:
 
 
 def _is_package(place: Path) -> bool:
-    """Whether a folder is a package, or one without ``__init__`` that holds modules."""
+    """Whether a directory is a package, or a namespace package with modules."""
     return place.is_dir() and (
         any(place.glob("__init__.*")) or any(place.glob("*.py")) or any(place.glob("*/__init__.py"))
     )
 
 
 def _modules_in(folder: Path) -> Iterator[str]:
-    """The names of the modules in a package's folder."""
+    """The names of the modules in a package's directory."""
     try:
         entries = list(folder.iterdir())
     except OSError:
@@ -374,7 +373,7 @@ def _modules_in(folder: Path) -> Iterator[str]:
         if not name.isidentifier() or name == "__init__":
             continue
         if entry.is_symlink() and folder.resolve().is_relative_to(entry.resolve()):
-            continue  # a link to a folder around itself
+            continue  # a link to a parent directory
         if entry.name.endswith((".py", ".pyi", *_EXTENSIONS)) or (
             entry.is_dir() and "." not in entry.name and _is_package(entry)
         ):

@@ -1,4 +1,4 @@
-"""What a library's functions and classes take and have, read from their definitions."""
+"""Signatures and members of a library's functions and classes, read from their definitions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TypeAlias
 from epochzero.check.target.model import Signature
 from epochzero.check.target.signature import merged, of_definition
 
-# Decorators under which a function still takes what its definition says.
+# Decorators that do not change the parameters of a function.
 _KEEPING = frozenset(
     [
         "abstractmethod",
@@ -109,20 +109,20 @@ _KEEPING_CLASSES = frozenset(
 )
 _PLAIN_METACLASSES = frozenset({"ABCMeta", "type"})
 _SETTING = ("setattr(self", "setattr(cls", "self.__dict__", "cls.__dict__", "vars(self", "locals()")
-# Two patterns, since each begins with a plain text and is fast for it.
+# Two patterns: each begins with a plain text, which makes the search fast.
 _MEMBERS = (re.compile(r"self\.([A-Za-z]\w*)"), re.compile(r"cls\.([A-Za-z]\w*)"))
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionDefinition:
-    """A function; its signature where that can be told."""
+    """A function, with its signature if it is known."""
 
     signature: Signature | None
 
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """Another name for something: of a module (``module`` and ``name``), or of the same one."""
+    """Another name for an object: of a module (``module`` and ``name``), or of the same module."""
 
     module: str
     name: str
@@ -130,7 +130,7 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class Thing:
-    """A constant, an object, or what cannot be told."""
+    """A constant, an object, or something unknown."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -138,13 +138,13 @@ class Class:
     """A class statement.
 
     Attributes:
-        name: of it.
-        module: in which it stands.
-        bases: as dotted names of that module; None for what is none (``Base[T]()``).
+        name: name of the class.
+        module: its module.
+        bases: dotted names in that module; None for a base that is not a name (``Base[T]()``).
         members: by name; functions without ``self`` or ``cls``.
-        fields: parameters of a dataclass's constructor, with whether each has a default and
-            whether it is by keyword only; None for other classes.
-        opaque: whether a decorator or metaclass may change how it is made.
+        fields: parameters of a dataclass's constructor, with whether each has a default and whether it is keyword-only;
+            None for other classes.
+        opaque: whether a decorator or metaclass may change how it is instantiated.
         open: whether it may have members that cannot be read here.
     """
 
@@ -162,13 +162,13 @@ THING = Thing()
 
 
 def read_class(node: ast.ClassDef, text: str, module: str, *, stub: bool) -> Class:
-    """What a class statement defines.
+    """Read a class statement.
 
     Args:
         node: the statement.
         text: its source.
-        module: dotted name of the module in which it stands.
-        stub: whether that is a stub, which may leave members out.
+        module: dotted name of its module.
+        stub: whether the module is a stub, which may omit members.
     """
     members: dict[str, Bound] = {}
     overloads: dict[str, list[Signature]] = {}
@@ -193,7 +193,7 @@ def read_class(node: ast.ClassDef, text: str, module: str, *, stub: bool) -> Cla
 
 
 def bind(names: dict[str, Bound], name: str, bound: Bound) -> None:
-    """Binds a name; one that is bound in several ways is a thing of which nothing is known."""
+    """Bind a name; a name that is bound in several ways is unknown."""
     known = names.get(name)
     if known is None or known == bound:
         names[name] = bound
@@ -211,7 +211,7 @@ def bind_function(
     *,
     bound: bool,
 ) -> None:
-    """Binds a function; overloads become one."""
+    """Bind a function; its overloads are merged."""
     decorators = {_last(each) for each in node.decorator_list}
     if decorators & _DESCRIPTORS or {"setter", "deleter", "getter"} & decorators:
         names[node.name] = THING
@@ -253,7 +253,7 @@ def _bind_member(
 
 
 def _flat(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """The statements of a class, those under conditions among them."""
+    """Yield the statements of a class, including conditional ones."""
     for node in body:
         yield node
         if isinstance(node, ast.If | ast.Try | ast.With | ast.For):
@@ -264,7 +264,7 @@ def _flat(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _fields(node: ast.ClassDef) -> tuple[tuple[str, bool, bool], ...] | None:
-    """The constructor's parameters of a dataclass; None when it makes none or not this way."""
+    """The constructor's parameters of a dataclass; None if it generates none, or another one."""
     options = {
         keyword.arg: getattr(keyword.value, "value", None)
         for each in node.decorator_list
@@ -289,7 +289,7 @@ def _fields(node: ast.ClassDef) -> tuple[tuple[str, bool, bool], ...] | None:
 
 
 def _default(value: ast.expr | None) -> bool | None:
-    """Whether a dataclass's field has a default; None for one that the constructor does not take."""
+    """Whether a dataclass's field has a default; None if the constructor does not take it."""
     if not (isinstance(value, ast.Call) and _last(value) == "field"):
         return value is not None
     given = {keyword.arg: keyword.value for keyword in value.keywords}
@@ -300,7 +300,7 @@ def _default(value: ast.expr | None) -> bool | None:
 
 
 def dotted(node: ast.expr) -> str:
-    """``a.b.c`` of such an expression; empty for others."""
+    """``a.b.c`` for such an expression; empty for others."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
@@ -309,7 +309,7 @@ def dotted(node: ast.expr) -> str:
 
 
 def _base(node: ast.expr) -> str | None:
-    """The dotted name of a base class, without what stands in brackets."""
+    """The dotted name of a base class, without type arguments."""
     return dotted(node.value if isinstance(node, ast.Subscript) else node) or None
 
 

@@ -1,7 +1,7 @@
-"""What differs between two platforms, worst first, with the failure that each difference can cause.
+"""Differences between two platforms, worst first, with the failure that each can cause.
 
-Half of the failures of deep-learning jobs come from such differences (Zhang et al., "An Empirical
-Study on Program Failures of Deep Learning Jobs", ICSE 2020, sections 3.2 and 4.1).
+Half of the failures of deep-learning jobs come from such differences (Zhang et al., "An Empirical Study on Program Failures
+of Deep Learning Jobs", ICSE 2020, sections 3.2 and 4.1).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from epochzero.check.target.packages import likely_modules
 
 SCHEMA = "epochzero.target-diff/1"
 
-# Worst first: what surely stops a job that needs it, then what may.
+# Worst first: what certainly stops a job that needs it, then what may.
 _ORDER = (
     "module", "python", "major version", "gpus", "gpu memory", "gpu capability", "cuda", "driver",
     "read-only", "shared library", "program", "memory", "shared memory", "space", "case", "mount",
@@ -27,14 +27,14 @@ _LESS_SPACE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class TargetDifference:
-    """One thing that is not the same.
+    """A difference.
 
     Attributes:
-        kind: of thing; the order of kinds is that of their weight.
-        name: of the thing: a module, a mount, a variable; empty where there is only one.
-        first: how it is on the first platform.
-        second: how it is on the second.
-        category: of the failure that a job may have that runs on the first and goes to the second.
+        kind: kind of the property; kinds are ordered by severity.
+        name: name of the module, mount or variable; empty if there is only one.
+        first: value on the first platform.
+        second: value on the second.
+        category: of the failure that a job may have that runs on the first and moves to the second.
         consequence: what then happens.
     """
 
@@ -48,12 +48,12 @@ class TargetDifference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What differs between two platforms.
+    """The differences between two platforms.
 
     Attributes:
         first, second: names of the platforms.
         differences: worst first.
-        unknown: keys of which one of the two says nothing, so that they could not be compared.
+        unknown: keys that one of the two does not specify, so that they could not be compared.
     """
 
     first: str
@@ -62,17 +62,17 @@ class Comparison:
     unknown: tuple[str, ...]
 
     def to_dict(self) -> Mapping[str, Any]:
-        """The form of the JSON output."""
+        """The JSON form."""
         return {"schema": SCHEMA, **asdict(self)}
 
 
 def differences(first: Target, second: Target) -> Comparison:
-    """What differs between the platform where a job runs and the one where it is to run.
+    """Compare the platform where a job runs with another one.
 
     Args:
         first: where the job runs or was written.
-        second: where it is to run. What it has more of, newer or larger is no difference, but for
-            Python and major versions.
+        second: where it is to run. What it has more, newer or larger is no difference, except for Python and major
+            versions.
     """
     found = [
         *_distributions(first, second),
@@ -123,7 +123,7 @@ def _versions(each: Distribution, other: Distribution) -> Iterator[TargetDiffere
     if not each.version or not other.version or each.version == other.version:
         return
     ours, theirs = version(each.version), version(other.version)
-    # Before 1.0 the second number is the one that breaks.
+    # Before 1.0 the second number is the one with incompatible changes.
     width = 1 if ours[:1] != (0,) else 2
     kind = "major version" if ours[:width] != theirs[:width] else "version"
     yield TargetDifference(
@@ -285,7 +285,7 @@ def _surroundings(first: Target, second: Target) -> Iterator[TargetDifference]:
 
 
 def _size(number: int) -> str:
-    """Bytes for people.
+    """A size in bytes as text.
 
     >>> _size(85899345920)
     '80.0 GiB'

@@ -1,8 +1,7 @@
-"""``target.toml``: a platform as a file that people write and ``epochzero target capture`` makes.
+"""``target.toml``: a platform as a file that people write and ``epochzero target capture`` creates.
 
-Reading is strict, since a misspelt key would make rules silent about what it was meant to say. The
-text is written by hand: the form has four kinds of values, and a library for that would be one more
-thing to install on the platform.
+Reading is strict: a misspelt key would silently disable rules. The text is written without a library: it has four kinds of
+values, and a library would be one more thing to install on the platform.
 """
 
 from __future__ import annotations
@@ -44,11 +43,10 @@ _MOST = 1 << 63
 
 
 def read_target(path_or_name: str | Path) -> Target:
-    """The target of a file, or of GPUs by name (``8 x H100``) when no such file is there.
+    """Read the target in a file, or named by its GPUs (``8 x H100``) if no such file exists.
 
     Raises:
-        InputError: it is neither; or the file is wrong: the message names file, key and what may
-            stand there.
+        InputError: it is neither, or the file is invalid; the message has the file, the key and the valid values.
     """
     path = Path(path_or_name)
     try:
@@ -70,7 +68,7 @@ def read_target(path_or_name: str | Path) -> Target:
 
 
 def _preset(text: str) -> Target:
-    """GPUs by name; a name alone stands for one of them, which the target's own name says."""
+    """GPUs by name; a name alone means one of them, which the target's name states."""
     try:
         gpus = gpus_of(text)
     except InputError as error:
@@ -80,15 +78,15 @@ def _preset(text: str) -> Target:
 
 
 def parse_target(text: str, name: str = "<target>", *, folder: Path | None = None) -> Target:
-    """The target of a text.
+    """Read a target from a text.
 
     Args:
         text: TOML.
-        name: of the file, for messages, and of the target when the text gives none.
-        folder: where ``packages`` is looked for; it cannot be given when None.
+        name: of the file, for messages, and the default name of the target.
+        folder: directory of the file that ``packages`` names; None if ``packages`` is not allowed.
 
     Raises:
-        InputError: the text is wrong.
+        InputError: the text is invalid.
     """
     try:
         data = tomllib.loads(text)
@@ -110,7 +108,7 @@ def parse_target(text: str, name: str = "<target>", *, folder: Path | None = Non
 
 
 class _Reading:
-    """Reads values of a file, and says which key is wrong."""
+    """Read values of a file, and name the key in errors."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -192,12 +190,12 @@ Reader = Callable[[_Reading, str, Any], Any]
 
 
 def size_of(text: str) -> int:
-    """Bytes of a size such as ``80 GiB``, ``512M`` or ``1.5 TB``.
+    """The bytes of a size such as ``80 GiB``, ``512M`` or ``1.5 TB``.
 
-    ``GB`` are 1,000,000,000 bytes; ``G`` and ``GiB`` are 1,073,741,824, as batch systems count.
+    ``GB`` is 1,000,000,000 bytes; ``G`` and ``GiB`` are 1,073,741,824, as batch systems count.
 
     Raises:
-        ValueError: it is no size.
+        ValueError: the text is not a size.
 
     >>> size_of("1 GiB")
     1073741824
@@ -215,7 +213,7 @@ def size_of(text: str) -> int:
 
 
 def _python(reading: _Reading, key: str, value: object) -> tuple[int, int, int]:
-    # A number would not do: 3.10 is 3.1.
+    # Not a number: 3.10 would be 3.1.
     said = value if isinstance(value, str) else ""
     found = re.fullmatch(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?[\w.+]*", said)
     if found is None:
@@ -384,7 +382,7 @@ _KEYS: Mapping[str, Reader] = {
 
 
 def write_target(target: Target) -> str:
-    """The text of a target; reading it gives the same value (``here`` is not kept)."""
+    """The text of a target; reading it returns the same value (except for ``here``)."""
     plain = [f"format = {FORMAT}", f"name = {_value(target.name)}"]
     tables: list[str] = []
     for key in _KEYS:
@@ -406,7 +404,7 @@ def _same(value: _T) -> _T:
 
 
 def _value(value: object) -> str:
-    """A value as TOML writes it."""
+    """A value in TOML."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -420,7 +418,7 @@ def _value(value: object) -> str:
 
 
 def _quoted(text: str) -> str:
-    # JSON's texts are TOML's, but for DEL, and for halves of characters that no file can hold.
+    # JSON strings are valid TOML, except for DEL and for surrogates, which no file can contain.
     clean = text.encode("utf-8", "replace").decode()
     return json.dumps(clean, ensure_ascii=False).replace("\x7f", "\\u007f")
 
@@ -440,7 +438,7 @@ def _table_if_any(key: str, value: Mapping[str, object]) -> list[str]:
 
 
 def _told(value: object, names: Mapping[str, object]) -> dict[str, object]:
-    """The fields of a record that say something."""
+    """The fields of a record that have a value."""
     fields = {name: getattr(value, name) for name in names}
     return {
         name: said for name, said in fields.items() if said is not None and said not in ("", ())
@@ -528,6 +526,6 @@ def with_packages(target: Target, path: Path) -> Target:
     """The target with the distributions of a list of packages instead of its own.
 
     Raises:
-        InputError: the file is no list of packages.
+        InputError: the file is not a list of packages.
     """
     return replace(target, distributions=read_packages(path), api={}, cuda_of_torch=None)

@@ -1,4 +1,4 @@
-"""Common GPUs, and what drivers and CUDA releases need: tables that rules and target files use."""
+"""Common GPUs, and the requirements of drivers and CUDA releases, for rules and target files."""
 
 from __future__ import annotations
 
@@ -20,14 +20,12 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Cuda:
-    """What CUDA releases need and know, by their version ``12.4``.
+    """CUDA releases, by their version ``12.4``.
 
     Attributes:
-        driver: the driver that came with a release.
-        minor_compatibility: by major version, the oldest driver that runs what any of its
-            releases built.
-        architectures: by compute capability the first release that builds for it and the last
-            one, which is None where there is no last one.
+        driver: the driver that was released with it.
+        minor_compatibility: by major version, the oldest driver that runs programs built with any of its releases.
+        architectures: by compute capability, the first release that builds for it and the last one, or None.
     """
 
     driver: Mapping[str, str]
@@ -41,7 +39,7 @@ def _load(name: str) -> dict[str, dict[str, object]]:
 
 @cache
 def presets() -> Mapping[str, GPU]:
-    """Common GPUs by the name that people give them (``A100 80GB``)."""
+    """Common GPUs by their usual names (``A100 80GB``)."""
     found = {}
     for name, said in _load("gpus.toml").items():
         memory = said["memory_mib"]
@@ -80,10 +78,10 @@ def version(text: str) -> tuple[int, ...]:
 
 
 def capability_of(text: str) -> tuple[int, int]:
-    """A compute capability from ``9.0``, ``sm_90`` or ``compute_90a``.
+    """The compute capability of ``9.0``, ``sm_90`` or ``compute_90a``.
 
     Raises:
-        ValueError: it is none of these.
+        ValueError: the text has another form.
 
     >>> capability_of("sm_100")
     (10, 0)
@@ -96,9 +94,9 @@ def capability_of(text: str) -> tuple[int, int]:
 
 
 def oldest_driver(release: str) -> str | None:
-    """The oldest driver that runs programs built with a CUDA release; None when not known.
+    """The oldest driver that runs programs built with a CUDA release; None if unknown.
 
-    From CUDA 11 on any driver of the same major version does.
+    From CUDA 11 on, any driver of the same major version does.
 
     >>> oldest_driver("12.4")
     '525.60.13'
@@ -108,13 +106,13 @@ def oldest_driver(release: str) -> str | None:
 
 
 def first_cuda(capability: tuple[int, int]) -> str | None:
-    """The first CUDA release that builds for a compute capability; None when not known."""
+    """The first CUDA release that builds for a compute capability; None if unknown."""
     found = cuda().architectures.get(".".join(map(str, capability)))
     return found[0] if found else None
 
 
 def last_cuda(capability: tuple[int, int]) -> str | None:
-    """The last CUDA release that builds for a compute capability; None: all, or not known."""
+    """The last CUDA release that builds for a compute capability; None if there is no last one or it is unknown."""
     found = cuda().architectures.get(".".join(map(str, capability)))
     return found[1] if found else None
 
@@ -123,7 +121,7 @@ def gpus_of(text: str) -> tuple[GPU, ...]:
     """The GPUs of a short form: ``8 x H100``, ``A100 80GB``, ``none``.
 
     Raises:
-        InputError: it names no preset, or too many.
+        InputError: it names no preset, or too many GPUs.
     """
     if text.strip().lower() in {"none", "0"}:
         return ()
@@ -147,7 +145,7 @@ def gpus_of(text: str) -> tuple[GPU, ...]:
 
 
 def _plain(name: str) -> str:
-    """A name as people may vary it: ``nvidia-a100-40gb`` and ``A100`` are one."""
+    """The normalized form of a GPU name: ``nvidia-a100-40gb`` and ``A100`` are equal."""
     text = re.sub(r"[^a-z0-9]", "", name.lower())
     for word in ("nvidia", "geforce", "tesla", "amd", "instinct", "sxm2", "sxm4", "sxm5", "sxm"):
         text = text.replace(word, "")

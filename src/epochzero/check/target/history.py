@@ -1,13 +1,12 @@
-"""The public API of libraries in each of their versions, read from the packages themselves.
+"""The public API of libraries by version, read from the packages themselves.
 
-A target of which only the packages are known (`pip freeze`, a lock file) has no captured API; what a
-version has and has not is told from here. One file a distribution in `api_history/`, made by
-`bench/api_history.py` with the reader that captures a target. It holds one version of each minor
-release, the last; a patch release is taken to have the same API.
+A target with known packages and no captured API (`pip freeze`, a lock file) takes its API from here. `api_history/` has one
+file per distribution, created by `bench/api_history.py` with the reader that captures a target. It contains the last version
+of each minor release; patch releases are assumed to have the same API.
 
-The text, compressed: the versions on a line, then a block a module as in `packed`. Behind ``@`` stands
-in which versions a module or name is there: ``2-5,8-`` counts from 0, a missing end is the last
-version; nothing stands there for a name that is there whenever its module is.
+The text, compressed: a line with the versions, then a block per module as in `packed`. After ``@`` are the versions that have
+a module or name: ``2-5,8-`` counts from 0, and a missing end means the last version; nothing means all versions of the
+module.
 """
 
 from __future__ import annotations
@@ -33,11 +32,11 @@ _RELEASE = re.compile(r"(?:\d+!)?(\d+)(?:\.(\d+))?")
 
 Api = Mapping[str, Mapping[str, Signature | None]]
 Spans = str
-"""In which versions, as a text; see above."""
+"""The versions as text; see above."""
 
 
 class ApiHistory:
-    """The API of one distribution over its versions; a module is read when it is asked for.
+    """The API of one distribution over its versions; a module is parsed on first use.
 
     Attributes:
         distribution: normalized name.
@@ -56,12 +55,12 @@ class ApiHistory:
 
     @classmethod
     def of(cls, distribution: str, data: bytes) -> ApiHistory:
-        """The history of a file that `written` made."""
+        """Parse a file that `written` created."""
         decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 27)
         return cls(distribution, decompressor.decompress(data).decode())
 
     def index(self, version: str) -> int | None:
-        """The number of the version that stands for another, of the same minor release."""
+        """The index of the recorded version of the same minor release."""
         wanted = _RELEASE.match(version.removeprefix("v"))
         for number, known in enumerate(self.versions):
             release = _RELEASE.match(known)
@@ -74,7 +73,7 @@ class ApiHistory:
         return tuple(name for name, (spans, _) in self._blocks.items() if _within(spans, index))
 
     def names(self, module: str, index: int) -> Mapping[str, Signature | None] | None:
-        """The public names of a module in a version, as in `Target.api`; None when it has none such."""
+        """The public names of a module in a version, as in `Target.api`; None if the version lacks the module."""
         spans, lines = self._blocks.get(module, ("", ""))
         if module not in self._blocks or not _within(spans, index):
             return None
@@ -112,7 +111,7 @@ class _Version(Mapping[str, Mapping[str, Signature | None]]):
 
 @cache
 def libraries() -> Mapping[str, str]:
-    """The top-level modules whose history is known, each with the distribution that brings it."""
+    """The top-level modules with a known history, each with its distribution."""
     folder = files(__package__).joinpath(_FOLDER)
     found = sorted(one.name for one in folder.iterdir() if one.name.endswith(_END))
     names = [name.removesuffix(_END) for name in found]
@@ -124,7 +123,7 @@ def libraries() -> Mapping[str, str]:
 
 @cache
 def history_of(distribution: str) -> ApiHistory | None:
-    """The history of a distribution, by normalized name; None when none is known."""
+    """The history of a distribution, by normalized name; None if there is none."""
     if distribution not in libraries().values():
         return None
     data = files(__package__).joinpath(_FOLDER, distribution + _END).read_bytes()
@@ -133,7 +132,7 @@ def history_of(distribution: str) -> ApiHistory | None:
 
 @cache
 def api_of(distribution: str, version: str) -> Api | None:
-    """The API that a version of a distribution has; None when it is not known."""
+    """The API of a version of a distribution; None if unknown."""
     history = history_of(distribution)
     index = history.index(version) if history is not None else None
     return None if history is None or index is None else _Version(history, index)
@@ -143,11 +142,11 @@ def api_of(distribution: str, version: str) -> Api | None:
 
 
 def written(versions: Sequence[str], apis: Sequence[Api]) -> bytes:
-    """A history as a file.
+    """Serialize a history.
 
     Args:
         versions: oldest first.
-        apis: of each version, as in `Target.api`.
+        apis: API of each version, as in `Target.api`.
     """
     blocks = [" ".join(versions)]
     last = len(versions) - 1
@@ -184,9 +183,9 @@ def _spans(indexes: Sequence[int], last: int) -> Spans:
     return ",".join(f"{a}-" if b == last else str(a) if a == b else f"{a}-{b}" for a, b in pairs)
 
 
-@cache  # Most names of a library have come and gone with others.
+@cache  # Most names of a library appear and disappear together with others.
 def _within(spans: Spans, index: int) -> bool:
-    """Whether a number is in ranges; in none written is every number.
+    """Whether a number is in the ranges; an empty text contains every number.
 
     >>> _within("0-2,5,7-", 5), _within("0-2,5,7-", 6), _within("", 3)
     (True, False, True)

@@ -1,7 +1,7 @@
-"""A Python of this machine: its version and where it looks for modules, read without running it.
+"""A Python of this machine: its version and module search path, determined without running it.
 
-The order of the folders is that of ``site`` (Python documentation, library reference: ``site``,
-``sys.path``); environments are those of PEP 405 and of conda.
+The order of the directories is that of ``site`` (Python documentation, library reference: ``site``, ``sys.path``);
+environments are those of PEP 405 and of conda.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Interpreter:
     """A Python.
 
     Attributes:
-        version: such as ``(3, 11, 4)``; None when it is not known.
-        folders: in which it looks for modules, without those of the standard library.
+        version: such as ``(3, 11, 4)``; None if unknown.
+        folders: directories of its module search path, without those of the standard library.
     """
 
     version: tuple[int, int, int] | None
@@ -37,20 +37,20 @@ class Interpreter:
 
 
 def running() -> Interpreter:
-    """The one that runs this."""
+    """The Python that runs this code."""
     return Interpreter(sys.version_info[:3], tuple(folder or os.getcwd() for folder in sys.path))
 
 
 @unconfined()
 def read_interpreter(program: Path, *, home: str = "") -> Interpreter:
-    """The interpreter that a program is: of an environment, of conda or of the system.
+    """Read the interpreter of a program: of an environment, of conda or of the system.
 
     Args:
-        program: ``.venv/bin/python``; a link is followed to the interpreter that it leads to.
-        home: of the user, whose own packages count outside environments; empty for none.
+        program: ``.venv/bin/python``; links are followed.
+        home: of the user, whose user packages count outside of environments; empty for none.
 
     Raises:
-        InputError: there is no such file, or it is no Python whose packages can be found.
+        InputError: the file does not exist, or is not a Python whose packages can be found.
     """
     real = Path(os.path.realpath(program))
     if not real.is_file():
@@ -73,7 +73,7 @@ def read_interpreter(program: Path, *, home: str = "") -> Interpreter:
 
 
 def _settings(file: Path) -> dict[str, str]:
-    """The settings of an environment (PEP 405); empty when it is none."""
+    """The settings of an environment (PEP 405); empty if it is not one."""
     try:
         with open_file(file) as stream:
             text = stream.read(LARGEST_SETTINGS_BYTES).decode("utf-8", "replace")
@@ -83,7 +83,7 @@ def _settings(file: Path) -> dict[str, str]:
 
 
 def _minor(real: Path, prefix: Path) -> str:
-    """``3.11``: by the program's name, else by the only folder of libraries that it has."""
+    """``3.11``: by the program's name, else by its only library directory."""
     named = _MINOR.fullmatch(real.name)
     if named or not real.name.startswith(("python", "pypy")):
         return named[1] if named else ""
@@ -93,7 +93,7 @@ def _minor(real: Path, prefix: Path) -> str:
 
 
 def _site_folders(prefix: Path, minor: str) -> list[Path]:
-    """Where an installation keeps its packages; Debian's lie elsewhere than all others'."""
+    """The package directories of an installation; Debian's differ from all others."""
     usual = [prefix / lib / f"python{minor}" / "site-packages" for lib in ("lib", "lib64")]
     debian = [
         Path("/usr/local/lib", f"python{minor}", "dist-packages"),
@@ -108,7 +108,7 @@ def _site_folders(prefix: Path, minor: str) -> list[Path]:
 
 
 def _added(folder: Path) -> Iterator[Path]:
-    """The folders that ``.pth`` files add; lines that are code are not run."""
+    """The directories that ``.pth`` files add; lines with code are not run."""
     for file in sorted(folder.glob("*.pth")):
         try:
             with open_file(file) as stream:
@@ -124,7 +124,7 @@ def _added(folder: Path) -> Iterator[Path]:
 
 
 def _version(real: Path, minor: str, settings: dict[str, str]) -> tuple[int, int, int] | None:
-    """As its environment says, else as it stands in its header or in the program itself."""
+    """The version by its environment, its header, or the program itself."""
     told = settings.get("version") or settings.get("version_info") or ""
     if told.startswith(f"{minor}.") and (found := _NUMBERS.match(told)):
         return int(found[1]), int(found[2]), int(found[3])
@@ -138,7 +138,7 @@ def _version(real: Path, minor: str, settings: dict[str, str]) -> tuple[int, int
 
 
 def _searched(file: Path, pattern: re.Pattern[bytes]) -> int | None:
-    """The number that a file has for a pattern."""
+    """The first match of a pattern in a file."""
     try:
         with (
             open_file(file) as stream,

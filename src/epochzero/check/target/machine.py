@@ -1,4 +1,4 @@
-"""This machine as a target: each part found out on its own, so that one that fails costs only itself."""
+"""This machine as a target; each part is determined separately, so that a failure affects only that part."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from epochzero.check.target.torch_build import torch_build
 from epochzero.errors import InputError
 
 MOST_API_NAMES = 750_000
-"""Those of the usual libraries, and the outermost of transformers."""
+"""The public API of common libraries, and the outermost module of transformers."""
 
 Tell = Callable[[str], None]
 
@@ -31,17 +31,16 @@ def this_machine(
     libraries: Sequence[str] = (),
     tell: Tell = lambda part: None,
 ) -> Target:
-    """The machine on which this runs, as an interpreter and this user see it.
+    """Describe this machine as an interpreter and the current user see it.
 
-    No library is imported and nothing is written. A part that cannot be found out stays unknown,
-    and is named in ``notes``.
+    No library is imported and nothing is written. A part that cannot be determined stays unknown and is named in ``notes``.
 
     Args:
-        environment: variables; secrets are left out of the target.
+        environment: variables; secrets are omitted from the target.
         name: of the target.
-        interpreter: whose distributions and modules are looked for; the running one when None.
-        libraries: modules whose public API is read; those that are not there are left out.
-        tell: called with the name of each part before it is found out.
+        interpreter: Python whose distributions and modules are read; None for the running one.
+        libraries: modules whose public API is read; missing ones are skipped.
+        tell: called with the name of each part before it is determined.
     """
     interpreter = interpreter or running()
     folders = interpreter.folders
@@ -90,7 +89,7 @@ def this_machine(
 
 
 def with_interpreter(target: Target, interpreter: Interpreter | None) -> Target:
-    """The same machine as another interpreter finds it; one that is None is not known."""
+    """The same machine with another interpreter; None for an unknown one."""
     if interpreter is None:
         return replace(
             target,
@@ -126,19 +125,19 @@ def capture(
     folders: Sequence[Path] = (),
     tell: Tell = lambda part: None,
 ) -> Target:
-    """This machine as a target for other machines: with the API of libraries, and the network.
+    """Describe this machine for use on other machines: with the API of libraries, and the network.
 
     Args:
-        environment: variables; secrets are left out.
+        environment: variables; secrets are omitted.
         name: of the target.
         interpreter: as for `this_machine`.
         libraries: likewise.
-        probe: ask whether hosts on the internet can be reached, for at most a second.
-        folders: of which it is noted what lies in them.
+        probe: test whether hosts on the internet can be reached, for at most a second.
+        folders: directories whose content is recorded.
         tell: as for `this_machine`.
 
     Raises:
-        InputError: a folder cannot be listed.
+        InputError: a directory cannot be listed.
     """
     found = this_machine(
         environment, name=name, interpreter=interpreter, libraries=libraries, tell=tell
@@ -163,14 +162,14 @@ def _with_listing(target: Target, folder: Path) -> Target:
 
 
 class _Parts:
-    """Asks for the parts of a target, and notes those that fail."""
+    """Determine the parts of a target, and record those that fail."""
 
     def __init__(self, tell: Tell) -> None:
         self.notes: list[str] = []
         self._tell = tell
 
     def ask(self, part: str, find: Callable[[], Any], otherwise: Any) -> Any:
-        """What ``find`` gives, or ``otherwise`` and a note."""
+        """Return the result of ``find``, or ``otherwise`` and record a note."""
         self._tell(part)
         try:
             return find()

@@ -49,9 +49,9 @@ class Signature:
         positional: names of parameters that may be given by position.
         required: how many of them must be given.
         keywords: names of parameters that may be given by name.
-        required_keywords: of the keyword-only ones those without default.
-        any_positional: whether it takes ``*args``.
-        any_keyword: whether it takes ``**kwargs``.
+        required_keywords: keyword-only parameters without a default.
+        any_positional: whether it accepts ``*args``.
+        any_keyword: whether it accepts ``**kwargs``.
     """
 
     positional: tuple[str, ...] = ()
@@ -67,10 +67,10 @@ class Mount:
     """A file system that the job sees.
 
     Attributes:
-        path: where it begins.
+        path: mount point.
         writable: whether the user may write there.
-        free_bytes: None when not known.
-        quota_bytes: what is left of the user's quota; None when there is none or it is not known.
+        free_bytes: None if unknown.
+        quota_bytes: what is left of the user's quota; None if there is none or it is unknown.
         case_sensitive: whether names that differ in case are different files.
     """
 
@@ -83,7 +83,7 @@ class Mount:
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Who the job runs as."""
+    """The user that runs the job."""
 
     name: str = ""
     uid: int | None = None
@@ -94,7 +94,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class NetworkAccess:
-    """What can be reached: None where it is not known."""
+    """Reachable networks; None if unknown."""
 
     internet: bool | None = None
     hosts: tuple[str, ...] = ()
@@ -102,39 +102,38 @@ class NetworkAccess:
 
 @dataclass(frozen=True)
 class Target:
-    """A platform. Of what is None or missing nothing is known, and rules must not assume anything.
+    """A platform. Properties that are None or missing are unknown; rules must not assume anything about them.
 
     Attributes:
         name: for people.
         python: version, such as ``(3, 11, 4)``.
-        distributions: by normalized name; None when not known.
-        api: of the chosen libraries by the module's dotted name the public names, each with its
-            signature, or None where it has none that can be told (constants, modules). Members of
-            a class stand beside it as ``Class.member``, without ``self``; of a class without any
-            nothing is known. ``*`` and ``Class.*`` say that there may be more than are listed.
+        distributions: by normalized name; None if unknown.
+        api: for the selected libraries, by dotted module name, the public names with their signatures, or None for a name
+            without a known signature (constants, modules). Members of a class are listed as ``Class.member``, without
+            ``self``; a class without any is unknown. ``*`` and ``Class.*`` mean that there may be more names.
         shared_libraries: names of those that the loader finds (``libGL.so.1``).
-        programs: names found on the path.
-        gpus: of one node; None when not known; empty when there are none.
+        programs: names on the search path.
+        gpus: of one node; None if unknown; empty if there are none.
         driver: version of the NVIDIA driver.
-        cuda: highest CUDA version that the driver takes.
+        cuda: highest CUDA version that the driver supports.
         cuda_of_torch: CUDA version that the installed torch was built for; empty for a CPU build.
-        gpu_architectures: that the installed torch was built for (``sm_90``).
-        nodes: how many the job may use.
+        gpu_architectures: architectures that the installed torch was built for (``sm_90``).
+        nodes: number of nodes that the job may use.
         mounts: by path.
-        files: paths that are known to be there or not: path -> whether it is.
-        listed: folders of which all that lies in them is among ``files``, as it was captured.
-        user: who runs it.
+        files: known paths -> whether they exist.
+        listed: directories whose whole content is in ``files``, as captured.
+        user: the user that runs jobs.
         environment: variables that are set; secrets without their values.
         memory_bytes, shared_memory_bytes: limits of a node or container.
-        cpus: processors of a node that a job may use: as many as may run at once.
+        cpus: number of processors of a node that a job may use at once.
         processes: limit of processes.
         time_limit_s: of a job.
         open_files: limit.
-        network: what can be reached.
-        ports: at which something listens now; None where that cannot be asked.
-        working_folder: where jobs start.
-        here: whether it is this machine, so that its file system can be asked.
-        notes: what could not be found out when it was captured, and why.
+        network: reachable networks.
+        ports: TCP ports in use; None if unknown.
+        working_folder: directory in which jobs start.
+        here: whether it is this machine, so that its file system can be inspected.
+        notes: what could not be determined during the capture, and why.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""What is installed: from this interpreter, and from lists of packages of every common kind."""
+"""Installed packages: those of an interpreter, and those of package lists in all common formats."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _EXTENSION = re.compile(r"\.(?:cpython-|abi3|cp\d|pypy)?[\w-]*\.?(?:so|pyd)$")
 
 
 def normalized(name: str) -> str:
-    """The one form of a distribution's name (PEP 503).
+    """The normalized name of a distribution (PEP 503).
 
     >>> normalized("Ruamel.YAML_x")
     'ruamel-yaml-x'
@@ -49,13 +49,13 @@ def normalized(name: str) -> str:
 
 @cache
 def well_known() -> Mapping[str, tuple[str, ...]]:
-    """Distributions of the field with the top-level modules that they bring."""
+    """Well-known distributions with their top-level modules."""
     text = files(__package__).joinpath("modules.toml").read_text(encoding="utf-8")
     return MappingProxyType({name: tuple(modules) for name, modules in tomllib.loads(text).items()})
 
 
 def likely_modules(distribution: Distribution) -> tuple[str, ...]:
-    """The top-level modules of a distribution: what is known, else what its name suggests."""
+    """The top-level modules of a distribution: if unknown, what its name suggests."""
     if distribution.modules is not None:
         return distribution.modules
     return well_known().get(distribution.name, (distribution.name.replace("-", "_"),))
@@ -65,8 +65,8 @@ def likely_modules(distribution: Distribution) -> tuple[str, ...]:
 
 
 def installed(path: Sequence[str]) -> Found:
-    """The distributions in these folders; of two with one name the one that Python would take."""
-    from importlib import metadata  # Takes longer to load than to read a target's file.
+    """The distributions in these directories; of two with one name, the one that Python would import."""
+    from importlib import metadata  # Loading it takes longer than reading a target file.
 
     found: Found = {}
     for distribution in metadata.distributions(path=list(path)):
@@ -74,21 +74,21 @@ def installed(path: Sequence[str]) -> Found:
             said = _metadata(distribution)
             name = normalized(_field(said, "Name"))
         except (KeyError, TypeError, OSError, ValueError):
-            continue  # Damaged.
+            continue  # damaged metadata
         if name and name not in found:
             found[name] = _described(name, distribution, said)
     return found
 
 
 def _metadata(distribution: metadata.Distribution) -> Message:
-    """What a distribution says of itself, without its description: parsing that takes most of the time."""
+    """The metadata of a distribution without its description, whose parsing takes most of the time."""
     from email.parser import HeaderParser
 
     for name in (
         "METADATA",
         "PKG-INFO",
         "",
-    ):  # As `importlib.metadata`: the last is an egg's own file.
+    ):  # Like `importlib.metadata`; the last one is the file of an egg.
         if text := distribution.read_text(name):
             return HeaderParser().parsestr(re.split(r"\n\r?\n", text, maxsplit=1)[0])
     raise KeyError("it has no metadata")
@@ -113,15 +113,15 @@ def _described(name: str, distribution: metadata.Distribution, said: Message) ->
 
 
 def _required(distribution: metadata.Distribution) -> Iterable[str]:
-    """What an egg requires, which its metadata does not say."""
+    """The requirements of an egg, which its metadata does not list."""
     return distribution.requires or () if distribution.read_text("requires.txt") else ()
 
 
 def _modules(distribution: metadata.Distribution) -> tuple[str, ...] | None:
-    """Importable top-level modules of an installed distribution; None when it does not say.
+    """The importable top-level modules of an installed distribution; None if unknown.
 
-    The list of its files tells; an editable installation lists none of its sources, and says where
-    they are in a ``.pth`` file or a finder that names its modules.
+    They follow from its list of files. An editable installation lists none of its sources and names them in a ``.pth`` file or an
+    import finder.
     """
     names = set((distribution.read_text("top_level.txt") or "").split())
     for path in _files(distribution):
@@ -136,16 +136,18 @@ def _modules(distribution: metadata.Distribution) -> tuple[str, ...] | None:
 
 
 def _files(distribution: metadata.Distribution) -> Iterable[str]:
-    """The paths of what was installed; ``Distribution.files`` makes an object of each of thousands."""
+    """The paths of installed files; ``Distribution.files`` would create thousands of objects."""
     if record := distribution.read_text("RECORD"):
-        if '"' not in record:  # Of most: a row is cut at its first comma five times as fast.
+        if (
+            '"' not in record
+        ):  # Cutting a row at its first comma is five times as fast as parsing CSV.
             return [line.partition(",")[0] for line in record.splitlines() if line]
         return [row[0] for row in csv.reader(record.splitlines()) if row]
     return map(str, distribution.files or ())
 
 
 def _module_of(file: PurePosixPath) -> str:
-    """The top-level module to which an installed file belongs; empty for other files."""
+    """The top-level module of an installed file; empty for other files."""
     parts = file.parts
     if ".." in parts or not parts or parts[0].startswith("__editable__"):
         return ""
@@ -158,7 +160,7 @@ def _module_of(file: PurePosixPath) -> str:
 
 
 def _editable(file: Path) -> set[str]:
-    """The modules that a file of an editable installation brings."""
+    """The modules that a file of an editable installation provides."""
     try:
         if file.suffix == ".py":
             mapping = re.search(r"^MAPPING[^=]*= (\{.*?\})", file.read_text("utf-8"), re.M | re.S)
@@ -178,15 +180,14 @@ def _editable(file: Path) -> set[str]:
 
 
 def read_packages(path: Path) -> Mapping[str, Distribution]:
-    """The distributions of a list of packages.
+    """Read the distributions of a list of packages.
 
-    ``pip freeze`` and requirements (with the files that they include), ``uv.lock``,
-    ``poetry.lock``, ``Pipfile.lock``, ``pylock.toml``, ``environment.yml``, and ``conda list``
-    with ``--export``, ``--explicit`` or as a table. A requirement that does not fix a version is
-    a distribution whose version is empty. Which modules one brings is known of well-known ones.
+    ``pip freeze`` and requirements (with included files), ``uv.lock``, ``poetry.lock``, ``Pipfile.lock``, ``pylock.toml``,
+    ``environment.yml``, and ``conda list`` with ``--export``, ``--explicit`` or as a table. A requirement without a fixed version
+    is a distribution with an empty version. The modules of well-known distributions are known.
 
     Raises:
-        InputError: the file cannot be read, or is no such list.
+        InputError: the file cannot be read, or is not such a list.
     """
     text = _text(path)
     try:
@@ -223,7 +224,7 @@ def _reader(path: Path, text: str) -> Callable[[Path, str], Pairs]:
         return _conda_environment
     if path.name == "Pipfile.lock" or text.lstrip().startswith("{"):
         return _pipfile
-    # A requirements.lock is no TOML.
+    # A requirements.lock is not TOML.
     if path.suffix == ".toml" or (path.suffix == ".lock" and "[[package" in text):
         return _toml_lock
     if "@EXPLICIT" in text:
@@ -252,7 +253,7 @@ def _pipfile(path: Path, text: str) -> Pairs:
 
 
 def _requirements(path: Path, text: str, seen: frozenset[Path] = frozenset()) -> Pairs:
-    """Requirements; lines that name no package (options, hashes, constraints) say nothing."""
+    """Requirements; lines without a package (options, hashes, constraints) are ignored."""
     for line in re.sub(r"\\\r?\n", " ", text).splitlines():
         line = re.sub(r"(?:^|\s)#.*$", "", line).strip()
         included = re.match(r"(?:-r|--requirement)[ =]?\s*(\S+)", line)
@@ -265,7 +266,7 @@ def _requirements(path: Path, text: str, seen: frozenset[Path] = frozenset()) ->
 
 
 def _requirement(line: str) -> tuple[str, str] | None:
-    """Name and version of a line; None for one that names no distribution."""
+    """Name and version of a line; None if it names no distribution."""
     line = re.sub(r"^(?:-e|--editable)[ =]\s*", "", line)
     if found := _AT.match(line):
         wheel = _WHEEL.search(found["url"])
@@ -281,7 +282,7 @@ def _requirement(line: str) -> tuple[str, str] | None:
 
 
 def _conda_environment(path: Path, text: str) -> Pairs:
-    """``environment.yml``: its dependencies, those of pip among them, without a YAML reader."""
+    """``environment.yml``: its dependencies, including those of pip, without a YAML parser."""
     section = re.search(
         r"^dependencies:[^\n]*\n(?P<body>(?:[ \t-].*\n?|\s*#.*\n?|\s*\n)*)", text, re.M
     )
@@ -317,7 +318,7 @@ def _conda_list(path: Path, text: str) -> Pairs:
 
 
 def _conda_explicit(path: Path, text: str) -> Pairs:
-    """``conda list --explicit``: one address of a package a line, ``name-version-build``."""
+    """``conda list --explicit``: one package URL per line, ``name-version-build``."""
     for line in text.splitlines():
         found = re.search(r"/([^/]+)-([^-/]+)-[^-/]+\.(?:conda|tar\.bz2)", line)
         if found and not found[1].startswith("_"):

@@ -1,8 +1,8 @@
-"""The API of libraries as text: a block a module, a line a name, compressed for a file.
+"""The API of libraries as text: a block per module, a line per name, compressed.
 
-The public names of torch, numpy and scikit-learn are 150,000 lines that repeat one another (the
-members of a base class stand in each class), which compression with a long window takes to a few
-hundred kilobytes. A module is read when it is asked for, since a job uses few of them.
+The public names of torch, numpy and scikit-learn are 150,000 lines with many repetitions (each class repeats the members of its
+bases); compression with a long window reduces them to a few hundred kilobytes. A module is parsed on first use, since a job
+uses few of them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Api = Mapping[str, Mapping[str, Signature | None]]
 
 
 class _Lazy(Mapping[str, Mapping[str, Signature | None]]):
-    """Modules whose names are read when one asks for them."""
+    """Modules whose names are parsed on first use."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts = texts
@@ -75,7 +75,7 @@ def packed(api: Api) -> str:
 
 
 def unpacked(text: str) -> Api:
-    """The API of a text that `packed` made.
+    """Parse a text that `packed` created.
 
     Raises:
         ValueError: the text is damaged.

@@ -1,6 +1,6 @@
-"""The parameters of a function: from its definition, from several of them, and as a text; whether a call fits.
+"""Signatures: from a definition, from overloads, and as text; and whether a call fits.
 
-The text is what stands between the brackets of a Python definition, with ``...`` for every default:
+The text is the parameter list of a Python definition with ``...`` for every default:
 ``input, dim=..., /, *, keepdim=..., **options``.
 """
 
@@ -19,7 +19,7 @@ _MOST_TEXTS = 1 << 15
 
 
 def text_of(signature: Signature) -> str:
-    """The text of a signature; `signature_of` gives the signature back."""
+    """The text of a signature; `signature_of` is the inverse."""
     by_name = set(signature.keywords)
     parts: list[str] = []
     for number, name in enumerate(signature.positional):
@@ -42,10 +42,10 @@ def text_of(signature: Signature) -> str:
 
 @lru_cache(_MOST_TEXTS)
 def signature_of(text: str) -> Signature:
-    """The signature of a text.
+    """Parse the text of a signature.
 
     Raises:
-        ValueError: the text is not one that Python would take, or a default is not ``...``.
+        ValueError: the text is not a valid parameter list, or a default is not ``...``.
     """
     reading = _Reading()
     for part in text.split(", ") if text.strip() else ():
@@ -56,10 +56,10 @@ def signature_of(text: str) -> Signature:
 
 
 class Signatures(Mapping[str, Signature | None]):
-    """Names with their signatures, each read from its text when it is asked for.
+    """Names with their signatures, each parsed on first use.
 
     Args:
-        texts: by name; None for a name without a signature that is known.
+        texts: by name; None for a name without a known signature.
     """
 
     def __init__(self, texts: Mapping[str, str | None]) -> None:
@@ -91,7 +91,7 @@ class _Reading:
         self.bare_star = self.star = self.two_stars = False
 
     def add(self, part: str, found: re.Match[str]) -> bool:
-        """Takes the next parameter; whether it may stand there."""
+        """Add the next parameter; return whether it is allowed there."""
         name, stars, optional = found["name"], found["stars"], bool(found["default"])
         if self.two_stars or (stars and optional):
             return False
@@ -125,7 +125,7 @@ class _Reading:
         return fits
 
     def signature(self) -> Signature:
-        """All of them."""
+        """The signature of all parameters."""
         by_name = self.positional[len(self.only_positional) :]
         return Signature(
             positional=tuple(self.positional),
@@ -144,9 +144,8 @@ def of_definition(
 
     Args:
         arguments: of the ``def``.
-        bound: whether the first one is given by Python (``self``, ``cls``).
-        stub: whether it describes a library. Stubs of before PEP 570 mark parameters by position only
-            with two underscores.
+        bound: whether Python passes the first argument (``self``, ``cls``).
+        stub: whether it is in a stub. Stubs older than PEP 570 mark positional-only parameters with two underscores.
     """
     only = [a.arg for a in arguments.posonlyargs]
     both = [a.arg for a in arguments.args]
@@ -176,15 +175,15 @@ def _is_old_positional(name: str, before: Sequence[str], bound: bool) -> bool:
 
 
 def merged(signatures: Sequence[Signature]) -> Signature:
-    """One signature that takes whatever any of several would take (overloads).
+    """Merge overloads to one signature that accepts every call that one of them accepts.
 
-    It takes more than they do together: combinations of arguments that none has.
+    It also accepts combinations of arguments that none of them accepts.
     """
     if len(signatures) == 1:
         return signatures[0]
     longest = max(signatures, key=lambda s: len(s.positional))
     named = {name for s in signatures for name in s.keywords}
-    # A parameter by position only cannot stand behind one that may be named.
+    # A positional-only parameter cannot follow one that may be named.
     leading = 0
     while leading < len(longest.positional) and longest.positional[leading] not in named:
         leading += 1
@@ -214,7 +213,7 @@ def _required_by_all(signatures: Sequence[Signature]) -> int:
 
 
 def misfit(signature: Signature, positional: int, keywords: Collection[str], complete: bool) -> str:
-    """What Python would say of the arguments of a call; empty when they fit."""
+    """Python's error for the arguments of a call; empty if they fit."""
     names = signature.positional
     if positional > len(names) and not signature.any_positional:
         return f"takes {len(names)} positional argument{_s(names)} but {_were(positional)} given"

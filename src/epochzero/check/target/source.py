@@ -1,4 +1,4 @@
-"""What a module of a library binds, read from its source and its stub without importing it."""
+"""The names that a module of a library binds, read from its source and its stub without importing it."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ from epochzero.check.target.model import Signature
 
 LARGEST_SOURCE_BYTES = 16 << 20
 
-# A module that does one of these may bind names that cannot be read. Looking for plain text first is
-# many times faster than the pattern.
+# A module that matches may bind names that cannot be read. Searching for plain text first is many times faster than the
+# pattern.
 _BINDING = ("globals()", "sys.modules[", "exec(", "vars()", "locals()")
 _BINDS_MORE = re.compile(
     r"globals\(\)\[[^\]\n]*\]\s*=[^=]|globals\(\)\.(?:update|setdefault)"
@@ -41,14 +41,14 @@ class ModuleSource:
     """A module.
 
     Attributes:
-        name: dotted.
-        package: whether it is one.
-        names: what it binds.
-        stars: modules of which it takes all public names, and those of which it takes all.
-        exports: its ``__all__`` as far as it is constant; None when it has none.
+        name: dotted name.
+        package: whether it is a package.
+        names: its bindings.
+        stars: modules of which it imports all public names, and those of which it imports all names.
+        exports: its ``__all__`` as far as it is constant; None if it has none.
         complete: whether it binds nothing else.
         submodules: names of its modules.
-        hidden: names that a stub imports for itself: without ``as`` they are not the module's.
+        hidden: names that a stub imports for itself: without ``as`` they are not exported.
     """
 
     name: str
@@ -63,7 +63,7 @@ class ModuleSource:
 
 @contextmanager
 def quick() -> Iterator[None]:
-    """Without garbage collection: syntax trees hold no cycles, and looking for some costs most."""
+    """Without garbage collection: syntax trees have no cycles, and the search for cycles takes most of the time."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -74,10 +74,10 @@ def quick() -> Iterator[None]:
 
 
 def parse(name: str, files: Sequence[Path], *, package: bool) -> ModuleSource:
-    """The module of these files: its source, its stub, or both.
+    """Read a module from its source, its stub, or both.
 
-    What the source cannot tell (``conv1d = _C.conv1d``) the stub says. A file that cannot be read
-    or parsed leaves the module incomplete.
+    The stub provides what the source does not determine (``conv1d = _C.conv1d``). A file that cannot be read or parsed makes
+    the module incomplete.
     """
     found = ModuleSource(name, package, complete=bool(files))
     for number, path in enumerate(files):
@@ -86,7 +86,7 @@ def parse(name: str, files: Sequence[Path], *, package: bool) -> ModuleSource:
                 raise ValueError("too large")
             text = path.read_bytes().decode("utf-8", "replace")
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of invalid escapes in other people's texts
+                warnings.simplefilter("ignore")  # about invalid escapes in the code of libraries
                 tree = ast.parse(text)
         except (OSError, ValueError, SyntaxError, RecursionError, MemoryError):
             found.complete = False
@@ -98,12 +98,12 @@ def parse(name: str, files: Sequence[Path], *, package: bool) -> ModuleSource:
 
 
 def _add(found: ModuleSource, reader: _Reader, *, fills: bool) -> None:
-    """Adds what a file says to its module; a stub only fills in what the source did not tell."""
+    """Add the bindings of a file to its module; a stub only adds what the source did not determine."""
     found.hidden |= reader.hidden - found.names.keys()
     for name, bound in reader.names.items():
         known = found.names.get(name)
         if fills and known is None and found.stars and isinstance(bound, FunctionDefinition):
-            # The source takes it from elsewhere, where it may be something that takes more.
+            # The source imports it from elsewhere, where it may have more parameters.
             found.names[name] = FunctionDefinition(None)
         elif known is None or known in (THING, FunctionDefinition(None)):
             found.names[name] = bound
@@ -114,7 +114,7 @@ def _add(found: ModuleSource, reader: _Reader, *, fills: bool) -> None:
             and not known.module
         ):
             found.names[name] = (
-                bound  # `conv = _C.conv`: the stub describes what compiled code takes
+                bound  # `conv = _C.conv`: the stub has the parameters of the compiled function
             )
         elif fills and isinstance(known, Class) and isinstance(bound, Class):
             for member, said in bound.members.items():
@@ -126,7 +126,7 @@ def _add(found: ModuleSource, reader: _Reader, *, fills: bool) -> None:
 
 
 class _Reader:
-    """Collects the bindings of a module's statements, of every branch."""
+    """Collect the bindings of a module's statements, in all branches."""
 
     def __init__(self, name: str, package: bool, text: str, *, stub: bool) -> None:
         self.name = name
@@ -141,12 +141,12 @@ class _Reader:
         self.open = False
         self._overloads: dict[str, list[Signature]] = {}
         self._functions: list[tuple[str, int, int]] = []
-        self._told: list[tuple[int, int]] = []  # lines that bind names which are understood
+        self._told: list[tuple[int, int]] = []  # lines whose bindings are understood
 
     def binds_more(self) -> bool:
         """Whether the module may bind names that were not collected.
 
-        What a function binds counts only where the module itself calls it or decorates with it.
+        Bindings in a function count only if the module calls it or decorates with it.
         """
         if self.open or not any(text in self.text for text in _BINDING):
             return self.open
@@ -294,7 +294,7 @@ class _Reader:
                     known_class.members[name] = THING
 
     def _extend(self, target: ast.expr, value: ast.expr | None) -> None:
-        """More of ``__all__``: constants; other things do not hide a name, so nothing is lost."""
+        """Additions to ``__all__``: constants; others hide no name, so nothing is lost."""
         if not (isinstance(target, ast.Name) and target.id == "__all__") or value is None:
             return
         names = {
@@ -305,7 +305,7 @@ class _Reader:
         self.exports = (self.exports or set()) | names
 
     def _getattr(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        """``__getattr__`` of a module: closed when it ends with an error and compares constants."""
+        """``__getattr__`` of a module: complete if it ends with an error and compares constants."""
         last = node.body[-1]
         closed = isinstance(last, ast.Raise) and not any(_looks_up(each) for each in ast.walk(node))
         self.open = self.open or not closed
@@ -313,7 +313,7 @@ class _Reader:
             if isinstance(each, ast.Constant) and isinstance(each.value, str):
                 self._offer(each.value)
         names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
-        # What it looks names up in: literal tables of the module.
+        # The tables in which it looks up names: literals of the module.
         table = re.compile(
             rf"^({'|'.join(map(re.escape, sorted(names)))})\b[^=\n]*=\s*[{{\[(]", re.M
         )
@@ -329,7 +329,7 @@ class _Reader:
 
 
 def _filled(key: ast.expr, loop: ast.For, value: ast.expr) -> str | None:
-    """The text of an expression of a loop's variable for one of its values; None for others."""
+    """The text of an expression for one value of a loop's variable; None for others."""
     if isinstance(key, ast.Name):
         is_variable = isinstance(loop.target, ast.Name) and loop.target.id == key.id
         return _filled(value, loop, value) if is_variable and key is not value else None
@@ -345,7 +345,7 @@ def _filled(key: ast.expr, loop: ast.For, value: ast.expr) -> str | None:
 
 
 def _looks_up(node: ast.AST) -> bool:
-    """Whether a name is looked up in something that is no table of constants."""
+    """Whether a name is looked up in something that is not a table of constants."""
     match node:
         case ast.Call(func=ast.Name(id="getattr")):
             return not (len(node.args) > 1 and isinstance(node.args[1], ast.Constant))

@@ -1,4 +1,4 @@
-"""What the operating system says of this machine: GPUs, limits, mounts, user, programs, network."""
+"""Information from the operating system: GPUs, limits, mounts, user, programs, network."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ MOUNT_SECONDS = 1.0
 MOST_ENTRIES = 100
 _MIB = 1 << 20
 _Answer = TypeVar("_Answer")
-# cgroups v1 say "no limit" with a number near 2^63.
+# cgroups v1 express "no limit" as a number near 2^63.
 _NO_LIMIT = 1 << 60
 _SECRET = re.compile(
     r"secret|token|passw|passphrase|credential|private|api_?key|access_?key|auth|_key$|^key$|_pat$"
@@ -42,7 +42,7 @@ _SECRET_VALUE = re.compile(r"://[^/\s:@]*:[^/\s@]+@|-----BEGIN|^(?:sk|hf|ghp|gho
 
 
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables; those that look like secrets by name or value without their value."""
+    """The variables; those that look like secrets by name or value have no value."""
     return {
         name: "" if _SECRET.search(name) or _SECRET_VALUE.search(value) else value
         for name, value in sorted(environment.items())
@@ -50,10 +50,10 @@ def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _output(command: Sequence[str]) -> str:
-    """What a program prints.
+    """The output of a program.
 
     Raises:
-        OSError, SubprocessError: it is not there, fails or takes too long.
+        OSError, SubprocessError: it does not exist, fails or takes too long.
     """
     done = subprocess.run(
         command,
@@ -70,7 +70,7 @@ def _output(command: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Gpus:
-    """GPUs with their driver and the CUDA version that it takes; and what is not known of them."""
+    """GPUs with their driver and its CUDA version; and what is unknown about them."""
 
     gpus: tuple[GPU, ...] | None = None
     driver: str = ""
@@ -83,7 +83,7 @@ NO_GPUS = Gpus()
 
 @unconfined()
 def gpus(environment: Mapping[str, str]) -> Gpus:
-    """The GPUs of this node by ``nvidia-smi``; none when there is neither it nor a device."""
+    """The GPUs of this node by ``nvidia-smi``; none if neither it nor a device exists."""
     program = shutil.which("nvidia-smi", path=environment.get("PATH"))
     if program is None:
         if Path("/dev/nvidiactl").exists() or Path("/dev/kfd").exists():
@@ -124,14 +124,14 @@ def _capability(text: str) -> tuple[int, int] | None:
 
 @unconfined()
 def shared_libraries(environment: Mapping[str, str]) -> frozenset[str]:
-    """Names of the shared libraries that the loader finds: its cache, its folders, its variable."""
+    """Names of the shared libraries that the loader finds: by its cache, its directories, its variable."""
     names: set[str] = set()
     ldconfig = shutil.which("ldconfig", path=f"{environment.get('PATH', '')}:/sbin:/usr/sbin")
     if ldconfig is not None:
-        # musl's has no cache; the folders below tell.
+        # musl has no cache; the directories below are sufficient.
         with suppress(OSError, subprocess.SubprocessError):
             names |= set(re.findall(r"^\t(\S+) \(", _output([ldconfig, "-p"]), re.MULTILINE))
-    # Those of LD_LIBRARY_PATH are a container's or a module's, and conda's lie beside its Python.
+    # LD_LIBRARY_PATH belongs to a container or module, and conda's libraries are next to its Python.
     folders = ["/lib", "/usr/lib", "/lib64", "/usr/lib64", "/usr/local/lib",
                *environment.get("LD_LIBRARY_PATH", "").split(":")]  # fmt: skip
     if prefix := environment.get("CONDA_PREFIX"):
@@ -143,7 +143,7 @@ def shared_libraries(environment: Mapping[str, str]) -> frozenset[str]:
 
 @unconfined()
 def programs(path: str) -> frozenset[str]:
-    """Names of the programs in the folders of a search path."""
+    """Names of the programs in the directories of a search path."""
     found: set[str] = set()
     for folder in path.split(":"):
         for name in _names_in(folder):
@@ -153,7 +153,7 @@ def programs(path: str) -> frozenset[str]:
 
 
 def _names_in(folder: str) -> Iterable[str]:
-    """Names of the files in a folder; none when it cannot be read."""
+    """Names of the files in a directory; none if it cannot be read."""
     if not folder.startswith("/"):
         return ()
     try:
@@ -168,7 +168,7 @@ def _names_in(folder: str) -> Iterable[str]:
 
 @dataclass(frozen=True, slots=True)
 class SystemLimits:
-    """Limits of memory, processors, processes and open files; None where there is none or it is not known."""
+    """Limits of memory, processors, processes and open files; None if there is none or it is unknown."""
 
     memory_bytes: int | None = None
     cpus: int | None = None
@@ -178,7 +178,7 @@ class SystemLimits:
 
 @unconfined()
 def limits(root: Path = Path("/")) -> SystemLimits:
-    """The limits that hold here: of the machine, the control groups above this process, and ulimit."""
+    """The effective limits: of the machine, of the control groups above this process, and of ulimit."""
     groups = control_groups(root)
     memory = [*_numbers(groups, "memory.max"), *_numbers(groups, "memory.limit_in_bytes")]
     physical = re.search(r"^MemTotal:\s+(\d+) kB", _text(root / "proc/meminfo"), re.MULTILINE)
@@ -197,10 +197,10 @@ def limits(root: Path = Path("/")) -> SystemLimits:
 
 
 def _quotas_of_time(groups: Iterable[Path]) -> list[int]:
-    """How many processors the control groups give time for, at least one."""
+    """Number of processors that the control groups provide time for, at least one."""
     found = []
     for group in groups:
-        # Version 2 has both numbers in one file, version 1 each in its own; no limit is max or -1.
+        # Version 2 has both numbers in one file, version 1 one file each; no limit is max or -1.
         quota, period = [*_text(group / "cpu.max").split(), "", ""][:2]
         quota = quota or _text(group / "cpu.cfs_quota_us").strip()
         period = period or _text(group / "cpu.cfs_period_us").strip()
@@ -214,13 +214,13 @@ def _least(numbers: Iterable[int]) -> int | None:
 
 
 def control_groups(root: Path = Path("/")) -> list[Path]:
-    """Folders of the control groups that hold this process, and of those above them."""
+    """Directories of the control groups that contain this process, and of those above them."""
     base = root / "sys/fs/cgroup"
     found: list[Path] = []
     for line in _text(root / "proc/self/cgroup").splitlines():
         _, _, rest = line.partition(":")
         controllers, _, path = rest.partition(":")
-        # Version 1 has a folder a controller; version 2 one in all, or beside those of version 1.
+        # Version 1 has one directory per controller; version 2 has one in all, or next to those of version 1.
         for top in (
             [base / each for each in controllers.split(",")]
             if controllers
@@ -228,7 +228,7 @@ def control_groups(root: Path = Path("/")) -> list[Path]:
         ):
             inner = top / path.lstrip("/")
             found += [top, inner, *(p for p in inner.parents if p.is_relative_to(top))]
-    # A container often sees its own group as the top, whatever the path says.
+    # A container often sees its own group as the root, whatever the path is.
     return list(dict.fromkeys([*found, base, *(base / each for each in ("cpu", "memory", "pids"))]))
 
 
@@ -245,7 +245,7 @@ def _text(path: Path) -> str:
 
 
 def shared_memory() -> int:
-    """Size of ``/dev/shm``, which data loader workers pass their batches through."""
+    """Size of ``/dev/shm``, through which data loader workers pass their batches."""
     said = os.statvfs("/dev/shm")
     return said.f_blocks * said.f_frsize
 
@@ -256,14 +256,14 @@ MOST_LISTED, MOST_IN_FOLDER = 10_000, 2_000
 
 
 def listing(folder: Path) -> tuple[dict[str, bool], list[str]]:
-    """What lies in a folder and, breadth first, in those below, up to 10,000 files and folders.
+    """List a directory and its subdirectories breadth first, up to 10,000 entries.
 
     Returns:
-        the paths that are there, and the folders that were listed whole: those that can be read and
-        hold no more than 2,000.
+        the paths that exist, and the directories that were listed completely: those that are readable and contain no more
+        than 2,000 entries.
 
     Raises:
-        OSError: the folder itself cannot be read.
+        OSError: the directory itself cannot be read.
     """
     found, listed, waiting = {str(folder): True}, [], [folder]
     os.listdir(folder)
@@ -309,9 +309,9 @@ _UNREAL = frozenset(
 
 @unconfined()
 def mounts(environment: Mapping[str, str]) -> tuple[Mount, ...]:
-    """The mounted file systems that hold files, by path, with what the user may do there.
+    """The mounted file systems that contain files, by path, with the permissions of the user.
 
-    One that does not answer (a dead network share) stays without numbers.
+    A file system that does not respond (an unreachable network share) has no numbers.
     """
     text = Path("/proc/self/mountinfo").read_text("utf-8", "surrogateescape")
     found = mounts_of(text)
@@ -326,10 +326,10 @@ def mounts(environment: Mapping[str, str]) -> tuple[Mount, ...]:
 
 
 def _within(seconds: float, questions: Sequence[Callable[[], _Answer]]) -> list[_Answer | None]:
-    """The answers that come in time.
+    """The results that arrive in time.
 
-    Daemon threads, since the end of the program would wait for those of a pool, and one that asks
-    a dead network share never ends.
+    Daemon threads, since the program would wait for those of a pool at exit, and a query of an unreachable network share
+    never returns.
     """
     answers: list[_Answer | None] = [None] * len(questions)
 
@@ -347,12 +347,12 @@ def _within(seconds: float, questions: Sequence[Callable[[], _Answer]]) -> list[
 
 
 def _quotas(environment: Mapping[str, str]) -> dict[str, int]:
-    """What is left of the user's quota by device, where there is the program ``quota``."""
+    """What is left of the user's quota by device, if the program ``quota`` exists."""
     program = shutil.which("quota", path=environment.get("PATH"))
     if program is None:
         return {}
     try:
-        # It fails when a quota is used up, and says so all the same.
+        # It exits with an error if a quota is exceeded, and prints it nevertheless.
         done = subprocess.run(
             [program, "-w"], stdin=subprocess.DEVNULL, capture_output=True, timeout=PROGRAM_SECONDS
         )
@@ -362,7 +362,7 @@ def _quotas(environment: Mapping[str, str]) -> dict[str, int]:
 
 
 def _quotas_of(text: str) -> dict[str, int]:
-    """Of lines ``device used soft hard ...`` in KiB what is left of the hard limit, or the soft."""
+    """Parse lines ``device used soft hard ...`` in KiB: what is left of the hard limit, or of the soft one."""
     left = {}
     for line in text.splitlines():
         parts = line.split()
@@ -374,7 +374,7 @@ def _quotas_of(text: str) -> dict[str, int]:
 
 
 def mounts_of(text: str) -> tuple[Mount, ...]:
-    """The mounts of ``/proc/self/mountinfo``: the last one at each path is the one that is seen."""
+    """The mounts of ``/proc/self/mountinfo``: the last one at each path is the visible one."""
     found: dict[str, Mount] = {}
     for line in text.splitlines():
         before, _, after = line.partition(" - ")
@@ -390,7 +390,7 @@ def mounts_of(text: str) -> tuple[Mount, ...]:
 
 
 def _unescaped(path: str) -> str:
-    """A path of mountinfo, where blanks are written as octal numbers."""
+    """A path of mountinfo, in which blanks are octal escapes."""
     return re.sub(r"\\(\d{3})", lambda code: chr(int(code[1], 8)), path)
 
 
@@ -406,12 +406,12 @@ def _asked(mount: Mount) -> Mount:
 
 
 def _case_sensitive(path: str) -> bool:
-    """Whether names in other case are other files, by asking for an entry in other case."""
+    """Whether names are case-sensitive, tested with an entry in other case."""
     folder, name = os.path.split(path)
     names: Iterable[str] = [name]
     if os.path.isdir(path):
         folder = path
-        with os.scandir(path) as entries:  # a data folder may have millions
+        with os.scandir(path) as entries:  # a data directory may have millions
             names = [entry.name for entry in islice(entries, MOST_ENTRIES)]
     for each in names:
         if each.swapcase() != each:
@@ -429,7 +429,7 @@ def _case_sensitive(path: str) -> bool:
 
 
 def user(environment: Mapping[str, str]) -> User:
-    """Who runs this; in a container often a number without a name."""
+    """The current user; in a container often a number without a name."""
     uid, gid = os.getuid(), os.getgid()
     try:
         name = pwd.getpwuid(uid).pw_name
@@ -449,9 +449,9 @@ def _group(gid: int) -> str:
 
 @unconfined()
 def ports(root: Path = Path("/")) -> frozenset[int] | None:
-    """The TCP ports at which something listens, by the kernel's tables; None where there are none."""
+    """The TCP ports in use, by the kernel's tables; None if there are none."""
     tables = [_text(root / "proc/net" / name) for name in ("tcp", "tcp6")]
-    # Address and port in hexadecimal digits, the other end, and 0A for a socket that listens.
+    # Address and port in hexadecimal digits, the remote end, and 0A for a listening socket.
     listening = re.compile(
         r"^\s*\d+: [0-9A-F]+:([0-9A-F]{4}) [0-9A-F]+:[0-9A-F]{4} 0A ", re.MULTILINE
     )
@@ -463,7 +463,7 @@ def ports(root: Path = Path("/")) -> frozenset[int] | None:
 def network(
     hosts: Sequence[tuple[str, int]] = (("huggingface.co", 443), ("github.com", 443)),
 ) -> NetworkAccess:
-    """Whether hosts that jobs download from can be reached, asked once and for a second at most."""
+    """Whether hosts that jobs download from can be reached; one attempt of at most a second."""
     answers = _within(PROBE_SECONDS, [partial(_reaches, *host) for host in hosts])
     reached = [host for (host, _), answer in zip(hosts, answers, strict=True) if answer]
     return NetworkAccess(bool(reached), tuple(reached))

@@ -17,8 +17,8 @@ _LONGEST_TEXT = 400
 _HEADER = struct.Struct("<4sBB34xQ10xHHH")
 """Magic, class, byte order; offset of the section headers, size of each, number, which has the names."""
 _SECTION = struct.Struct("<I20xQQ24x")
-"""Where the name begins in the names; offset and size of the section."""
-# torch keeps the architectures that it was built for as one text (torch.cuda.get_arch_list).
+"""Offset of the name; offset and size of the section."""
+# torch stores the architectures that it was built for as one text (torch.cuda.get_arch_list).
 _ARCHITECTURES = re.compile(rb"\0((?:(?:sm|compute)_\d{2,3}[af]? ?){2,20})\0")
 
 
@@ -27,8 +27,8 @@ class TorchBuild:
     """A build of torch.
 
     Attributes:
-        cuda: CUDA version that it was built with; empty for a build without.
-        architectures: that it was built for; None when they cannot be read.
+        cuda: CUDA version that it was built with; empty for a CPU build.
+        architectures: architectures that it was built for; None if they cannot be read.
     """
 
     cuda: str
@@ -36,9 +36,9 @@ class TorchBuild:
 
 
 def torch_build(path: Sequence[str]) -> TorchBuild | None:
-    """The build of the torch in these folders; None when there is none or it does not say.
+    """The build of the torch in these directories; None if there is none or it is unknown.
 
-    ``torch/version.py`` says the CUDA version; the architectures are a text in the library.
+    ``torch/version.py`` has the CUDA version; the architectures are a text in the library.
     """
     for folder in path:
         root = Path(folder) / "torch"
@@ -52,7 +52,7 @@ def torch_build(path: Sequence[str]) -> TorchBuild | None:
 
 
 def _constants(text: str) -> dict[str, str | None]:
-    """Names that a module sets to a text or None."""
+    """Names to which a module assigns a text or None."""
     found: dict[str, str | None] = {}
     for node in ast.parse(text).body:
         targets = node.targets if isinstance(node, ast.Assign) else ()
@@ -68,21 +68,21 @@ def _constants(text: str) -> dict[str, str | None]:
 def _architectures(folder: Path) -> tuple[str, ...] | None:
     """The text with the architectures, from the constants of the library.
 
-    The library has gigabytes, nearly all of them kernels: only its constants are read, and piece by
-    piece, since what is mapped of a file counts as memory of the process where a scheduler looks.
+    The library has gigabytes, nearly all of them kernels. Only its constants are read, in pieces, since mapped parts of a file
+    count as memory of the process for a scheduler.
     """
     try:
         with (folder / "libtorch_cuda.so").open("rb", buffering=0) as library:
             for offset, size in _sections(library, b".rodata"):
                 if found := _found(library, offset, min(size, LARGEST_SECTION_BYTES)):
                     return found
-    except (OSError, struct.error):  # not there, or cut off
+    except (OSError, struct.error):  # missing or cut off
         return None
     return None
 
 
 def _sections(library: BinaryIO, name: bytes) -> Iterator[tuple[int, int]]:
-    """Offset and size of the sections of an ELF file whose name begins so."""
+    """Offset and size of the sections of an ELF file whose names begin so."""
     *kind, at, entry_size, count, names = _HEADER.unpack(library.read(_HEADER.size))
     if kind != [b"\x7fELF", 2, 1] or entry_size != _SECTION.size:  # 64 bits, little-endian
         return
@@ -105,7 +105,7 @@ def _found(library: BinaryIO, offset: int, size: int) -> tuple[str, ...] | None:
     while size > 0 and (piece := library.read(min(size, _PIECE_BYTES))):
         size -= len(piece)
         data = before + piece
-        # The text starts with an architecture; looking for plain bytes costs little.
+        # The text starts with an architecture; searching for plain bytes is cheap.
         at = data.find(b"\0sm_")
         while at >= 0:
             if found := _ARCHITECTURES.match(data, at, at + _LONGEST_TEXT):
