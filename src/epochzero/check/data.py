@@ -1,7 +1,7 @@
-"""The job's data, compared with profiles of data that went well.
+"""The job's data, compared with profiles of earlier data.
 
-What the project says its data must be like stands in a profile; where they are not, that is told at
-the line that reads them. Only the beginning of each table is read, so that a check stays quick.
+Differences are reported at the line that reads the data. Only the beginning of each table is read, so that a check stays
+fast.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _CATEGORIES: Mapping[str, str] = {
     "missing_table": "path_not_found",
     "type": "type_mismatch",
 }
-"""Of the failures that differences lead to; all others are exceptional data."""
+"""Categories by the kind of difference; all other differences are corrupt data."""
 
 
 @dataclass(frozen=True, slots=True)
 class DataSet:
-    """Data of the job, with what they should be like.
+    """A data set of the job and its profile.
 
     Attributes:
-        path: file or folder, as written; relative to the job's folder.
+        path: file or directory, as written; relative to the job's directory.
         profile: file of the profile, likewise.
-        place: where that is said.
+        place: where the data set is declared.
     """
 
     path: str
@@ -51,18 +51,18 @@ class DataSet:
 def compare_data(
     data: Sequence[DataSet], programs: Sequence[Program], target: Target, folder: Path
 ) -> Iterator[Finding | Unknown]:
-    """How the data differ from their profiles, worst first for each.
+    """Compare data sets with their profiles; the worst differences first.
 
     Args:
-        data: of the job.
-        programs: which read them.
+        data: the data sets of the job.
+        programs: the programs that read them.
         target: the platform.
-        folder: of the job.
+        folder: directory of the job.
 
     Raises:
         InputError: a profile cannot be used.
     """
-    # It knows numpy, which a check without data does not wait for.
+    # Imported here, since it imports numpy.
     from epochzero.data import read_profile, validate
 
     for each in data:
@@ -104,14 +104,14 @@ def told_as_made(
     target: Target,
     folder: Path,
 ) -> Iterator[Finding | Unknown]:
-    """Findings, but that data are absent which a dry run has made: whether they are there is unknown.
+    """Replace findings about missing data that a dry run has generated: whether the real data exist is unknown.
 
     Args:
-        found: by reading the job, with what is unknown.
-        data: that were made where they are absent.
-        programs: which read them.
+        found: findings and unknowns of the rules.
+        data: data sets that were generated where they are missing.
+        programs: the programs that read them.
         target: the platform.
-        folder: of the job.
+        folder: directory of the job.
     """
     absent: dict[tuple[str, SourceLocation], DataSet] = {}
     for each in data:
@@ -130,7 +130,7 @@ def told_as_made(
 
 
 def _reading(path: Path, programs: Sequence[Program], target: Target) -> SourceLocation | None:
-    """The first line that reads the data, or something in them."""
+    """The first line that reads the data set, or a part of it."""
     wanted = os.path.realpath(path)
     for program in programs:
         for opened in world_of(program, target).opened:
@@ -141,7 +141,7 @@ def _reading(path: Path, programs: Sequence[Program], target: Target) -> SourceL
 
 
 def _where(data: DataSet, name: str, record: int) -> str:
-    """The file and record of a difference, as the job would name them."""
+    """The file and record of a difference, as text for users."""
     inside = name not in ("", os.path.basename(data.path))
     return os.path.join(data.path, name if inside else "").rstrip("/") + (
         f":{record}" if record else ""

@@ -1,4 +1,4 @@
-"""What a check reports: what will go wrong, where and in which phase; and what could not be checked."""
+"""The results of a check: predicted failures with location and phase, and what could not be checked."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ Severity = Literal["error", "warning"]
 
 @dataclass(frozen=True, slots=True, order=True)
 class SourceLocation:
-    """Where in the code, the configuration or the command line.
+    """A location in the code, the configuration or the command line.
 
     Attributes:
-        path: of the file, relative to the folder of the job where it lies in it; ``<command>`` for
-            the command line, ``<target>`` for the target.
-        line: from 1; 0 where there is none.
-        column: from 1; 0 where there is none.
-        code: the source line, without the blanks around it.
+        path: of the file, relative to the job's directory if it is inside; ``<command>`` for the command line, ``<target>``
+            for the target.
+        line: from 1; 0 if there is none.
+        column: from 1; 0 if there is none.
+        code: the source line, without surrounding blanks.
     """
 
     path: str
@@ -51,26 +51,26 @@ class Claim:
     category: str = ""
 
     def of(self, rule: str, category: str) -> Finding:
-        """The finding of a rule of this category."""
+        """The finding of a rule with this category."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return Finding(**values | {"rule": rule, "category": self.category or category})
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something that will go wrong, or is likely to.
+    """A failure that will happen, or is likely.
 
     Attributes:
         rule: id of the rule that found it.
-        severity: ``error`` when the job would fail on the target, ``warning`` when it may, or would
-            go on with wrong results.
-        category: of the failure that it would be, by the taxonomy.
-        phase: in which the job would have failed, by the taxonomy.
-        place: where.
-        message: what is wrong, with the values that make it so.
-        consequence: what would have happened: the error that the job would have ended with.
+        severity: ``error`` if the job would fail on the target, ``warning`` if it may fail, or would continue with wrong
+            results.
+        category: of the failure, by the taxonomy.
+        phase: in which the job would fail, by the taxonomy.
+        place: location.
+        message: what is wrong, with the values that cause it.
+        consequence: what would happen: the error of the job.
         fix: what to do.
-        via: the calls and imports through which the place is reached, the entry point first.
+        via: the calls and imports that lead to the location, the entry point first.
     """
 
     rule: str
@@ -91,7 +91,7 @@ class Unknown:
     Attributes:
         what: what was to be checked.
         reason: why it could not be.
-        place: where.
+        place: location.
     """
 
     what: str

@@ -26,7 +26,7 @@ from epochzero.errors import InputError
 
 
 def machines_of(jobs: Sequence[Job], environment: Mapping[str, str] | None) -> list[Target]:
-    """This machine for each job, or what it tells of a cluster's nodes, with the Python that would run it."""
+    """This machine for each job, or what it shares with a cluster's nodes, with the Python that would run the job."""
     found: dict[Interpreter | None, Target] = {}
     for job in jobs:
         interpreter = _interpreter(job, environment)
@@ -48,7 +48,7 @@ def machines_of(jobs: Sequence[Job], environment: Mapping[str, str] | None) -> l
 
 
 def _interpreter(job: Job, environment: Mapping[str, str] | None) -> Interpreter | None:
-    """The Python that would run a job here; the one that runs this where no environment is given."""
+    """The Python that would run a job here; without an environment the one that runs this code."""
     given = environment or {}
     if job.interpreter is None:
         return running() if environment is None and not job.container else None
@@ -64,7 +64,7 @@ def _interpreter(job: Job, environment: Mapping[str, str] | None) -> Interpreter
 
 
 def unknown_packages(jobs: Sequence[Job], platforms: Sequence[Target]) -> Iterator[Unknown]:
-    """The jobs of which it is not known with which packages they run."""
+    """Report the jobs whose packages are unknown."""
     for job, platform in zip(jobs, platforms, strict=True):
         if job.is_program and platform.distributions is None:
             reason = (
@@ -76,14 +76,14 @@ def unknown_packages(jobs: Sequence[Job], platforms: Sequence[Target]) -> Iterat
 
 
 def unknown_systems(jobs: Sequence[Job], environment: Mapping[str, str]) -> Iterator[Unknown]:
-    """The jobs that do not run on this machine."""
+    """Report the jobs that do not run on this machine."""
     for job in jobs:
         if job.is_program and (system := batch_system(job, environment)):
             yield unknown_nodes(system, job)
 
 
 def batch_system(job: Job, environment: Mapping[str, str]) -> str:
-    """The launcher that runs a job on other machines than this one; empty where none does."""
+    """The launcher that runs a job on other machines; empty if none does."""
     known = ((name, launchers.of(name)) for name in job.launchers)
     return next(
         (
@@ -96,7 +96,7 @@ def batch_system(job: Job, environment: Mapping[str, str]) -> str:
 
 
 def nodes_of(system: str, machine: Target) -> Target:
-    """What a machine that submits jobs tells of the nodes that run them."""
+    """What a machine that submits jobs shares with the nodes that run them."""
     nodes = replace(
         machine,
         shared_libraries=None,
@@ -117,6 +117,6 @@ def nodes_of(system: str, machine: Target) -> Target:
 
 
 def unknown_nodes(system: str, job: Job) -> Unknown:
-    """That the nodes are not known."""
+    """Report that the nodes are unknown."""
     reason = f"{system} runs the job on other machines than this one; --target says what they have"
     return Unknown("the GPUs, programs and limits of the job's nodes", reason, job.at)

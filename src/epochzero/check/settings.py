@@ -1,4 +1,4 @@
-"""The sections ``[tool.epochzero...]`` of the ``pyproject.toml`` in the job's folder."""
+"""The sections ``[tool.epochzero...]`` of the ``pyproject.toml`` in the job's directory."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _KEYS = (
 
 @dataclass(frozen=True)
 class Settings:
-    """What a project wants of ``check``.
+    """A project's settings for ``check``.
 
     Attributes:
         target: name of a target or path of its file; empty for this machine.
-        select: ids of the rules to ask; all when empty.
-        ignore: ids of the rules not to ask.
-        per_file_ignores: pattern of paths -> ids of the rules that do not count there.
-        exclude: patterns of paths in which no finding counts.
-        data: of the job, with what they should be like.
-        seconds_per_epoch: that the job takes on its platform; None when it is not said.
+        select: ids of the rules to run; all if empty.
+        ignore: ids of the rules to skip.
+        per_file_ignores: pattern of paths -> ids of the rules whose findings are suppressed there.
+        exclude: patterns of paths in which all findings are suppressed.
+        data: data sets of the job with their profiles.
+        seconds_per_epoch: duration of an epoch on the job's platform; None if not set.
     """
 
     target: str = ""
@@ -46,9 +46,9 @@ class Settings:
     seconds_per_epoch: float | None = None
 
     def reason_to_leave(self, rule: str, path: str) -> str:
-        """Why findings of the rule do not count in a file; empty when they do.
+        """Why findings of a rule are suppressed in a file; empty if they are not.
 
-        A pattern fits a path or one of the folders above it; ``*`` fits ``/`` too.
+        A pattern matches a path or one of its parent directories; ``*`` also matches ``/``.
         """
         for pattern in self.exclude:
             if _fits(path, pattern):
@@ -66,11 +66,11 @@ def _fits(path: str, pattern: str) -> bool:
 
 
 def read_settings(folder: Path) -> Settings:
-    """The settings of the job's folder; the defaults where it has none.
+    """Read the settings of the job's directory; the defaults if it has none.
 
     Raises:
-        InputError: the file cannot be read or is no TOML, or the section has an unknown key, a value
-            of another type, or names a rule that there is not.
+        InputError: the file cannot be read or is not valid TOML, or the section has an unknown key, a value of another type,
+            or an unknown rule.
     """
     section = read_section(folder, "check")
     try:
@@ -80,10 +80,10 @@ def read_settings(folder: Path) -> Settings:
 
 
 def read_section(folder: Path, name: str) -> Mapping[str, Any]:
-    """The table ``[tool.epochzero.NAME]``; empty where there is none.
+    """The table ``[tool.epochzero.NAME]``; empty if there is none.
 
     Raises:
-        InputError: the file cannot be read or is no TOML, or it is no table.
+        InputError: the file cannot be read or is not valid TOML, or it is not a table.
     """
     file = folder / FILE
     section = _toml(file) if is_file(file) else {}

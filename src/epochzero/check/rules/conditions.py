@@ -1,4 +1,4 @@
-"""Conditions over values of which not all are known: short expressions, read and never evaluated by Python."""
+"""Conditions over partly known values: short expressions that are interpreted, never evaluated by Python."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class _UnknownError(Exception):
 
 
 def holds(condition: str, values: Mapping[str, object]) -> bool | None:
-    """Whether a condition is true; None when what is known does not tell.
+    """Whether a condition is true; None if the known values do not determine it.
 
     Args:
         condition: comparisons, ``and``, ``or``, ``not``, ``+ - * / // %`` of names and literals.
-        values: what is known, by name.
+        values: the known values, by name.
 
     >>> holds("width % heads != 0", {"width": 500, "heads": 8})
     True
@@ -77,7 +77,7 @@ def _truth(node: ast.expr, values: Mapping[str, object]) -> bool:
 
 
 def _chosen(node: ast.BoolOp, values: Mapping[str, object]) -> object:
-    """``a or b`` as a value, of which all before the chosen one must be known."""
+    """``a or b`` as a value; all operands before the chosen one must be known."""
     result: object = None
     for part in node.values:
         result = _value(part, values)

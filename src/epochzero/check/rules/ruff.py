@@ -1,7 +1,7 @@
-"""What the analyser ruff says of Python source: names that nothing defines, formats that do not fit.
+"""Messages of the analyser ruff about Python source: undefined names, format strings with wrong arguments.
 
-It runs as a child process, over copies that hold the very text that check has read. No settings, no
-variables and no comments of the job reach it.
+ruff runs as a child process on copies of the text that check has read. It sees no settings, variables and comments of the
+job.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ CODES = {
     "F821": r"Undefined name `(.+?)`",
     "F823": r"Local variable `(.+?)`",
 }
-"""The rules that surely end in an exception, and how each names its values."""
+"""The ruff rules whose violation certainly raises, and how each names its values."""
 LONGEST_S = 20.0
 _FIRST_PYTHON, _LAST_PYTHON = (3, 7), (3, 14)
 """Of those that ruff knows by name."""
-# Only ruff sees the copies' names, and by these a package's own module cannot be told.
+# Only ruff sees the names of the copies, which do not show whether a module is the `__init__` of a package.
 _BUILTINS = ("__path__",)
 
 
@@ -74,10 +74,10 @@ class Message:
 
 
 class Asked:
-    """ruff, which reads modules while other work is done.
+    """A ruff process, which reads modules while other work is done.
 
     Args:
-        modules: of which it is asked.
+        modules: the modules to read.
         python: the version for which they are written; None for this one.
     """
 
@@ -98,7 +98,7 @@ class Asked:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Ends it, also where nobody has asked for its answer."""
+        """Kill the process, even if its messages were not read."""
         if isinstance(self._process, subprocess.Popen):
             self._process.kill()
             self._process.communicate()
@@ -106,10 +106,10 @@ class Asked:
             self._opened.close()
 
     def messages(self) -> list[Message]:
-        """What it says.
+        """Return its messages.
 
         Raises:
-            CannotTell: it is not there or does not run, or its answer cannot be read.
+            CannotTell: ruff does not exist or fails, or its output cannot be read.
         """
         if isinstance(self._outcome, Exception):
             reason = str(self._outcome).partition("\n")[0]

@@ -1,8 +1,7 @@
-"""The interfaces of libraries, in the versions that a target has: what was removed, and what is there.
+"""The APIs of libraries in the versions of a target: what exists, and what was removed.
 
-`uses` finds where the job uses something that `api_changes.toml` knows to have changed; `member`
-answers from the API that was captured with the target, or from what the target's version is known
-to have.
+`uses` finds the uses of names in `api_changes.toml`; `member` answers from the API that was captured with the target, or
+from the API of the target's version.
 """
 
 from __future__ import annotations
@@ -33,17 +32,17 @@ _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
 
 @dataclass(frozen=True, slots=True)
 class ApiChange:
-    """A name or keyword of a library that a version took away, or has announced to take away.
+    """A name or keyword of a library that a version removed, or has deprecated.
 
     Attributes:
-        name: dotted: of a module, function, class, method (``pandas.DataFrame.append``).
-        keyword: of ``name`` as a function; empty when the name itself goes.
-        distribution: normalized name of what brings it.
-        removed: first version without it; empty when none is known.
-        back: version in which the name came back with another meaning; empty when it did not.
-        deprecated: first version that warns; empty when not known.
-        instead: what to use.
-        source: where that is said.
+        name: dotted name of a module, function, class or method (``pandas.DataFrame.append``).
+        keyword: keyword argument of ``name`` as a function; empty if the name itself is removed.
+        distribution: normalized name of the distribution.
+        removed: first version without it; empty if there is none.
+        back: version that reintroduced the name with another meaning; empty if none did.
+        deprecated: first version that warns; empty if unknown.
+        instead: the replacement.
+        source: documentation of the change.
     """
 
     name: str
@@ -58,13 +57,12 @@ class ApiChange:
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A place where the job uses what has changed.
+    """A use of a changed name or keyword.
 
     Attributes:
-        change: what.
-        at: where and when.
-        kind: ``import``, ``attribute``, ``keyword``, or ``override`` for a method that a class of
-            the job gives a library to call.
+        change: the change.
+        at: circumstances.
+        kind: ``import``, ``attribute``, ``keyword``, or ``override`` for a method of the job's class that a library calls.
     """
 
     change: ApiChange
@@ -73,7 +71,7 @@ class Use:
 
 
 def version(text: str) -> Version:
-    """The release numbers of a version: ``2.1.0+cu121`` is ``(2, 1, 0)``; empty when there are none."""
+    """The release numbers of a version: ``2.1.0+cu121`` is ``(2, 1, 0)``; empty if it has none."""
     found = _NUMBERS.match(text.strip().removeprefix("v"))
     return tuple(int(part) for part in found[0].split(".")) if found else ()
 
@@ -86,13 +84,13 @@ def reached(text: str, needed: str) -> bool:
 
 
 def installed(target: Target, distribution: str) -> str:
-    """The version of a distribution on the target; empty when it is not known."""
+    """The version of a distribution on the target; empty if unknown."""
     found = (target.distributions or {}).get(distribution)
     return found.version if found is not None and version(found.version) else ""
 
 
 def is_gone(change: ApiChange, target: Target) -> bool:
-    """Whether the target's version surely is without what has changed."""
+    """Whether the target's version certainly lacks the name or keyword."""
     have = installed(target, change.distribution)
     if not have or not change.removed or not reached(have, change.removed):
         return False
@@ -101,7 +99,7 @@ def is_gone(change: ApiChange, target: Target) -> bool:
 
 @cache
 def changes() -> Mapping[str, tuple[ApiChange, ...]]:
-    """What is known to have changed, by name."""
+    """The known changes, by name."""
     table = tomllib.loads((_FOLDER / "api_changes.toml").read_text(encoding="utf-8"))
     found: dict[str, list[ApiChange]] = {}
     for group in table["group"]:
@@ -123,7 +121,7 @@ def changes() -> Mapping[str, tuple[ApiChange, ...]]:
 
 @cache
 def _results() -> Mapping[str, str]:
-    """Which class of object a library's function gives, by its dotted name."""
+    """The class of the result of a library's function, by its dotted name."""
     table = tomllib.loads((_FOLDER / "api_results.toml").read_text(encoding="utf-8"))
     found: dict[str, str] = {}
     for cls, entries in table.items():
@@ -144,7 +142,7 @@ def _aliases() -> Mapping[str, str]:
 
 
 def _column_of(found: re.Match[str]) -> str:
-    """A column of a table, or of its groups, by its name."""
+    """Matches a column of a table or of its groups."""
     return (
         "pandas.Series" if found[1] == "pandas.DataFrame" else "pandas.core.groupby.SeriesGroupBy"
     )
@@ -152,10 +150,9 @@ def _column_of(found: re.Match[str]) -> str:
 
 @lru_cache(maxsize=4096)
 def class_of(name: str) -> str:
-    """A dotted name of an event with the results of calls put for the calls.
+    """Replace calls in a dotted name by the classes of their results.
 
-    ``pandas.read_csv().append`` is ``pandas.DataFrame.append``; empty when what a call gives is
-    not known.
+    ``pandas.read_csv().append`` is ``pandas.DataFrame.append``; empty if a result is unknown.
     """
     parts = name.split("()")
     resolved = parts[0]
@@ -171,9 +168,9 @@ def class_of(name: str) -> str:
     return resolved
 
 
-@lru_cache(maxsize=1)  # Two rules ask for the same program, one after the other.
+@lru_cache(maxsize=1)  # Two rules query the same program in succession.
 def uses(program: Program) -> tuple[Use, ...]:
-    """Where the program uses what the table knows to have changed."""
+    """The uses of changed names and keywords in a program."""
     found: dict[tuple[SourceLocation, ApiChange], Use] = {}
     for use in (*_in_events(program), *_overrides(program)):
         line = SourceLocation(use.at.place.path, use.at.place.line)
@@ -205,7 +202,7 @@ def _in_call(event: Called) -> Iterator[Use]:
 
 
 def _named(name: str, above: bool = False) -> Iterator[ApiChange]:
-    """Changes of a name, or of one that it lies in; of the latter only when ``above``."""
+    """The changes of a name, or with ``above`` those of the names that contain it."""
     if not above:
         yield from (one for one in changes().get(name, ()) if not one.keyword)
     while "." in name:
@@ -243,22 +240,21 @@ def _overrides(program: Program) -> Iterator[Use]:
 
 
 def member(target: Target, name: str) -> tuple[bool | None, Signature | None, tuple[str, ...]]:
-    """What is known of a dotted name of a library: as captured with the target, else by its version.
+    """Look up a dotted name of a library: in the API captured with the target, else in that of its version.
 
     Returns:
-        whether it is there (None when that is not known), its signature where it has one that is
-        known, and the names beside it.
+        whether it exists (None if unknown), its signature if known, and the names next to it.
     """
     return _member(_api(target, name.partition(".")[0]), name)
 
 
 def elsewhere(target: Target, name: str, fits: Callable[[Signature], bool] | None = None) -> str:
-    """Which other versions of a library have a name, and what to do; empty when none is known to.
+    """Name the other versions of a library that have a name, and what to do; empty if none is known.
 
     Args:
-        target: that has the library in some version.
-        name: dotted.
-        fits: of its signature; without it the name alone counts.
+        target: has the library in some version.
+        name: dotted name.
+        fits: tests its signature; without it, the name is sufficient.
     """
     history = history_of(libraries().get(name.partition(".")[0], ""))
     if history is None:
@@ -282,7 +278,7 @@ def _minor(text: str) -> str:
 
 
 def _api(target: Target, library: str) -> Api:
-    """The modules of a library on the target with their names; empty when they are not known."""
+    """The modules of a library on the target with their names; empty if unknown."""
     if library in target.api:
         return target.api
     distribution = libraries().get(library, "")
@@ -312,7 +308,7 @@ def _among(
         if name.startswith(prefix) and "." not in name[len(prefix) :]
     )
     is_open = f"{prefix}*" in names or "__getattr__" in names or not is_public(rest[-1])
-    # Of a class without members nothing is known, and a constant's attributes are not captured.
+    # A class without members is unknown, and attributes of constants are not captured.
     if is_open or not beside or len(rest) > 2:
         return None, None, beside
     inner = f"{module}.{written}"

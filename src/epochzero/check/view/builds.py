@@ -27,13 +27,13 @@ class Needed:
     """Shared libraries that a module of a distribution loads.
 
     Attributes:
-        module: that loads them.
-        distribution: that brings the module, by its normalized name.
-        needs: of each group one must be there.
-        packages: what brings them.
-        unless: a distribution that brings them along; empty when there is none.
-        within: the name of the module whose import loads them; empty when any import does.
-        source: where that is said.
+        module: the module.
+        distribution: normalized name of its distribution.
+        needs: groups of libraries; one of each group must exist.
+        packages: system packages that provide them.
+        unless: a distribution that bundles them; empty if there is none.
+        within: the module whose import loads them; empty if any import does.
+        source: documentation.
     """
 
     module: str
@@ -64,21 +64,21 @@ def needed_libraries() -> Mapping[str, Needed]:
 
 
 def first_import(program: Program, module: str) -> Imported | None:
-    """The first import of a top-level module or of something in it."""
+    """The first import of a top-level module or of a part of it."""
     inside = f"{module}."
     found = (one for one in program.imports if (one.module + ".").startswith(inside))
     return next(found, None)
 
 
 def wants_cuda(program: Program) -> bool:
-    """Whether the job names CUDA anywhere, or leaves the devices to a framework that takes GPUs."""
+    """Whether the job mentions CUDA, or uses a framework that selects GPUs itself."""
     if any("cuda" in module.text for module in program.modules.values()):
         return True
     return any(one.module.partition(".")[0] in _LAUNCHES_CUDA for one in program.imports)
 
 
 def lacks_cuda(target: Target) -> Reason:
-    """Why nothing can be put on a GPU there; empty when it can, or when that is not known."""
+    """Why the target cannot use a GPU; empty if it can, or if that is unknown."""
     torch = (target.distributions or {}).get("torch")
     if target.cuda_of_torch == "" or (torch is not None and torch.version.endswith("+cpu")):
         return "its PyTorch is a build for CPUs"
@@ -88,7 +88,7 @@ def lacks_cuda(target: Target) -> Reason:
 
 
 def device_named(value: Value | None) -> str:
-    """The device that a value names: ``cuda`` of ``"cuda:0"`` or ``torch.device("cuda", 0)``."""
+    """The device of a value: ``cuda`` for ``"cuda:0"`` or ``torch.device("cuda", 0)``."""
     if isinstance(value, Instance) and value.made_by == "torch.device":
         value = value.arguments[0] if value.arguments else value.keywords.get("type")
     if isinstance(value, Constant) and isinstance(value.value, str):
@@ -97,7 +97,7 @@ def device_named(value: Value | None) -> str:
 
 
 def moves_to_cuda(program: Program) -> Iterator[Called]:
-    """Calls that put something on a GPU."""
+    """Calls that move something to a GPU."""
     for call in program.calls:
         method = call.name.rpartition(".")[2]
         first = call.arguments[0] if call.arguments else None
@@ -116,13 +116,13 @@ def moves_to_cuda(program: Program) -> Iterator[Called]:
 
 
 def first_on_cuda(program: Program) -> Situation | None:
-    """Where the job first puts something on a GPU, surely rather than perhaps; None when nowhere."""
+    """Where the job first moves something to a GPU, certain places first; None if it never does."""
     moves = sorted((call.at for call in moves_to_cuda(program)), key=lambda at: not at.certain)
     return moves[0] if moves else None
 
 
 def lowest_capability(target: Target) -> tuple[int, int] | None:
-    """The lowest compute capability among the GPUs; None when one is not known."""
+    """The lowest compute capability of the GPUs; None if one is unknown."""
     found = [gpu.capability for gpu in target.gpus or ()]
     known = [capability for capability in found if capability is not None]
     return min(known) if known and len(known) == len(found) else None
@@ -131,9 +131,8 @@ def lowest_capability(target: Target) -> tuple[int, int] | None:
 def runs_on(architectures: tuple[str, ...], capability: tuple[int, int]) -> bool:
     """Whether code that was built for some architectures runs on a GPU.
 
-    Binary code runs on the same major version from its minor version on, PTX on all later GPUs;
-    code for ``sm_90a`` runs on 9.0 alone, for ``sm_100f`` on its family (NVIDIA, CUDA C++
-    Programming Guide, compute capability and binary compatibility).
+    Binary code runs on the same major version from its minor version on, PTX on all later GPUs; code for ``sm_90a`` runs only on
+    9.0, code for ``sm_100f`` on its family (NVIDIA, CUDA C++ Programming Guide, compute capability and binary compatibility).
     """
     for text in architectures:
         found = _ARCHITECTURE.fullmatch(text.strip())

@@ -1,4 +1,4 @@
-"""What a call in the source calls, and what that takes and gives."""
+"""The functions that calls in the source run, with their parameters and results."""
 
 from __future__ import annotations
 
@@ -55,11 +55,11 @@ _PLAIN_BASES = frozenset(
 
 
 def parameters(function: Function, bound: bool) -> Signature | None:
-    """The parameters of a function of the job; None when a decorator may change them.
+    """The parameters of a function of the job; None if a decorator may change them.
 
     Args:
         function: its definition.
-        bound: whether the first one, ``self``, is given by the object.
+        bound: whether the object passes the first one, ``self``.
     """
     if any(_name(one) not in _HARMLESS for one in function.decorator_list):
         return None
@@ -75,7 +75,7 @@ def _is_static(function: Function) -> bool:
 
 
 def given(call: ast.Call) -> tuple[int, tuple[str, ...], bool]:
-    """How many arguments a call gives by position, which by name, and whether these are all."""
+    """The number of positional arguments of a call, its keywords, and whether these are all."""
     positional = [one for one in call.args if not isinstance(one, ast.Starred)]
     keywords = tuple(one.arg for one in call.keywords if one.arg is not None)
     complete = len(positional) == len(call.args) and len(keywords) == len(call.keywords)
@@ -85,9 +85,9 @@ def given(call: ast.Call) -> tuple[int, tuple[str, ...], bool]:
 def own_bases(
     program: Program, module: Module, cls: ast.ClassDef, depth: int = 0
 ) -> list[tuple[Module, ast.ClassDef]] | None:
-    """A class and the job's classes that it derives from; None when one of its bases is not known.
+    """A class and its bases in the job; None if one of its bases is unknown.
 
-    Classes of libraries that add nothing to how an object is made do not count.
+    Library classes that do not affect the construction of an object are ignored.
     """
     if depth > 8 or cls.keywords or cls.decorator_list:
         return None
@@ -105,7 +105,7 @@ def own_bases(
 
 
 def method_of(line: list[tuple[Module, ast.ClassDef]], name: str) -> tuple[Module, Function] | None:
-    """The method of a class or of those it derives from; None when it is not a plain function."""
+    """The method of a class or its bases; None if it is not a plain function."""
     for module, cls in line:
         named = [one for one in code_of(module).methods(cls) if one.name == name]
         assigned = [
@@ -125,7 +125,7 @@ def method_of(line: list[tuple[Module, ast.ClassDef]], name: str) -> tuple[Modul
 
 
 def gives_nothing(function: Function) -> bool:
-    """Whether a function surely returns None: it ends, and no return of it has a value."""
+    """Whether a function certainly returns None: it ends, and none of its returns has a value."""
     if function.decorator_list or isinstance(function, ast.AsyncFunctionDef):
         return False
     todo: list[ast.AST] = list(function.body)
@@ -136,7 +136,7 @@ def gives_nothing(function: Function) -> bool:
             return False
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
             todo += ast.iter_child_nodes(node)
-    # A body of ... or of a raise is there to be replaced.
+    # A body that only raises or is an ellipsis is meant to be overridden.
     last = function.body[-1]
     is_stub = isinstance(last, ast.Raise | ast.Pass) or (
         isinstance(last, ast.Expr) and isinstance(last.value, ast.Constant)
@@ -149,7 +149,7 @@ def _is_none(node: ast.expr) -> bool:
 
 
 def called_function(program: Program, module: Module, call: ast.Call) -> Function | None:
-    """The function or method of the job that a call surely runs; None when that is not known."""
+    """The function or method of the job that a call certainly runs; None if unknown."""
     own = resolve(program, module, call.func)
     if own is not None:
         return None if isinstance(own[1], ast.ClassDef) else own[1]
@@ -157,7 +157,7 @@ def called_function(program: Program, module: Module, call: ast.Call) -> Functio
 
 
 def called_method(program: Program, module: Module, call: ast.Call) -> Function | None:
-    """The method that a call surely runs of an object which the job makes; None when not known."""
+    """The method of the job's own object that a call certainly runs; None if unknown."""
     if not isinstance(call.func, ast.Attribute) or call.func.attr not in method_counts(program):
         return None
     made = made_class(program, module, call.func.value)
@@ -169,7 +169,7 @@ def called_method(program: Program, module: Module, call: ast.Call) -> Function 
 
 
 def constructor(program: Program, module: Module, definition: Definition) -> Signature | None:
-    """The parameters of a function of the job, or of a class when it is made; None when not known."""
+    """The parameters of a function or class of the job when it is called; None if unknown."""
     if not isinstance(definition, ast.ClassDef):
         return parameters(definition, bound=False)
     line = own_bases(program, module, definition)

@@ -1,4 +1,4 @@
-"""What the checkpoints hold that a job loads: as their files say it, else as the job's own saves do."""
+"""The content of the checkpoints that a job loads: by their files, else by the job's own saves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from epochzero.file_access import open_file
 
 LARGEST_PICKLE_BYTES = 8 << 20
 _TENSORS = ("torch", "collections", "_codecs", "builtins", "copyreg")
-"""Modules of which ``weights_only`` takes what tensors and dictionaries of them need."""
+"""Modules whose classes for tensors and dictionaries ``weights_only`` accepts."""
 _OBJECTS = ("torch.nn.", "torch.optim.", "torch.utils.data.")
 _STRINGS = ("BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8", "UNICODE")
 _PUTS = ("PUT", "BINPUT", "LONG_BINPUT")
@@ -27,12 +27,12 @@ _GETS = ("GET", "BINGET", "LONG_BINGET")
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a checkpoint holds.
+    """The content of a checkpoint.
 
     Attributes:
-        keys: of the dictionary that it is; None when it is none, or not all of them are known.
-        globals: dotted names of the classes and functions that unpickling it needs.
-        said_by: who says so, for people.
+        keys: keys of its dictionary; None if it is not a dictionary, or not all of them are known.
+        globals: dotted names of the classes and functions that unpickling needs.
+        said_by: the evidence, as text for users.
     """
 
     keys: tuple[str, ...] | None
@@ -42,12 +42,12 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A call of ``torch.load``, with what the file holds.
+    """A call of ``torch.load``, with the content of the file.
 
     Attributes:
-        call: it.
-        held: one for each save of the job that may have written the file.
-        sure: whether it is surely one of these: they were written to this path before.
+        call: the call.
+        held: one item for each save of the job that may have written the file.
+        sure: whether it certainly is one of these: they were written to this path before.
     """
 
     call: Called
@@ -56,7 +56,7 @@ class Loaded:
 
 
 def loads_of(program: Program, target: Target) -> Iterator[Loaded]:
-    """The calls of ``torch.load`` of which it is known what they load."""
+    """Yield the calls of ``torch.load`` that load known content."""
     opened = [one for one in world_of(program, target).opened if one.sure]
     files = {id(one.access.call): one.local for one in opened}
     saved = [save for one in _before(program) for save in _saves(one)]
@@ -73,7 +73,7 @@ def loads_of(program: Program, target: Target) -> Iterator[Loaded]:
 
 
 def _of_saves(call: Called, before: Sequence[_Save], own: Sequence[_Save]) -> Iterator[Loaded]:
-    """What a call loads that was saved before it, or in an earlier run of the same program."""
+    """The content that was saved before a call, or in an earlier run of the same program."""
     path = _path(call, 0, "f")
     known = path.known if path is not None else None
     if known is not None:
@@ -97,7 +97,7 @@ class _Save:
 
 
 def _before(program: Program) -> Iterator[Program]:
-    """The programs that the same submission runs before in the same folder, the last first."""
+    """The programs that the same submission runs before in the same directory, the last first."""
     one = program.before
     while one is not None and one.job.folder == program.job.folder:
         yield one
@@ -128,7 +128,7 @@ def _saved(call: Called) -> _Save:
 
 
 def _classes(value: Value | None) -> Iterator[str]:
-    """The classes of the objects in what is saved, as far as they are surely known."""
+    """The classes of the objects in a saved value, as far as they are certain."""
     if isinstance(value, Items):
         for one in value.values:
             yield from _classes(one)
@@ -140,7 +140,7 @@ def _classes(value: Value | None) -> Iterator[str]:
 
 
 def refused_globals(held: Held) -> tuple[str, ...]:
-    """What ``torch.load`` with ``weights_only=True`` does not take.
+    """The names that ``torch.load`` with ``weights_only=True`` rejects.
 
     Source: documentation of torch.serialization, weights_only; the list in torch/_weights_only_unpickler.py.
     """
@@ -156,7 +156,7 @@ def refused_globals(held: Held) -> tuple[str, ...]:
 
 
 def read_checkpoint(file: str) -> Held | None:
-    """What a file of ``torch.save`` holds; None when it is none, or too large.
+    """The content of a file of ``torch.save``; None if it is another file, or too large.
 
     Its pickle is read by opcodes, and none of them is executed.
     """
@@ -192,7 +192,7 @@ _OTHER = object()
 
 
 class _Opcodes:
-    """The stack of a pickle with dictionaries and texts in it; all else is one and the same thing."""
+    """The stack of a pickle, limited to dictionaries and texts; all other values are one placeholder."""
 
     def __init__(self) -> None:
         self.stack: list[object] = []
@@ -200,7 +200,7 @@ class _Opcodes:
         self.globals: set[str] = set()
 
     def read(self, data: bytes) -> tuple[object, set[str]]:
-        """What is pickled, and the names that it needs."""
+        """The pickled content, and the names that it needs."""
         for code, argument, _ in pickletools.genops(data):
             if code.name == "STOP":
                 return self.stack[-1], self.globals

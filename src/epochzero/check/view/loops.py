@@ -1,4 +1,4 @@
-"""The loops of the job's own code that an event happens in, with the calls that led to them."""
+"""The loops of the job's own code around an event, including those of its callers."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _Node: TypeAlias = ast.For | ast.AsyncFor | ast.While
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """A loop that the job walks.
+    """A loop that the job runs.
 
     Attributes:
-        module: in which it stands.
-        node: of the syntax tree.
+        module: its module.
+        node: its syntax node.
         via: the calls and imports that lead to it, the entry point first.
     """
 
@@ -30,7 +30,7 @@ class Loop:
     via: tuple[SourceLocation, ...]
 
     def step_to(self, at: Situation) -> SourceLocation | None:
-        """The place within the loop's own body from which an event comes; None when it does not."""
+        """The location in the loop's own body that leads to an event; None if the event is outside."""
         places = (*at.via, at.place)
         here = places[len(self.via)] if len(places) > len(self.via) else None
         if here is None or places[: len(self.via)] != self.via:
@@ -49,14 +49,14 @@ def loops_around(program: Program, at: Situation) -> tuple[Loop, ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=1)  # All rules ask for the same program, one after the other.
+@lru_cache(maxsize=1)  # All rules query the same program in succession.
 def _by_path(program: Program) -> dict[str, Module]:
     return {module.path: module for module in program.modules.values()}
 
 
 @lru_cache(maxsize=4096)
 def _loops(module: Module, place: SourceLocation) -> tuple[_Node, ...]:
-    """The loops around a place in its own function, the outermost first."""
+    """The loops around a location in its own function, the outermost first."""
     code = code_of(module)
     scope = _scope(code, place)
     loops: list[_Node] = [*code.of(ast.For), *code.of(ast.AsyncFor), *code.of(ast.While)]
@@ -65,14 +65,14 @@ def _loops(module: Module, place: SourceLocation) -> tuple[_Node, ...]:
 
 
 def _scope(code: Code, place: SourceLocation) -> ast.AST | None:
-    """The innermost function around a place; the module where there is none."""
+    """The innermost function around a location, or the module."""
     functions: list[Function] = [*code.of(ast.FunctionDef), *code.of(ast.AsyncFunctionDef)]
     around = [one for one in functions if one.body[0].lineno <= place.line <= (one.end_lineno or 0)]
     return max(around, key=lambda one: one.lineno, default=code.module.tree)
 
 
 def _has(loop: _Node, place: SourceLocation) -> bool:
-    """Whether a place lies in the body of a loop, not in what it goes over or in its ``else``."""
+    """Whether a location is in the body of a loop, not in its iterable or its ``else``."""
     first, last = loop.body[0], loop.body[-1]
     begin = (first.lineno, first.col_offset + 1)
     return begin <= (place.line, place.column) <= (last.end_lineno or 0, last.end_col_offset or 0)

@@ -1,7 +1,6 @@
-"""The models of a job as its events tell: which of them an event is about, and who steps them.
+"""The models of a job: which model an event concerns, and which optimizer steps it.
 
-A model keeps its identity through ``model.to(device)``, `torch.compile` and the wrappers of
-distributed training.
+A model keeps its identity through ``model.to(device)``, `torch.compile` and the wrappers of distributed training.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from epochzero.check.program.values import Instance, Items, Value
 from epochzero.check.view.torch_usage import argument, is_off, optimizer_steps, stepped_optimizer
 
 Model: TypeAlias = tuple[str, SourceLocation]
-"""By what a model was made, and where."""
+"""What created a model, and where."""
 
 _SAME = ("apply", "bfloat16", "cpu", "cuda", "double", "eval", "float", "half", "requires_grad_",
          "to", "train")  # fmt: skip
-"""Methods of a module that give the module itself."""
+"""Methods of a module that return the module itself."""
 _WRAPPERS = frozenset(
     [
         "torch.compile",
@@ -45,7 +44,7 @@ class Models:
         self._trained = {self.stepped(step) for step in optimizer_steps(program)}
 
     @staticmethod
-    @lru_cache(maxsize=1)  # All rules ask for the same program, one after the other.
+    @lru_cache(maxsize=1)  # All rules query the same program in succession.
     def of(program: Program) -> Models:
         """The models of a program."""
         return Models(program)
@@ -66,7 +65,7 @@ class Models:
             self._made.setdefault(made, set()).add(call.at.via)
 
     def model(self, value: Value | None) -> Model | None:
-        """The model that a value is, behind its wrappers; None when it is not known to be just one."""
+        """The model that a value is, without its wrappers; None if it is not certainly a single one."""
         key = _key(value)
         for _ in range(16):
             inner = self._inner.get(key) if key is not None else None
@@ -76,7 +75,7 @@ class Models:
         return key if key is not None and len(self._made.get(key, ())) == 1 else None
 
     def owner(self, value: Value | None) -> Model | None:
-        """The model that a value is, or the outermost one in whose constructor it was made."""
+        """The model that a value is, or the outermost one whose constructor created it."""
         key = _key(value)
         ways = self._made.get(key, set()) if key is not None else set()
         for place in next(iter(ways)) if len(ways) == 1 else ():
@@ -85,7 +84,7 @@ class Models:
         return self.model(value)
 
     def stepped(self, step: Called) -> Model | None:
-        """The model whose parameters the optimizer of a ``step`` has; None when not known."""
+        """The model whose parameters the optimizer of a ``step`` has; None if unknown."""
         optimizer = stepped_optimizer(step)
         if not isinstance(optimizer, Instance):
             return None
@@ -94,9 +93,9 @@ class Models:
         return found.pop() if len(found) == 1 else None
 
     def mode(self, call: Called, model: Model) -> str:
-        """The mode into which a call puts a model, or makes it: ``train`` or ``eval``.
+        """The mode to which a call sets a model: ``train`` or ``eval``.
 
-        ``?`` where it gives the model to something that may set either, empty where it sets none.
+        ``?`` if it passes the model to something that may set either, empty if it sets none.
         """
         method = call.name.rpartition(".")[2]
         if method in ("eval", "train", "__init__") and self.model(call.receiver) == model:
@@ -120,7 +119,7 @@ def _key(value: Value | None) -> Model | None:
 
 
 def _parameters(value: Value | None) -> Iterator[Instance]:
-    """The results of ``model.parameters()`` in what an optimizer is given."""
+    """The results of ``model.parameters()`` among the arguments of an optimizer."""
     if isinstance(value, Instance):
         if value.made_by.endswith((".parameters", ".named_parameters")):
             yield value

@@ -1,7 +1,7 @@
-"""Which code of the job is reached, and in which circumstances, as the program's events tell.
+"""Reachability: which code the job reaches, and in which circumstances.
 
-Some rules read the syntax tree, which says nothing of whether its code runs. A statement runs when
-something happened in the block that it stands in.
+Some rules read the syntax tree, which does not show whether its code runs. A statement runs if an event happened in its
+block.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _Span = tuple[tuple[int, int], tuple[int, int]]
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Statements that run one after the other once the first does.
+    """Statements that run in sequence once the first does.
 
     Attributes:
         first, last: lines.
         handled: exceptions that a ``try`` around them in the same function catches.
-        body: whether it is the module's own, which runs when the module is imported.
+        body: whether it is the module level, which runs when the module is imported.
     """
 
     first: int
@@ -60,13 +60,13 @@ class Reach:
         self._modules = {module.path: module for module in program.modules.values()}
 
     @staticmethod
-    @lru_cache(maxsize=1)  # All rules ask for the same program, one after the other.
+    @lru_cache(maxsize=1)  # All rules query the same program in succession.
     def of(program: Program) -> Reach:
         """The reach of a program."""
         return Reach(program)
 
     def at(self, module: Module, node: ast.AST) -> Situation | None:
-        """The circumstances of a node; None when the job is not known to come there."""
+        """The circumstances of a node; None if the job is not known to reach it."""
         block = self._block(module, getattr(node, "lineno", 1))
         events = self._within(module.path, block.first, block.last)
         place = module.place(node)
@@ -80,10 +80,10 @@ class Reach:
         return replace(best, place=place, handled=handled, certain=certain)
 
     def severity(self, at: Situation) -> Severity:
-        """How bad something is that fails whenever the job comes there.
+        """The severity of a failure that happens whenever the job reaches this point.
 
-        An error when the job surely comes there, or when no condition stands on the way: loops over
-        the data and over the epochs are taken to run at least once.
+        An error if the job certainly reaches it, or if no condition precedes it: loops over data and epochs are assumed to run at
+        least once.
         """
         if at.certain or not any(self._is_conditional(one) for one in (at.place, *at.via)):
             return "error"
@@ -99,11 +99,11 @@ class Reach:
         return any(first <= here <= last for first, last in self._conditional[place.path])
 
     def is_versioned(self, at: Situation) -> bool:
-        """Whether it, or a call that leads to it, is for some versions of a library only."""
+        """Whether it, or a call that leads to it, runs only for some versions of a library."""
         return self.is_behind_test(at) or self._is_among(at, self._fallbacks, fallback_lines)
 
     def is_behind_test(self, at: Situation) -> bool:
-        """Whether a condition decides on it that asks for a version, or for what a library has."""
+        """Whether a condition on a version, or on an attribute of a library, decides whether it runs."""
         return self._is_among(
             at, self._tested, lambda module: versioned_lines(module, self._names_of_versions)
         )
@@ -114,7 +114,7 @@ class Reach:
         known: dict[str, list[tuple[int, int]]],
         lines: Callable[[Module], Iterator[tuple[int, int]]],
     ) -> bool:
-        """Whether its place, or one on the way to it, is in such lines."""
+        """Whether its location, or one that leads to it, is in such lines."""
         for place in (at.place, *at.via):
             module = self._modules.get(place.path)
             if module is None or module.tree is None:
@@ -142,7 +142,7 @@ class Reach:
 
 
 def _situations(program: Program) -> Iterator[Situation]:
-    """The circumstances of all events, and of the calls of the job's functions that lead to them."""
+    """The circumstances of all events, and of the calls that lead to them."""
     seen: set[tuple[SourceLocation, bool]] = set()
     for event in program.events:
         at = event.at
@@ -182,7 +182,7 @@ def _blocks(module: Module) -> Iterator[_Block]:
 
 
 def _conditional(module: Module) -> Iterator[_Span]:
-    """What runs on a condition only, once its function runs."""
+    """Code that runs only on a condition, once its function runs."""
     for node in ast.walk(module.tree) if module.tree is not None else ():
         if isinstance(node, ast.If) and not _is_main(node.test):
             yield (node.body[0].lineno, 0), _end(node)
@@ -204,7 +204,7 @@ def _inner(
 ) -> Iterator[tuple[Sequence[ast.stmt], frozenset[str], bool, bool]]:
     """The bodies of a statement: those of classes, ``with`` and loops run with the statement itself.
 
-    A loop is taken to run at least once.
+    A loop is assumed to run at least once.
     """
     match statement:
         case ast.FunctionDef() | ast.AsyncFunctionDef():

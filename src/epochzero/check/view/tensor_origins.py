@@ -1,4 +1,4 @@
-"""Where the tensors of a program come from, and of which type their numbers are."""
+"""The origins of a program's tensors, and the types of their numbers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OF_METHOD = {
     "int": "Int",
     "bool": "Bool",
 }  # fmt: skip
-"""By the last part of what made a tensor, unless a ``dtype`` is given."""
+"""Number types by the last part of what created a tensor, unless a ``dtype`` is given."""
 _LAYERS = ("Linear", "Conv1d", "Conv2d", "Conv3d", "BatchNorm1d", "BatchNorm2d", "LayerNorm", "Dropout",
            "ReLU", "GELU", "Sigmoid", "Tanh", "Softmax", "LogSoftmax", "Embedding")  # fmt: skip
 _KEEPING = frozenset(["to", "cuda", "cpu", "clone", "detach", "contiguous", "view", "reshape", "flatten",
@@ -39,7 +39,7 @@ _IMAGES = ("CIFAR10", "CIFAR100", "MNIST", "FashionMNIST", "KMNIST", "SVHN", "Im
 
 
 class Origins:
-    """What made the values of a program."""
+    """The calls that created the values of a program."""
 
     def __init__(self, program: Program) -> None:
         self._made: dict[tuple[SourceLocation, str], Called | None] = {}
@@ -50,19 +50,19 @@ class Origins:
                 self._made[key] = call if before is not None and _alike(before, call) else None
 
     @staticmethod
-    @lru_cache(maxsize=1)  # All rules ask for the same program, one after the other.
+    @lru_cache(maxsize=1)  # All rules query the same program in succession.
     def of(program: Program) -> Origins:
         """The origins of a program's values."""
         return Origins(program)
 
     def maker(self, value: Value | None) -> Called | None:
-        """The call that made a value; None where it is not known, or of several objects or arguments."""
+        """The call that created a value; None if it is unknown or not unique."""
         if not isinstance(value, Instance) or value.place is None:
             return None
         return self._made.get((value.place, value.made_by))
 
     def before(self, value: Value | None) -> Value | None:
-        """A tensor before what only moves or shapes it; None where that is not known."""
+        """A tensor before it was moved or reshaped; None if unknown."""
         for _ in range(16):
             if not isinstance(value, Instance) or _last(value) not in _KEEPING:
                 return value
@@ -71,7 +71,7 @@ class Origins:
         return None
 
     def number_type(self, value: Value | None) -> str:
-        """The type of a tensor's numbers: `FLOATING`, `LONG`, ``Int`` or ``Bool``; empty if not known."""
+        """The type of a tensor's numbers: `FLOATING`, `LONG`, ``Int`` or ``Bool``; empty if unknown."""
         for _ in range(16):
             if not isinstance(value, Instance):
                 return ""
@@ -93,7 +93,7 @@ def _alike(one: Called, other: Called) -> bool:
 
 
 def unwrapped(value: Value | None) -> Value | None:
-    """What a loop goes over, without what counts or shows its rounds."""
+    """The iterable of a loop, without wrappers that count or show its iterations."""
     while isinstance(value, Instance) and value.made_by in _WRAPPERS and value.arguments:
         value = value.arguments[0]
     return value
@@ -104,7 +104,7 @@ def _last(value: Instance) -> str:
 
 
 def _made_as(value: Instance) -> str:
-    """The type that the last call gives its tensor; empty where it gives none."""
+    """The type that the last call gives its tensor; empty if it determines none."""
     last = _last(value)
     given = value.keywords.get("dtype")
     if last in ("to", "type"):
@@ -121,7 +121,7 @@ def _made_as(value: Instance) -> str:
 
 
 def _may_cast(value: Instance) -> bool:
-    """Whether ``x.to(y)`` may be a conversion to the type of ``y``, not a move to a device."""
+    """Whether ``x.to(y)`` may convert to the type of ``y`` instead of moving to a device."""
     moved = value.arguments[:1] if _last(value) in ("to", "type") else ()
     devices = [one for one in moved if isinstance(one, Constant) or _is_device(one)]
     return len(devices) < len(moved) or "dtype" in value.keywords
@@ -132,7 +132,7 @@ def _is_device(value: Value) -> bool:
 
 
 def _of_numbers(value: Value | None) -> str:
-    """The type of a tensor that is made of numbers in lists."""
+    """The type of a tensor that is created from lists of numbers."""
     while isinstance(value, Items) and value.values and value.complete:
         value = value.values[0]
     number = value.value if isinstance(value, Constant) else None
@@ -142,7 +142,7 @@ def _of_numbers(value: Value | None) -> str:
 
 
 def _of_batch(value: Instance) -> Value | str | None:
-    """What a part of a batch is taken from, or the type of its numbers."""
+    """The origin of a part of a batch, or the type of its numbers."""
     loader = unwrapped(value.part_of)
     if (
         not isinstance(loader, Instance)

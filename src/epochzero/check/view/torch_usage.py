@@ -1,4 +1,4 @@
-"""How a job uses PyTorch: its training steps, models and losses, as the events tell."""
+"""How a job uses PyTorch: its training steps, models and losses."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _SCALERS = (
 _MODES = ("torch.nn.Dropout", "torch.nn.BatchNorm", "torch.nn.AlphaDropout", "torchvision.models.")
 
 
-@lru_cache(maxsize=1)  # All rules ask for the same program, one after the other.
+@lru_cache(maxsize=1)  # All rules query the same program in succession.
 def _attributes(program: Program) -> frozenset[str]:
     names: set[str] = set()
     for module in program.modules.values():
@@ -53,12 +53,12 @@ def _attributes(program: Program) -> frozenset[str]:
 
 
 def does_anywhere(program: Program, *names: str) -> bool:
-    """Whether any of the job's modules has one of the names after a dot, reached or not."""
+    """Whether any of the job's modules contains one of these attribute names, reached or not."""
     return not _attributes(program).isdisjoint(names)
 
 
 def has_framework_loop(program: Program) -> bool:
-    """Whether a library that has training loops of its own is imported: it may do what is missed."""
+    """Whether the job imports a library with its own training loops, which may do what seems to be missing."""
     return any(one.module.partition(".")[0] in _FRAMEWORKS for one in program.imports)
 
 
@@ -86,7 +86,7 @@ def stepped_optimizer(step: Called) -> Value | None:
 
 
 def makes_layers_with_modes(program: Program) -> bool:
-    """Whether the job makes a layer that works otherwise in training than in evaluation."""
+    """Whether the job creates a layer that behaves differently in training and evaluation."""
     return any(
         one.name.startswith(_MODES) or one.name.endswith(".from_pretrained")
         for one in program.calls
@@ -94,17 +94,17 @@ def makes_layers_with_modes(program: Program) -> bool:
 
 
 def argument(call: Called, position: int, name: str) -> Value | None:
-    """An argument of a call; None when it is not given, or not known to be."""
+    """An argument of a call; None if it is not given, or unknown."""
     if name in call.keywords:
         return call.keywords[name]
     return call.arguments[position] if position < len(call.arguments) else None
 
 
 def text_of(value: Value | None) -> str:
-    """What a value was made by; empty when that is not known."""
+    """What created a value; empty if unknown."""
     return value.made_by if isinstance(value, Instance) else ""
 
 
 def is_off(value: Value | None) -> bool:
-    """Whether a flag is surely false."""
+    """Whether a flag is certainly false."""
     return isinstance(value, Constant) and not value.value

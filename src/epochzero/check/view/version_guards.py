@@ -1,4 +1,4 @@
-"""Code that is for some versions of a library only: it runs as what the library has decides."""
+"""Version guards: code that runs only for some versions of a library."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from epochzero.check.program.syntax import Code, code_of
 _ASKS = re.compile(
     r"\b(hasattr|getattr|signature|version\w*|__version__|\w*VERSION\w*)\b|(?<!\bis)_available\b"
 )
-"""Of a condition."""
+"""Matches a condition on a version."""
 _TELLS = re.compile(
     r"\b(hasattr|signature|find_spec|__version__|version_info|metadata\.version)\b|(?<!\bis)_available\b"
 )
-"""Of a value that is asked elsewhere, by its name."""
+"""Matches a value that is tested elsewhere by its name."""
 _LACKS = frozenset({"AttributeError", "ImportError", "ModuleNotFoundError", "TypeError"})
-"""What is raised by a version that has a name or parameter not."""
+"""Exceptions that a version without a name or parameter raises."""
 _Lines = tuple[int, int]
 
 
 def names_of_versions(modules: Iterable[Module]) -> frozenset[str]:
-    """Names that hold, and functions that return, a version or whether a library has something."""
+    """The names that hold, and functions that return, a version or whether a library has an attribute."""
     given = [one for module in modules for one in _given(code_of(module))]
     found: set[str] = set()
     before = -1
@@ -34,7 +34,7 @@ def names_of_versions(modules: Iterable[Module]) -> frozenset[str]:
 
 
 def _given(code: Code) -> Iterator[tuple[str, bool, ast.expr]]:
-    """Names, whether a version tells what they are given, and the value."""
+    """Yield names, whether a version determines their value, and the value."""
     for assign in code.of(ast.Assign):
         of_lack = _is_lack(code.parent[assign]) and isinstance(assign.value, ast.Constant)
         is_told = of_lack or _tells(code, assign.value)
@@ -59,18 +59,18 @@ def _tells(code: Code, value: ast.expr) -> bool:
 
 
 def _derives(value: ast.expr, names: Container[str]) -> bool:
-    """Whether a value is a test of such names, or the call of such a function."""
+    """Whether a value is a test of such names, or a call of such a function."""
     if isinstance(value, ast.Call):
         return _reads(value.func, names)
     return isinstance(value, ast.Compare | ast.BoolOp | ast.UnaryOp) and _reads(value, names)
 
 
 def versioned_lines(module: Module, names: frozenset[str]) -> Iterator[_Lines]:
-    """The first and the last lines of what a test of a version decides.
+    """Yield the first and last lines of code whose execution a version test decides.
 
     Args:
         module: of the job.
-        names: those that `names_of_versions` gives.
+        names: the result of `names_of_versions`.
     """
     code = code_of(module)
     choices: list[ast.If | ast.IfExp] = [*code.of(ast.If), *code.of(ast.IfExp)]
@@ -96,7 +96,7 @@ def versioned_lines(module: Module, names: frozenset[str]) -> Iterator[_Lines]:
 
 
 def fallback_lines(module: Module) -> Iterator[_Lines]:
-    """The first and the last lines of what handles that a library has something not."""
+    """Yield the first and last lines of handlers for a missing attribute of a library."""
     for handler in code_of(module).of(ast.ExceptHandler):
         if _is_lack(handler):
             yield _lines(handler.body)
