@@ -1,9 +1,9 @@
-"""Stops work that runs away: a rule that would read a strange file for ever.
+"""Processor-time limits of rules, so that a rule cannot run forever on an unusual file.
 
-The processor time of this process is counted, so that a busy machine changes no answer. It works
-where Python can be interrupted: in the main thread, on systems with ``setitimer`` (not on Windows),
-between two of its instructions and within regular expressions. Elsewhere nothing is stopped. A wait,
-as for a disk that does not answer, takes no processor time and is not stopped either.
+The limit counts the processor time of this process, so that a busy machine changes no result. It works where Python can be
+interrupted: in the main thread, on systems with ``setitimer`` (not on Windows), between two bytecode instructions and
+within regular expressions. Elsewhere there is no limit. Waiting, for example for a disk, takes no processor time and is
+not limited either.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from contextlib import contextmanager
 
 
 class Stopped(BaseException):
-    """The time is over; no `Exception`, so that no rule takes it for one of its own."""
+    """The time limit is exceeded; not an `Exception`, so that no rule catches it."""
 
 
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """Lets what is done within take so many seconds of processor time.
+    """Limit the processor time of a block.
 
     Raises:
-        Stopped: it takes longer.
+        Stopped: the block takes longer.
     """
     is_main = threading.current_thread() is threading.main_thread()
     if not is_main or not hasattr(signal, "setitimer"):
