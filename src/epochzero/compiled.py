@@ -19,6 +19,7 @@ from hashlib import blake2b
 from pathlib import Path
 
 from epochzero.file_access import unconfined
+from epochzero.platform import DIRECTORY, NO_FOLLOW, NON_BLOCKING, is_private
 
 BUILT = Path(__file__).with_name("built")
 """The directory that the build of a wheel fills; it does not exist in an editable installation."""
@@ -91,8 +92,8 @@ def _opened(directory: Path, *, is_ours: bool) -> Iterator[int]:
     Raises:
         PermissionError: others own the directory, or may write to it.
     """
-    flags = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-    folder = os.open(directory, flags if is_ours else flags | os.O_NOFOLLOW)
+    flags = os.O_RDONLY | DIRECTORY
+    folder = os.open(directory, flags if is_ours else flags | NO_FOLLOW)
     try:
         if not is_ours:
             _require_private(os.fstat(folder))
@@ -102,13 +103,13 @@ def _opened(directory: Path, *, is_ours: bool) -> Iterator[int]:
 
 
 def _require_private(status: os.stat_result) -> None:
-    if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if not is_private(status):
         raise PermissionError("other users can change it")
 
 
 def _read(folder: int, key: str, *, is_ours: bool) -> bytes | None:
     # A named pipe must not hold us up.
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    flags = os.O_RDONLY | NO_FOLLOW | NON_BLOCKING
     with open(os.open(key, flags, dir_fd=folder), "rb") as stream:
         status = os.fstat(stream.fileno())
         if not is_ours:
@@ -122,7 +123,7 @@ def _read(folder: int, key: str, *, is_ours: bool) -> bytes | None:
 def _write(folder: int, key: str, data: bytes) -> None:
     """Writes a file that others see whole or not at all."""
     temporary = f".{os.urandom(8).hex()}"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_FOLLOW
     file = os.open(temporary, flags, 0o600, dir_fd=folder)
     try:
         with open(file, "wb") as stream:

@@ -28,6 +28,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from epochzero.platform import BINARY, DIRECTORY, NO_FOLLOW, NON_BLOCKING
+
 _LIBRARY = re.compile(r"/(?:lib|lib64)/(?:python|pypy)3[^/]*/|/(?:site|dist)-packages/")
 _OWN = os.path.join(os.path.dirname(os.path.realpath(__file__)), "")
 _LISTED = frozenset({"os.listdir", "os.scandir"})
@@ -86,7 +88,7 @@ class FileAccess:
         """
         if pipes and self.roots is None:
             return open(path, "rb")
-        flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+        flags = os.O_RDONLY | NON_BLOCKING | BINARY
         if self.roots is None:
             descriptor = os.open(path, flags)
         else:
@@ -179,14 +181,13 @@ def is_folder(path: str | Path) -> bool:
 def _open_beneath(root: Path, real: Path, flags: int) -> int:
     """Opens a path without links, one directory at a time, so that none can be exchanged for a link."""
     parts = real.relative_to(root).parts
-    nofollow = getattr(os, "O_NOFOLLOW", 0)
-    if os.open not in os.supports_dir_fd or not nofollow:
+    if os.open not in os.supports_dir_fd:
         return os.open(real, flags)
-    descriptor = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = os.open(root, os.O_RDONLY | DIRECTORY)
     for number, part in enumerate(parts, 1):
-        step = flags if number == len(parts) else os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+        step = flags if number == len(parts) else os.O_RDONLY | DIRECTORY
         try:
-            inner = os.open(part, step | nofollow, dir_fd=descriptor)
+            inner = os.open(part, step | NO_FOLLOW, dir_fd=descriptor)
         finally:
             os.close(descriptor)
         descriptor = inner
@@ -221,7 +222,7 @@ def _only_writes(flags: int) -> bool:
     new = flags & os.O_CREAT and flags & os.O_EXCL
     temporary = getattr(os, "O_TMPFILE", 0)
     is_temporary = temporary and flags & temporary == temporary
-    written = flags & os.O_ACCMODE == os.O_WRONLY
+    written = flags & (os.O_WRONLY | os.O_RDWR) == os.O_WRONLY
     return bool(new or is_temporary or written or flags & os.O_TRUNC)
 
 

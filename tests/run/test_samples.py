@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from epochzero.platform import process_status
 from epochzero.run.gpus import Gpus
 from epochzero.run.model import Sample
 from epochzero.run.samples import SampleWatcher, memory_left
-from epochzero.run.usage import Tree, read_process
+from epochzero.run.usage import Tree
 from epochzero.run.watcher import Clock
 from tests.run.trees import SLEEPER, job, until
 
@@ -74,11 +75,11 @@ def test_an_ended_child_that_nobody_waited_for_tells_how_it_ended() -> None:
     with job("raise SystemExit(3)") as child:
 
         def ended() -> bool:
-            process = read_process(child.pid)
+            process = process_status(child.pid)
             return process is not None and process.state == "Z"
 
         until(ended)
-        process = read_process(child.pid)
+        process = process_status(child.pid)
         assert process is not None
         assert os.waitstatus_to_exitcode(process.status) == 3
 

@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
-from epochzero.run.tree import adopt_orphans, descendants, send, started_at
+from epochzero.platform import adopt_orphans
+from epochzero.run.tree import descendants, send, started_at
 from tests.waiting import PATIENCE_S
 
 SLEEPER = "import time; time.sleep(60)"

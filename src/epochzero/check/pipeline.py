@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from epochzero import taxonomy
+from epochzero import platform, taxonomy
 from epochzero.check.causes import told_once
 from epochzero.check.data import RULE_ID as DATA_DIFFERS
 from epochzero.check.data import DataSet, compare_data, told_as_made
@@ -141,6 +141,8 @@ def _dry_runs(
     if request.dry is None:
         return ()
     # It imports diagnose, which a check that only reads does not need.
+    if platform.NAME == "Windows":
+        raise InputError("a dry run does not work on Windows: use WSL, or check without --dry")
     from epochzero.check.dryrun.jobs import dry_run_all
 
     return dry_run_all(request, request.dry, programs, platforms, _generated(request))

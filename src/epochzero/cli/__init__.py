@@ -14,7 +14,7 @@ import sys
 
 import click
 
-from epochzero import __version__
+from epochzero import __version__, platform
 from epochzero.cli.group import Group
 from epochzero.errors import EpochZeroError, InputError
 
@@ -48,6 +48,8 @@ _COMMANDS = {
 
 # Command of another distribution -> the extra that installs it.
 _EXTRAS = {"model": "models"}
+# Commands that work only where jobs can be started.
+_STARTS_JOBS = ("run", "record", "replay")
 
 
 class _Commands(Group):
@@ -59,6 +61,8 @@ class _Commands(Group):
             return None
         if cmd_name in _EXTRAS:
             return _added(cmd_name)
+        if cmd_name in _STARTS_JOBS and platform.WHY_NO_JOBS:
+            raise InputError(platform.WHY_NO_JOBS)
         module = importlib.import_module(f"epochzero.cli.{cmd_name}")
         command: click.Command = module.command
         return command

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from epochzero import platform
 from epochzero.cli.layout import counted, field, plain, shorten, wrapped
 from epochzero.cli.line import line
 from epochzero.cli.output import OutputFile, format_option, seed_option
@@ -120,6 +121,8 @@ def _label(
 
 
 def _screen(session: Session, annotator: str) -> None:
+    if platform.NAME == "Windows":
+        raise InputError("labelling in a terminal does not work on Windows; use --browser")
     from epochzero.cli.label_screen import run_screen
 
     run_screen(session, annotator)

@@ -17,6 +17,7 @@ from epochzero.code.parse import parse
 from epochzero.code.parsed import PARSER_VERSION, Parsed
 from epochzero.code.snapshot import LARGEST_BYTES
 from epochzero.code.workers import parse_all
+from epochzero.platform import usable_cpus
 
 if TYPE_CHECKING:
     from epochzero.code.snapshot import File, Snapshot
@@ -264,15 +265,8 @@ def _processes(workers: int | None, files: Iterable[File]) -> int:
     """How many processes are worth their start; 0 for none but this."""
     if sum(file.size for file in files) < SMALL_BYTES:
         return 0
-    allowed = workers if workers is not None else _cores()
+    allowed = workers if workers is not None else usable_cpus()
     return allowed if allowed > 1 and sys.executable else 0
-
-
-def _cores() -> int:
-    """The cores that this process may use, where the system tells, or else all."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _parse(

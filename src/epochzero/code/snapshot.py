@@ -20,6 +20,7 @@ from weakref import finalize
 from epochzero.code.git import MISSING_ADVICE, Git, MissingObjectError, complaint
 from epochzero.errors import InputError
 from epochzero.file_access import current, open_file
+from epochzero.platform import BINARY, NO_FOLLOW, NON_BLOCKING
 
 if TYPE_CHECKING:
     import subprocess
@@ -439,7 +440,7 @@ class _Disk:
 
     def _content(self, path: bytes) -> bytes:
         # Neither follow a link nor wait for a pipe that has taken the file's place meanwhile.
-        flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        flags = os.O_RDONLY | NO_FOLLOW | NON_BLOCKING | BINARY
         with open(os.open(os.path.join(self._top, path), flags), "rb") as stream:
             return stream.read(LARGEST_BYTES + 1)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import platform
 import re
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -81,7 +81,7 @@ class PatternSet:
 @cache
 def _engine() -> tuple[bytes, ...]:
     """The engine's release and the processor features that it uses, which a database depends on."""
-    return os.uname().machine.encode(), str(_compiled([b"a"], 0).info()).encode()
+    return platform.machine().encode(), str(_compiled([b"a"], 0).info()).encode()
 
 
 def _compiled(patterns: Sequence[bytes], flags: int) -> hyperscan.Database:

@@ -30,8 +30,9 @@ import time
 from contextlib import suppress
 from typing import Any, NoReturn
 
+from epochzero.platform import ADOPTS_ORPHANS, adopt_orphans, name_of, pipe
 from epochzero.run.channel import Channel
-from epochzero.run.tree import adopt_orphans, descendants, name_of, send
+from epochzero.run.tree import descendants, send
 
 LINGER_S = 1.0
 """What a job leaves behind may run so long after it, and again after SIGTERM."""
@@ -72,7 +73,7 @@ class _Guard:
 
     def __init__(self, channel: Channel, job: dict[str, Any]) -> None:
         self.channel = channel
-        self.waker, wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self.waker, wake = pipe()
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
         self.pid = _start(job, channel)
@@ -89,8 +90,10 @@ class _Guard:
         poller.register(self.waker, select.POLLIN)
         stuck: list[str] = []
         self._obey(orders)
-        while self._reap():
+        while self._reap() or self._has_orphans():
             wait = min(self.ask_at, self.kill_at) - time.monotonic()
+            if self.exited and not ADOPTS_ORPHANS:
+                wait = min(wait, _AGAIN_S)  # No signal tells that an orphan has exited.
             ready = dict(poller.poll(None if wait == _NEVER else max(0.0, wait) * 1000))
             if self.waker in ready:
                 os.read(self.waker, 4096)
@@ -139,6 +142,10 @@ class _Guard:
             if self.exited:
                 self.kill_at = min(self.kill_at, now + LINGER_S)
         self.ask_at = _NEVER
+
+    def _has_orphans(self) -> bool:
+        """Whether processes of the tree live that are no children of this one."""
+        return not ADOPTS_ORPHANS and bool(descendants(os.getpid()))
 
     def _reap(self) -> bool:
         """Takes note of all that has ended or stopped; False when no child is left."""

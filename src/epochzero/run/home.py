@@ -6,6 +6,8 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from epochzero.platform import user_id
+
 
 def homes(environment: Mapping[str, str]) -> tuple[Path, ...]:
     """The folder where jobs are kept, then what takes its place where it cannot be written.
@@ -16,4 +18,4 @@ def homes(environment: Mapping[str, str]) -> tuple[Path, ...]:
     state = environment.get("XDG_STATE_HOME") or "~/.local/state"
     home = Path(os.path.expanduser(chosen or os.path.join(state, "epochzero")))
     temporary = Path(environment.get("TMPDIR") or "/tmp")
-    return home.absolute(), temporary / f"epochzero-{os.getuid()}"
+    return home.absolute(), temporary / f"epochzero-{user_id()}"

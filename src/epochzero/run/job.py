@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from epochzero.platform import user_id
 from epochzero.run.journal import Journal
 from epochzero.run.launch import Launch
 from epochzero.run.model import Decision, Ended, JobEvent, Started
@@ -164,4 +165,4 @@ def _user() -> str:
     """Who runs the job; in a container the number need have no name."""
     with suppress(KeyError, OSError):
         return getpass.getuser()
-    return str(os.getuid())
+    return str(user_id())

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from epochzero.launchers import process_variables, rank_variables
+from epochzero.platform import ProcessStatus, process_status
 from epochzero.run.model import JobEvent, Record
 from epochzero.run.tree import below, send
-from epochzero.run.usage import Process, Tree, environment_of, read_process
+from epochzero.run.usage import Tree, environment_of
 from epochzero.run.watcher import Clock
 
 _MOST_RANKS = 1024
@@ -45,7 +46,7 @@ class Rank:
     """
 
     number: int
-    process: Process
+    process: ProcessStatus
     launcher_grace_s: float
 
 
@@ -130,7 +131,7 @@ class RankWatcher:
         """No rank is left."""
         return ()
 
-    def _learn(self, living: Mapping[_Key, Process]) -> None:
+    def _learn(self, living: Mapping[_Key, ProcessStatus]) -> None:
         """Takes note of new ranks."""
         self._looks = Counter({key: n for key, n in self._looks.items() if key in living})
         for key, process in living.items():
@@ -142,12 +143,12 @@ class RankWatcher:
                 self._ranks[key] = rank
 
     def _failed(self, rank: Rank, now: float) -> bool:
-        left = read_process(rank.process.pid)
+        left = process_status(rank.process.pid)
         if left is not None and left.started == rank.process.started and left.state == "Z":
             return left.status != 0
         return now - self._last_words < _LAST_WORDS_S
 
-    def _saved(self, processes: Iterable[Process]) -> bool:
+    def _saved(self, processes: Iterable[ProcessStatus]) -> bool:
         before, self._written = self._written, sum(process.written_bytes for process in processes)
         return self._written - before >= _A_SAVE
 
@@ -159,7 +160,7 @@ class RankWatcher:
     def _patience(self, loss: _Loss) -> float:
         return self._grace + max(rank.launcher_grace_s for rank in loss.others.values())
 
-    def _end(self, loss: _Loss, processes: Sequence[Process], now: float) -> Iterable[Record]:
+    def _end(self, loss: _Loss, processes: Sequence[ProcessStatus], now: float) -> Iterable[Record]:
         loss.kill_at = now + self._grace
         self._send(signal.SIGTERM, loss, processes)
         silent = now - loss.silent_since
@@ -169,7 +170,7 @@ class RankWatcher:
         )
         return (JobEvent(*self._clock.now(), "ended_hung_ranks", text, rank=loss.rank),)
 
-    def _send(self, number: int, loss: _Loss, processes: Sequence[Process]) -> None:
+    def _send(self, number: int, loss: _Loss, processes: Sequence[ProcessStatus]) -> None:
         """Sends a signal to the other ranks and to all that they have started."""
         parents = [(process.pid, process.parent) for process in processes]
         for pid, _ in loss.others:
@@ -181,7 +182,7 @@ def _numbers(loss: _Loss) -> str:
     return f"rank{'s' * (len(numbers) > 1)} {', '.join(map(str, numbers))}"
 
 
-def rank_of(process: Process) -> Rank | None:
+def rank_of(process: ProcessStatus) -> Rank | None:
     """The rank that a process is, as its variables say and not those of its parent; None for none."""
     environment = environment_of(process.pid)
     for name, size in rank_variables().items():

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from epochzero.platform import ProcessStatus, memory_available
 from epochzero.run.gpus import Gpus
 from epochzero.run.model import Record, Sample
-from epochzero.run.usage import Process, Tree
+from epochzero.run.usage import Tree
 from epochzero.run.watcher import Clock, load
 
 _LOOPBACK = "lo"
@@ -93,7 +94,7 @@ class _Used:
         self.read_bytes = self.written_bytes = 0
         self._seen = (0.0, 0, 0)
 
-    def add(self, processes: Iterable[Process]) -> None:
+    def add(self, processes: Iterable[ProcessStatus]) -> None:
         """Counts what came since the last look."""
         cpu, read, written = 0.0, 0, 0
         for process in processes:
@@ -117,7 +118,11 @@ def memory_left(groups: Iterable[Path], root: Path = Path("/")) -> int:
         root: of the system's files.
     """
     meminfo = _numbers(root / "proc/meminfo")
-    left = [meminfo["MemAvailable"] << 10] if "MemAvailable" in meminfo else []
+    if "MemAvailable" in meminfo:
+        left = [meminfo["MemAvailable"] << 10]
+    else:
+        available = memory_available()
+        left = [] if available is None else [available]
     for group in groups:
         for limit, usage, cache in (
             ("memory.max", "memory.current", "inactive_file"),

@@ -7,6 +7,8 @@ import signal
 from collections.abc import Callable
 from types import FrameType, TracebackType
 
+from epochzero.platform import pipe
+
 FORWARDED = (
     signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2,
     signal.SIGCONT, signal.SIGTSTP, signal.SIGWINCH,
@@ -27,7 +29,7 @@ class Signals:
         self._before: dict[int, _Handler] = {}
 
     def __enter__(self) -> Signals:
-        self._waker, self._wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._waker, self._wake = pipe()
         self._wake_before = signal.set_wakeup_fd(self._wake, warn_on_full_buffer=False)
         for number in set(FORWARDED) - self.ignored:
             self._before[number] = signal.signal(number, _noted)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import platform
-import pwd
 import shlex
 import shutil
 import stat
@@ -327,6 +326,8 @@ def _without_waiting(path: str, flags: int) -> int:
 def _is_log_of(user: str, status: os.stat_result) -> bool:
     if not stat.S_ISREG(status.st_mode):
         return False
+    import pwd
+
     with suppress(KeyError):
         return os.geteuid() != 0 or status.st_uid == pwd.getpwnam(user).pw_uid
     return False

@@ -16,7 +16,6 @@ import errno
 import os
 import selectors
 import signal
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +24,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+from epochzero import platform
 from epochzero.errors import InputError
+from epochzero.platform import adopt_orphans
 from epochzero.run.guard_process import Guarding
 from epochzero.run.journal import Journal
 from epochzero.run.model import Ended, JobEvent, Record, Started
@@ -35,7 +36,6 @@ from epochzero.run.siblings import failed_sibling
 from epochzero.run.signals import Signals
 from epochzero.run.streams import Streams
 from epochzero.run.terminal import Keys
-from epochzero.run.tree import adopt_orphans
 from epochzero.run.watcher import Clock, EndJob, Watcher, Watching
 
 _DRAIN_S = 2.0
@@ -101,10 +101,10 @@ def run_attempt(
         a shell has it.
 
     Raises:
-        InputError: this system is not Linux.
+        InputError: this system cannot run jobs.
     """
-    if sys.platform != "linux":
-        raise InputError("epochzero run works only on Linux")
+    if platform.WHY_NO_JOBS:
+        raise InputError(platform.WHY_NO_JOBS)
     attempt = _Attempt(started, folder, journal, options or Options())
     with ExitStack() as stack:
         adopt_orphans()

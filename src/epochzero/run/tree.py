@@ -1,8 +1,8 @@
 """The processes that come of a process: find them all, and end them so that none is left.
 
-A process that leaves its parent, its group and its session still has an ancestor that the kernel
-gives it to when its parent ends: the nearest one that adopts orphans (``PR_SET_CHILD_SUBREAPER``,
-prctl(2)). The supervisor and its guard do.
+On Linux, a process that leaves its parent, its group and its session still has an ancestor that the kernel
+gives it to when its parent exits: the nearest one that adopts orphans (`epochzero.platform.adopt_orphans`). The
+supervisor and its guard do. On macOS, an orphan counts as a child of the leader of its session.
 
 Python's standard library only: the guard runs without anything else.
 """
@@ -15,21 +15,14 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 
-_PR_SET_CHILD_SUBREAPER = 36
+from epochzero.platform import ProcessStatus, process_status, processes
+
 _PAUSE_S = 0.02
-
-
-def adopt_orphans(adopt: bool = True) -> None:
-    """Whether descendants whose parent ends become children of this process."""
-    # It takes ten milliseconds to import.
-    import ctypes
-
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, ctypes.c_ulong(adopt), 0, 0, 0)
 
 
 def descendants(root: int, *, since: int = 0) -> list[int]:
     """All living processes below ``root`` that were not started before ``since`` (`started_at`)."""
-    return below(root, ((pid, parent) for pid, parent, start in _processes() if start >= since))
+    return below(root, ((one.pid, one.parent) for one in living() if one.started >= since))
 
 
 def below(root: int, parents: Iterable[tuple[int, int]]) -> list[int]:
@@ -73,29 +66,12 @@ def send(number: int, pids: Iterable[int]) -> None:
                 os.kill(pid, signal.SIGCONT)
 
 
-def name_of(pid: int) -> str:
-    """What a process is called, such as ``python``; its number where it has gone."""
-    with suppress(OSError), open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as file:
-        return file.read().strip()
-    return str(pid)
+def living() -> Iterator[ProcessStatus]:
+    """Each process that has not exited."""
+    return (process for process in processes() if process.state not in "ZX")
 
 
 def started_at(pid: int) -> int:
-    """When a process was started, in clock ticks since the system was; 0 when that is not known."""
-    return next((started for _, _, started in _stat(pid)), 0)
-
-
-def _processes() -> Iterator[tuple[int, int, int]]:
-    """Each living process with its parent and when it was started."""
-    with suppress(OSError):
-        for name in os.listdir("/proc"):
-            if name.isdigit():
-                yield from _stat(int(name))
-
-
-def _stat(pid: int) -> Iterator[tuple[int, int, int]]:
-    with suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:
-        # The name, in brackets, may hold anything. Fields 3, 4 and 22 of proc(5).
-        fields = file.read().rpartition(b")")[2].split()
-        if fields[0] not in (b"Z", b"X"):
-            yield pid, int(fields[1]), int(fields[19])
+    """When a process was started (`ProcessStatus.started`); 0 when it is gone."""
+    process = process_status(pid)
+    return process.started if process is not None and process.state not in "ZX" else 0

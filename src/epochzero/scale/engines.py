@@ -20,6 +20,7 @@ from types import ModuleType
 from typing import Any, Protocol
 
 from epochzero.errors import InputError
+from epochzero.platform import usable_cpus
 
 ENGINES = ("local", "ray")
 ATTEMPTS_TO_START = 6
@@ -103,7 +104,7 @@ class LocalEngine:
         needs: str = "",
         once: bool = False,
     ) -> None:
-        self.workers = workers or len(os.sched_getaffinity(0))
+        self.workers = workers or usable_cpus()
         self._needs = needs
         self._once = once
         # Not forked from this process: threads, such as those of pyarrow, do not survive a fork.

@@ -220,7 +220,7 @@ def _make_private(file: str | None) -> None:
     if not file or file == ":memory:" or file.startswith("file:"):
         return
     with suppress(OSError):
-        os.close(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        os.close(os.open(file, os.O_RDWR | os.O_CREAT, 0o600))
     for name in (file, f"{file}-wal", f"{file}-shm", f"{file}-journal"):
         with suppress(OSError):
             if stat.S_IMODE(os.stat(name).st_mode) & 0o077:

@@ -8,11 +8,8 @@ of memory fails.
 from __future__ import annotations
 
 import io
-import math
 import os
-import resource
 import threading
-import time
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
@@ -23,6 +20,7 @@ from typing import IO
 from epochzero.diagnose import Diagnoser, Diagnosis, Facts
 from epochzero.errors import InputError
 from epochzero.logs.source import Log
+from epochzero.platform import limit_process
 from epochzero.redact import redact_log
 from epochzero.web.child_process import exit_with_parent
 from epochzero.web.log_redaction import Unfinished, redact_piece
@@ -98,22 +96,13 @@ def _files(channel: Connection) -> list[IO[bytes]]:
 def _answer(channel: Connection, request: LogRequest, files: list[IO[bytes]]) -> None:
     log = files[0] if files else io.BytesIO(request.text or b"")
     size = log.seek(0, io.SEEK_END)
-    _limit(request.budget.seconds, request.budget.memory)
+    limit_process(request.budget.seconds, request.budget.memory)
     channel.send(_diagnosed(log, size, request))
-    _limit(request.budget.seconds + size / _REDACTED_PER_S, request.budget.memory)
+    limit_process(request.budget.seconds + size / _REDACTED_PER_S, request.budget.memory)
     redacted = files[1] if files else io.BytesIO()
     _redact(log, redacted)
     redacted.flush()
     channel.send(redacted.getvalue() if isinstance(redacted, io.BytesIO) else b"")
-
-
-def _limit(seconds: float, memory: int) -> None:
-    """Sets the limits for the next step. The kernel counts processor time since the process started."""
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + seconds), hard))
-    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    wanted = memory if hard == resource.RLIM_INFINITY else min(memory, hard)
-    resource.setrlimit(resource.RLIMIT_DATA, (wanted, hard))
 
 
 def _diagnosed(log: IO[bytes], size: int, request: LogRequest) -> Diagnosis:

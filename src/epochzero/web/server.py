@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import resource
 import socket
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import ClassVar
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from epochzero.platform import raise_open_files
 from epochzero.web.app import create_app
 from epochzero.web.settings import ServerLimits, Settings
 
@@ -106,7 +106,9 @@ def server(
         StoreError: the store cannot be opened.
     """
     limits = settings.limits
-    connections = min(limits.connections, _most_files(limits.connections) - _OTHER_FILES)
+    connections = min(
+        limits.connections, raise_open_files(limits.connections + _OTHER_FILES) - _OTHER_FILES
+    )
     _Patient.limits = replace(limits, connections=connections)
     configuration = uvicorn.Config(
         create_app(settings),
@@ -125,15 +127,3 @@ def server(
         log_config=None,
     )
     return _Server(configuration)
-
-
-def _most_files(connections: int) -> int:
-    """The limit of open files, after raising it as far as needed."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = connections + _OTHER_FILES
-    if hard != resource.RLIM_INFINITY:
-        wanted = min(wanted, hard)
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
-        return wanted
-    resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-    return wanted

@@ -17,7 +17,6 @@ and the content is deleted. Every byte of a released journal reads as NUL.
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,6 +27,7 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, NamedTuple, Protocol
 
 from epochzero.errors import InputError
+from epochzero.platform import BINARY, NO_FOLLOW, lock
 from epochzero.redact import HIDDEN, redact_log
 from epochzero.run.identity import attempt_folder
 from epochzero.run.journal import NAME
@@ -329,7 +329,7 @@ def appending(path: Path, offset: int, *, most: int) -> Iterator[Appending]:
     file = _opened(path)
     try:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(file)
         except BlockingIOError as error:
             size = os.fstat(file).st_size if path.name == NAME else _received(str(path)).size
             raise Gap("another client is sending this file now", size) from error
@@ -392,7 +392,7 @@ def _record(path: str, now: _Received) -> None:
     """Replaces the record of a log atomically and syncs it."""
     new = os.open(
         path + _NEW_RECORD,
-        os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW,
+        os.O_WRONLY | os.O_CREAT | os.O_TRUNC | BINARY | NO_FOLLOW,
         0o600,
     )
     try:
@@ -415,9 +415,9 @@ def _end_with(file: int, now: _Received) -> None:
 @contextmanager
 def _locked(path: str) -> Iterator[int]:
     """A file of the spool, if no client is appending to it."""
-    file = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    file = os.open(path, os.O_RDWR | BINARY | NO_FOLLOW)
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock(file)
         yield file
     finally:
         os.close(file)
@@ -449,7 +449,7 @@ def _opened(path: Path) -> int:
     try:
         there = path.exists()
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        file = os.open(path, os.O_RDWR | os.O_CREAT | BINARY | NO_FOLLOW, 0o600)
     except OSError as error:
         raise full(error) from error
     if not there:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import grp
 import math
 import os
-import pwd
 import re
-import resource
 import shutil
 import socket
 import subprocess
@@ -21,9 +18,11 @@ from pathlib import Path
 from threading import Thread
 from typing import TypeVar
 
+from epochzero import platform
 from epochzero.check.target.gpus import capability_of
 from epochzero.check.target.model import GPU, Mount, NetworkAccess, User
 from epochzero.file_access import unconfined
+from epochzero.platform import resource_limits, usable_cpus
 
 PROGRAM_SECONDS = 4.0
 PROBE_SECONDS = 1.0
@@ -180,20 +179,24 @@ class SystemLimits:
 def limits(root: Path = Path("/")) -> SystemLimits:
     """The effective limits: of the machine, of the control groups above this process, and of ulimit."""
     groups = control_groups(root)
-    memory = [*_numbers(groups, "memory.max"), *_numbers(groups, "memory.limit_in_bytes")]
+    own = resource_limits()
     physical = re.search(r"^MemTotal:\s+(\d+) kB", _text(root / "proc/meminfo"), re.MULTILINE)
-    if physical:
-        memory.append(int(physical[1]) << 10)
-    address, _ = resource.getrlimit(resource.RLIMIT_AS)
-    processes, _ = resource.getrlimit(resource.RLIMIT_NPROC)
-    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-    allowed = [*_numbers(groups, "pids.max"), processes]
+    memory = [
+        *_numbers(groups, "memory.max"),
+        *_numbers(groups, "memory.limit_in_bytes"),
+        *([int(physical[1]) << 10] if physical else _known(own.memory_bytes)),
+        *_known(own.address_space_bytes),
+    ]
     return SystemLimits(
-        _least([*memory, address]),
-        _least([*_quotas_of_time(groups), len(os.sched_getaffinity(0))]),
-        _least(allowed),
-        files if 0 <= files < _NO_LIMIT else None,
+        _least(memory),
+        _least([*_quotas_of_time(groups), usable_cpus()]),
+        _least([*_numbers(groups, "pids.max"), *_known(own.processes)]),
+        _least(_known(own.open_files)),
     )
+
+
+def _known(number: int | None) -> tuple[int, ...]:
+    return () if number is None else (number,)
 
 
 def _quotas_of_time(groups: Iterable[Path]) -> list[int]:
@@ -430,21 +433,8 @@ def _case_sensitive(path: str) -> bool:
 
 def user(environment: Mapping[str, str]) -> User:
     """The current user; in a container often a number without a name."""
-    uid, gid = os.getuid(), os.getgid()
-    try:
-        name = pwd.getpwuid(uid).pw_name
-    except KeyError:
-        name = ""
-    home = environment.get("HOME") or (pwd.getpwuid(uid).pw_dir if name else "")
-    groups = sorted({gid, *os.getgroups()})
-    return User(name, uid, gid, tuple(map(_group, groups)), home)
-
-
-def _group(gid: int) -> str:
-    try:
-        return grp.getgrgid(gid).gr_name
-    except KeyError:
-        return str(gid)
+    found = platform.user(environment)
+    return User(found.name, found.uid, found.gid, tuple(found.groups), found.home)
 
 
 @unconfined()

@@ -6,7 +6,6 @@ import ast
 import glob
 import io
 import json
-import os
 import pickle
 import re
 import stat
@@ -20,6 +19,7 @@ from typing import Any, ClassVar
 from epochzero.errors import InputError
 from epochzero.file_access import open_file
 from epochzero.logs.traceback import Frame
+from epochzero.platform import is_private
 
 DUMP_NAME = re.compile(
     r"(?:^|[_.-])(?:trace|dump|fr)[\w.-]*?(\d+)(?:\.(?:pickle|pkl|json))?$", re.IGNORECASE
@@ -131,7 +131,7 @@ def dumps_since(time: float, folder: Path, environment: Mapping[str, str]) -> tu
     with suppress(OSError):
         for path in sorted(prefix.parent.glob(f"{glob.escape(prefix.name)}*")):
             status = path.lstat()
-            own = stat.S_ISREG(status.st_mode) and status.st_uid == os.getuid()
+            own = stat.S_ISREG(status.st_mode) and is_private(status)
             if own and status.st_mtime >= time and DUMP_NAME.search(path.name):
                 found.append(path)
     return tuple(found)

@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from epochzero.injected.companions import Companion
+from epochzero.platform import name_of
 from epochzero.run.inject.grammar import InjectedFault
 from epochzero.run.inject.outcome import Came, Outcome, judged
 from epochzero.run.inject.plan import COMPANIONS, Began, InjectionPlan
@@ -20,7 +21,7 @@ from epochzero.run.model import Decision, Ended, JobEvent, JobProgress, Record
 from epochzero.run.progress import ProgressWatcher
 from epochzero.run.progress_reports import Reported
 from epochzero.run.ranks import rank_of
-from epochzero.run.tree import name_of, send
+from epochzero.run.tree import send
 from epochzero.run.usage import Tree
 from epochzero.run.watcher import Clock, EndJob
 

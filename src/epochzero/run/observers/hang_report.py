@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from epochzero.number_formats import ranks_text
+from epochzero.platform import name_of
 from epochzero.run.observers.stacks import Stack
-from epochzero.run.tree import name_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,7 @@ from typing import Literal
 
 from epochzero.injected.companions import AT_START, Companion
 from epochzero.launchers import names_where
+from epochzero.platform import ProcessStatus, name_of
 from epochzero.run.gpus import Gpus
 from epochzero.run.model import HANG_EVENT, HANG_OVER_EVENT, JobEvent, Record
 from epochzero.run.observers.child.stacks import FILE_VARIABLE
@@ -29,8 +30,8 @@ from epochzero.run.observers.slow_ranks import STEPS_FOLDER, read_steps
 from epochzero.run.observers.stacks import Stack, StackReader
 from epochzero.run.progress_reports import PROGRESS_FILE
 from epochzero.run.ranks import rank_of
-from epochzero.run.tree import below, name_of
-from epochzero.run.usage import Process, Tree, is_python, switches_of
+from epochzero.run.tree import below
+from epochzero.run.usage import Tree, is_python, switches_of
 from epochzero.run.watcher import Clock, EndJob, load
 
 OnHang = Literal["report", "dump", "kill", "restart"]
@@ -207,7 +208,7 @@ class HangWatcher:
         self._next_sample = now + self._after / 2
         self._blocked = None
 
-    def _sample(self, processes: Sequence[Process]) -> Sequence[_Rank]:
+    def _sample(self, processes: Sequence[ProcessStatus]) -> Sequence[_Rank]:
         """The ranks, or the job as a whole where it has none; none where its work is elsewhere."""
         load("epochzero.diagnose")
         parents = [(process.pid, process.parent) for process in processes]
@@ -249,7 +250,11 @@ class HangWatcher:
         )
 
     def _moves(
-        self, blocked: _Blocked, processes: Sequence[Process], ranks: Sequence[_Rank], now: float
+        self,
+        blocked: _Blocked,
+        processes: Sequence[ProcessStatus],
+        ranks: Sequence[_Rank],
+        now: float,
     ) -> bool:
         """Whether anything has moved since the last sample."""
         size = self._size_of_progress()
@@ -364,7 +369,7 @@ def _threads_woke(before: _Rank | None) -> bool:
     return any(0 < count < switches_of(thread) for thread, count in before.threads.items())
 
 
-def _use(own: Sequence[Process]) -> _Use:
+def _use(own: Sequence[ProcessStatus]) -> _Use:
     return _Use(
         cpu_seconds=sum(process.cpu_seconds for process in own),
         transferred_bytes=sum(process.transferred_bytes for process in own),
@@ -377,7 +382,7 @@ def _children(main: int, own: Iterable[int]) -> Sequence[int]:
     return [pid for pid in own if pid != main and is_python(pid)][:_MOST_CHILDREN]
 
 
-def _leader(processes: Sequence[Process]) -> Sequence[int]:
+def _leader(processes: Sequence[ProcessStatus]) -> Sequence[int]:
     """The process whose stack stands for a job without ranks: the first Python, else the first of all."""
     python = [process for process in processes if is_python(process.pid)]
     return [process.pid for process in sorted(python or processes, key=lambda p: p.started)[:1]]

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from epochzero.run.tree import name_of
+from epochzero.platform import name_of
 
 # Numbers of system calls whose first argument is a file descriptor, and what they do.
 _X86 = {

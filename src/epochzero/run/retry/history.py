@@ -99,7 +99,7 @@ def _append(home: Path, attempt: EndedAttempt) -> None:
         if file.exists() and file.stat().st_size > _LARGEST:
             os.replace(file, file.with_name(f"{NAME}.1"))
         # One write of a short line in append mode is not mixed with those of other processes.
-        descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = os.open(file, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
             os.write(descriptor, line.encode())
         finally:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import resource
 from collections import Counter
 from collections.abc import Iterator
 
 from epochzero.check.target.model import Target
 from epochzero.errors import InputError
+from epochzero.platform import open_files
 
 _SOME = ("memory_bytes", "shared_memory_bytes", "cpus", "processes", "open_files", "nodes")
 _FEWEST_FILES = 16
@@ -35,8 +35,8 @@ def _problems(target: Target) -> Iterator[str]:
         missing = "gid" if user.gid is None else "uid"
         yield f"user: uid and gid must both be set; add user.{missing}"
     if target.open_files is not None:
-        most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-        if most != resource.RLIM_INFINITY and target.open_files > most:
+        most = open_files()
+        if most is not None and target.open_files > most:
             yield (
                 f"open_files: {target.open_files} exceeds this machine's limit of {most}; raise the limit (ulimit "
                 "-Hn) or omit the key"

@@ -9,10 +9,11 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
+from epochzero.platform import ProcessStatus
 from epochzero.run.model import JobEvent, Record
 from epochzero.run.simulate.model import SimulationPlan
 from epochzero.run.tree import send
-from epochzero.run.usage import Process, Tree
+from epochzero.run.usage import Tree
 from epochzero.run.watcher import Clock
 
 EVENT = "simulated"
@@ -110,7 +111,7 @@ class LimitWatcher:
         self._events.append(JobEvent(*self._clock.now(), "limit_reached", text))
 
 
-def _own_bytes(process: Process) -> int:
+def _own_bytes(process: ProcessStatus) -> int:
     """Resident memory that is not a file's, with a share of the pages that others use too."""
     with suppress(OSError):
         lines = Path(f"/proc/{process.pid}/smaps_rollup").read_text("ascii").splitlines()

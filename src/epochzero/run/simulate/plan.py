@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import grp
 import os
 import subprocess
 import sys
@@ -190,6 +189,8 @@ def _user(target: Target) -> dict[str, Any] | None:
 
 def _group(name: str, number: int) -> int:
     """The number of a group: as this machine has it, else one that is free."""
+    import grp
+
     try:
         return grp.getgrnam(name).gr_gid
     except KeyError:

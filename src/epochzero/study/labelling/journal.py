@@ -8,7 +8,6 @@ An answer that is undone stays in the file; a later line undoes it.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterable
@@ -19,6 +18,7 @@ from types import TracebackType
 from typing import Literal
 
 from epochzero.errors import InputError
+from epochzero.platform import lock
 
 Did = Literal["answer", "skip", "undo", "note"]
 
@@ -135,7 +135,7 @@ class LabelJournal:
         except OSError as error:
             raise InputError(f"{path}: cannot be written: {error.strerror or error}") from error
         try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            lock(self._file)
         except OSError as error:
             os.close(self._file)
             raise InputError(f"{path}: another session labels under this name now") from error

@@ -1,0 +1,152 @@
+"""EpochZero on macOS and Windows, emulated on Linux: which interfaces it uses, not whether they work there."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from epochzero.platform import linux, macos, windows
+from tests.catalogs import every
+from tests.platform.emulate import POSIX_MODULES
+from tests.waiting import wait_until
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+EMULATE = Path(__file__).with_name("emulate.py")
+LOG = REPOSITORY / "lab" / "logs" / "loss_nan_learning_rate"
+SOURCE = REPOSITORY / "src" / "epochzero"
+LOADED_ON_POSIX_ONLY = (
+    "cli/label_screen.py",
+    "check/dryrun/contain/inside/",
+    "injected/system.py",
+    "run/guard.py",
+    "run/observers/child/stacks.py",
+    "run/simulate/inside/",
+    "run/streams.py",
+    "run/terminal.py",
+)
+"""What only a terminal, a job or Linux's namespaces load."""
+
+
+def run(system: str, folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, EMULATE, system, *map(str, arguments)],
+        cwd=folder,
+        env={**os.environ, "EPOCHZERO_HOME": str(folder / "home")},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+
+@every("system", ["macos", "windows"])
+def test_a_log_is_diagnosed(system: str, tmp_path: Path) -> None:
+    done = run(system, tmp_path, "diagnose", LOG)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Loss is inf, stopping training" in done.stdout
+
+
+@every("system", ["macos", "windows"])
+def test_a_job_is_checked(system: str, tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import no_such_library\n")
+    done = run(system, tmp_path, "check", "--", sys.executable, "train.py")
+    assert done.returncode == 0, done.stderr  # a warning
+    assert "imports no_such_library, but no distribution" in done.stdout
+
+
+@every("system", ["macos", "windows"])
+def test_the_machine_is_described(system: str, tmp_path: Path) -> None:
+    done = run(system, tmp_path, "target", "capture")
+    assert done.returncode == 0, done.stderr[-500:]
+    assert "cpus = " in done.stdout
+
+
+def test_windows_refuses_to_run_jobs_and_names_what_helps(tmp_path: Path) -> None:
+    done = run("windows", tmp_path, "run", "--", sys.executable, "-c", "pass")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "WSL" in done.stderr
+
+
+def test_windows_refuses_a_dry_run(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("pass\n")
+    done = run("windows", tmp_path, "check", "--dry", "--", sys.executable, "train.py")
+    assert done.returncode == 2
+    assert "WSL" in done.stderr
+
+
+def test_macos_names_the_weaker_isolation_of_a_dry_run(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("open('left', 'w').write('x')\nraise ValueError('seen')\n")
+    done = run("macos", tmp_path, "check", "--dry", "--", sys.executable, "train.py")
+    assert done.returncode == 1, done.stderr[-500:]
+    assert "ValueError: seen" in done.stdout
+    # Lines are wrapped.
+    shown = " ".join(done.stdout.split())
+    assert "Isolation interception." in shown
+    assert "for each process, not for all together" in shown
+    assert not (tmp_path / "left").exists()
+
+
+def test_macos_runs_a_job_and_ends_what_it_leaves(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        "import subprocess, sys, time\n"
+        "left = subprocess.Popen(['sh', '-c', 'sleep 300 & echo $! > pid; wait'])\n"
+        "time.sleep(2)\n"
+        "raise KeyError('rate')\n"
+    )
+    done = run("macos", tmp_path, "run", "--", sys.executable, "train.py")
+    assert done.returncode == 1
+    assert "KeyError: 'rate'" in done.stderr
+    pid = int((tmp_path / "pid").read_text())
+    wait_until(lambda: linux.process_status(pid) is None)
+
+
+def test_macos_finds_the_processes_that_linux_finds() -> None:
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    try:
+        found = {process.pid: process for process in macos.processes()}
+        assert found[child.pid].parent == os.getpid()
+        own, other = macos.process_status(os.getpid()), linux.process_status(os.getpid())
+        assert own is not None
+        assert other is not None
+        assert own.memory_bytes == pytest.approx(other.memory_bytes, rel=0.2)
+        assert abs(own.started - time.time()) < 86400 * 365
+    finally:
+        child.kill()
+        child.wait()
+    assert macos.process_status(child.pid) is None
+    assert macos.name_of(os.getpid()) == linux.name_of(os.getpid())
+
+
+@every(
+    "case",
+    [("0:00.05", 0.05), ("00:01:02", 62), ("2-03:00:01", 2 * 86400 + 3 * 3600 + 1)],
+)
+def test_times_of_ps(case: tuple[str, float]) -> None:
+    text, seconds = case
+    assert macos._seconds(text) == pytest.approx(seconds)
+
+
+@every("module", sorted(str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py")))
+def test_modules_of_one_system_are_imported_where_they_are_needed(module: str) -> None:
+    if module.startswith(LOADED_ON_POSIX_ONLY):
+        return
+    code = ast.parse((SOURCE / module).read_text(encoding="utf-8"))
+    imported = {
+        alias.name for node in code.body if isinstance(node, ast.Import) for alias in node.names
+    }
+    imported |= {node.module or "" for node in code.body if isinstance(node, ast.ImportFrom)}
+    assert not imported & {*POSIX_MODULES}
+
+
+def test_windows_has_the_same_interface() -> None:
+    import epochzero.platform as interface
+
+    missing = [name for name in interface.__all__ if not hasattr(windows, name)]
+    assert missing == ["ProcessStatus", "ResourceLimits", "SystemUser"] or not missing
