@@ -14,24 +14,22 @@ from epochzero.check.dryrun.contain.model import Ended, Limits
 from epochzero.check.dryrun.model import Ending, Mode, ProvidedFiles
 from epochzero.check.dryrun.process import RECORDS_DESCRIPTOR, SPEC_DESCRIPTOR, run_contained
 from epochzero.check.dryrun.records import Ended as Finished
-from epochzero.check.dryrun.records import Raised, Record, Resumed, Unfit, read
+from epochzero.check.dryrun.records import Hung, Raised, Record, Resumed, Unfit, read
 from epochzero.check.job.model import Job
 from epochzero.check.target.model import GPU
 from epochzero.launchers import variables_with_value
 
 CHILD = Path(__file__).parent / "child" / "__main__.py"
-_FIRST = {
-    "rank": "0",
-    "local_rank": "0",
-    "node_rank": "0",
-    "address": "127.0.0.1",
-    "port": "29511",
-    "run": "dry",
-    "restarts": "0",
+MOST_RANKS = 4
+"""Ranks of a larger world are represented by the first, the second and the last."""
+_OF_RANKS = {
+    # As torchrun sets it; the ranks share the processors of this machine.
+    "OMP_NUM_THREADS": "1",
+    # Parameters without a gradient are then reported by name. More detail crashes torch 2.13.
+    "TORCH_DISTRIBUTED_DEBUG": "INFO",
+    "GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo",
 }
-"""The values of variables that a launcher sets for the first process of a job."""
-_ALONE = {"processes": "1", "processes_per_node": "1"}
-"""The values of those that it sets in addition for the only process."""
+"""Variables that the dry run sets for several ranks unless the command sets them."""
 
 Hear: TypeAlias = Callable[[Record], object]
 _Kind = TypeVar("_Kind", bound=Record)
@@ -85,6 +83,11 @@ class DryRunAttempt:
         return next(reversed(self.of(Raised)), None)
 
     @property
+    def hung(self) -> Hung | None:
+        """Where the ranks of the job wait for each other."""
+        return next(iter(self.of(Hung)), None)
+
+    @property
     def unfit(self) -> Unfit | None:
         """Why the GPUs could not be simulated."""
         return next(iter(self.of(Unfit)), None)
@@ -92,7 +95,7 @@ class DryRunAttempt:
     @property
     def ended_itself(self) -> bool:
         """Whether the process exited although Python did not end the script."""
-        told = self.of(Finished) or self.raised or self.unfit
+        told = self.of(Finished) or self.raised or self.hung or self.unfit
         return not told and self.ended.code is not None
 
     @property
@@ -134,8 +137,7 @@ def attempt(
         keep: empty directory for copies of the files that the job writes; None to discard them.
     """
     given = {**environment, **{name: v for name, v in job.environment.items() if v is not None}}
-    fake = plan.mode == "fake"
-    size = job.ranks if fake else 1
+    ranks = _ranks(job, plan)
     spec = {
         "script": str(job.script) if job.script and not job.module else None,
         "module": job.module,
@@ -149,7 +151,8 @@ def attempt(
             for g in plan.gpus
         ],
         "devices": plan.devices,
-        "world": {"size": size, "rank": 0, "local_size": job.processes_per_node or 1},
+        "world": {"size": job.ranks, "rank": 0, "local_size": _ranks_per_node(job)},
+        "ranks": [{"rank": rank, "environment": _launched(job, rank)} for rank in ranks],
         "seconds": _own_seconds(limits.seconds),
         "whole": plan.whole,
         "often": plan.often,
@@ -160,7 +163,7 @@ def attempt(
     ended = run_contained(
         [_python(job, given), str(CHILD), str(SPEC_DESCRIPTOR), str(RECORDS_DESCRIPTOR)],
         folder=job.folder,
-        environment=given | _launched(job, alone=size == 1),
+        environment=(_OF_RANKS if len(ranks) > 1 else {}) | given | _launched(job, 0),
         limits=limits,
         spec=json.dumps(spec).encode(),
         keep=keep,
@@ -174,11 +177,36 @@ def _own_seconds(seconds: float) -> float:
     return max(seconds - max(seconds / 10, 1.0), seconds / 2)
 
 
-def _launched(job: Job, *, alone: bool) -> dict[str, str]:
-    """The variables that the job's launchers set."""
-    values = _FIRST | (_ALONE if alone else {})
+def _ranks(job: Job, plan: DryRunPlan) -> Sequence[int]:
+    """The ranks that run as processes; on simulated GPUs the first stands for all."""
+    if plan.mode == "fake" or job.ranks == 1:
+        return [0]
+    return range(job.ranks) if job.ranks <= MOST_RANKS else [0, 1, job.ranks - 1]
+
+
+def _ranks_per_node(job: Job) -> int:
+    return job.processes_per_node or (job.ranks // (job.nodes or 1)) or 1
+
+
+def _launched(job: Job, rank: int) -> dict[str, str]:
+    """The variables that the job's launchers set for a rank."""
+    each = _ranks_per_node(job)
+    values = {
+        "rank": rank,
+        "local_rank": rank % each,
+        "node_rank": rank // each,
+        "processes": job.ranks,
+        "processes_per_node": each,
+        "address": "127.0.0.1",
+        "port": 29511,
+        "run": "dry",
+        "restarts": 0,
+        "step": 0,
+        "job": 1,
+        "hosts": "localhost",
+    }
     return {
-        name: text
+        name: str(text)
         for value, text in values.items()
         for name in variables_with_value(value) & job.environment.keys()
     }

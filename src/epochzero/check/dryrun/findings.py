@@ -13,14 +13,17 @@ from pathlib import Path
 
 from epochzero.check.dryrun.attempt import DryRunPlan
 from epochzero.check.dryrun.contain.model import Ended
-from epochzero.check.dryrun.records import Frame, NaN, Raised, Resumed
+from epochzero.check.dryrun.hangs import RULE as HANGS
+from epochzero.check.dryrun.hangs import hang
+from epochzero.check.dryrun.places import place_of
+from epochzero.check.dryrun.records import Frame, Hung, NaN, Raised, Resumed
 from epochzero.check.findings import Finding, Severity, SourceLocation, Unknown
 from epochzero.check.job.model import COMMAND, Job
 from epochzero.check.target.model import Target
 from epochzero.diagnose import Diagnoser, Diagnosis, Facts
 from epochzero.logs.source import Log
 
-FAILURES = ("dry-run-failed", "dry-run-crashed")
+FAILURES = ("dry-run-failed", "dry-run-crashed", HANGS)
 """Rule of each way in which a run can end badly."""
 OUT_OF_TIME = "the dry run reached its time limit; --dry-time increases it"
 _LIBRARIES = ("site-packages", "dist-packages")
@@ -51,6 +54,7 @@ class DryRunFailure:
         ran_out: whether the time limit was reached before certainty was established.
         first: whether no earlier job of the submission may have written files for it.
         resumed: the job that fails when it resumes from its own checkpoint.
+        hung: where its ranks wait for each other, if they do.
     """
 
     raised: Raised | None
@@ -60,17 +64,22 @@ class DryRunFailure:
     ran_out: bool
     first: bool
     resumed: Resumed | None = None
+    hung: Hung | None = None
 
 
 def failure(failed: DryRunFailure, job: Job, target: Target) -> Finding | Unknown:
     """What the end of a run means for the job on its platform."""
+    severity: Severity = "error" if failed.certain and not failed.resumed else "warning"
+    if failed.hung:
+        return hang(failed.hung, job, severity, _doubt(failed))
     place = _place(failed, job)
     if reason := _not_the_platform(failed, job, target):
         return Unknown("the code after this line", reason, place)
     ended = failed.ended
     facts = Facts(exit_code=ended.code or 1)
-    found = Diagnoser().diagnose([Log("dry run", text=ended.output.encode())], facts)
-    severity: Severity = "error" if failed.certain and not failed.resumed else "warning"
+    # What the other ranks print after the first failure is about that failure.
+    shown = (failed.raised.trace if failed.raised else "") or ended.output
+    found = Diagnoser().diagnose([Log("dry run", text=shown.encode())], facts)
     if failed.raised is None and place.path == COMMAND and found.user_frame:
         frame = found.user_frame
         place = place_of(frame.file, frame.line or 0, job, frame.code)
@@ -119,24 +128,6 @@ def code_deleted(ended: Ended, job: Job) -> Finding | None:
         consequence="The next start of the job, for example after a preemption, finds no script.",
         fix="Delete only files that the job has created.",
     )
-
-
-def place_of(path: str, line: int, job: Job, code: str = "") -> SourceLocation:
-    """The location as findings report it: relative to the job directory if it is inside."""
-    if not path:
-        return job.at
-    file = Path(path)
-    if file.is_relative_to(job.base):
-        path = file.relative_to(job.base).as_posix()
-    return SourceLocation(path, line, 1 if line else 0, code or _line(file, line))
-
-
-def _line(file: Path, line: int) -> str:
-    try:
-        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return ""
-    return lines[line - 1].strip()[:400] if 0 < line <= len(lines) else ""
 
 
 # -- Where -------------------------------------------------------------------------------------
@@ -189,7 +180,8 @@ def _via(failed: DryRunFailure, job: Job, place: SourceLocation) -> tuple[Source
 
 
 def _message(failed: DryRunFailure, found: Diagnosis) -> str:
-    ended = "The dry run failed on this line."
+    rank = f" on rank {failed.raised.rank}" if failed.raised and failed.raised.rank else ""
+    ended = f"The dry run failed on this line{rank}."
     if failed.resumed:
         ended = (
             "The job fails on this line when it resumes from its checkpoint: "
@@ -317,12 +309,18 @@ def _not_the_platform(failed: DryRunFailure, job: Job, target: Target) -> str:
     if raised.type == "ModuleNotFoundError" or raised.message.startswith("No module named"):
         return _module_elsewhere(raised, job, target)
     if raised.type in _OF_PATHS or (raised.type == "OSError" and _NO_FOLDER.search(shown)):
-        alone = failed.first and not (job.makes or job.programs)
+        alone = failed.first and not (job.makes or _other_programs(job))
         return _path_elsewhere(raised, job, target) if alone else _BEFORE
     path = _missing_argument(job, target)
     if path and (raised.type == "SystemExit" or path in raised.message):
         return f"{path} does not exist on this machine; it is unknown whether the target has it"
     return ""
+
+
+def _other_programs(job: Job) -> list[str]:
+    """Programs of the submission that may write files before the job: all but its launchers."""
+    names = (Path(program.text).name for program in job.programs)
+    return [name for name in names if name not in job.launchers]
 
 
 _OF_PATHS = ("FileNotFoundError", "NotADirectoryError", "PermissionError")

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from epochzero.check.dryrun.attempt import DryRunAttempt
-from epochzero.check.dryrun.findings import place_of
 from epochzero.check.dryrun.memory.advice import advise
 from epochzero.check.dryrun.memory.estimate import Memory, estimate
 from epochzero.check.dryrun.memory.extrapolate import extrapolated
@@ -15,6 +14,7 @@ from epochzero.check.dryrun.memory.history import UNCORRECTED, Correction, PastP
 from epochzero.check.dryrun.memory.resize import fused
 from epochzero.check.dryrun.memory.trace import Mark, Trace, trace_of
 from epochzero.check.dryrun.memory.zero import Zero, partitioned
+from epochzero.check.dryrun.places import place_of
 from epochzero.check.dryrun.records import Allocated, Configured
 from epochzero.check.findings import Finding, Unknown
 from epochzero.check.job.model import Job

@@ -83,12 +83,17 @@ def _of_real(real: Outcome, fake: Outcome) -> Iterator[Answer]:
 
 
 def _is_of_the_cpu(real: Outcome) -> bool:
-    """Whether a failure may result from a single CPU process: the simulated run has all processes."""
-    frames = (real.run.raised or Raised()).frames
-    in_group = bool(frames) and "/torch/distributed/" in frames[-1].path
-    return in_group or bool(_CPU_ONLY.search(real.shown))
+    """Whether a failure may result from a run without a GPU, on a single process of several."""
+    raised = real.run.raised or Raised()
+    if _OF_SIMULATION in raised.message:
+        return False
+    alone = not raised.trace
+    in_group = bool(raised.frames) and "/torch/distributed/" in raised.frames[-1].path
+    return (alone and in_group) or bool(_CPU_ONLY.search(real.shown))
 
 
+_OF_SIMULATION = "invalid device ordinal"
+"""What only the simulated GPUs raise in a run with real values."""
 _CANNOT = "one of its operations cannot be simulated"
 _VALUES = (
     "it fails for values that the simulated GPU does not know; with real values on the CPU it "

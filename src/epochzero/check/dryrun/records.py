@@ -132,6 +132,8 @@ class Raised:
         taken: number of loop iterations before it.
         frames: frames, the outermost first.
         layer: module whose call failed, if known.
+        rank: rank of the process, if the job has several.
+        trace: its traceback as text, if the job has several ranks.
     """
 
     type: str = ""
@@ -141,6 +143,54 @@ class Raised:
     taken: int = 0
     frames: tuple[Frame, ...] = ()
     layer: Mapping[str, Any] | None = None
+    rank: int = 0
+    trace: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LoopPosition:
+    """A loop that a rank is in.
+
+    Attributes:
+        path: its file.
+        line, end: its first and last line.
+        taken: the iterations begun so far.
+    """
+
+    path: str = ""
+    line: int = 0
+    end: int = 0
+    taken: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class RankPosition:
+    """Where a rank of a hanging job waits for the others, or that it has exited.
+
+    Attributes:
+        rank: its number.
+        frames: the user's frames that wait, the outermost first; empty if it has exited.
+        loops: the loops that it is in, the innermost first.
+        visited: lines where it exchanged data with other ranks before, as ``path:line``.
+        phase: phase of the taxonomy in which it waits.
+    """
+
+    rank: int = 0
+    phase: str = ""
+    frames: tuple[Frame, ...] = ()
+    loops: tuple[LoopPosition, ...] = ()
+    visited: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Hung:
+    """All ranks wait for each other, or for one that has exited.
+
+    Attributes:
+        ranks: position of each rank that was run.
+    """
+
+    ranks: tuple[RankPosition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +233,7 @@ Record = (
     | Allocated
     | Configured
     | Raised
+    | Hung
     | Ended
 )
 _KINDS: Mapping[str, type[Record]] = {
@@ -198,6 +249,7 @@ _KINDS: Mapping[str, type[Record]] = {
     "unfit": Unfit,
     "resumed": Resumed,
     "raised": Raised,
+    "hung": Hung,
     "allocated": Allocated,
     "configured": Configured,
     "ended": Ended,
@@ -216,16 +268,21 @@ def read(lines: Iterable[bytes]) -> Iterator[Record]:
             yield kind(**_fitting(kind, said))
 
 
-def _fitting(kind: type[Record] | type[Frame], said: Mapping[str, Any]) -> dict[str, Any]:
+def _fitting(kind: type[Any], said: Mapping[str, Any]) -> dict[str, Any]:
     """The fields whose values have the expected type."""
     found: dict[str, Any] = {}
     for part in fields(kind):
         value = said.get(part.name)
-        if part.name == "frames" and isinstance(value, list):
-            frames = [frame for frame in value if isinstance(frame, dict)]
-            found["frames"] = tuple(Frame(**_fitting(Frame, frame)) for frame in frames)
+        if part.name in _NESTED and isinstance(value, list):
+            inner = _NESTED[part.name]
+            items = [one for one in value[:MOST_NESTED] if isinstance(one, dict)]
+            found[part.name] = tuple(inner(**_fitting(inner, one)) for one in items)
         elif part.name == "lines":
             found["lines"] = tuple(value) if isinstance(value, list) else ()
+        elif part.name == "visited" and isinstance(value, list):
+            found["visited"] = frozenset(
+                f"{one[0]}:{one[1]}" for one in value if isinstance(one, list) and len(one) == 2
+            )
         elif part.name == "layer":
             found["layer"] = value if isinstance(value, dict) else None
         elif part.name == "config":
@@ -235,3 +292,11 @@ def _fitting(kind: type[Record] | type[Frame], said: Mapping[str, Any]) -> dict[
         elif type(value) is type(part.default):
             found[part.name] = value[:LONGEST_TEXT] if isinstance(value, str) else value
     return found
+
+
+_NESTED: Mapping[str, type[Any]] = {
+    "frames": Frame,
+    "loops": LoopPosition,
+    "ranks": RankPosition,
+}
+MOST_NESTED = 100

@@ -22,7 +22,6 @@ from epochzero.check.dryrun.findings import (
     code_deleted,
     failure,
     nan_loss,
-    place_of,
 )
 from epochzero.check.dryrun.gpu_memory import memory_of
 from epochzero.check.dryrun.inherited_files import Handed
@@ -38,10 +37,13 @@ from epochzero.check.dryrun.model import (
     ProvidedFiles,
 )
 from epochzero.check.dryrun.parallel_runs import together
+from epochzero.check.dryrun.places import place_of
 from epochzero.check.dryrun.reconciliation import Outcome, agreed
 from epochzero.check.dryrun.records import (
     Allocated,
     Assumed,
+    Frame,
+    Hung,
     NaN,
     Raised,
     Reached,
@@ -174,13 +176,13 @@ def _tried(
         return attempt(job, plan, replace(limits, seconds=seconds), environment, hear, keep)
 
     once = within(limits.seconds * (1 - SECOND_SHARE * _may_be_too_much(plan)), plan)
-    certain = once.raised is None or once.raised.certain
+    certain = _is_certain(once)
     ended: tuple[Ended, ...] = (once.ended,)
     left = end - time.monotonic()
-    if once.raised and not certain and _OF_SIZES.search(once.raised.message) and left > LEAST_S:
+    if not certain and _may_repeat(once) and left > LEAST_S:
         longer = within(left, replace(plan, often=2, resume=once.resumed is not None))
         ended = (*ended, longer.ended)
-        certain = _alike(once.raised, longer.raised)
+        certain = _alike(once, longer)
     next_plan = _next(once, certain)
     if next_plan is None:
         return _Tried(once, once.records, certain, ended)
@@ -199,13 +201,31 @@ def _may_be_too_much(plan: DryRunPlan) -> bool:
     return plan.mode == "real" and bool(plan.gpus)
 
 
-def _alike(one: Raised, other: Raised | None) -> bool:
-    """Whether an error is the same, including sizes, after another number of iterations."""
-    return (
-        other is not None
-        and (other.message, other.frames) == (one.message, one.frames)
-        and other.taken != one.taken
-    )
+def _is_certain(run: DryRunAttempt) -> bool:
+    """Whether its failure, if there is one, cannot result from shortened loops."""
+    if run.hung:
+        return not any(one.work for one in run.of(Shortened))
+    return run.raised is None or run.raised.certain
+
+
+def _may_repeat(run: DryRunAttempt) -> bool:
+    """Whether the failure is certain if it is the same after other numbers of iterations."""
+    return run.hung is not None or bool(run.raised and _OF_SIZES.search(run.raised.message))
+
+
+def _alike(one: DryRunAttempt, other: DryRunAttempt) -> bool:
+    """Whether a failure is the same, including sizes, after another number of iterations."""
+    if one.hung or other.hung:
+        return _waiting(one) == _waiting(other)
+    if one.raised is None or other.raised is None:
+        return False
+    first, second = one.raised, other.raised
+    same = (first.message, first.frames) == (second.message, second.frames)
+    return same and first.taken != second.taken
+
+
+def _waiting(run: DryRunAttempt) -> list[tuple[int, tuple[Frame, ...]]]:
+    return [(one.rank, one.frames) for one in run.hung.ranks] if run.hung else []
 
 
 def _next(once: DryRunAttempt, certain: bool) -> DryRunPlan | None:
@@ -226,7 +246,7 @@ def _next(once: DryRunAttempt, certain: bool) -> DryRunPlan | None:
 def _both(first: DryRunAttempt, again: DryRunAttempt) -> tuple[Record, ...]:
     """The records of two runs; the second alone decides how the job ended."""
     shortened = (Shortened,) if again.plan.whole else ()
-    told_again = (Allocated, Raised, Finished, Resumed, *shortened)
+    told_again = (Allocated, Raised, Hung, Finished, Resumed, *shortened)
     kept = [one for one in first.records if not isinstance(one, told_again)]
     return (*kept, *again.records)
 
@@ -247,7 +267,7 @@ def _answer(tried: _Tried, job: Job, target: Target, first: bool) -> Finding | U
         place = place_of(over.path, over.line, job)
         return Unknown("the code after this line", OUT_OF_TIME, place)
     failed = DryRunFailure(
-        run.raised, run.ended, run.plan, tried.certain, tried.ran_out, first, run.resumed
+        run.raised, run.ended, run.plan, tried.certain, tried.ran_out, first, run.resumed, run.hung
     )
     return failure(failed, job, target)
 

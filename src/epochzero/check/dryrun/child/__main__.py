@@ -14,9 +14,10 @@ import json
 import os
 import re
 import sys
+import tempfile
 import time
 import traceback
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from importlib import import_module
 from types import CodeType, ModuleType, TracebackType
 from typing import Any
@@ -52,18 +53,22 @@ from epochzero.check.dryrun.child import (  # noqa: E402
     traced,
     without_deepspeed,
 )
+from epochzero.check.dryrun.child.agreement import Agreement  # noqa: E402
 from epochzero.check.dryrun.child.deepspeed import StandIn  # noqa: E402
 from epochzero.check.dryrun.child.emit import Records  # noqa: E402
 from epochzero.check.dryrun.child.frames import Roots, behind, described, walked  # noqa: E402
 from epochzero.check.dryrun.child.imports import Finder, compiled  # noqa: E402
-from epochzero.check.dryrun.child.loops import OutOfTime, Runtime  # noqa: E402
+from epochzero.check.dryrun.child.loops import OutOfTime, Runtime, loops_around  # noqa: E402
 from epochzero.check.dryrun.child.phases import Phases  # noqa: E402
-from epochzero.check.dryrun.child.resume import Way, way  # noqa: E402
+from epochzero.check.dryrun.child.ranks import run_ranks  # noqa: E402
+from epochzero.check.dryrun.child.resume import way  # noqa: E402
 from epochzero.check.dryrun.child.rewrite import RUNTIME  # noqa: E402
 from epochzero.check.dryrun.child.sites import sites  # noqa: E402
 from epochzero.check.dryrun.child.synthesized import put  # noqa: E402
+from epochzero.check.dryrun.child.waiting import Watcher, described_frame  # noqa: E402
 
 MOST_IN_A_PIPE = 1 << 15
+LONGEST_TRACE = 4000
 
 
 class DryRun:
@@ -87,10 +92,11 @@ class DryRun:
             records, self._runtime, self._roots, real=not self._fake, batch=spec["batch"]
         )
         self._layers: Any = None
+        self._rank: int | None = None
         self._until_the_end = ExitStack()
 
-    def run(self) -> int:
-        """Run the job to its end; its exit status."""
+    def run(self) -> tuple[int, dict[str, Any] | None]:
+        """Run the job to its end: its exit status, and how it would resume from its checkpoint."""
         faulthandler.enable()
         self._install()
         put(self._spec["made"], self._records)
@@ -99,16 +105,43 @@ class DryRun:
             faked = self._pretended() if self._fake else None
         except Exception as unfit:
             self._records.emit("unfit", why=str(unfit))
-            return 0
+            return 0, None
+        ranks = {one["rank"]: one["environment"] for one in self._spec["ranks"]}
+        if len(ranks) > 1:
+            return self._all_ranks(ranks)
         status = self._ran()
         if faked is not None:
             self._tell(faked)
-        return status
+        return status, self._onward(status)
 
-    def resumed(self) -> Way | None:
-        """How the job would go on from what it saved; None where it cannot."""
+    def _all_ranks(self, ranks: dict[int, dict[str, str]]) -> tuple[int, dict[str, Any] | None]:
+        """The same script in a process for each rank."""
+        self._preload()
+
+        def body(number: int) -> int:
+            self._rank = number
+            Watcher(self._records, self._runtime, self._roots, self._phases.of).start()
+            status = self._ran()
+            if onward := self._onward(status):
+                self._records.emit("onward", **onward)
+            return status
+
+        with tempfile.TemporaryFile() as shared:
+            self._runtime.agreement = Agreement(shared)
+            return run_ranks(list(ranks), ranks, body, self._records)
+
+    def _preload(self) -> None:
+        """Import torch once for all ranks, if the job's Python has it."""
+        with suppress(ImportError):  # each rank raises it again
+            import_module("torch")
+
+    def _onward(self, status: int) -> dict[str, Any] | None:
+        """How the job would resume from its own checkpoint; None if it cannot."""
         phases = self._phases
-        return way(phases.options, phases.unset, self._spec["argv"], phases.saved)
+        if status or not self._spec["resume"]:
+            return None
+        found = way(phases.options, phases.unset, self._spec["argv"], phases.saved)
+        return found and {"argv": list(found.argv), "variables": found.variables}
 
     def _install(self) -> None:
         setattr(builtins, RUNTIME, self._runtime)
@@ -134,6 +167,9 @@ class DryRun:
     def _torch(self, torch: ModuleType) -> None:
         """Torch is imported: by the job, or to pretend its GPU."""
         self._phases.torch(torch)
+        running = [one["rank"] for one in self._spec["ranks"]]
+        if len(running) > 1 and torch.distributed.is_available():
+            import_module("epochzero.check.dryrun.child.group").install(running)
         self._layers = import_module("epochzero.check.dryrun.child.layers")
         self._until_the_end.enter_context(self._layers.watched())
         if self._spec["gpus"] and not self._fake:
@@ -186,7 +222,7 @@ class DryRun:
         except BaseException as error:
             self._raised(error)
             return 1
-        self._records.emit("ended", status=0, why="script ended")
+        self._records.emit("ended", status=0, why="script ended", visited=self._visited())
         return 0
 
     def _users(self, error: BaseException) -> tuple[str, int]:
@@ -230,7 +266,7 @@ class DryRun:
 
     def _stopped(self, stop: SystemExit) -> int:
         if stop.code is None or stop.code == 0:
-            self._records.emit("ended", status=0, why="script ended")
+            self._records.emit("ended", status=0, why="script ended", visited=self._visited())
             return 0
         if not isinstance(stop.code, int):
             print(stop.code, file=sys.stderr)
@@ -253,14 +289,37 @@ class DryRun:
             message=str(error),
             frames=described(trace) + behind(error) + _of_syntax(error),
             phase=self._phases.of(walked(trace)),
+            **self._of_rank(error),
             layer=self._layers.explain(error) if self._layers else None,
             certain=not self._runtime.skipped
             or _of_code(error)
             or _in_model(trace)
             or _of_evaluation(error),
             taken=self._runtime.taken,
-            fatal=True,
         )
+
+    def _visited(self) -> list[tuple[str, int]]:
+        """Lines that exchanged data with other ranks."""
+        return sorted(self._runtime.visited) if self._rank is not None else []
+
+    def _of_rank(self, error: BaseException) -> dict[str, Any]:
+        """What the supervisor of the ranks needs in addition, to compare it with other ranks."""
+        if self._rank is None:
+            return {}
+        frames = [
+            {**described_frame(frame, line), "own": self._roots.holds(frame.f_code.co_filename)}
+            for frame, line in walked(error.__traceback__)
+        ]
+        stack = list(walked(error.__traceback__))[::-1]
+        shown = traceback.TracebackException.from_exception(error)
+        _without_ours(shown)
+        return {
+            "at": time.monotonic(),
+            "own": [frame for frame in frames if frame["own"]],
+            "loops": list(loops_around(stack)),
+            "visited": self._visited(),
+            "trace": "".join(shown.format())[-LONGEST_TRACE:],
+        }
 
 
 def _name(error: BaseException) -> str:
@@ -323,17 +382,16 @@ def main() -> None:
     environment, folder = dict(os.environ), os.getcwd()
     _contain(records)
     began = time.monotonic()
-    run = DryRun(spec, records)
-    status = run.run()
+    status, onward = DryRun(spec, records).run()
     sys.stdout.flush()
     sys.stderr.flush()
-    if status == 0 and spec["resume"] and (onward := run.resumed()):
+    if onward:
         seconds = spec["seconds"] - (time.monotonic() - began)
-        variables = [f"{name}={value}" for name, value in onward.variables.items()]
-        records.emit("resumed", argv=[*variables, *onward.argv])
+        variables = [f"{name}={value}" for name, value in onward["variables"].items()]
+        records.emit("resumed", argv=[*variables, *onward["argv"]])
         records.end()
-        again = {**spec, "argv": onward.argv, "seconds": max(seconds, 1.0), "resume": False}
-        _begin_anew(again, told, environment | onward.variables, folder)
+        again = {**spec, "argv": onward["argv"], "seconds": max(seconds, 1.0), "resume": False}
+        _begin_anew(again, told, environment | onward["variables"], folder)
     os._exit(status & 0xFF)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from typing import Any
 
 LONGEST_TEXT = 4000
@@ -21,6 +22,7 @@ class Records:
         self._descriptor = descriptor
         self._process = os.getpid()
         self._written = 0
+        self._lock = threading.Lock()
         os.set_inheritable(descriptor, False)
 
     def emit(self, kind: str, **fields: Any) -> None:
@@ -29,10 +31,16 @@ class Records:
             return
         self._written += 1
         line = json.dumps({"kind": kind, **{k: _bounded(v) for k, v in fields.items()}})
-        try:
-            os.write(self._descriptor, line.encode() + b"\n")
-        except OSError:
-            self._written = MOST_RECORDS
+        with self._lock:
+            try:
+                os.write(self._descriptor, line.encode() + b"\n")
+            except OSError:
+                self._written = MOST_RECORDS
+
+    def move_to(self, descriptor: int) -> None:
+        """Continue in a forked process, whose records go elsewhere."""
+        self._descriptor, self._process, self._written = descriptor, os.getpid(), 0
+        os.set_inheritable(descriptor, False)
 
     def end(self) -> None:
         """Write nothing from here on."""

@@ -14,8 +14,10 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from types import FrameType
 from typing import Any
 
+from epochzero.check.dryrun.child.agreement import Agreement
 from epochzero.check.dryrun.child.emit import Records
 from epochzero.check.dryrun.child.kept import Find, Gap, Kept, Lists, filled
 from epochzero.check.dryrun.child.sources import UNKNOWN, Enumerated, Source, source_of
@@ -58,6 +60,9 @@ class Runtime:
         work: how much work was done: batches drawn, models called, optimizers stepped.
         steps: how often an optimizer stepped.
         depth: how many modules are being called, one in the other.
+        exchanges: number of calls of collectives.
+        visited: lines of the user's code that called a collective or backward.
+        agreement: with other ranks on what is skipped; None for a single process.
         skipped: whether an iteration was left out anywhere.
         jumps: how often iterations were left out.
         trace: of the pretended GPU, if there is one.
@@ -81,7 +86,11 @@ class Runtime:
         self.whole = whole
         self.patience = patience
         self.often = often
+        self.exchanges = 0
+        self.visited: set[tuple[str, int]] = set()
+        self.agreement: Agreement | None = None
         self._shortened: set[tuple[str, int]] = set()
+        self._runs: Counter[tuple[str, int]] = Counter()
         self._gaps: dict[tuple[str, int], list[Gap]] = {}
         self._began = time.monotonic()
         self._seconds = seconds
@@ -122,6 +131,16 @@ class Runtime:
         """``enumerate(...)`` of the user's code, unless the name means something else there."""
         made = Enumerated if function is builtins.enumerate else function
         return made(*arguments, **options)
+
+    def run_of(self, path: str, line: int) -> str:
+        """The name of one run of a loop, the same on all ranks."""
+        self._runs[path, line] += 1
+        return f"{path}:{line}:{self._runs[path, line]}"
+
+    def exchange(self, place: tuple[str, int]) -> None:
+        """A line of the user's code exchanges data with other ranks."""
+        self.exchanges += 1
+        self.visited.add(place)
 
     def steps_scheduler(self, scheduler: Any) -> None:
         """The user's code is about to step a scheduler."""
@@ -171,6 +190,7 @@ class Loop:
         self.gaps: list[Gap] = []
         self._path, self._kind, self._tests = path, kind, tests
         self._runtime = runtime
+        self._run = runtime.run_of(path, line) if runtime.agreement else ""
         self._schedulers = schedulers
         self._work, self._steps = runtime.work, runtime.steps
         self._began, self._worked = runtime.used, runtime.worked
@@ -186,6 +206,16 @@ class Loop:
         self._kept = None if trace is None else Kept(trace, self._lists, sure=sure)
 
     @property
+    def path(self) -> str:
+        """Its file."""
+        return self._path
+
+    @property
+    def taken(self) -> int:
+        """Number of iterations that were begun."""
+        return self._taken
+
+    @property
     def trains(self) -> bool:
         """Whether an optimizer stepped in it."""
         return self._runtime.steps > self._steps
@@ -198,12 +228,13 @@ class Loop:
                 yield item
             return
         source = source_of(iterable)
-        while (ahead := self._ahead(source)) is not None:
+        while (ahead := self._agreed(self._ahead(source))) is not None:
             try:
                 item = self._drawn(source, ahead)
             except StopIteration:
-                break
+                return
             yield item
+        self._stop(source)
 
     def _drawn(self, source: Source, ahead: int) -> Any:
         self._take(source, ahead)
@@ -215,10 +246,19 @@ class Loop:
             self._check_time()
             return True
         source = _Coming(self)
-        ahead = self._ahead(source)
+        ahead = self._agreed(self._ahead(source))
         if ahead is not None:
             self._take(source, ahead)
+        else:
+            self._stop(source)
         return ahead is not None
+
+    def _agreed(self, ahead: int | None) -> int | None:
+        """How many iterations all ranks leave out, if the loop does work."""
+        agreement = self._runtime.agreement
+        if agreement is None or not self._is_work():
+            return ahead
+        return agreement.decide(f"{self._run}:{self._taken}", ahead)
 
     def _take(self, source: Source, ahead: int) -> None:
         """The next iteration begins, after some that are left out."""
@@ -278,11 +318,12 @@ class Loop:
 
     def _end(self, source: Source) -> int | None:
         """The loop ends here, if it may: what never ends by itself is left by other means."""
-        if source.endless or source.left == 0:
-            return 0
+        return 0 if source.endless or source.left == 0 else None
+
+    def _stop(self, source: Source) -> None:
+        """The loop has ended early."""
         self._tell(source)
         self._leave_out(source.left or 0)
-        return None
 
     def _leave_out(self, count: int) -> None:
         if self._kept and count:
@@ -353,6 +394,20 @@ class Loop:
         """Records that iterations are left out."""
         total = None if source.left is None else self._taken + source.left
         self._runtime.shorten(self._path, self.line, total, work=self._is_work())
+
+
+def loops_around(frames: Iterable[tuple[FrameType, int]]) -> Iterator[dict[str, Any]]:
+    """The loops of the user's code that frames are in, innermost first, as records show them."""
+    for frame, line in frames:
+        for loop in limiters(frame, line):
+            yield {"path": loop.path, "line": loop.line, "end": loop.end, "taken": loop.taken}
+
+
+def limiters(frame: FrameType, line: int) -> Iterator[Loop]:
+    """The limiters of the loops that a line of a frame is in."""
+    for value in list(frame.f_locals.values()):
+        if isinstance(value, Loop) and value.line <= line <= value.end:
+            yield value
 
 
 class _Coming(Source):

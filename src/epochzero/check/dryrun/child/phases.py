@@ -23,7 +23,7 @@ from typing import Any
 from epochzero.check.dryrun.child.emit import Records
 from epochzero.check.dryrun.child.frames import Roots
 from epochzero.check.dryrun.child.largest import largest_second
-from epochzero.check.dryrun.child.loops import Loop, Runtime
+from epochzero.check.dryrun.child.loops import Runtime, limiters
 from epochzero.check.dryrun.child.resume import (
     Option,
     noting_what_is_not_set,
@@ -35,6 +35,12 @@ from epochzero.check.dryrun.child.resume import (
 
 _TRAINERS = ("trainer.py", "xgboost/training.py", "lightgbm/engine.py")
 """Of Lightning, Transformers and Keras, and what boosts; scikit-learn has many."""
+COLLECTIVES = (
+    "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all",
+    "all_to_all_single", "barrier", "broadcast", "broadcast_object_list", "gather", "gather_object",
+    "monitored_barrier", "new_group", "recv", "reduce", "reduce_scatter", "reduce_scatter_tensor",
+    "scatter", "scatter_object_list", "send",
+)  # fmt: skip
 _CONSTRUCTING = frozenset({"__init__", "_initial_step"})
 
 
@@ -81,7 +87,7 @@ class Phases:
     def of(self, frames: Iterable[tuple[FrameType, int]]) -> str:
         """The phase of the taxonomy in which code with these frames runs."""
         if any(
-            _is_trainer(frame) or any(loop.trains for loop in _loops(frame, line))
+            _is_trainer(frame) or any(loop.trains for loop in limiters(frame, line))
             for frame, line in frames
         ):
             return "training"
@@ -189,9 +195,25 @@ class Phases:
         ):
             setattr(owner, name, self.telling(getattr(owner, name), part))
         torch.save = self.saving(torch.save)
+        self._collectives(torch.distributed)
         for scheduler in vars(torch.optim.lr_scheduler).values():
             self._schedulers(scheduler)
         self._loaders(torch.utils.data)
+
+    def _collectives(self, distributed: Any) -> None:
+        """Functions that return only after other ranks have called them too."""
+        for owner in (distributed, getattr(distributed, "distributed_c10d", distributed)):
+            for name in COLLECTIVES:
+                if hasattr(owner, name):
+                    setattr(owner, name, self._exchanging(getattr(owner, name)))
+
+    def _exchanging(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def exchanging(*arguments: Any, **options: Any) -> Any:
+            self._runtime.exchange(self._roots.place())
+            return function(*arguments, **options)
+
+        return exchanging
 
     def _schedulers(self, kind: Any) -> None:
         if isinstance(kind, type) and "step" in vars(kind):
@@ -314,6 +336,7 @@ class Phases:
         @functools.wraps(backward)
         def checking(tensors: Any, *arguments: Any, **options: Any) -> Any:
             self.reach("backward")
+            self._runtime.visited.add(self._roots.place())
             # An infinite loss is what a gradient scaler looks for.
             if self.real and _is_nan(tensors):
                 path, line = self._roots.place()
@@ -352,10 +375,3 @@ def _is_trainer(frame: FrameType) -> bool:
 
 def _is_nan(tensor: Any) -> bool:
     return getattr(tensor, "numel", int)() == 1 and math.isnan(float(tensor.detach()))
-
-
-def _loops(frame: FrameType, line: int) -> Iterator[Loop]:
-    """The limiters of the loops that a line of a frame is in."""
-    for value in list(frame.f_locals.values()):
-        if isinstance(value, Loop) and value.line <= line <= value.end:
-            yield value

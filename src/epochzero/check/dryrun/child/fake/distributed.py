@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from importlib import import_module
 from typing import Any, Callable
 
 import torch
@@ -142,6 +143,10 @@ def imagined(
             stack.enter_context(_environment(variables))
         stack.enter_context(replaced(dist, functions))
         stack.enter_context(replaced(dist.distributed_c10d, functions))
+        # It has functions of torch.distributed under names of its own.
+        mesh = import_module("torch.distributed.device_mesh")
+        own = {name: value for name, value in functions.items() if hasattr(mesh, name)}
+        stack.enter_context(replaced(mesh, own))
         stack.enter_context(replaced(parallel, methods))
         # A mesh that is not given is one of the accelerator.
         stack.enter_context(

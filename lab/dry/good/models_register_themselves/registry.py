@@ -1,0 +1,9 @@
+MODELS = {}
+
+
+def register(name):
+    def put(cls):
+        MODELS[name] = cls
+        return cls
+
+    return put

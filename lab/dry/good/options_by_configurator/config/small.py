@@ -1,0 +1,2 @@
+width = 32
+dim_out = 4

@@ -1,0 +1,236 @@
+"""Runs the ranks of a distributed job as processes, as its launcher does.
+
+Each rank is forked from a process that has already imported torch, and runs the script itself. This
+process reads the records of all ranks, forwards what belongs into the report, and stops the ranks as
+soon as one has failed or all of them wait for each other.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import re
+import selectors
+import signal
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from epochzero.check.dryrun.child.emit import Records
+
+GRACE_S = 1.0
+"""After the first failure, for failures of the other ranks that have the same cause."""
+HANG_S = 2.0
+"""For so long all ranks must wait; each of them reports that it waits after a second."""
+POLL_S = 0.05
+_PEER = re.compile(
+    r"[Cc]onnection (was )?(closed|reset|refused|timed out)|Broken pipe|by peer|monitoredBarrier"
+    r"|failed to pass|recvValue failed|sendBytes failed"
+)
+"""How gloo and the store report that another rank has exited."""
+_MISMATCH = re.compile("Mismatch between collectives of the ranks")
+_OF_ALL_RANKS = frozenset({"nan", "network", "spawned", "deleted"})
+"""Records that count from whichever rank they come; of most others one rank tells enough."""
+
+
+class Rank:
+    """A process of the job.
+
+    Attributes:
+        number: its rank.
+        raised: the record of the error that ended it.
+        ended: the record of its regular end.
+        waiting: where it waits for other ranks, and since when; None while it runs.
+        status: wait status of the process; None while it runs.
+    """
+
+    def __init__(self, number: int, process: int, pipe: int) -> None:
+        self.number = number
+        self.process = process
+        self.pipe = pipe
+        self.raised: dict[str, Any] | None = None
+        self.ended: dict[str, Any] | None = None
+        self.onward: dict[str, Any] | None = None
+        self.waiting: dict[str, Any] | None = None
+        self.waits_since = 0.0
+        self.status: int | None = None
+        self._rest = b""
+
+    def lines(self) -> list[dict[str, Any]]:
+        """The records that have arrived."""
+        try:
+            data = os.read(self.pipe, 1 << 16)
+        except BlockingIOError:
+            return []
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        return [json.loads(line) for line in lines]
+
+    @property
+    def failed(self) -> bool:
+        """Whether it raised an error, was killed, or exited with an error status."""
+        return self.raised is not None or bool(self.status)
+
+    def position(self) -> dict[str, Any]:
+        """Where it waits or raised its error, as the record of a hang has it."""
+        if self.raised is not None:
+            return {**self.raised, "frames": self.raised["own"], "rank": self.number}
+        return {**(self.waiting or self.ended or {}), "rank": self.number}
+
+
+def run_ranks(
+    numbers: Sequence[int],
+    environments: Mapping[int, Mapping[str, str]],
+    body: Callable[[int], int],
+    records: Records,
+) -> tuple[int, dict[str, Any] | None]:
+    """Run all ranks to their end.
+
+    Args:
+        numbers: ranks to run.
+        environments: variables of each rank.
+        body: runs in the process of a rank; returns its exit status.
+        records: of this process; in that of a rank they go to this process.
+
+    Returns:
+        The exit status of the job, and how it would resume from its checkpoint, if it can.
+    """
+    ranks = [_started(number, environments.get(number, {}), body, records) for number in numbers]
+    _Supervision(ranks, records).run()
+    return _reported(ranks, records)
+
+
+def _started(
+    number: int, environment: Mapping[str, str], body: Callable[[int], int], records: Records
+) -> Rank:
+    reading, writing = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    process = os.fork()
+    if process == 0:
+        os.close(reading)
+        os.environ.update(environment)
+        records.move_to(writing)
+        faulthandler.enable()
+        status = body(number)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status & 0xFF)
+    os.close(writing)
+    os.set_blocking(reading, False)
+    return Rank(number, process, reading)
+
+
+class _Supervision:
+    """Reads what the ranks report until all have ended.
+
+    Attributes:
+        ranks: all of them.
+        hung: whether they were stopped because all of them waited.
+    """
+
+    def __init__(self, ranks: Sequence[Rank], records: Records) -> None:
+        self.ranks = ranks
+        self._records = records
+        self._told: set[str] = set()
+        self._failed_at: float | None = None
+
+    def run(self) -> None:
+        """Wait for all ranks; stop them when one has failed or when all wait."""
+        with selectors.DefaultSelector() as selector:
+            for rank in self.ranks:
+                selector.register(rank.pipe, selectors.EVENT_READ, rank)
+            while any(rank.status is None for rank in self.ranks):
+                for key, _ in selector.select(POLL_S):
+                    for record in key.data.lines():
+                        self._take(key.data, record)
+                for rank in self.ranks:
+                    self._reap(rank, selector)
+                if self._is_over():
+                    self._stop()
+
+    def _reap(self, rank: Rank, selector: selectors.BaseSelector) -> None:
+        if rank.status is None:
+            process, status = os.waitpid(rank.process, os.WNOHANG)
+            if process:
+                # What it wrote before its end is in the pipe.
+                for record in rank.lines():
+                    self._take(rank, record)
+                selector.unregister(rank.pipe)
+                os.close(rank.pipe)
+                rank.status = os.waitstatus_to_exitcode(status)
+
+    def _take(self, rank: Rank, record: dict[str, Any]) -> None:
+        kind = record["kind"]
+        if kind == "waiting":
+            rank.waiting, rank.waits_since = record, time.monotonic()
+        elif kind == "moving":
+            rank.waiting = None
+        elif kind in ("raised", "ended", "onward"):
+            setattr(rank, kind, record)
+        elif rank.number == self.ranks[0].number or kind in _OF_ALL_RANKS:
+            text = json.dumps(record)
+            if rank is self.ranks[0] or text not in self._told:
+                self._told.add(text)
+                self._records.emit(**record)
+
+    def _is_over(self) -> bool:
+        now = time.monotonic()
+        if any(rank.failed for rank in self.ranks):
+            self._failed_at = self._failed_at or now
+            return now - self._failed_at > GRACE_S
+        running = [rank for rank in self.ranks if rank.status is None]
+        return bool(running) and all(
+            rank.waiting is not None and now - rank.waits_since > HANG_S for rank in running
+        )
+
+    def _stop(self) -> None:
+        for rank in self.ranks:
+            if rank.status is None:
+                with suppress(ProcessLookupError):
+                    os.kill(rank.process, signal.SIGKILL)
+                os.waitpid(rank.process, 0)
+                rank.status = 0
+
+
+# -- What it means for the job -----------------------------------------------------------------
+
+
+def _reported(ranks: Sequence[Rank], records: Records) -> tuple[int, dict[str, Any] | None]:
+    """Write the record of the end of the job, which is that of the rank that decides it."""
+    errors = [rank for rank in ranks if rank.raised]
+    causes = [rank for rank in errors if not _is_consequence(rank)]
+    if causes:
+        first = min(causes, key=lambda rank: rank.raised["at"] if rank.raised else 0.0)
+        assert first.raised is not None
+        records.emit(**{**first.raised, "rank": first.number})
+        return 1, None
+    if crashed := next((rank for rank in ranks if (rank.status or 0) < 0), None):
+        _die_as(crashed)
+    if errors or any(rank.waiting and rank.ended is None for rank in ranks):
+        records.emit("hung", ranks=[rank.position() for rank in ranks])
+        return 1, None
+    ended = [rank.ended for rank in ranks if rank.ended]
+    # The first that the time limit stopped, else any.
+    for over in sorted(ended, key=lambda one: bool(one["why"] != "time"))[:1]:
+        records.emit(**over)
+    status = next((rank.status for rank in ranks if rank.status), 0)
+    return status or 0, ranks[0].onward
+
+
+def _is_consequence(rank: Rank) -> bool:
+    """Whether its error only shows that another rank has exited or does something else."""
+    assert rank.raised is not None
+    message = rank.raised["message"]
+    return bool(_PEER.search(message) or _MISMATCH.search(message))
+
+
+def _die_as(rank: Rank) -> None:
+    """End this process by the signal that killed a rank."""
+    number = -(rank.status or 0)
+    faulthandler.disable()
+    with suppress(OSError, ValueError):
+        signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)

@@ -1,0 +1,107 @@
+"""The finding of a job whose ranks wait for each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from epochzero.check.dryrun.places import place_of
+from epochzero.check.dryrun.records import Hung, LoopPosition, RankPosition
+from epochzero.check.findings import Finding, Severity, SourceLocation
+from epochzero.check.job.model import Job
+
+RULE = "dry-run-hangs"
+
+
+def hang(hung: Hung, job: Job, severity: Severity, doubt: str = "") -> Finding:
+    """The finding of a hang, at the line that only some of the ranks reach.
+
+    Args:
+        hung: position of each rank.
+        job: the job.
+        severity: whether it is certain.
+        doubt: why it is not certain, as a sentence; empty if it is.
+    """
+    odd = _odd(hung.ranks)
+    place = _place(odd.rank, job)
+    others = [one for one in hung.ranks if one is not odd.rank]
+    sentences = [f"{_named(odd.rank, place)} waits here for other ranks."]
+    sentences += [_told(one, job) for one in others]
+    if odd.loop is not None:
+        line = place_of(odd.loop.path, odd.loop.line, job)
+        sentences.append(
+            f"It is in iteration {odd.loop.taken} of the loop at {line.path}:{line.line}, "
+            "which another rank has left."
+        )
+    return Finding(
+        rule=RULE,
+        severity=severity,
+        category="timeout",
+        phase=odd.rank.phase or "unknown",
+        place=place,
+        message=" ".join([*sentences, *([doubt] if doubt else [])]),
+        consequence="The job hangs until the timeout: Watchdog caught collective operation timeout",
+        fix="All ranks must call the same collectives in the same order: give all ranks the same "
+        "number of batches, and move collectives out of conditions that hold on some ranks only.",
+        via=_via(odd.rank, others, job, place),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Odd:
+    """The rank that does what others do not, and the loop that only it is in, if that is the reason."""
+
+    rank: RankPosition
+    loop: LoopPosition | None = None
+
+
+def _odd(ranks: Sequence[RankPosition]) -> _Odd:
+    waiting = [one for one in ranks if one.frames]
+    if not waiting:
+        return _Odd(ranks[0])
+    for one in waiting:
+        for loop in one.loops:
+            if any((loop.path, loop.line) not in _loops(other) for other in ranks):
+                return _Odd(one, loop)
+    for one in waiting:
+        if any(_line(one) not in other.visited and _line(one) != _line(other) for other in ranks):
+            return _Odd(one)
+    lines = [_line(one) for one in waiting]
+    return _Odd(min(waiting, key=lambda one: lines.count(_line(one))))
+
+
+def _loops(rank: RankPosition) -> set[tuple[str, int]]:
+    return {(loop.path, loop.line) for loop in rank.loops}
+
+
+def _line(rank: RankPosition) -> str:
+    return f"{rank.frames[-1].path}:{rank.frames[-1].line}" if rank.frames else ""
+
+
+def _place(rank: RankPosition, job: Job) -> SourceLocation:
+    if not rank.frames:
+        return job.at
+    last = rank.frames[-1]
+    return place_of(last.path, last.line, job, last.code)
+
+
+def _named(rank: RankPosition, place: SourceLocation) -> str:
+    frame = rank.frames[-1].function if rank.frames else ""
+    where = f", in {frame}()," if frame and frame != "<module>" else ""
+    return f"Rank {rank.rank}{where}"
+
+
+def _told(rank: RankPosition, job: Job) -> str:
+    if not rank.frames:
+        return f"Rank {rank.rank} has exited."
+    place = _place(rank, job)
+    return f"Rank {rank.rank} waits at {place.path}:{place.line} ({place.code})."
+
+
+def _via(
+    odd: RankPosition, others: Sequence[RankPosition], job: Job, place: SourceLocation
+) -> tuple[SourceLocation, ...]:
+    """The calls that lead to the line, and the lines where the other ranks wait."""
+    frames = [place_of(one.path, one.line, job, one.code) for one in odd.frames]
+    waiting = [_place(one, job) for one in others if one.frames]
+    return tuple(dict.fromkeys(one for one in (*frames, *waiting) if one != place))

@@ -1,0 +1,151 @@
+"""Jobs of several ranks, run dry: what fails on one rank only, and ranks that wait for each other."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from epochzero.check import CheckResult, Limits, Target, check
+from epochzero.check.dryrun.child.agreement import Agreement
+from epochzero.check.dryrun.hangs import hang
+from epochzero.check.dryrun.records import Hung, read
+from epochzero.check.job.model import Job
+
+pytest.importorskip("torch", reason="the scripts train with torch")
+
+HERE = Target(name="here", here=True, gpus=())
+PRELUDE = """\
+import torch
+import torch.distributed as dist
+from torch import nn
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("gloo")
+rank, world = dist.get_rank(), dist.get_world_size()
+"""
+
+
+def dry(folder: Path, body: str, ranks: int = 2) -> CheckResult:
+    """Checks a script, whose body begins in line 8, dry alone."""
+    (folder / "train.py").write_text(PRELUDE + dedent(body))
+    return check(
+        [sys.executable, "-m", "torch.distributed.run", f"--nproc_per_node={ranks}", "train.py"],
+        HERE,
+        folder=folder,
+        environment=dict(os.environ),
+        select=["dry-run-failed", "dry-run-crashed", "dry-run-hangs"],
+        dry=Limits(seconds=60.0),
+    )
+
+
+@pytest.mark.usefixtures("preloaded")
+def test_the_ranks_see_the_true_world(tmp_path: Path) -> None:
+    body = """\
+    if world != 2:
+        raise SystemExit("Start two processes.")
+    total = torch.tensor([rank + 1.0])
+    dist.all_reduce(total)
+    assert total.item() == 3
+    every = [None] * world
+    dist.all_gather_object(every, rank)
+    assert every == [0, 1]
+    model = DistributedDataParallel(nn.Linear(4, 1))
+    model(torch.ones(2, 4)).sum().backward()
+    """
+    found = dry(tmp_path, body)
+    assert not found.findings
+    assert found.dry[0].ended == "finished"
+
+
+@pytest.mark.usefixtures("preloaded")
+def test_a_failure_of_one_rank_is_found_with_its_number(tmp_path: Path) -> None:
+    body = """\
+    settings = {"width": 4} if rank == 0 else None
+    dist.barrier()
+    model = nn.Linear(settings["width"], 1)
+    """
+    (found,) = dry(tmp_path, body).findings
+    assert (found.severity, found.category, found.place.line) == ("error", "null_reference", 10)
+    assert "on rank 1" in found.message
+
+
+@pytest.mark.usefixtures("preloaded")
+def test_a_collective_on_one_rank_is_a_hang(tmp_path: Path) -> None:
+    body = """\
+    model = DistributedDataParallel(nn.Linear(4, 1))
+    for step in range(6):
+        model(torch.ones(2, 4)).sum().backward()
+        if step % 2 == 1 and rank == 0:
+            dist.barrier()
+    """
+    (found,) = dry(tmp_path, body).findings
+    assert (found.rule, found.category, found.place.line) == ("dry-run-hangs", "timeout", 12)
+    assert "Rank 1 waits at train.py:10" in found.message
+    assert found.severity == "error"
+
+
+@pytest.mark.usefixtures("preloaded")
+def test_a_rank_with_one_batch_more_waits_for_one_that_has_exited(tmp_path: Path) -> None:
+    body = """\
+    for batch in range(3 - rank):
+        total = torch.ones(1)
+        dist.all_reduce(total)
+    """
+    (found,) = dry(tmp_path, body).findings
+    assert (found.rule, found.place.line) == ("dry-run-hangs", 10)
+    assert "Rank 1 has exited" in found.message
+    assert "iteration 3 of the loop at train.py:8" in found.message
+
+
+@pytest.mark.usefixtures("preloaded")
+def test_ranks_of_a_large_world_are_represented(tmp_path: Path) -> None:
+    body = """\
+    ones = torch.ones(1)
+    dist.all_reduce(ones)
+    assert ones.item() == world == 12
+    names = [["cat", "dog"]] if rank == 0 else [None]
+    dist.broadcast_object_list(names, src=0)
+    assert len(names[0]) == 2
+    every = [torch.zeros(1) for _ in range(world)]
+    dist.all_gather(every, torch.tensor([float(rank)]))
+    assert every[11].item() == 11
+    half = dist.new_group(list(range(6)))
+    if rank < 6:
+        dist.barrier(group=half)
+    seeds = list(range(11))
+    torch.manual_seed(seeds[rank])
+    """
+    (found,) = dry(tmp_path, body, ranks=12).findings
+    assert (found.category, found.place.line) == ("illegal_index", 21)
+    assert "on rank 11" in found.message
+
+
+def test_the_first_to_decide_decides_for_all() -> None:
+    with tempfile.TemporaryFile() as file:
+        agreement, other = Agreement(file), Agreement(file)
+        assert agreement.decide("loop:1", 3) == 3
+        assert other.decide("loop:1", 5) == 3
+        assert other.decide("loop:2", None) is None
+        assert agreement.decide("loop:2", 7) is None
+
+
+def test_the_rank_that_is_alone_in_a_loop_is_named(tmp_path: Path) -> None:
+    record = (
+        b'{"kind": "hung", "ranks": ['
+        b'{"rank": 0, "frames": [{"path": "/j/t.py", "line": 20, "function": "main", "code": "a()"}],'
+        b' "loops": [], "visited": [["/j/t.py", 9]]},'
+        b'{"rank": 1, "frames": [{"path": "/j/t.py", "line": 9, "function": "main", "code": "b()"}],'
+        b' "loops": [{"path": "/j/t.py", "line": 7, "end": 12, "taken": 4}], "visited": []}]}'
+    )
+    (hung,) = read([record])
+    assert isinstance(hung, Hung)
+    job = Job(argv=(), script=Path("/j/t.py"), module="", folder=Path("/j"))
+    found = hang(hung, job, "error")
+    assert (found.place.path, found.place.line) == ("t.py", 9)
+    assert "iteration 4 of the loop at t.py:7" in found.message
+    assert [place.line for place in found.via] == [20]
