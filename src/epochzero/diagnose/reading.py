@@ -48,17 +48,20 @@ _NAMED = re.compile(
 
 
 @lru_cache(maxsize=4096)
-def read(kind: str, message: str, file: str = "") -> str:
+def read(kind: str, message: str, file: str = "", code: str = "") -> str:
     """The category by exception class and message; empty if no rule matches.
 
     Args:
         kind: class of the exception as printed; empty for a line without one.
         message: the exception's message, or the line.
         file: of the innermost frame, if known.
+        code: source line of that frame, which says what an assertion without a message is about.
     """
     if not kind and (named := _NAMED.search(message)):
         return read(named["type"], named["message"], file)
     rule = _deciding(kind, message, file)
+    if kind == "AssertionError" and not message and rule is not None and rule.guess:
+        return category_of(read_message("", code)) or rule.category
     if rule is None:
         return category_of(read_message(message)) if kind else ""
     return (rule.catch_all and category_of(read_message(message))) or rule.category

@@ -229,7 +229,8 @@ def _judge(event: LogEvent, catalog: Catalog, number: int) -> Judged:
     if claim and not category:
         # What a line without any mark of an error says in quotation marks it only mentions.
         said = event.message if claim > WEAK else _QUOTED.sub("", event.message)
-        category = read(event.type, said, event.frames[-1].file if event.frames else "")
+        last = event.frames[-1] if event.frames else None
+        category = read(event.type, said, last.file if last else "", code=last.code if last else "")
         if not category:
             claim = 0 if event.kind == "line" and claim <= PLAIN_LINE else claim - NAMELESS
     return Judged(event, match, role, category, claim, number)
@@ -434,6 +435,8 @@ def _claim(event: LogEvent, match: Match | None) -> int:
     said = event.message[:LOOKED_AT]
     if match and _SPOKEN_OF.match(event.text[match.end :]):
         return FAINT
+    if match and match.signature.family == "shell" and not match.signature.status:
+        return PLAIN_LINE  # a script continues after what its shell complains about
     if match and _STATES.match(event.text[: match.start]):
         return ERROR_LINE
     if event.type:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
@@ -259,8 +259,13 @@ def _failed(root: Judged, timeline: Timeline, job: JobContext) -> Diagnosis:
     )
 
 
-_VERSIONS = re.compile(r"^(?:partially initialized )?module '[\w.]+' has no attribute")
+_VERSIONS = re.compile(
+    r"^(?:partially initialized )?module '[\w.]+' has no attribute"
+    r"|^Can't get attribute '\w+' on <module '[\w.]+' from '[^']*(?:site|dist)-packages"
+)
 """A name that another version of an installed package has."""
+_OWN_SLIPS = frozenset({"illegal_index", "not_implemented", "tensor_mismatch"})
+"""Categories that are slips of the user where a line of the user's own code fails."""
 _REFUSAL = re.compile(r"raise\b|assert\b|six\.|.*raise_from|.*\.format\(|.*% \(?\w")
 """The source line of a check that a library makes on purpose, or the end of its message."""
 _SLIPS = frozenset(
@@ -275,16 +280,38 @@ def _cause(event: LogEvent, category: str, default: _Default) -> str:
     """The category's usual root cause; a defect of the library where a slip is in a line of its own.
 
     A library that refuses a call says so with ``raise``. Where Python itself fails in another line of
-    its code, the library did not expect what happened.
+    its code, the library did not expect what happened; but right below the user's call, what the user
+    passed is the nearer explanation.
     """
     if category == "attribute_not_found" and _VERSIONS.search(event.message):
         return "environment"
+    if event.type == "FileExistsError":
+        return "environment"
     last = event.frames[-1] if event.frames else None
-    if last is None or is_user_frame(last) or category not in _SLIPS:
+    if last is None:
+        return default.root_cause
+    if is_user_frame(last):
+        return "programming_error" if category in _OWN_SLIPS else default.root_cause
+    if category not in _SLIPS:
         return default.root_cause
     bare = last.code.startswith("assert") and not event.message
     refused = _REFUSAL.match(last.code) and not bare
-    return default.root_cause if refused else "library_defect"
+    near = _depth_below_user(event.frames) <= NEAR_CALLS
+    return default.root_cause if refused or near else "library_defect"
+
+
+NEAR_CALLS = 3
+"""Number of library calls below the user's own code within which the user's argument explains a slip."""
+
+
+def _depth_below_user(frames: Sequence[Frame]) -> int:
+    """Number of library frames below the innermost frame of the user; without those that pass calls on."""
+    depth = 0
+    for frame in reversed(frames):
+        if is_user_frame(frame):
+            return depth
+        depth += not frame.function.startswith(("_call_impl", "_wrapped_call_impl", "wrapper"))
+    return len(frames) + NEAR_CALLS
 
 
 def _stack(root: Judged, timeline: Timeline) -> tuple[Frame, ...]:

@@ -45,6 +45,7 @@ _CUT_OFF = re.compile(
 """The header of a notebook's traceback whose end is missing."""
 _IGNORED = re.compile(r"(?i)\bignor(?:ed|ing)\b")
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"\n]*)", line (?P<line>\d+)$')
+_ANNOUNCES = re.compile(r":\s*$|\b(?:[Tt]raceback|[Ee]xception|\w+Error)\b")
 _CHILD = re.compile(r"\s*-- Process (\d+) terminated with the following error")
 
 
@@ -490,7 +491,7 @@ class _StreamReader:
         """Whether the line before a traceback reports that the exception was handled.
 
         A program that logs a traceback as a warning continued afterwards. A traceback from the top of the
-        program belongs to a warning only if the warning mentions an error: Python prints it below any line.
+        program belongs to a warning only if the warning announces it: Python prints it below any line.
         """
         if not found.start:
             return False
@@ -498,7 +499,7 @@ class _StreamReader:
         if lead.text.startswith("Exception ignored in"):
             return True
         from_top = any(is_uncaught(raised.frames) for raised in found.raised)
-        belongs = bool(lead.cues) or not from_top
+        belongs = not from_top or _ANNOUNCES.search(lead.text) is not None
         return lead.prefix.level == "WARNING" and belongs and found.end <= self.last_record
 
     def _logged_at(self, found: Traceback) -> str | None:

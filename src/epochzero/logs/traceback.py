@@ -119,7 +119,15 @@ _ANNOUNCES = re.compile(
 )
 _DETAIL = re.compile(r"\s|Detected at node|Stack trace for op definition|Node: |File \"")
 # What begins something of its own below a message.
-_NEXT = (*_LINKS, "Exception ignored in", "Process finished with exit code", "wandb: ")
+_NEXT = (
+    *_LINKS,
+    "Exception ignored in",
+    "Exception in thread ",
+    "Process finished with exit code",
+    "slurmstepd: ",
+    "srun: ",
+    "wandb: ",
+)
 _STEP = re.compile(r"(?i)^\W{0,3}(?:epoch|(?:global[ _])?step|iter(?:ation)?)s?\b\W{0,3}\d")
 _JAVA = re.compile(r"^: (?:[a-z_]\w*\.)+[A-Z]\w*")
 _RAISE = re.compile(r"^\s*raise (?P<type>[\w.]+)\((?:f?[\"'](?P<message>[^\"']*)[\"'])?")

@@ -129,6 +129,10 @@ def _reading(relation: _Relation, match: re.Match[str], clause: str) -> Reading:
     )
 
 
+_GENERAL = frozenset({"argument", "value"})
+"""Nouns that nearly every message contains; a more specific one next to them says more."""
+
+
 def _subject(clause: str, start: int, end: int, side: str) -> str:
     """The noun nearest to the phrase; nouns on the side where it is expected stand nearer."""
     best, name = 10_000, ""
@@ -139,6 +143,8 @@ def _subject(clause: str, start: int, end: int, side: str) -> str:
             distance = begin - end + (40 if side == "before" else 0)
         else:
             distance = 0
+        if subject in _GENERAL:
+            distance += 40
         if distance < best:
             best, name = distance, subject
     return name
