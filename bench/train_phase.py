@@ -1,7 +1,8 @@
 """Trains the model of phases and writes ``src/epochzero/diagnose/phase.json``.
 
-It learns from the development half only (``bench/split.py``): the labelled failures, our labels, and
-the jobs of the lab. Before it writes, it measures itself by leaving projects out.
+It learns from the development half only (``bench/split.py``): the labelled failures, our labels, the
+jobs of the lab, and the raw logs (``bench/raw_log_texts.py`` rebuilds them), both halves of which have
+been evaluated. Before it writes, it measures itself by leaving projects out.
 
     python bench/train_phase.py
 """
@@ -17,6 +18,7 @@ from typing import NamedTuple
 
 from common import data_file, jsonl, lab_jobs
 from learning import FOLDS, fit, fold, write
+from raw_log_texts import cached, default_cache, raw_logs
 from split import held, project_of
 
 from epochzero.diagnose import Diagnoser
@@ -28,7 +30,7 @@ from epochzero.logs.traceback import Frame
 TARGET = Path(__file__).resolve().parent.parent / "src/epochzero/diagnose/phase.json"
 LABELS = Path(__file__).resolve().parent / "labels" / "development.jsonl"
 PENALTY = 5.0
-LAB_WEIGHT = 3.0
+LAB_WEIGHT = RAW_WEIGHT = 3.0
 MOST_OF_PROJECT = 4
 """Cases of a project with more count less, with the square root of their number."""
 
@@ -40,7 +42,12 @@ class Case(NamedTuple):
     features: frozenset[str]
     ruled: str
     phase: str
-    lab: bool
+    kind: str
+
+    @property
+    def weight(self) -> float:
+        """How much a case counts: logs of jobs are rarer than reports, and nearer to what users have."""
+        return {"lab": LAB_WEIGHT, "raw_logs": RAW_WEIGHT}.get(self.kind, 1.0)
 
 
 def main() -> None:
@@ -48,8 +55,7 @@ def main() -> None:
     report = _measure(cases)
     print(json.dumps(report, indent=2))
     described = {
-        "reports": sum(not case.lab for case in cases),
-        "lab": sum(case.lab for case in cases),
+        **Counter(case.kind for case in cases),
         "projects": len({case.project for case in cases}),
         "never": "projects for which bench/split.py says held",
     }
@@ -64,9 +70,7 @@ def train(cases: Sequence[Case]) -> LinearModel:
             (
                 case.features,
                 case.phase,
-                LAB_WEIGHT
-                if case.lab
-                else min(1.0, sqrt(MOST_OF_PROJECT / of_project[case.project])),
+                case.weight * min(1.0, sqrt(MOST_OF_PROJECT / of_project[case.project])),
             )
             for case in cases
         ],
@@ -86,11 +90,16 @@ def _cases() -> Iterator[Case]:
     for job in lab_jobs():
         if job.expect["outcome"] == "failed" and not held(job.name):
             phase = job.expect.get("phase", "unknown")
-            yield from _case(diagnoser, job.name, find_logs([job.folder]), phase, lab=True)
+            yield from _case(diagnoser, job.name, find_logs([job.folder]), phase, "lab")
+    for log in raw_logs():
+        text = cached(log, default_cache())
+        if log.ended == "failed" and text.is_file():
+            logs = [Log(Path(log.path).name, text=text.read_bytes())]
+            yield from _case(diagnoser, log.repository, logs, log.phase, "raw_logs")
 
 
 def _case(
-    diagnoser: Diagnoser, project: str, logs: Sequence[Log], phase: str, *, lab: bool = False
+    diagnoser: Diagnoser, project: str, logs: Sequence[Log], phase: str, source: str = "reports"
 ) -> Iterator[Case]:
     reads = [diagnoser.read(log) for log in logs]
     found = diagnoser.conclude(reads)
@@ -101,7 +110,7 @@ def _case(
     ruled = ruled_phase(frames, found.category, trained=trained)
     kind = found.exception.type if found.exception else ""
     features = phase_features(frames, found.category, ruled, kind=kind, trained=trained)
-    yield Case(project, features, ruled, phase, lab)
+    yield Case(project, features, ruled, phase, source)
 
 
 def _measure(cases: Sequence[Case]) -> Mapping[str, Mapping[str, object]]:
@@ -113,10 +122,9 @@ def _measure(cases: Sequence[Case]) -> Mapping[str, Mapping[str, object]]:
         model = train([case for case in cases if fold(case.project) != left_out])
         for case in cases:
             if fold(case.project) == left_out:
-                kind = "lab" if case.lab else "reports"
-                asked[kind] += 1
-                right[kind] += (model.classify(case.features)[0] or case.ruled) == case.phase
-                ruled[kind] += case.ruled == case.phase
+                asked[case.kind] += 1
+                right[case.kind] += (model.classify(case.features)[0] or case.ruled) == case.phase
+                ruled[case.kind] += case.ruled == case.phase
     return {k: {"cases": asked[k], "right": right[k], "by_rules": ruled[k]} for k in sorted(asked)}
 
 

@@ -135,7 +135,7 @@ class Diagnoser:
             name=log.name,
             events=tuple(events_of(log, scan, self._scanner.anchors)),
             blank=scan.blank,
-            trained=scan.progress_blocks > 0,
+            trained=self._scanner.shows_training(scan),
             restarts=log.restarts,
             damage=tuple(f"{log.name}: {sentence}" for sentence in scan.damage),
             tail=scan.tail,

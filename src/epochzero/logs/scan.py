@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 from epochzero.logs.patterns import PatternSet, literal
 from epochzero.logs.prefix import strip_ansi
+from epochzero.logs.progress import progress_lines
 from epochzero.logs.source import Block, Log
 
 BEFORE_LINES = 3
@@ -190,6 +191,16 @@ class Scanner:
         result.regions = kept.regions()
         result.skipped = kept.skipped
         return result
+
+    def shows_training(self, scan: Scan) -> bool:
+        """Whether a log shows progress: in a sample of each block, next to a line with a cue, or at its end."""
+        if scan.progress_blocks:
+            return True
+        tail = scan.tail[scan.tail.find(b"\n") + 1 :].replace(b"\r", b"\n")
+        parts = (*(region.progress for region in scan.regions), self._progress_lines(tail, 0, len(tail)))
+        lines = (line for part in parts for line in progress_lines(part, bare_ranks=False))
+        # Other work than training draws bars too.
+        return any(not line.bar for line in lines)
 
     def hits(self, block: Block, result: Scan) -> list[Hit]:
         """The lines of ``block`` with cues; reports of success are recorded in ``result``."""
