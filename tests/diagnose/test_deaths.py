@@ -431,3 +431,49 @@ def test_a_program_from_standard_input_ends_with_its_exception(diagnose: Diagnos
     )
     assert diagnose(trace.format(5)).end.evidence == "uncaught_exception"
     assert diagnose(trace.format(1)).end.evidence == "no_later_steps"
+
+
+@pytest.mark.parametrize(
+    "after",
+    [
+        "2024-05-01 10:00:06 INFO upload finished successfully\n",
+        "2024-05-01 10:00:07 INFO final metrics: acc=0.71 loss=0.91\n",
+        "2024-05-01 10:00:08 INFO Job finished, cleaning up\n",
+    ],
+)
+def test_no_report_of_completion_overrules_an_exception_logged_as_an_error(
+    diagnose: Diagnose, after: str
+) -> None:
+    error = "2024-05-01 10:00:00 ERROR fit failed\n" + INNER + "ValueError: bad batch\n"
+    assert diagnose(START + error + after).is_failure
+    assert diagnose(START + error + LATER + after).outcome == "no_failure"
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Why does my program print Segmentation fault (core dumped)?",
+        "This means that the kernel says Segmentation fault (core dumped) here",
+        "A: because it reads memory, RuntimeError: CUDA error is another one",
+    ],
+)
+def test_a_sentence_about_a_crash_is_none(diagnose: Diagnose, sentence: str) -> None:
+    assert diagnose(f"{START}{sentence}\nrouge 0.31\n").outcome == "no_failure"
+    crash = "run.sh: line 3: 812 Segmentation fault (core dumped) python train.py\n"
+    assert diagnose(START + crash).is_failure
+
+
+def test_a_message_ends_where_the_scheduler_writes(diagnose: Diagnose) -> None:
+    found = diagnose(
+        TOP + "EOFError: Ran out of input\nsrun: Job step aborted: Waiting up to 32 seconds\n"
+    )
+    assert found.exception is not None
+    assert found.exception.message == "Ran out of input"
+
+
+def test_a_complaint_of_the_shell_does_not_explain_a_cancelled_job(diagnose: Diagnose) -> None:
+    log = (
+        "/var/spool/slurmd/job1/slurm_script: line 10: /opt/conda.sh: No such file or directory\n"
+        "slurmstepd: error: *** JOB 1 ON gpu3 CANCELLED AT 2024-03-05T09:00:01 ***\n"
+    )
+    assert diagnose(log).category == "interrupted"

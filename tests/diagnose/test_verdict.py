@@ -284,3 +284,34 @@ ZeroDivisionError: division by zero
     assert "len(scores)" in found.fixes[0]
     hidden = diagnose(log.replace("total / len(scores)", 'call(password="hunter2x") / 0'))
     assert "hunter2x" not in json.dumps(hidden.to_dict())
+
+
+BELOW = """\
+Traceback (most recent call last):
+  File "/job/train.py", line 9, in <module>
+    batch = tokenizer(text)
+"""
+LIBRARY = '  File "/opt/lib/python3.11/site-packages/lib/part{0}.py", line {0}, in call{0}\n    return inner{0}(x)\n'
+
+
+@pytest.mark.parametrize(("calls", "cause"), [(2, "programming_error"), (9, "library_defect")])
+def test_a_slip_right_below_the_user_s_call_is_the_user_s(
+    diagnose: Callable[..., Diagnosis], calls: int, cause: str
+) -> None:
+    frames = "".join(LIBRARY.format(n) for n in range(calls))
+    assert diagnose(BELOW + frames + "KeyError: 'length'\n").root_cause == cause
+
+
+@pytest.mark.parametrize(
+    ("code", "category"),
+    [
+        ("assert a.shape == b.shape", "tensor_mismatch"),
+        ("assert mask.dtype == torch.bool", "type_mismatch"),
+        ("assert ready", "illegal_argument"),
+    ],
+)
+def test_a_bare_assertion_is_read_by_its_code(
+    diagnose: Callable[..., Diagnosis], code: str, category: str
+) -> None:
+    trace = 'Traceback (most recent call last):\n  File "/job/train.py", line 9, in <module>\n'
+    assert diagnose(f"{trace}    {code}\nAssertionError\n").category == category

@@ -82,6 +82,19 @@ _SPOKEN_OF = re.compile(
 )
 """Text after the name of an error in a sentence about it."""
 
+_PROSE = re.compile(
+    r"(?i)\b(?:because|can|could|do|does|how|if|means?|my|prints?|says?|should|that|this|what|when|why|would|you|your)\b"
+)
+"""Words of a sentence that speaks of an error, which no program that reports one uses."""
+
+
+def _in_prose(event: LogEvent, match: Match) -> bool:
+    """Whether a line only mentions the text of a signature in a sentence."""
+    before = event.text[: match.start].rpartition("\n")[2].rpartition(": ")[2]
+    crash = match.signature.family in _LAST_WORDS
+    return crash and event.kind == "line" and _PROSE.search(before) is not None
+
+
 _ERROR_LINE = re.compile(
     r"(?:^|[\s\]:|*])(?:fatal error|fatal|error|ERROR|Error|FATAL|FAILED|panic|Killed|Aborted)\b ?(?:\([^)]*\))?[:\]!]"
     r"|^(?:Segmentation fault|Aborted|Killed|Bus error|Illegal instruction)"
@@ -318,11 +331,12 @@ def _recovered(judged: Judged, *, died: bool) -> bool:
     outside = _from_outside(judged)
     doubtful = (died and event.later < LATER_LINES_OF_RUN) or outside
     needed = PROGRESS_LINES if doubtful else 1
-    # Who logs a traceback as an error and continues, makes steps; results come anyway.
+    # A program that logs a traceback as an error and continues makes steps. Results, uploads and reports of
+    # completion come anyway: the code that prints them runs after any failure.
     errored = event.kind == "exception" and event.level in ("ERROR", "FATAL")
     seen = event.steps if ends_process(judged) or errored else event.progress
     continued = seen >= needed or (event.went_on and not died)
-    if event.ended_well and (continued or not ends_process(judged)):
+    if event.ended_well and (continued or not (ends_process(judged) or errored)):
         return judged.role in ("cause", "cascade", "wrapper")
     return judged.role == "cause" and continued
 
@@ -366,6 +380,8 @@ def ends_process(judged: Judged) -> bool:
     if judged.event.uncaught or judged.event.type == "Fatal Python error":
         return True
     if judged.match is None or judged.role not in ("cause", "wrapper"):
+        return False
+    if judged.role == "cause" and judged.event.kind == "line" and judged.claim <= FAINT:
         return False
     crashed = judged.category == "process_crash" or judged.match.signature.status > SIGNALS
     return _from_outside(judged) or (crashed and judged.match.signature.family in _LAST_WORDS)
@@ -433,7 +449,7 @@ def _claim(event: LogEvent, match: Match | None) -> int:
     if event.message.startswith("+ "):
         return 0  # a shell that traces its commands
     said = event.message[:LOOKED_AT]
-    if match and _SPOKEN_OF.match(event.text[match.end :]):
+    if match and (_SPOKEN_OF.match(event.text[match.end :]) or _in_prose(event, match)):
         return FAINT
     if match and match.signature.family == "shell" and not match.signature.status:
         return PLAIN_LINE  # a script continues after what its shell complains about

@@ -28,7 +28,7 @@ _GAVE_UP = re.compile(
     r"|could not (?:continue|proceed|recover)|unable to|not (?:skip|ignor|continu|retry)|\bto continue"
 )
 _SPEAKER = re.compile(
-    r"(?i)^\W{0,4}(?:question|answer|prompt|predict(?:ion|ed)|reference|response|completion"
+    r"(?i)^\W{0,4}(?:q|a|question|answer|prompt|predict(?:ion|ed)|reference|response|completion"
     r"|generat(?:ed|ion)(?: text)?|hypothesis|caption|instruction|query|passage|assistant"
     r"|(?:ground[ _-]?truth|gold)(?: answer)?)(?:[ _#]?\d{1,6})?\W{0,2}[:=>]"
 )

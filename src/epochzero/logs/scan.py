@@ -197,7 +197,10 @@ class Scanner:
         if scan.progress_blocks:
             return True
         tail = scan.tail[scan.tail.find(b"\n") + 1 :].replace(b"\r", b"\n")
-        parts = (*(region.progress for region in scan.regions), self._progress_lines(tail, 0, len(tail)))
+        parts = (
+            *(region.progress for region in scan.regions),
+            self._progress_lines(tail, 0, len(tail)),
+        )
         lines = (line for part in parts for line in progress_lines(part, bare_ranks=False))
         # Other work than training draws bars too.
         return any(not line.bar for line in lines)

@@ -121,7 +121,7 @@ def _reading(relation: _Relation, match: re.Match[str], clause: str) -> Reading:
     found = _EDGE.sub("", groups.get("found", ""))
     return Reading(
         relation.name,
-        relation.subject or _subject(clause, match.start(), match.end(), relation.side),
+        relation.subject or _subject(clause, match.start(), match.end(), relation),
         wanted,
         found,
         _first_subject(wanted),
@@ -130,20 +130,20 @@ def _reading(relation: _Relation, match: re.Match[str], clause: str) -> Reading:
 
 
 _GENERAL = frozenset({"argument", "value"})
-"""Nouns that nearly every message contains; a more specific one next to them says more."""
+"""What differs is a property; of these nouns, it is a property of theirs."""
 
 
-def _subject(clause: str, start: int, end: int, side: str) -> str:
+def _subject(clause: str, start: int, end: int, relation: _Relation) -> str:
     """The noun nearest to the phrase; nouns on the side where it is expected stand nearer."""
     best, name = 10_000, ""
     for begin, stop, subject in subjects_in(clause):
         if stop <= start:
-            distance = start - stop + (40 if side == "after" else 0)
+            distance = start - stop + (40 if relation.side == "after" else 0)
         elif begin >= end:
-            distance = begin - end + (40 if side == "before" else 0)
+            distance = begin - end + (40 if relation.side == "before" else 0)
         else:
             distance = 0
-        if subject in _GENERAL:
+        if relation.name == "differs" and subject in _GENERAL:
             distance += 40
         if distance < best:
             best, name = distance, subject
