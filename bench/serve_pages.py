@@ -75,6 +75,8 @@ ROWS = (
     "confidence, gpu_hours, title, root_text, diagnosis) " + SERIES +
     "SELECT i, i, :now - (:count - i) * :step, {fingerprint}, {category}, '', '', '', 'fails_again', 0.9, "
     "0.1 * (i % 41), 'What failed', 'KeyError', {diagnosis} FROM n",
+    "INSERT INTO known_failures (team, fingerprint, resolution, resolved_by, merged_into, first_seen) "
+    "SELECT '', fingerprint, '', '', '', min(started) FROM jobs WHERE fingerprint <> '' GROUP BY fingerprint",
 )  # fmt: skip
 CATEGORY = (
     "CASE i % 7 WHEN 0 THEN 'gpu_out_of_memory' WHEN 1 THEN 'path_not_found' WHEN 2 THEN 'loss_nan' "
