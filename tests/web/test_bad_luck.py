@@ -193,6 +193,14 @@ def test_a_full_disk_takes_nothing_and_loses_nothing(listening: Listening) -> No
     assert kept.json() == {"size": len(LOG) + len(more)}
 
 
+def test_a_service_with_a_full_disk_is_not_ready(listening: Listening) -> None:
+    assert listening.client.get("/readyz").status_code == 200
+    with files_of_at_most(500_000):
+        answer = listening.client.get("/readyz")
+    assert (answer.status_code, "disk" in answer.text) == (503, True)
+    assert listening.client.get("/readyz").status_code == 200
+
+
 def test_a_store_on_a_full_disk_says_so_and_goes_on(listening: Listening) -> None:
     log = "".join(f"{random.randbytes(30).hex()}\n" for _ in range(14_000))
     path = "/api/v1/diagnose-and-store?job=a&exit_code=1"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, HTTPException, Query, Request
 from pydantic import BaseModel, Field
@@ -16,15 +16,15 @@ from epochzero.store.teams import Role, TokenDetails, add_token, revoke_token, t
 from epochzero.store.webhooks import WebhookFilter, add_rule, remove_rule, rules
 from epochzero.web.access import Administers, audit
 from epochzero.web.api import OwnJob
+from epochzero.web.problems import problem
 from epochzero.web.state import ServiceState, Store
 from epochzero.web.validation import origin_of
 
 router = APIRouter(
     prefix="/api/v1",
     tags=["managing"],
-    responses={401: {"description": "No valid token"}, 403: {"description": "Not an admin token"}},
 )
-_MISSING: dict[int | str, dict[str, Any]] = {404: {"description": "Not found in your team"}}
+_MISSING = problem(404, "Not found in your team")
 Identity = Annotated[int, Field(ge=1, lt=1 << 53)]
 
 
@@ -114,7 +114,7 @@ def end_rule(
 @router.delete(
     "/jobs/{job}",
     status_code=204,
-    responses={**_MISSING, 409: {"description": "The job is still running"}},
+    responses=_MISSING | problem(409, "The job is still running"),
 )
 def end_job(viewer: Administers, service: ServiceState, request: Request, key: OwnJob) -> None:
     """Delete a finished job with its logs and all its records."""

@@ -41,6 +41,7 @@ from epochzero.store.queries import (
 )
 from epochzero.store.teams import is_own, job_key
 from epochzero.web.access import Reads, Viewer, Writes, audit
+from epochzero.web.problems import problem
 from epochzero.web.state import ServiceState, Store
 
 router = APIRouter(prefix="/api/v1", tags=["asking"])
@@ -51,10 +52,7 @@ _FORMULA = tuple("=+-@\t\r")
 Fingerprint = Annotated[str, InPath(max_length=200)]
 Since = Annotated[float, Query(ge=0, lt=1e11, description="Seconds since the epoch")]
 Text = Annotated[str, Field(max_length=10_000, min_length=1)]
-_MISSING: dict[int | str, dict[str, Any]] = {
-    401: {"description": "No valid token"},
-    404: {"description": "Not found in your team"},
-}
+_MISSING = problem(404, "Not found in your team")
 
 
 class Filter(BaseModel):

@@ -13,6 +13,7 @@ from fastapi.exception_handlers import http_exception_handler
 from fastapi.responses import JSONResponse, RedirectResponse, Response
 from fastapi.staticfiles import StaticFiles
 from starlette.exceptions import HTTPException as AnyHTTPException
+from starlette.routing import Match, Mount
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from epochzero import __version__
@@ -23,11 +24,13 @@ from epochzero.web import administration, api, health, ingest, pages, signin
 from epochzero.web.daily_sums import Summing
 from epochzero.web.guard import LOGGER, Guard
 from epochzero.web.metrics import Metrics
+from epochzero.web.problems import PROBLEMS
 from epochzero.web.settings import Settings
 from epochzero.web.spool import FULL
 from epochzero.web.state import prepare, watched_folder
 from epochzero.web.unavailable import away
 
+_METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 _STATIC = Path(__file__).with_name("static")
 
 
@@ -52,15 +55,10 @@ def create_app(settings: Settings) -> FastAPI:
     if settings.trusted_proxies:
         proxies = list(settings.trusted_proxies)
         app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=proxies)
-    for router in (
-        health.router,
-        signin.router,
-        ingest.router,
-        api.router,
-        administration.router,
-        pages.router,
-    ):
+    for router in (health.router, signin.router, pages.router):
         app.include_router(router)
+    for router in (ingest.router, api.router, administration.router):
+        app.include_router(router, responses=PROBLEMS)
     app.mount("/static", StaticFiles(directory=_STATIC, check_dir=False), name="static")
     app.add_exception_handler(AnyHTTPException, _refused)
     app.add_exception_handler(StoreError, _away)
@@ -99,7 +97,23 @@ async def _refused(request: Request, error: Exception) -> Response:
         path = request.url.path
         query = f"?{request.url.query}" if request.url.query else ""
         return RedirectResponse(f"/login?next={quote(path + query, safe='')}", 303)
+    if error.status_code == 405:
+        # Each method is a route of its own, and the router names those of the first one only.
+        error.headers = {"Allow": ", ".join(_methods(request))}
     return await http_exception_handler(request, error)
+
+
+def _methods(request: Request) -> list[str]:
+    """The methods that a path supports."""
+    return [
+        method
+        for method in _METHODS
+        if any(
+            route.matches({**request.scope, "method": method})[0] is Match.FULL
+            for route in request.app.routes
+            if not isinstance(route, Mount)
+        )
+    ]
 
 
 def _is_api(request: Request) -> bool:

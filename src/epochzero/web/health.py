@@ -7,7 +7,8 @@ from fastapi.responses import PlainTextResponse, Response
 from sqlalchemy import text
 
 from epochzero.web.access import Reads
-from epochzero.web.state import ServiceState, Store
+from epochzero.web.spool import Full
+from epochzero.web.state import ServiceState
 
 router = APIRouter(include_in_schema=False)
 
@@ -19,10 +20,14 @@ async def lives() -> PlainTextResponse:
 
 
 @router.get("/readyz")
-def ready(store: Store) -> PlainTextResponse:
-    """The store responds too; otherwise 503."""
-    with store.read() as session:
+def ready(service: ServiceState) -> PlainTextResponse:
+    """The store responds, and the disk can take logs; otherwise 503."""
+    with service.database.read() as session:
         session.execute(text("SELECT 1"))
+    try:
+        service.spool.check_room()
+    except Full as error:
+        return PlainTextResponse(f"{error}\n", 503, {"Retry-After": "60"})
     return PlainTextResponse("ok\n")
 
 

@@ -23,6 +23,7 @@ from epochzero.web.access import Writes
 from epochzero.web.bodies import pieces
 from epochzero.web.limits import too_many
 from epochzero.web.log_diagnosis import About, DiagnosedJob, diagnosed_job
+from epochzero.web.problems import problem
 from epochzero.web.spool import Full, Gap, appending, full
 from epochzero.web.state import Service, ServiceState
 
@@ -96,30 +97,22 @@ Attempt = Annotated[SpooledAttempt, Depends(_place)]
 Offset = Annotated[
     int, Query(ge=0, le=1 << 50, description="Offset of this part in the file, in bytes")
 ]
-_REFUSALS: dict[int | str, dict[str, Any]] = {
-    401: {"description": "No valid token"},
-    403: {"description": "A reader token"},
-    409: {"description": "The part does not continue the stored file; size gives the stored bytes"},
-    413: {"description": "Too large"},
-    415: {"description": "Unsupported compression"},
-    429: {"description": "Too many requests; Retry-After gives the delay"},
-    507: {"description": "Insufficient storage"},
-}
-_REFUSED_LOGS = _REFUSALS | {
-    409: {
-        "description": "The job was received before with a different log; nothing of this request was stored"
-    }
-}
+_REFUSED_PARTS = problem(
+    409, "The part does not continue the stored file; size gives the stored bytes"
+)
+_REFUSED_LOGS = problem(
+    409, "The job was received before with a different log; nothing of this request was stored"
+)
 
 
-@router.get(f"{_ATTEMPT}/received", responses=_REFUSALS)
+@router.get(f"{_ATTEMPT}/received")
 def received(attempt: Attempt, service: ServiceState) -> Received:
     """Return the number of received bytes of an attempt, so that a sender can resume."""
     sizes = dict(service.spool.sizes(attempt.folder))
     return Received(journal=sizes.pop(NAME, 0), logs=sizes)
 
 
-@router.put(f"{_ATTEMPT}/journal", responses=_REFUSALS)
+@router.put(f"{_ATTEMPT}/journal", responses=_REFUSED_PARTS)
 async def journal(
     request: Request, attempt: Attempt, service: ServiceState, offset: Offset = 0
 ) -> Acknowledged:
@@ -127,7 +120,7 @@ async def journal(
     return await _append(request, service, attempt, NAME, offset)
 
 
-@router.put(f"{_ATTEMPT}/logs/{{name}}", responses=_REFUSALS)
+@router.put(f"{_ATTEMPT}/logs/{{name}}", responses=_REFUSED_PARTS)
 async def log(
     request: Request,
     attempt: Attempt,

@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import SpooledTemporaryFile
+from tempfile import SpooledTemporaryFile, TemporaryFile
 from typing import IO, NamedTuple, Protocol
 
 from epochzero.errors import InputError
@@ -36,6 +36,7 @@ from epochzero.web.log_redaction import HELD_MOST, Unfinished, redact_piece
 _NOBODY = "_"
 """The directory of local jobs; not a valid team name."""
 _IN_MEMORY = 256 << 10
+_LEAST_ROOM = 1 << 20
 _RECORD = ".received"
 _NEW_RECORD = ".received.new"
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -82,6 +83,19 @@ class Spool:
                 f"{self.folder}: logs cannot be received here: {error.strerror}; it must be a directory owned by the "
                 "service's account"
             ) from error
+
+    def check_room(self) -> None:
+        """Writes a mebibyte and deletes it.
+
+        Raises:
+            Full: no space is left.
+        """
+        try:
+            with TemporaryFile(dir=str(self.folder)) as file:
+                file.write(bytes(_LEAST_ROOM))
+                file.flush()
+        except OSError as error:
+            raise full(error) from error
 
     def home(self, team: str) -> Path:
         """The directory of a team, with the layout of EPOCHZERO_HOME."""
