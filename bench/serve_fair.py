@@ -96,7 +96,12 @@ def beside(busy: httpx.Client, calm: httpx.Client, log: bytes) -> dict[str, Any]
 
 def summary(seconds: list[float]) -> dict[str, Any]:
     p50, p95 = np.percentile(seconds, (50, 95))
-    return {"p50_s": float(p50), "p95_s": float(p95), "longest_s": max(seconds), "load": os.getloadavg()[0]}
+    return {
+        "p50_s": float(p50),
+        "p95_s": float(p95),
+        "longest_s": max(seconds),
+        "load": os.getloadavg()[0],
+    }
 
 
 def main() -> None:
