@@ -107,6 +107,14 @@ def test_macos_runs_a_job_and_ends_what_it_leaves(tmp_path: Path) -> None:
     wait_until(lambda: linux.process_status(pid) is None)
 
 
+def test_macos_refuses_to_simulate(tmp_path: Path) -> None:
+    done = run(
+        "macos", tmp_path, "run", "--simulate", "--target", "T4", "--", sys.executable, "-c", "pass"
+    )
+    assert done.returncode == 2
+    assert done.stderr == "epochzero: --simulate and --inject require Linux; this is macOS\n"
+
+
 def test_macos_finds_the_processes_that_linux_finds() -> None:
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
     try:

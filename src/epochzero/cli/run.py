@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from epochzero import platform
 from epochzero.cli import layout
 from epochzero.cli.destination import send_option
 from epochzero.cli.home import homes
@@ -298,6 +299,8 @@ def command(
         raise click.UsageError("--fail-on and --values require --watch")
     if not simulates and (ranks is not None or build_packages):
         raise click.UsageError("--ranks and --build-packages require --simulate")
+    if (simulates or faults) and platform.NAME != "Linux":
+        raise InputError(f"--simulate and --inject require Linux; this is {platform.NAME}")
     if simulates and target is None:
         raise click.UsageError("--simulate requires --target, such as --target cluster.toml")
     if os.getpid() == 1 and (code := stand_behind_init()) is not None:
