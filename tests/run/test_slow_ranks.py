@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from epochzero.injected.companions import with_companions
+from epochzero.run.gpus import Gpus
 from epochzero.run.model import SLOW_RANK_EVENT, SLOW_RANKS_EVENT, GpuSample, JobEvent
 from epochzero.run.observers import slow_ranks
 from epochzero.run.observers.child.steps import StepTimer
@@ -40,18 +41,41 @@ def made(count: int, *ranks: tuple[float, float], gpu: int | None = None) -> Ste
 
 
 def test_a_rank_is_as_slow_as_the_job_would_be_if_all_were_like_it() -> None:
-    found = paces(made(0, *[(0, 0)] * 4), made(10, (0.1, 0), (0.1, 0), (0.3, 0), (0.1, 0)), 4.0)
+    found = paces(made(0, *[(0, 0)] * 4), made(10, (0.1, 0), (0.1, 0), (0.3, 0), (0.1, 0)))
     assert [pace.seconds for pace in found] == pytest.approx([0.2, 0.2, 0.4, 0.2])
     assert [pace.ratio for pace in found] == pytest.approx([1, 1, 2, 1])
 
 
 def test_of_two_ranks_the_other_is_the_measure() -> None:
-    found = paces(made(0, (0, 0), (0, 0)), made(10, (0.1, 0), (0.4, 0)), 5.0)
+    found = paces(made(0, (0, 0), (0, 0)), made(10, (0.1, 0), (0.4, 0)))
     assert [pace.ratio for pace in found] == pytest.approx([0.4, 2.5])
 
 
 def test_ranks_that_have_hardly_stepped_are_not_compared() -> None:
-    assert paces(made(0, (0, 0), (0, 0)), made(2, (0.1, 0), (0.4, 0)), 1.0) == ()
+    assert paces(made(0, (0, 0), (0, 0)), made(2, (0.1, 0), (0.4, 0))) == ()
+
+
+@pytest.mark.parametrize(
+    ("computed", "text"),
+    [(0.0, "250 ms of a step it waits for a processor, which others use"),
+     (0.2, "outside of collectives it takes 300 ms a step, the others 100 ms")],
+)  # fmt: skip
+def test_a_rank_waits_for_a_processor_unless_it_computes_more(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, computed: float, text: str
+) -> None:
+    windows = [
+        {
+            n: replace(
+                rank,
+                waited=rank.steps * (0.25 if n == 2 else 0.01),
+                computed=rank.steps * (0.05 + (computed if n == 2 else 0)),
+            )
+            for n, rank in window.items()
+        }
+        for window in growing((0.1, 0), (0.1, 0), (0.3, 0))
+    ]
+    slow, _ = events_of(windows, monkeypatch, tmp_path)
+    assert slow.text.endswith(text)
 
 
 class Ticking(Clock):
@@ -64,7 +88,7 @@ class Ticking(Clock):
 
 
 def events_of(
-    windows: list[Steps], monkeypatch: pytest.MonkeyPatch, folder: Path, gpus: int = 0
+    windows: Sequence[Steps], monkeypatch: pytest.MonkeyPatch, folder: Path, gpus: int = 0
 ) -> list[JobEvent]:
     """What a watcher reports of these states, ten seconds apart."""
     clock, states = Ticking(), iter(windows)
@@ -139,7 +163,7 @@ def test_a_slow_gpu_is_the_cause(
         GpuSample(n, 99.0, 1, 2, clock_mhz=clock, throttled=throttled if n == 2 else "")
         for n, clock in enumerate(clocks)
     )
-    monkeypatch.setattr(slow_ranks.Gpus, "read", lambda _: samples)
+    monkeypatch.setattr(Gpus, "read", lambda _: samples)
     windows = [
         {n: replace(rank, gpu=n) for n, rank in window.items()}
         for window in growing((0.1, 0), (0.1, 0), (0.3, 0))

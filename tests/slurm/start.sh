@@ -35,6 +35,8 @@ OverTimeLimit=0
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 JobCompType=jobcomp/none
+JobAcctGatherType=jobacct_gather/linux
+JobAcctGatherFrequency=task=1
 AccountingStorageType=accounting_storage/none
 MpiDefault=none
 EpilogSlurmctld=$top/epilog.sh

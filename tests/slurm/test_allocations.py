@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from epochzero.run.journal import NAME, read_journal
-from epochzero.run.model import Ended, JobEvent, Started
+from epochzero.run.model import Ended, JobEvent, Sample, Started
 
 if "TEST_SLURM" not in os.environ:
     pytest.skip("needs a Slurm: make test-slurm", allow_module_level=True)
@@ -187,3 +187,28 @@ def test_a_check_asks_the_cluster(tmp_path: Path, options: str, answer: str) -> 
     assert done.returncode == bool(answer)
     assert answer in done.stdout
     assert ("partition low" in done.stdout) == bool(answer)
+
+
+TASK = """
+import os, time
+if os.environ["SLURM_PROCID"] == "1":
+    raise SystemExit(3)
+memory = bytearray(150_000_000)
+time.sleep(45)
+"""
+
+
+def test_tasks_of_srun_are_measured_and_a_lost_one_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "task.py").write_text(TASK)
+    tasks = f"srun --ntasks=2 --overcommit {sys.executable} {tmp_path}/task.py"
+    run = f"exec {sys.executable} -m epochzero run -- {tasks}"
+    job = Submitted(tmp_path, run, "--nodes=1", "--ntasks=1")
+    job.wait_for("srun --kill-on-bad-exit=1")
+    assert "exited with exit code 3, and srun lets the other tasks go on" in job.printed
+    journals = sorted((tmp_path / "home").glob(f"runs/*/*/{NAME}"))
+
+    def measured() -> bool:
+        records = (record for path in journals for _, record in read_journal(path))
+        return any(isinstance(r, Sample) and r.memory_bytes > 150_000_000 for r in records)
+
+    job.until(measured)

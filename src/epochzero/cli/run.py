@@ -428,8 +428,8 @@ class _Screen(Listener):
 
             _interject(render_run.hung(event))
 
-    def slow(self, event: JobEvent) -> None:
-        """Which rank the others wait for, and why."""
+    def observed(self, event: JobEvent) -> None:
+        """Which rank holds up the others, or is missing, and why."""
         if not self._quiet:
             _interject([f"{event.text[:1].upper()}{event.text[1:]}"])
 

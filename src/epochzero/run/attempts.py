@@ -31,6 +31,7 @@ from epochzero.run.model import (
 )
 from epochzero.run.notes import leave_note
 from epochzero.run.observers.hangs import HangWatcher
+from epochzero.run.observers.lost_tasks import LostTaskWatcher
 from epochzero.run.observers.slow_ranks import SlowRankWatcher
 from epochzero.run.progress import ProgressWatcher, progressed
 from epochzero.run.progress_reports import Reported
@@ -122,7 +123,8 @@ class Attempts:
                 on_hang=self._job.request.on_hang,
                 on_event=self._listener.hung,
             ),
-            SlowRankWatcher(environment, gpus=started.gpus, on_event=self._listener.slow),
+            *([LostTaskWatcher(self._listener.observed)] if started.scheduler else ()),
+            SlowRankWatcher(environment, gpus=started.gpus, on_event=self._listener.observed),
             Preparation(),
         )
 

@@ -114,8 +114,8 @@ class Listener:
     def hung(self, event: JobEvent) -> None:
         """The job hangs, or works again; called from a watcher's thread while the job runs."""
 
-    def slow(self, event: JobEvent) -> None:
-        """A rank is slower than the others, no longer is, or was; called from a watcher's thread."""
+    def observed(self, event: JobEvent) -> None:
+        """A rank is slow, or was lost while the job goes on; called from a watcher's thread."""
 
     def watched(self, training: TrainingWatcher) -> None:
         """The attempt has ended, and this is the verdict on its training."""

@@ -10,10 +10,14 @@ from pathlib import Path
 from epochzero.platform import ProcessStatus, memory_available
 from epochzero.run.gpus import Gpus
 from epochzero.run.model import Record, Sample
+from epochzero.run.scheduler import memory_of_tasks
+from epochzero.run.tree import name_of
 from epochzero.run.usage import Tree
 from epochzero.run.watcher import Clock, load
 
 _LOOPBACK = "lo"
+_FIRST_ASK_S, _ASK_S = 5.0, 30.0
+"""slurmstepd gathers every 30 s by default (JobAcctGatherFrequency)."""
 
 
 class SampleWatcher:
@@ -29,6 +33,8 @@ class SampleWatcher:
         self._folder = folder
         self._environment = environment
         self._groups: list[Path] | None = None
+        self._elsewhere = 0
+        self._ask_at = _FIRST_ASK_S
 
     def started(self, pid: int, folder: Path, clock: Clock) -> Iterable[Record]:
         """Takes note of where counters stand."""
@@ -55,6 +61,7 @@ class SampleWatcher:
         processes = self._tree.read()
         if not processes:
             return ()
+        elsewhere = self._memory_elsewhere(processes)
         time, elapsed = self._clock.now()
         self._used.add(processes)
         seconds, used = elapsed - self._last[0], self._used.cpu_seconds - self._last[1]
@@ -66,7 +73,7 @@ class SampleWatcher:
                 elapsed,
                 processes=len(processes),
                 cpu_percent=round(100 * used / seconds, 1) if seconds > 0 else 0.0,
-                memory_bytes=sum(process.memory_bytes for process in processes),
+                memory_bytes=elsewhere + sum(process.memory_bytes for process in processes),
                 memory_available_bytes=memory_left(self._groups),
                 read_bytes=self._used.read_bytes,
                 written_bytes=self._used.written_bytes,
@@ -80,6 +87,14 @@ class SampleWatcher:
     def ended(self) -> Iterable[Record]:
         """Nothing of the tree is left to look at."""
         return ()
+
+    def _memory_elsewhere(self, processes: Iterable[ProcessStatus]) -> int:
+        """Of tasks that srun has started: they are children of slurmstepd, and the scheduler knows them."""
+        now = self._clock.now()[1]
+        if now >= self._ask_at and any(name_of(process.pid) == "srun" for process in processes):
+            self._elsewhere = memory_of_tasks(self._environment)
+            self._ask_at = now + _ASK_S
+        return self._elsewhere
 
 
 class _Used:

@@ -34,8 +34,6 @@ _WINDOWS = 3
 """In a row, until a rank is reported: a checkpoint or an evaluation of one rank is over after one."""
 SLOW = 1.2
 """Times the median; ranks of healthy trainings on a busy machine stayed below 1.1 in the lab."""
-_MUCH_WAITING = 0.15
-"""Of its time that a rank waits for a processor."""
 _THROTTLED = 0.9
 """Of the clock of the other GPUs."""
 _STACKS = 10
@@ -61,7 +59,7 @@ class RankSteps:
         steps: that ended; timed: those of which times are known.
         total, own, data: seconds of the timed steps; own is without waiting for other ranks, and data, which
             the loader took, is a part of it on a processor.
-        waited: seconds that its threads were ready and waited for a processor.
+        computed, waited: seconds that its main thread used a processor, and was ready and waited for one.
     """
 
     rank: int
@@ -72,6 +70,7 @@ class RankSteps:
     total: float
     own: float
     data: float
+    computed: float = 0.0
     waited: float = 0.0
 
 
@@ -84,7 +83,8 @@ class Pace:
         first_step: of the window.
         seconds: of a step, if the job were like this rank; own, data: parts of it.
         ratio: seconds in relation to the median of the ranks.
-        waiting: share of its time that it waited for a processor.
+        computing: seconds of a step in which it used a processor.
+        waiting: the same in which it waited for one; both of its main thread, GPU or not.
     """
 
     rank: int
@@ -95,17 +95,15 @@ class Pace:
     own: float
     data: float
     ratio: float
+    computing: float
     waiting: float
 
 
-def paces(
-    before: Mapping[int, RankSteps], after: Mapping[int, RankSteps], seconds: float
-) -> Sequence[Pace]:
+def paces(before: Mapping[int, RankSteps], after: Mapping[int, RankSteps]) -> Sequence[Pace]:
     """The ranks in a window, by rank; none if one of them has made too few steps.
 
     Args:
         before, after: rank -> what it had done, at both ends of the window.
-        seconds: its length.
     """
     ranks = sorted(before.keys() & after.keys())
     count = {rank: after[rank].timed - before[rank].timed for rank in ranks}
@@ -118,6 +116,7 @@ def paces(
             for rank in ranks
         }
 
+    steps = {rank: max(1, after[rank].steps - before[rank].steps) for rank in ranks}
     total, own, data = each("total"), each("own"), each("data")
     common = min(max(0.0, total[rank] - own[rank]) for rank in ranks)
     times = {rank: own[rank] + common for rank in ranks}
@@ -136,7 +135,8 @@ def paces(
                 own[rank],
                 data[rank],
                 times[rank] / usual if usual > 0 else 1.0,
-                (after[rank].waited - before[rank].waited) / seconds,
+                (after[rank].computed - before[rank].computed) / steps[rank],
+                (after[rank].waited - before[rank].waited) / steps[rank],
             )
         )
     return found
@@ -218,7 +218,7 @@ class SlowRankWatcher:
         if not self._before or self._before.keys() != after.keys():
             self._before, self._began = after, now
             return
-        found = paces(self._before, after, now - self._began)
+        found = paces(self._before, after)
         if not found:
             return
         seconds = now - self._began
@@ -279,9 +279,11 @@ class SlowRankWatcher:
             return f": its data takes {_ms(slow.data)} a step, that of the others {_ms(usual_data)}{self._place(slow)}"
         if clock := self._clock_of(slow, others):
             return clock
-        if slow.waiting > _MUCH_WAITING and slow.waiting > 2 * median(p.waiting for p in others):
-            waits = f": {slow.waiting:.0%} of the time it waits for a processor, which others use"
-            return waits + self._place(slow)
+        more = slow.own - usual_own
+        waits = slow.waiting - median(pace.waiting for pace in others)
+        # Who computes more on a busy machine also waits more: that it computes is the cause.
+        if waits > more / 2 and slow.computing < 1.5 * median(p.computing for p in others):
+            return f": {_ms(slow.waiting)} of a step it waits for a processor, which others use{self._place(slow)}"
         own = (
             f": outside of collectives it takes {_ms(slow.own)} a step, the others {_ms(usual_own)}"
         )
@@ -348,18 +350,19 @@ def read_steps(folder: Path) -> dict[int, RankSteps]:
                         total,
                         own,
                         part,
-                        _waited(pid),
+                        *_scheduled(pid),
                     )
                     if last >= found.get(rank, (0.0, known))[0]:
                         found[rank] = last, known
     return {rank: known for rank, (_, known) in found.items()}
 
 
-def _waited(pid: int) -> float:
-    """Seconds that a process's main thread waited for a processor. Source: proc(5), schedstat."""
-    with suppress(OSError, ValueError, IndexError):
-        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
-    return 0.0
+def _scheduled(pid: int) -> tuple[float, float]:
+    """Seconds that a main thread used a processor, and waited for one. Source: proc(5), schedstat."""
+    with suppress(OSError, ValueError):
+        computed, waited, _ = map(int, Path(f"/proc/{pid}/schedstat").read_text().split())
+        return computed / 1e9, waited / 1e9
+    return 0.0, 0.0
 
 
 def _ms(seconds: float) -> str:

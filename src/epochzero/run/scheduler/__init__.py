@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Protocol, cast
 
-__all__ = ["Allocation", "Scheduler", "allocation_of"]
+__all__ = ["Allocation", "Scheduler", "allocation_of", "memory_of_tasks"]
 
 # A variable that only this scheduler sets -> the module that asks it.
 _SCHEDULERS = {"SLURM_JOB_ID": "epochzero.run.scheduler.slurm"}
@@ -41,6 +41,20 @@ class Scheduler(Protocol):
         """The allocation that these variables of a job name; None if it cannot be asked."""
         ...
 
+    def memory_of_tasks(self, variables: Mapping[str, str]) -> int:
+        """Resident bytes of the job's tasks that its launcher did not start as its own children; 0 if unknown."""
+        ...
+
+
+def memory_of_tasks(variables: Mapping[str, str]) -> int:
+    """See `Scheduler.memory_of_tasks`; 0 for a scheduler without a module.
+
+    Args:
+        variables: of the job (`epochzero.run.model.Started.scheduler`).
+    """
+    scheduler = _scheduler(variables)
+    return scheduler.memory_of_tasks(variables) if scheduler is not None else 0
+
 
 def allocation_of(variables: Mapping[str, str]) -> Allocation | None:
     """The allocation that a job's variables name; None if its scheduler has no module or does not answer.
@@ -48,7 +62,11 @@ def allocation_of(variables: Mapping[str, str]) -> Allocation | None:
     Args:
         variables: of the job (`epochzero.run.model.Started.scheduler`).
     """
-    for variable, module in _SCHEDULERS.items():
-        if variables.get(variable):
-            return cast(Scheduler, import_module(module)).allocation(variables)
-    return None
+    scheduler = _scheduler(variables)
+    return scheduler.allocation(variables) if scheduler is not None else None
+
+
+def _scheduler(variables: Mapping[str, str]) -> Scheduler | None:
+    known = (module for variable, module in _SCHEDULERS.items() if variables.get(variable))
+    module = next(known, None)
+    return cast(Scheduler, import_module(module)) if module is not None else None

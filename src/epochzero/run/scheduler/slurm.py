@@ -1,11 +1,14 @@
-"""Slurm, asked by ``scontrol``, which needs no accounting database. Source: scontrol(1), squeue(1), JOB STATE CODES."""
+"""Slurm, asked by ``scontrol`` and ``sstat``, which need no accounting database.
+
+Sources: scontrol(1); squeue(1), JOB STATE CODES; sstat(1), TRESUsageInTot.
+"""
 
 from __future__ import annotations
 
 import re
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 
@@ -17,6 +20,7 @@ _COMPLETING_S = 3600.0
 """A node whose processes cannot be killed keeps a job COMPLETING until an administrator acts."""
 _POLL_S = 2.0
 """Slurm forgets a completed job after MinJobAge, 300 s by default."""
+_MEMORY = re.compile(r"(?:^|,)mem=([\d.]+)([KMGT]?)")
 _FIELD = re.compile(r"(?:^|\s)([A-Z][\w:/]*)=(.*?)(?=\s[A-Z][\w:/]*=|\s*$)")
 # Fields of sacct -> those of `scontrol show job`.
 _OF_SACCT = {
@@ -33,6 +37,44 @@ def allocation(variables: Mapping[str, str]) -> Allocation | None:
     restarts = variables.get("SLURM_RESTART_COUNT", "")
     known = int(restarts) if restarts.isdigit() else 0
     return parse_job(fields, datetime.now(), restarts=known) if fields else None
+
+
+def memory_of_tasks(variables: Mapping[str, str]) -> int:
+    """Resident bytes of all tasks of a job's steps now; 0 if Slurm does not gather them, or does not answer.
+
+    Args:
+        variables: of the job (`epochzero.run.model.Started.scheduler`).
+    """
+    number = variables.get("SLURM_JOB_ID", "")
+    words = ("sstat", "--allsteps", "--noheader", "--parsable2", "--format=JobID,TRESUsageInTot")
+    return sum(map(_tasks_memory, _ask((*words, f"--jobs={number}")).splitlines()))
+
+
+def _tasks_memory(line: str) -> int:
+    """Of a line such as ``4242.0|cpu=00:00:04,energy=0,fs/disk=87,mem=5120K,pages=1,vmem=9M``."""
+    step, _, usage = line.partition("|")
+    # The batch step is this process's own tree.
+    if step.endswith((".batch", ".extern")):
+        return 0
+    found = _MEMORY.search(usage)
+    return int(float(found[1]) * 1024 ** "_KMGT".find(found[2] or "_")) if found else 0
+
+
+def _ask(words: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
+    """What a command of Slurm prints; empty if it fails or does not answer."""
+    try:
+        done = subprocess.run(
+            words,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_SECONDS,
+            text=True,
+            errors="replace",
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return "" if done.returncode else done.stdout
 
 
 def end_of_job(number: str, environment: Mapping[str, str]) -> Mapping[str, str]:
@@ -78,19 +120,7 @@ def wait_until_completed(number: str, environment: Mapping[str, str]) -> None:
 
 def show_job(number: str, environment: Mapping[str, str] | None = None) -> Mapping[str, str]:
     """The fields of ``scontrol show job``; empty if Slurm does not answer or does not know the job."""
-    try:
-        done = subprocess.run(
-            ["scontrol", "--oneliner", "show", "job", number],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_SECONDS,
-            text=True,
-            errors="replace",
-        )
-    except (OSError, subprocess.SubprocessError):
-        return {}
-    lines = "" if done.returncode else done.stdout
+    lines = _ask(("scontrol", "--oneliner", "show", "job", number), environment)
     return dict(_FIELD.findall(lines.partition("\n")[0]))
 
 

@@ -1,0 +1,72 @@
+"""Tasks of srun that failed while srun lets the others go on.
+
+They are no children of this process, so that only srun's messages tell of them. Source: srun(1), --kill-on-bad-exit
+and --wait: by default the other tasks go on until they end.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from epochzero.run.model import JobEvent, Record
+from epochzero.run.watcher import Clock
+
+_FAILED = re.compile(
+    rb"srun: error: (?P<node>[\w.-]+): tasks? (?P<tasks>[\d,\[\]-]+): "
+    rb"(?P<how>Exited with exit code \d+|Segmentation fault|Killed|Aborted|Bus error|Out Of Memory)"
+)
+_GOES_ON_S = 20.0
+"""Ranks that lose a peer by themselves fail within seconds."""
+
+
+class LostTaskWatcher:
+    """A watcher that reports when a task of srun has failed and the job goes on without it."""
+
+    def __init__(self, on_event: Callable[[JobEvent], object] = lambda _: None) -> None:
+        """Nothing has failed yet.
+
+        Args:
+            on_event: is called with the report, from the watcher's thread.
+        """
+        self._on_event = on_event
+        self._rest = b""
+        self._lost: tuple[str, str, str] | None = None
+        self._report_at = 0.0
+
+    def started(self, pid: int, folder: Path, clock: Clock) -> Iterable[Record]:
+        """The job runs."""
+        self._clock = clock
+        return ()
+
+    def output(self, name: str, data: bytes) -> Iterable[Record]:
+        """Reads srun's messages; the first failed task counts."""
+        if self._report_at:
+            return ()
+        found = _FAILED.search(self._rest + data)
+        self._rest = (self._rest + data)[-200:]
+        if found is not None:
+            node, tasks, how = (found[group].decode() for group in ("node", "tasks", "how"))
+            self._lost = node, tasks, how[0].lower() + how[1:]
+            self._report_at = self._clock.now()[1] + _GOES_ON_S
+        return ()
+
+    def tick(self) -> Iterator[Record]:
+        """Reports once, if the job still runs."""
+        if self._lost is None or self._clock.now()[1] < self._report_at:
+            return
+        (node, tasks, how), self._lost = self._lost, None
+        text = (
+            f"task {tasks} on {node}: {how}, and srun lets the other tasks go on; "
+            "`srun --kill-on-bad-exit=1` would end them"
+        )
+        event = JobEvent(
+            *self._clock.now(), "task_lost", text, rank=int(tasks) if tasks.isdigit() else None
+        )
+        self._on_event(event)
+        yield event
+
+    def ended(self) -> Iterable[Record]:
+        """No task is left."""
+        return ()
