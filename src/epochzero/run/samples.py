@@ -7,11 +7,10 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from epochzero.platform import ProcessStatus, memory_available
+from epochzero.platform import ProcessStatus, memory_available, name_of
 from epochzero.run.gpus import Gpus
 from epochzero.run.model import Record, Sample
 from epochzero.run.scheduler import memory_of_tasks
-from epochzero.run.tree import name_of
 from epochzero.run.usage import Tree
 from epochzero.run.watcher import Clock, load
 

@@ -217,7 +217,7 @@ class StackReader:
 
     def _by_signal(self, pid: int) -> list[dict[str, Any]]:
         """Asks the process itself, if it has the handler: in any other one the signal would end it."""
-        if self._dumps is None or not _answers(pid, self._dumps):
+        if self._dumps is None or not stack_signal() or not _answers(pid, self._dumps):
             return []
         with suppress(OSError), self._dumps.open("rb") as file:
             begin = size = file.seek(0, os.SEEK_END)

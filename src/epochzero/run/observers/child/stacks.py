@@ -17,8 +17,13 @@ _LEAST_DESCRIPTOR = 200
 
 
 def stack_signal() -> int:
-    """The signal that asks for stacks: near the end of the real-time signals, which hardly a program uses."""
-    return signal.SIGRTMAX - 3
+    """The signal that asks for stacks: near the end of the real-time signals, which hardly a program uses.
+
+    Returns:
+        0 on a system without real-time signals, such as macOS.
+    """
+    last = getattr(signal, "SIGRTMAX", None)
+    return int(last) - 3 if last is not None else 0
 
 
 def begin_python(_: object, environment: Mapping[str, str]) -> None:
@@ -27,7 +32,7 @@ def begin_python(_: object, environment: Mapping[str, str]) -> None:
 
     path = environment.get(FILE_VARIABLE)
     number = stack_signal()
-    if not path or signal.getsignal(number) is not signal.SIG_DFL:
+    if not path or not number or signal.getsignal(number) is not signal.SIG_DFL:
         return
     file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
