@@ -97,7 +97,7 @@ def compare_data(
             yield Unknown(what, note, place)
 
 
-def told_as_made(
+def unknown_if_generated(
     found: Iterable[Finding | Unknown],
     data: Sequence[DataSet],
     programs: Sequence[Program],

@@ -11,7 +11,7 @@ from pathlib import Path
 from epochzero import platform, taxonomy
 from epochzero.check.causes import told_once
 from epochzero.check.data import RULE_ID as DATA_DIFFERS
-from epochzero.check.data import DataSet, compare_data, told_as_made
+from epochzero.check.data import DataSet, compare_data, unknown_if_generated
 from epochzero.check.dryrun.model import DryRun
 from epochzero.check.findings import Finding, SourceLocation, Unknown
 from epochzero.check.job import Submission, read_job
@@ -183,7 +183,9 @@ def _answers(
         for answer in run_rules(program, platform, rules)
     ]
     if runs and (generated := _generated(request)):
-        answers = list(told_as_made(answers, generated, programs, platforms[0], request.folder))
+        answers = list(
+            unknown_if_generated(answers, generated, programs, platforms[0], request.folder)
+        )
     if DATA_DIFFERS in other:
         answers += compare_data(request.data, programs, platforms[0], request.folder)
     if SUBMISSION_REFUSED in other:

@@ -58,8 +58,8 @@ def _interpreter(job: Job, environment: Mapping[str, str] | None) -> Interpreter
         found = read_interpreter(job.interpreter, home=given.get("HOME", ""))
     except InputError:
         return None
-    told = job.environment.get("PYTHONPATH", given.get("PYTHONPATH")) or ""
-    first = [os.path.join(job.folder, folder) for folder in told.split(":") if folder]
+    python_path = job.environment.get("PYTHONPATH", given.get("PYTHONPATH")) or ""
+    first = [os.path.join(job.folder, folder) for folder in python_path.split(":") if folder]
     return replace(found, folders=(*first, *found.folders))
 
 

@@ -45,14 +45,14 @@ def test_a_batch_file_says_what_is_asked_for(one: One, command: str) -> None:
     assert job.environment["OMP_NUM_THREADS"] == "12"
     assert job.environment["MASTER_ADDR"] is None
     assert [source.text for source in job.writes] == ["logs/%j.out"]
-    place = job.said["--gres"].place
+    place = job.argument_sources["--gres"].place
     assert (place.path, place.line, place.code) == ("run.slurm", 4, "#SBATCH --gres=gpu:a100:8")
 
 
 def test_options_of_sbatch_win_over_those_of_the_file(one: One) -> None:
     job = one("sbatch -N 2 --time=60 run.slurm a", {"run.slurm": BATCH})
     assert (job.nodes, job.processes, job.time_limit_s) == (2, 16, 3600)
-    assert job.said["--nodes"].place.path == "<command>"
+    assert job.argument_sources["--nodes"].place.path == "<command>"
 
 
 def test_a_batch_file_that_bash_runs_is_only_a_script(submit: Submit) -> None:
@@ -121,7 +121,7 @@ def test_a_pod_says_what_it_runs_and_may_use(one: One, tmp_path: Path, command: 
     assert job.read_only == {"/data"}
     assert (job.at.path, job.at.line) == ("pod.yaml", 7)
     assert [place.line for place in job.argv_at] == [9, 10, 11]
-    assert job.said["nvidia.com/gpu"].place.line == 16
+    assert job.argument_sources["nvidia.com/gpu"].place.line == 16
 
 
 TRAINING = """\

@@ -116,9 +116,9 @@ def test_a_launcher_sets_the_world_size(one: One) -> None:
 
 def test_launcher_arguments_keep_their_place_under_one_name(one: One) -> None:
     job = one("srun -N 2 torchrun --nproc-per-node 8 train.py")
-    assert job.said["--nproc_per_node"].text == "8"
-    assert job.said["srun --nodes"].text == "2"
-    place = job.said["--nproc_per_node"].place
+    assert job.argument_sources["--nproc_per_node"].text == "8"
+    assert job.argument_sources["srun --nodes"].text == "2"
+    place = job.argument_sources["--nproc_per_node"].place
     assert (place.path, place.code[place.column - 1 :]) == ("<command>", "8 train.py")
 
 
@@ -131,7 +131,7 @@ def test_a_configuration_of_accelerate_counts_the_processes(one: One) -> None:
     config = {"conf/a.yaml": "# mine\nnum_machines: 2\nnum_processes: 16\nmixed_precision: fp16\n"}
     job = one("accelerate launch --config_file conf/a.yaml train.py", config)
     assert (job.nodes, job.processes, job.processes_per_node) == (2, 16, 8)
-    place = job.said["--num_processes"].place
+    place = job.argument_sources["--num_processes"].place
     assert (place.path, place.line) == ("conf/a.yaml", 3)
     command = "accelerate launch --num_processes 4 --config_file conf/a.yaml train.py"
     assert one(command, config).processes == 4

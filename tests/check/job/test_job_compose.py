@@ -61,7 +61,7 @@ def test_a_service_says_what_it_runs_and_may_use(one: One, tmp_path: Path, comma
     assert (job.container, job.working_folder) == ("registry/image:2", "/job")
     assert job.mounts == {"/job": str(tmp_path), "/data": "/raid/data", "/cache": "volume cache"}
     assert job.read_only == {"/data"}
-    assert job.said["compose --network"].text == "none"
+    assert job.argument_sources["compose --network"].text == "none"
     assert (job.at.path, job.at.line) == ("compose.yaml", 11)
 
 

@@ -243,7 +243,7 @@ def test_places_carry_the_line_of_the_script(run: Run) -> None:
     (job,) = run("\n\ntorchrun \\\n  --nproc_per_node=2 \\\n  train.py \\\n  --lr 1\n").jobs
     assert (job.at.path, job.at.line, job.at.code) == ("run.sh", 5, "train.py \\")
     assert [place.line for place in job.argv_at] == [6, 6]
-    assert job.said["--nproc_per_node"].place.line == 4
+    assert job.argument_sources["--nproc_per_node"].place.line == 4
 
 
 def test_text_given_to_a_shell_is_read(run: Run) -> None:

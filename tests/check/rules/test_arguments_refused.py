@@ -63,7 +63,7 @@ def test_diagnose_says_the_same_category_of_the_error(
     assert epochzero.diagnose(log).category == refusal.get("category", "illegal_argument")
 
 
-def test_what_is_refused_is_told_once(tmp_path: Path) -> None:
+def test_what_is_refused_is_report_once(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("import torch\n\ntorch.nn.Conv2d(6, 8, 3, groups=4)\n")
     (tmp_path / "target.toml").write_text("format = 1\n")
     found = check(["python", "train.py"], tmp_path / "target.toml", folder=tmp_path)

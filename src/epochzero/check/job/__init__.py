@@ -68,9 +68,9 @@ def _words(arguments: Sequence[str], command: str) -> list[Word]:
 def _nothing(arguments: Sequence[str], record: Record) -> str:
     """Why a command runs no Python program, as text for users."""
     called = list(dict.fromkeys(source.text for source in record.programs))
-    told = f"; it runs {', '.join(called[:5])}" if called else ""
+    other_programs = f"; it runs {', '.join(called[:5])}" if called else ""
     return (
-        f"`{record.command[:200]}` runs no Python program that can be read here{told}. Give what you "
+        f"`{record.command[:200]}` runs no Python program that can be read here{other_programs}. Give what you "
         "submit: `python train.py`, a launcher with its arguments, a launch script, a batch file, a "
         "Kubernetes manifest or a docker command."
     )

@@ -170,7 +170,7 @@ def variables_of(job: Job, options: Sequence[tuple[Option, Word]]) -> dict[str, 
 _NOTHING_ASKED: dict[str, Any] = dict.fromkeys(
     ("nodes", "processes", "processes_per_node", "gpus", "gpus_per_node", "cpus", "memory_bytes"),
     None,
-) | {"time_limit_s": None, "said": {}}
+) | {"time_limit_s": None, "argument_sources": {}}
 
 
 def is_batch_file(launcher: Launcher, rest: Sequence[Word], setting: Setting) -> bool:
@@ -195,13 +195,13 @@ def run_batch(launcher: Launcher, words: Sequence[Word], taken: Taken, setting: 
     setting.draft = replace(submitted, **_NOTHING_ASKED)  # a batch file may submit others
     apply_options(launcher, launcher.names[0], options, setting)
     set_variables(launcher, setting)
-    told: dict[str, str | None] = dict.fromkeys(launcher.submitted_from, str(submitted.folder))
+    variables: dict[str, str | None] = dict.fromkeys(launcher.submitted_from, str(submitted.folder))
     if launcher is launchers.by_name()["sbatch"]:
-        told |= variables_of(totals(setting.draft), options)
+        variables |= variables_of(totals(setting.draft), options)
     given = {option.name for option, _ in options}
     if launcher.home_unless and given.isdisjoint(launcher.home_unless):
         setting.lost = AT_HOME
-    environment = {**setting.draft.environment, **told}
+    environment = {**setting.draft.environment, **variables}
     setting.draft = replace(setting.draft, environment=environment)
     wrap = next((value for option, value in options if option.meaning == "wrap"), None)
     if wrap is not None:

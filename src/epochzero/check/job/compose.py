@@ -18,7 +18,7 @@ from typing import TypeAlias
 import yaml
 
 from epochzero.check.job.containers import SHARED_MEMORY_BYTES, Container
-from epochzero.check.job.meanings import MEANINGS, bytes_of, count_of, with_said
+from epochzero.check.job.meanings import MEANINGS, bytes_of, count_of, with_source
 from epochzero.check.job.model import Job, Word
 from epochzero.check.job.nodes import entries, entry, listed, place_of, written
 from epochzero.check.job.setting import Script, read_text
@@ -98,7 +98,7 @@ class _File:
         for key, (option, meaning) in _SAID.items():
             for one in _one_or_listed(keys.get(key)):
                 word = self.word(one)
-                draft = with_said(draft, "compose", option, word)
+                draft = with_source(draft, "compose", option, word)
                 draft = MEANINGS[meaning](draft, word) if meaning else draft
         words = (*self.words(keys.get("entrypoint")), *self.words(keys.get("command")))
         started = keys.get("working_dir")
@@ -128,9 +128,9 @@ class _File:
             name, operator, otherwise = found[1] or found[2], found[3] or "", found[4] or ""
             if name is None:
                 return "$"
-            said = self.variables.get(name)
+            entry_ = self.variables.get(name)
             known = known and self.given is not None and not operator.endswith("+")
-            return otherwise if said is None or (not said and operator[:1] == ":") else said
+            return otherwise if entry_ is None or (not entry_ and operator[:1] == ":") else entry_
 
         replaced = _REFERENCE.sub(value, written(node) if text is None else text)
         return Word(replaced, place_of(self.script, node), known)
@@ -167,15 +167,15 @@ class _File:
     def volumes(self, node: yaml.Node | None, draft: Job) -> Job:
         """The mounts of the container; a named volume is not a directory of this machine."""
         for one in listed(node):
-            said = {key: self.word(value).text for key, value in entries(one)}
-            outside, inside = said.get("source", ""), said.get("target", "")
-            mode = "ro" if said.get("read_only") == "true" else "rw"
-            if not said:
+            entry_ = {key: self.word(value).text for key, value in entries(one)}
+            outside, inside = entry_.get("source", ""), entry_.get("target", "")
+            mode = "ro" if entry_.get("read_only") == "true" else "rw"
+            if not entry_:
                 outside, _, rest = self.word(one).text.partition(":")
                 inside, _, mode = rest.partition(":")
             if outside.startswith("."):
                 outside = os.path.abspath(self.folder / outside)
-            elif said.get("type") == "tmpfs":
+            elif entry_.get("type") == "tmpfs":
                 outside = "tmpfs"
             elif not outside.startswith(("/", "~")):
                 outside = f"volume {outside}"
@@ -193,7 +193,7 @@ class _File:
             if "gpu" in [written(one) for one in listed(entry(device, "capabilities"))]:
                 word = self.word(device, written(entry(device, "count")) or "all")
                 named = listed(entry(device, "device_ids"))
-                draft = with_said(draft, "compose", "--gpus", word)
+                draft = with_source(draft, "compose", "--gpus", word)
                 draft = replace(draft, gpus_per_node=len(named) or count_of(word.text))
         return draft
 

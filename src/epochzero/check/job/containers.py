@@ -35,7 +35,7 @@ class Container:
 
 def option(job: Job, name: str) -> CommandSource | None:
     """The value of a docker option; None if it is not given."""
-    found = (job.said.get(f"{engine} {name}") for engine in ENGINES)
+    found = (job.argument_sources.get(f"{engine} {name}") for engine in ENGINES)
     return next((one for one in found if one is not None), None)
 
 
@@ -49,12 +49,12 @@ def has_no_gpus(job: Job) -> bool:
 
 def is_offline(job: Job) -> bool:
     """Whether the container has no network."""
-    said = option(job, "--network")
-    return said is not None and said.text == "none"
+    given = option(job, "--network")
+    return given is not None and given.text == "none"
 
 
 def user_of(job: Job) -> str:
     """The user of the container if it certainly is not root; else empty."""
-    said = option(job, "--user")
-    name = said.text.partition(":")[0] if said is not None else ""
+    given = option(job, "--user")
+    name = given.text.partition(":")[0] if given is not None else ""
     return name if name.isdigit() and int(name) else ""

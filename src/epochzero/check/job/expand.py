@@ -100,8 +100,8 @@ def _word(parts: Sequence[_Piece], place: SourceLocation) -> Iterator[Word]:
             yield Word(text, place)
         return
     many = any(part.split and not part.known for part in parts)
-    told = tuple((part.text, part.known) for part in parts)
-    yield Word(text, place, known=False, many=many, parts=told)
+    known_parts = tuple((part.text, part.known) for part in parts)
+    yield Word(text, place, known=False, many=many, parts=known_parts)
 
 
 def _pieces(node: Node, setting: Setting, *, quoted: bool) -> list[_Piece]:

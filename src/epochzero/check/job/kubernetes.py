@@ -12,7 +12,7 @@ from dataclasses import replace
 import yaml
 
 from epochzero.check.job.containers import SHARED_MEMORY_BYTES, Container
-from epochzero.check.job.meanings import bytes_of, count_of, with_said
+from epochzero.check.job.meanings import bytes_of, count_of, with_source
 from epochzero.check.job.model import Job, ScriptProblem, Word
 from epochzero.check.job.nodes import entries, entry, listed, place_of, scalars, written
 from epochzero.check.job.setting import Script
@@ -91,7 +91,7 @@ class _Manifest:
         each = self.find("nprocPerNode") or self.find("slotsPerWorker")
         if each is not None and self.kind != "MPIJob":
             draft = replace(draft, processes_per_node=count_of(written(each)))
-            draft = with_said(
+            draft = with_source(
                 draft, self.kind, "nprocPerNode", Word(written(each), place_of(self.script, each))
             )
         limit = self.find("activeDeadlineSeconds")
@@ -99,7 +99,7 @@ class _Manifest:
             seconds = count_of(written(limit))
             word = Word(written(limit), place_of(self.script, limit))
             draft = replace(draft, time_limit_s=None if seconds is None else float(seconds))
-            draft = with_said(draft, self.kind, "activeDeadlineSeconds", word)
+            draft = with_source(draft, self.kind, "activeDeadlineSeconds", word)
         return draft
 
     def nodes(self) -> int | None:
@@ -146,9 +146,9 @@ class _Manifest:
         environment = dict(draft.environment)
         for variable in listed(entry(node, "env")):
             value = entry(variable, "value")
-            told = None if value is None else self.word(value, environment)
+            value_ = None if value is None else self.word(value, environment)
             environment[written(entry(variable, "name"))] = (
-                told.text if told and told.known else None
+                value_.text if value_ and value_.known else None
             )
         environment.pop("", None)
         draft = replace(draft, environment=environment, container=written(entry(node, "image")))
@@ -170,13 +170,13 @@ class _Manifest:
             word = Word(text, self.script.place(row))
             if key.endswith("/gpu") or key.startswith("nvidia.com/mig"):
                 gpus += count_of(text) or 0
-                draft = with_said(draft, self.kind, key, word)
+                draft = with_source(draft, self.kind, key, word)
             elif key == "cpu":
                 draft = replace(draft, cpus=count_of(text))
-                draft = with_said(draft, self.kind, key, word)
+                draft = with_source(draft, self.kind, key, word)
             elif key == "memory":
                 draft = replace(draft, memory_bytes=bytes_of(text, decimal=True))
-                draft = with_said(draft, self.kind, key, word)
+                draft = with_source(draft, self.kind, key, word)
         return replace(draft, gpus_per_node=gpus) if gpus else draft
 
     def volumes(self, node: yaml.Node, spec: yaml.Node, draft: Job) -> Job:
@@ -207,8 +207,8 @@ class _Manifest:
 
     def with_undeclared_volume(self, draft: Job, name: yaml.Node) -> Job:
         """The job with a mounted volume that its pod does not declare, which the API server rejects."""
-        told = f"The container mounts the volume {written(name)}, which the pod does not declare."
-        problem = ScriptProblem("volume", place_of(self.script, name), told, certain=True)
+        value_ = f"The container mounts the volume {written(name)}, which the pod does not declare."
+        problem = ScriptProblem("volume", place_of(self.script, name), value_, certain=True)
         return replace(draft, problems=(*draft.problems, problem))
 
 

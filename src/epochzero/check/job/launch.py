@@ -129,19 +129,19 @@ def _start(
     launcher: Launcher, taken: Taken, rest: Sequence[Word], setting: Setting, head: Word
 ) -> None:
     """What a launcher starts."""
-    said = {option.meaning: value for option, value in taken.options}
-    if "manifest" in said:
-        run_manifest(said["manifest"], setting)
-    elif "wrap" in said:
-        run_text(said["wrap"], setting)
+    option_values = {option.meaning: value for option, value in taken.options}
+    if "manifest" in option_values:
+        run_manifest(option_values["manifest"], setting)
+    elif "wrap" in option_values:
+        run_text(option_values["wrap"], setting)
     elif launcher.starts == "nothing":
         return
-    elif "entrypoint" in said and said["entrypoint"].text:
-        setting.follow([said["entrypoint"], *rest])
+    elif "entrypoint" in option_values and option_values["entrypoint"].text:
+        setting.follow([option_values["entrypoint"], *rest])
     elif launcher.starts == "container":
         _contained(launcher, rest, setting, head)
     elif launcher.starts == "make":
-        run_make(said.get("makefile"), rest, setting)
+        run_make(option_values.get("makefile"), rest, setting)
     elif not rest:
         return
     elif taken.switched == "module":

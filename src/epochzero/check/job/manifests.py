@@ -51,8 +51,8 @@ def _as_yaml(word: Word) -> Iterator[None]:
     try:
         yield
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        told = " ".join(str(error).split())
-        raise InputError(f"{word.text}: not valid YAML: {told}") from error
+        problem = " ".join(str(error).split())
+        raise InputError(f"{word.text}: not valid YAML: {problem}") from error
 
 
 def _run_containers(
@@ -100,8 +100,8 @@ def run_services(launcher: Launcher, words: Sequence[Word], setting: Setting) ->
         return
     after = take(launcher, before.rest[1:])
     options = (*before.options, *after.options)
-    said = {option.meaning: value for option, value in options}
-    file = said.get("manifest") or _usual_file(words[0], setting)
+    option_values = {option.meaning: value for option, value in options}
+    file = option_values.get("manifest") or _usual_file(words[0], setting)
     script = read_script(file, setting)
     if script is None:
         return
@@ -113,8 +113,10 @@ def run_services(launcher: Launcher, words: Sequence[Word], setting: Setting) ->
         if name.known and name.text not in services:
             raise InputError(f"{script.label}: has no service {name.text}: {', '.join(services)}")
     chosen = [services[name.text] for name in asked if name.text in services]
-    if runs and (len(after.rest) > 1 or "entrypoint" in said):
-        start = [word for word in (said.get("entrypoint"),) if word is not None and word.text]
+    if runs and (len(after.rest) > 1 or "entrypoint" in option_values):
+        start = [
+            word for word in (option_values.get("entrypoint"),) if word is not None and word.text
+        ]
         chosen = [replace(one, words=(*start, *after.rest[1:])) for one in chosen]
     _run_containers(
         chosen if asked else [*services.values()],

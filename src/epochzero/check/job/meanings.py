@@ -58,10 +58,12 @@ def _is_count(text: str) -> bool:
     return text.isascii() and text.isdigit() and len(text) < 10
 
 
-def with_said(job: Job, launcher: str, name: str, value: Word) -> Job:
+def with_source(job: Job, launcher: str, name: str, value: Word) -> Job:
     """The job, with the location of a launcher argument added."""
     source = CommandSource(value.place, value.text)
-    return replace(job, said={**job.said, name: source, f"{launcher} {name}": source})
+    return replace(
+        job, argument_sources={**job.argument_sources, name: source, f"{launcher} {name}": source}
+    )
 
 
 def _counts(field: str) -> Callable[[Job, Word], Job]:

@@ -113,7 +113,7 @@ class Job:
         in_background: whether its script continues while it runs.
         waits: how often its script has waited, before it, for what runs in the background.
         stops_at_error: whether its script exits at the first command that fails (``set -e``).
-        said: locations of launcher arguments by name (``--nproc_per_node``, ``--gres``), and by launcher and name
+        argument_sources: locations of launcher arguments by name (``--nproc_per_node``, ``--gres``), and by launcher and name
             (``sbatch --nodes``), since launchers share names; also those of exported variables, by their names.
         command: the whole command, for people.
         at: location at which the program is named.
@@ -159,7 +159,7 @@ class Job:
     in_background: bool = False
     waits: int = 0
     stops_at_error: bool = False
-    said: Mapping[str, CommandSource] = field(default_factory=dict)
+    argument_sources: Mapping[str, CommandSource] = field(default_factory=dict)
     command: str = ""
     at: SourceLocation = _AT
     argv_at: tuple[SourceLocation, ...] = ()

@@ -14,7 +14,7 @@ import yaml
 from epochzero.check.job.environments import (
     conda_environment,
 )
-from epochzero.check.job.meanings import MEANINGS, totals, with_said
+from epochzero.check.job.meanings import MEANINGS, totals, with_source
 from epochzero.check.job.model import Word
 from epochzero.check.job.nodes import entry, scalars
 from epochzero.check.job.python import (
@@ -98,7 +98,7 @@ def apply_options(
         if getattr(setting.draft, field) is None:
             setting.draft = replace(setting.draft, **{field: number})  # type: ignore[arg-type]
     for option, value in options:
-        setting.draft = with_said(setting.draft, name, option.name, value)
+        setting.draft = with_source(setting.draft, name, option.name, value)
         if option.meaning in MEANINGS:
             setting.draft = MEANINGS[option.meaning](setting.draft, value)
         elif option.meaning in _FILES:
@@ -138,13 +138,13 @@ def _accelerate_config(value: Word, setting: Setting) -> None:
     script = Script(setting.label(path), text)
     draft = setting.draft
     parts = [node, *(entry(node, part) for part in ("deepspeed_config", "fsdp_config"))]
-    for key, told, row in chain.from_iterable(map(scalars, parts)):
+    for key, setting_text, row in chain.from_iterable(map(scalars, parts)):
         if key == "distributed_type":
-            key, told = f"use_{told.lower()}", "true"
-        word = Word(told, script.place(row))
+            key, setting_text = f"use_{setting_text.lower()}", "true"
+        word = Word(setting_text, script.place(row))
         meaning = {"num_processes": "processes", "num_machines": "nodes"}.get(key)
-        if f"accelerate --{key}" not in draft.said:
-            draft = with_said(draft, "accelerate", f"--{key}", word)
+        if f"accelerate --{key}" not in draft.argument_sources:
+            draft = with_source(draft, "accelerate", f"--{key}", word)
             draft = MEANINGS[meaning](draft, word) if meaning else draft
     setting.draft = draft
 
@@ -179,7 +179,7 @@ def set_variables(launcher: Launcher, setting: Setting) -> None:
     for name, value in launcher.sets.items():
         count = getattr(counted, value) if value in COUNTS else None
         values[name] = None if count is None else str(count)
-    said = setting.draft.said
+    said = setting.draft.argument_sources
     for option, passed in launcher.passes.items():
         given = {name: said[its] for name, its in passed.items() if option in said and its in said}
         values |= {name: one.text or "true" for name, one in given.items()}

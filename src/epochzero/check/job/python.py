@@ -161,8 +161,8 @@ def run_code(code: Word, words: Sequence[Word], setting: Setting, program: str) 
 
 
 def _import_folders(setting: Setting) -> list[Path]:
-    told = setting.environment().get("PYTHONPATH") or ""
-    folders = [setting.draft.folder / entry for entry in told.split(os.pathsep) if entry]
+    search_path = setting.environment().get("PYTHONPATH") or ""
+    folders = [setting.draft.folder / entry for entry in search_path.split(os.pathsep) if entry]
     return [setting.draft.folder, *folders]
 
 
@@ -175,7 +175,7 @@ def _job(words: Sequence[Word], setting: Setting, program: str) -> Job:
         program=program,
         interpreter=interpreter_of(program, setting),
         environment=setting.environment(),
-        said={**setting.told(), **setting.draft.said},
+        argument_sources={**setting.exported_at(), **setting.draft.argument_sources},
         at=words[0].place,
         argv_at=tuple(word.place for word in arguments),
         unsure=frozenset(at for at, word in enumerate(arguments) if not word.known),
@@ -220,8 +220,8 @@ def _find_script(word: Word, setting: Setting) -> Path | None:
                 reason = setting.lost or "it lies where this machine cannot see it"
                 if setting.lost == AT_HOME and not os.path.isabs(word.text):
                     _note_at_home(word, setting)
-                told = f"{reason}; {setting.label(found)} is taken to be its copy"
-                setting.record.unknown(f"the script {word.text}", told, word.place)
+                search_path = f"{reason}; {setting.label(found)} is taken to be its copy"
+                setting.record.unknown(f"the script {word.text}", search_path, word.place)
                 return found
     return None
 

@@ -271,7 +271,7 @@ class Setting:
                 found[name] = value.text if value.known else None
         return found
 
-    def told(self) -> dict[str, CommandSource]:
+    def exported_at(self) -> dict[str, CommandSource]:
         """The locations at which exported variables were set."""
         values = {name: self.variables.get(name) for name in self.exported}
         return {

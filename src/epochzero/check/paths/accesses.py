@@ -209,9 +209,9 @@ def _is_local(call: Called, use: PathUse) -> bool:
 def _format(call: Called, use: PathUse, parsers: Parsers) -> tuple[str, Called | None]:
     """The format, and the call that reads it if that is another one."""
     place = call.result.place if isinstance(call.result, Instance) else None
-    said, by = parsers.get(place, ("", None)) if place else ("", None)
-    if said:
-        return said, by
+    kind, by = parsers.get(place, ("", None)) if place else ("", None)
+    if kind:
+        return kind, by
     mode = argument(call, use.mode_at, use.mode)
     binary = isinstance(mode, Constant) and isinstance(mode.value, str) and "b" in mode.value
     return ("" if binary and use.format == "text" else use.format), by

@@ -84,20 +84,20 @@ class Reading:
     pickles: bool = True
 
 
-def format_of(name: str, said: str) -> str:
+def format_of(name: str, declared: str) -> str:
     """The format in which a file is read: that of the call, otherwise that of the file name."""
     suffix = os.path.splitext(name)[1].lower()
     by_name = _FORMATS.get(suffix, "")
-    if said in ("", "image"):
+    if declared in ("", "image"):
         return by_name if by_name in _BY_NAME else ""
-    if said == "torch" and by_name == "safetensors":
+    if declared == "torch" and by_name == "safetensors":
         return by_name
     packed = suffix in (".gz", ".bz2", ".xz", ".zst", ".zip")
-    if packed and said in ("csv", "tsv", "json", "jsonl", "pickle"):
+    if packed and declared in ("csv", "tsv", "json", "jsonl", "pickle"):
         return "gzip" if suffix == ".gz" else ""
-    if said == "tar" and suffix != ".tar":
+    if declared == "tar" and suffix != ".tar":
         return "gzip" if suffix in (".gz", ".tgz") else ""
-    return {"npz": "zip", "excel": "zip"}.get(said, said)
+    return {"npz": "zip", "excel": "zip"}.get(declared, declared)
 
 
 def inspect(path: str, reading: Reading) -> FileFault | None:

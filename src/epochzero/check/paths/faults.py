@@ -106,8 +106,12 @@ def _faults(program: Program, world: World) -> Iterator[Faulty]:
                 shown = world.platform.shown(local)
                 reached = at.certain or _reads_all(program, opened.access)
                 sure = opened.sure and fault.sure and reached
-                told = Faulty(opened.access, shown, fault, at, sure)
-                yield from _of_list(program, told, opened) if fault.kind == "no-item" else (told,)
+                found_fault = Faulty(opened.access, shown, fault, at, sure)
+                yield from (
+                    _of_list(program, found_fault, opened)
+                    if fault.kind == "no-item"
+                    else (found_fault,)
+                )
         if left <= 0:
             return
 
@@ -182,12 +186,16 @@ def _reading(access: Access, local: str) -> Reading:
     encoding = encoding_of(access)
     ignores = "errors" in access.call.keywords or "encoding_errors" in access.call.keywords
     strict = encoding is not None and not ignores and access.call.complete
-    said = "jsonl" if access.format == "json" and "lines" in access.call.keywords else access.format
+    format_name = (
+        "jsonl" if access.format == "json" and "lines" in access.call.keywords else access.format
+    )
     if access.format in ("csv", "tsv", "text") and "compression" in access.call.keywords:
-        said = ""
+        format_name = ""
     allowed = is_true(argument(access.call, 2, "allow_pickle"))
     pickles = access.call.name != "numpy.load" or allowed is not False
-    return Reading(format_of(local, said), encoding or "utf-8", strict, is_plain(access), pickles)
+    return Reading(
+        format_of(local, format_name), encoding or "utf-8", strict, is_plain(access), pickles
+    )
 
 
 def _no_match(opened: Opened) -> FileFault | None:

@@ -93,9 +93,9 @@ class Platform:
 
     def there(self, path: str) -> bool | None:
         """Whether the path exists before the job starts; None if unknown."""
-        said = self._said(path)
-        if said is not None or beneath(path, NOWHERE):
-            return said
+        exists_there = self._recorded(path)
+        if exists_there is not None or beneath(path, NOWHERE):
+            return exists_there
         real = self.local(path)
         if real is None:
             return None
@@ -108,7 +108,7 @@ class Platform:
             return None
         return found
 
-    def _said(self, path: str) -> bool | None:
+    def _recorded(self, path: str) -> bool | None:
         """Whether the path exists according to the target's own list of files."""
         if not self.target.files:
             return None

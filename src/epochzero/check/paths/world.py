@@ -141,7 +141,7 @@ class World:
         """Whether any file may have been created, by a program or in an unknown directory."""
         self._any_file = False
         """Whether a file was written under an unknown path."""
-        self._told: set[tuple[str, str]] = set()
+        self._reported: set[tuple[str, str]] = set()
         self._unseen: dict[str, dict[str, Situation]] = {}
         """Paths that are read in directories of the target with unknown contents, by directory."""
         parsers = parsers_of(program)
@@ -619,8 +619,8 @@ class World:
     def _add(
         self, rule: str, access: Access, path: str, severity: Severity, detail: str = ""
     ) -> None:
-        if (rule, path) not in self._told:
-            self._told.add((rule, path))
+        if (rule, path) not in self._reported:
+            self._reported.add((rule, path))
             self.problems.append(Problem(rule, access, path, severity, detail))
 
 

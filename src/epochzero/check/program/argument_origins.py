@@ -76,8 +76,8 @@ def _placed(job: Job, value: Value, flags: Collection[str]) -> Value:
     match value:
         case Constant(_, origin) if origin is not None and origin.path == COMMAND:
             # The flag may precede the value, and a value may contain spaces.
-            said = origin.code.split(" ")
-            texts = [" ".join(said[first:]) for first in range(len(said))]
+            words = origin.code.split(" ")
+            texts = [" ".join(words[first:]) for first in range(len(words))]
             at = next((at for text in texts for at in _positions(job, text, flags)), None)
             if at is None:
                 return value if not job.unsure else Anything("an argument that is not known")

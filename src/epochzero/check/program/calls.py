@@ -121,8 +121,8 @@ class Calls(Tensors):
                 return self._method(callee, "__call__", given, node)
             case Constant() | Text() | Box() | Opened():
                 kind = "none" if python_errors.is_none(callee) else "type"
-                said = f"'{python_errors.type_name(callee)}' object is not callable"
-                return self.fails(kind, TypeError, said, node)
+                message = f"'{python_errors.type_name(callee)}' object is not callable"
+                return self.fails(kind, TypeError, message, node)
         self.callbacks(given, node)
         return Anything("what a function gives that is not known")
 
@@ -153,7 +153,7 @@ class Calls(Tensors):
         if wrong := self._misfit(function, given):
             name = function.name.removeprefix(f"{function.scope.module.name}.")
             return self.fails("arguments", TypeError, f"{name}() {wrong}", node)
-        if function.is_changed and misfit(*_said(function, given)):
+        if function.is_changed and misfit(*_call_of(function, given)):
             given = Arguments([], {}, False)
         key = _key(function, given)
         if key is not None and key in self._results:
@@ -179,7 +179,7 @@ class Calls(Tensors):
         is_made = getattr(function.node, "name", "") == "__init__"
         if function.is_changed or (owner is not None and is_made and is_made_otherwise(owner)):
             return ""
-        return misfit(*_said(function, given))
+        return misfit(*_call_of(function, given))
 
     def _touched_only(self, names: Names, mark: int) -> bool:
         return all(where is names for where, _ in self.journal.changed(mark))
@@ -299,10 +299,10 @@ class Calls(Tensors):
         if wrong := refusal(cls, len(given.positional), tuple(given.keywords), given.complete):
             name = cls.name.rpartition(".")[2]
             kind = "abstract" if wrong.startswith("without") else "arguments"
-            said = f"{name}() {wrong}" if kind == "arguments" else (
+            message = f"{name}() {wrong}" if kind == "arguments" else (
                 f"Can't instantiate abstract class {name} {wrong}"
             )  # fmt: skip
-            self.fails(kind, TypeError, said, node)
+            self.fails(kind, TypeError, message, node)
             return made
         if cls.is_data and not any("__init__" in one.names for one in cls.line()):
             self._fill(made, given)
@@ -352,8 +352,8 @@ class Calls(Tensors):
                     return found
             return self._method(callee, "__call__", given, node)
         if not any(one.opaque for one in callee.cls.line()):
-            said = f"'{python_errors.type_name(callee)}' object is not callable"
-            return self.fails("type", TypeError, said, node)
+            message = f"'{python_errors.type_name(callee)}' object is not callable"
+            return self.fails("type", TypeError, message, node)
         return Anything(f"what {callee.cls.name} gives")
 
     def has(self, owner: V, name: str) -> bool | None:
@@ -378,9 +378,9 @@ class Calls(Tensors):
         if (
             name == "join"
             and given.positional
-            and (said := python_errors.joined(given.positional[0]))
+            and (message := python_errors.joined(given.positional[0]))
         ):
-            return self.fails("type", TypeError, said, node)
+            return self.fails("type", TypeError, message, node)
         if isinstance(receiver, Box):
             result = methods.of_container(self.journal, receiver, name, given.positional)
         elif (text := as_text(receiver)) is not None:
@@ -566,10 +566,10 @@ _OPENED = ("builtins.open", "csv.DictReader")
 """Objects that are iterated by line or row; each item has the place of its source."""
 
 
-def _said(function: Function, given: Arguments) -> tuple[Signature, int, tuple[str, ...], bool]:
+def _call_of(function: Function, given: Arguments) -> tuple[Signature, int, tuple[str, ...], bool]:
     """Return the parameters of a function, and what is passed to it."""
-    said = of_definition(function.node.args)
-    return said, len(given.positional), tuple(given.keywords), given.complete
+    message = of_definition(function.node.args)
+    return message, len(given.positional), tuple(given.keywords), given.complete
 
 
 def _is_partial(made: LibraryResult) -> bool:

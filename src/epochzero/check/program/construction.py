@@ -26,8 +26,8 @@ def refusal(cls: Class, count: int, names: tuple[str, ...], complete: bool) -> s
         return ""
     if not any(one.bases for one in line) and not cls.is_data and (count or names):
         return "takes no arguments"
-    said = _constructor_of_data(cls)
-    return "" if said is None else misfit(said, count, names, complete)
+    message = _constructor_of_data(cls)
+    return "" if message is None else misfit(message, count, names, complete)
 
 
 def _abstract_method(cls: Class) -> str:
@@ -84,10 +84,10 @@ def fields_of(cls: Class) -> dict[str, V | None]:
 
 def misplaced_field(cls: Class) -> str:
     """A field without a default that follows one with a default; empty if there is none."""
-    said = _constructor_of_data(cls)
-    if said is None:
+    message = _constructor_of_data(cls)
+    if message is None:
         return ""
     defaults = list(fields_of(cls).values())
     first = next((at for at, one in enumerate(defaults) if one is not None), len(defaults))
     late = [at for at, one in enumerate(defaults) if one is None and at > first]
-    return said.positional[late[0]] if late else ""
+    return message.positional[late[0]] if late else ""

@@ -132,7 +132,7 @@ class Definitions(Storing):
             given = self.apply(value, Arguments([cls]), decorator)
             cls.opaque = cls.opaque or given is not cls
         if field := misplaced_field(cls):
-            said = f"non-default argument '{field}' follows default argument"
-            self.fails("arguments", TypeError, said, (*node.decorator_list, node)[0])
+            message = f"non-default argument '{field}' follows default argument"
+            self.fails("arguments", TypeError, message, (*node.decorator_list, node)[0])
         self.store_name(node.name, cls)
         return Flow.NEXT

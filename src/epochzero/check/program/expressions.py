@@ -60,8 +60,8 @@ class Expressions(Lookups, Operations):
             return self.fails("name", NameError, f"name '{name}' is not defined", node)
         if scope is not self.frame.scope:
             return Anything(f"{name} is not known")
-        said = f"cannot access local variable '{name}' where it is not associated with a value"
-        return self.fails("name", UnboundLocalError, said, node)
+        message = f"cannot access local variable '{name}' where it is not associated with a value"
+        return self.fails("name", UnboundLocalError, message, node)
 
     def _constant(self, node: ast.Constant) -> V:
         if node.value is Ellipsis:
@@ -128,8 +128,8 @@ class Expressions(Lookups, Operations):
                 kind = "none" if python_errors.is_none(value) else "type"
                 self.fails(kind, type(error), str(error), node)
         elif spec and value.mirrors is None:
-            said = f"unsupported format string passed to {value.kind}.__format__"
-            self.fails("type", TypeError, said, node)
+            message = f"unsupported format string passed to {value.kind}.__format__"
+            self.fails("type", TypeError, message, node)
 
     def _formatted_alone(self, node: ast.FormattedValue) -> V:
         return concat([self._formatted(node)])

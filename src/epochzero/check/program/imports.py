@@ -69,9 +69,9 @@ class Imports(Storing):
         return found is not None and (found.is_dir() or found.name == "__init__.py")
 
     def _import_all(self, opened: Opened) -> None:
-        told = opened.names.get("__all__")
-        if isinstance(told, Box):
-            names = [str(one.value) for one in told.content.values if isinstance(one, Constant)]
+        exported = opened.names.get("__all__")
+        if isinstance(exported, Box):
+            names = [str(one.value) for one in exported.content.values if isinstance(one, Constant)]
         else:
             names = [name for name in opened.names if not name.startswith("_")]
         for name in names:
@@ -87,11 +87,11 @@ class Imports(Storing):
         tree = None if module is None else module.tree
         bound = None if module is None or tree is None else own_names(module, tree)
         if opened.name in self.importing and name in (bound or ()):
-            said = (
+            message = (
                 f"cannot import name '{name}' from partially initialized module '{opened.name}' "
                 "(most likely due to a circular import)"
             )
-            return self.fails("import", ImportError, said, node)
+            return self.fails("import", ImportError, message, node)
         if opened.is_closed:
             return Anything(f"{opened.name} has no {name} that is known")
         return self.attribute(opened, name, node)

@@ -100,8 +100,8 @@ class Lookups(Core):
                 return owner  # a Ray task; it is called with the function's own arguments
             case Constant() | Text() | Box() if python_errors.has_attribute(owner, name) is False:
                 kind = "none" if python_errors.is_none(owner) else "attribute"
-                said = f"'{python_errors.type_name(owner)}' object has no attribute '{name}'"
-                return self.fails(kind, AttributeError, said, node)
+                error_text = f"'{python_errors.type_name(owner)}' object has no attribute '{name}'"
+                return self.fails(kind, AttributeError, error_text, node)
             case Constant() | Text() | Box() | Items() if called:
                 return Bound(owner, name)
             case Anything() if called:
@@ -116,8 +116,8 @@ class Lookups(Core):
         self.looked(published(owner), name, node, item=False, found=None)
         if owner.is_closed and self._is_surely_missing(owner, name):
             state = "partially initialized module" if owner.name in self.importing else "module"
-            said = f"{state} '{owner.name}' has no attribute '{name}'"
-            return self.fails("attribute", AttributeError, said, node)
+            error_text = f"{state} '{owner.name}' has no attribute '{name}'"
+            return self.fails("attribute", AttributeError, error_text, node)
         return Anything(f"{owner.name} has no {name} that is known")
 
     def _is_surely_missing(self, owner: Opened, name: str) -> bool:
@@ -139,8 +139,8 @@ class Lookups(Core):
         if (found := self.in_class(owner.cls.line(), name)) is not None:
             return self._bound(found, owner, owner.cls, node)
         if owner.cls.externals() == ("typing.NamedTuple",) and not hasattr(_NAMED_TUPLE, name):
-            said = f"'{python_errors.type_name(owner)}' object has no attribute '{name}'"
-            return self.fails("attribute", AttributeError, said, node)
+            error_text = f"'{python_errors.type_name(owner)}' object has no attribute '{name}'"
+            return self.fails("attribute", AttributeError, error_text, node)
         if owner.cls.externals():
             member = Member(owner, name)
             return member if called else Anything(f"{name} of {owner.cls.name}")
@@ -195,8 +195,8 @@ class Lookups(Core):
                 owner.members[name] = Object(owner, (), {}, self.place(node), attributes)
             return owner.members[name]
         if found is None and not owner.opaque and not hasattr(enum.Enum, name):
-            said = f"type object '{owner.name.rpartition('.')[2]}' has no attribute '{name}'"
-            return self.fails("attribute", AttributeError, said, node)
+            error_text = f"type object '{owner.name.rpartition('.')[2]}' has no attribute '{name}'"
+            return self.fails("attribute", AttributeError, error_text, node)
         return Anything(f"{owner.name}.{name}")
 
     def _of_super(self, owner: Super, name: str) -> V:
@@ -238,9 +238,9 @@ class Lookups(Core):
             return self._item_of_container(modules, key, node)
         if (member := results.item_of(owner)) is not None:
             return member
-        if said := python_errors.subscripted(owner):
+        if error_text := python_errors.subscripted(owner):
             kind = "none" if python_errors.is_none(owner) else "type"
-            return self.fails(kind, TypeError, said, node)
+            return self.fails(kind, TypeError, error_text, node)
         if isinstance(owner, Constant) and (part := _slice_of(key)) is not None:
             return Constant(owner.value[part], owner.origin)  # type: ignore[index]
         if isinstance(owner, Constant) and isinstance(key, Constant):
@@ -306,8 +306,8 @@ class Lookups(Core):
             if 0 <= at < len(values) or (content.complete and -len(values) <= at < 0):
                 return values[at]
             if content.complete and (owner.kind == "tuple" or not self.rounds):
-                said = f"{owner.kind} index out of range"
-                return self.fails("index", IndexError, said, node)
+                error_text = f"{owner.kind} index out of range"
+                return self.fails("index", IndexError, error_text, node)
         if content.complete and (part := _slice_of(key)) is not None:
             return Box.of(owner.kind, content.values[part])
         return Anything("an item that is not known")

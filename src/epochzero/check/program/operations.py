@@ -58,9 +58,9 @@ class Operations(Tensors):
 
     def operate(self, op: ast.operator, left: V, right: V, node: ast.AST) -> V:
         """Apply a binary operator."""
-        if said := python_errors.refused(op, left, right):
+        if message := python_errors.refused(op, left, right):
             is_none = python_errors.is_none(left) or python_errors.is_none(right)
-            return self.fails("none" if is_none else "type", TypeError, said, node)
+            return self.fails("none" if is_none else "type", TypeError, message, node)
         if isinstance(op, _DIVISIONS) and _is_number(left) and _is_zero(right):
             return self.fails("zero", ZeroDivisionError, "division by zero", node)
         if isinstance(left, Constant) and isinstance(op, ast.Mod) and isinstance(left.value, str):
@@ -142,9 +142,9 @@ class Operations(Tensors):
         result: bool | None = True
         for op, right_node in zip(node.ops, node.comparators, strict=True):
             right = self.evaluate(right_node)
-            if said := python_errors.refused(op, left, right):
+            if message := python_errors.refused(op, left, right):
                 is_none = python_errors.is_none(left) or python_errors.is_none(right)
-                return self.fails("none" if is_none else "type", TypeError, said, node)
+                return self.fails("none" if is_none else "type", TypeError, message, node)
             by_round = computed(_COMPARE.get(type(op)), left, right)
             if by_round is not None and len(node.ops) == 1:
                 return by_round

@@ -238,10 +238,10 @@ def _encoded(value: Any) -> dict[str, Any]:
     return {"untold": f"a value of type {type(value).__name__}"}
 
 
-def _build(parser: _Parser, said: Mapping[str, Any]) -> None:
+def _build(parser: _Parser, description: Mapping[str, Any]) -> None:
     """Add the options, groups and subcommands of a description to a parser."""
-    groups = [parser.add_mutually_exclusive_group(required=r) for r in said["exclusive"]]
-    for option in said["options"]:
+    groups = [parser.add_mutually_exclusive_group(required=r) for r in description["exclusive"]]
+    for option in description["options"]:
         keywords = dict(option["keywords"])
         for name in ("default", "const"):
             if name in keywords:
@@ -253,11 +253,13 @@ def _build(parser: _Parser, said: Mapping[str, Any]) -> None:
         place = parser if option["group"] is None else groups[option["group"]]
         action = place.add_argument(*option["flags"], **keywords)
         parser.numbers[id(action)] = option["number"]
-    parser.set_defaults(**{name: _decoded(value) for name, value in said["defaults"].items()})
-    if said["subcommands"]:
-        dest = {"dest": said["dest"]} if said["dest"] else {}
-        commands = parser.add_subparsers(required=said["required"], **dest)
-        for name, other in said["subcommands"].items():
+    parser.set_defaults(
+        **{name: _decoded(value) for name, value in description["defaults"].items()}
+    )
+    if description["subcommands"]:
+        dest = {"dest": description["dest"]} if description["dest"] else {}
+        commands = parser.add_subparsers(required=description["required"], **dest)
+        for name, other in description["subcommands"].items():
             _build(_new(commands.add_parser, other, parser, name), other)
 
 
@@ -267,13 +269,13 @@ def _formatter(prog: str) -> argparse.HelpFormatter:
 
 
 def _new(
-    make: Callable[..., _Parser], said: Mapping[str, Any], above: _Parser | None, *name: str
+    make: Callable[..., _Parser], description: Mapping[str, Any], above: _Parser | None, *name: str
 ) -> _Parser:
     parser = make(
         *name,
-        prefix_chars=said["prefix_chars"],
-        allow_abbrev=said["allow_abbrev"],
-        add_help=said["add_help"],
+        prefix_chars=description["prefix_chars"],
+        allow_abbrev=description["allow_abbrev"],
+        add_help=description["add_help"],
         conflict_handler="resolve",
         formatter_class=_formatter,
     )
@@ -283,11 +285,11 @@ def _new(
     return parser
 
 
-def _answer(said: Mapping[str, Any]) -> dict[str, Any]:
+def _answer(description: Mapping[str, Any]) -> dict[str, Any]:
     """Parse the command line and return values and problems."""
-    parser = _new(_Parser, said, None)
+    parser = _new(_Parser, description, None)
     try:
-        _build(parser, said)
+        _build(parser, description)
     except (TypeError, ValueError, argparse.ArgumentError) as error:
         return {"undefined": str(error)}
     # Not earlier: argparse imports some modules when a parser is built.
@@ -295,8 +297,8 @@ def _answer(said: Mapping[str, Any]) -> dict[str, Any]:
     namespace = argparse.Namespace()
     ended = False
     try:
-        _, extras = parser.parse_known_args(said["argv"], namespace)
-        if extras and not said["known_only"]:
+        _, extras = parser.parse_known_args(description["argv"], namespace)
+        if extras and not description["known_only"]:
             _note_extras(parser, extras)
     except _Stop:
         # argparse checks required arguments last, after reading all others.

@@ -25,7 +25,7 @@ from epochzero.check.program.heap import (
     published,
     thawed,
 )
-from epochzero.check.program.parsers.model import Kind, told
+from epochzero.check.program.parsers.model import Kind, constant_of
 from epochzero.check.program.values import Anything, Constant, External, Value
 
 MOST_PARSED = 8
@@ -73,15 +73,15 @@ class Builder:
             tuple(self.exclusive_required),
             dict(self.defaults),
             known_only,
-            str(self._told("prefix_chars", "-")),
-            bool(self._told("allow_abbrev", True)),
-            str(self._told("fromfile_prefix_chars", "") or ""),
+            str(self._keyword("prefix_chars", "-")),
+            bool(self._keyword("allow_abbrev", True)),
+            str(self._keyword("fromfile_prefix_chars", "") or ""),
             self.place,
             self.complete,
-            bool(self._told("add_help", True)),
+            bool(self._keyword("add_help", True)),
         )
 
-    def _told(self, name: str, default: object) -> object:
+    def _keyword(self, name: str, default: object) -> object:
         value = self.keywords.get(name)
         return value.value if isinstance(value, Constant) else default
 
@@ -244,11 +244,11 @@ class CommandLines:
         return made
 
     def _parse(self, builder: Builder, given: Arguments, known_only: bool, node: ast.expr) -> V:
-        told = given.positional[0] if given.positional else given.keywords.get("args")
-        argv = self._argv(told)
+        source = given.positional[0] if given.positional else given.keywords.get("args")
+        argv = self._argv(source)
         namespace = LibraryResult("argparse.Namespace", (), {}, self.machine.place(node))
         if argv is not None:
-            parsed = self._read(builder, argv, known_only, own=told is None)
+            parsed = self._read(builder, argv, known_only, own=source is None)
             if parsed is not None and parsed.ends:
                 self.machine.unknown("the run", "the command asks for help", node)
                 raise PathEnds
@@ -263,11 +263,11 @@ class CommandLines:
             return namespace
         return Box.of("tuple", (namespace, Anything("arguments that the parser does not know")))
 
-    def _argv(self, told: V | None) -> Sequence[str] | None:
+    def _argv(self, source: V | None) -> Sequence[str] | None:
         """Return the arguments to parse; None if unknown."""
-        if told is None or (isinstance(told, Constant) and told.value is None):
+        if source is None or (isinstance(source, Constant) and source.value is None):
             return self.machine.job.argv
-        items, complete, _ = self.machine.iterated_known(told)
+        items, complete, _ = self.machine.iterated_known(source)
         job = self.machine.job
         if complete and items and list(items) == [argument(job, at) for at in range(len(job.argv))]:
             # All of sys.argv[1:]; the parser is informed about unknown ones.
@@ -298,9 +298,9 @@ class CommandLines:
     # -- Data classes and flags ---------------------------------------------------------------
 
     def _begin_hf(self, made: LibraryResult, given: Arguments, node: ast.expr) -> None:
-        told = given.positional[0] if given.positional else given.keywords.get("dataclass_types")
-        items, complete, _ = self.machine.iterated_known(told)
-        classes = items if items is not None else [told]
+        source = given.positional[0] if given.positional else given.keywords.get("dataclass_types")
+        items, complete, _ = self.machine.iterated_known(source)
+        classes = items if items is not None else [source]
         builder = Builder("hf", self.machine.place(node), complete=complete or items is None)
         for one in classes:
             if isinstance(one, Class):
@@ -323,7 +323,8 @@ class CommandLines:
             names = [option.flags[0] for option in _fields(cls)]
             known = {name: thawed(parsed.values[name]) for name in names if name in parsed.values}
             objects.append(self.machine.apply(cls, Arguments([], known, False), node))
-        if len(builder.options) > sum(len([*_fields(cls)]) for cls in builder.classes if cls):
+        fields = sum(len([*_fields(cls)]) for cls in builder.classes if cls is not None)
+        if len(builder.options) > fields:
             objects.append(Anything("the namespace of the other options"))
         position = given.positional[1] if len(given.positional) > 1 else Constant(False)
         remaining = self.machine.truth(given.keywords.get("return_remaining_strings", position))
@@ -489,7 +490,7 @@ def _of_class(cls: Class, section: str, place: SourceLocation) -> Iterator[Optio
         return
     defined = found.scope.module.place(found.node)
     for one in list(_parameters(found, defined))[1:]:
-        several = str(told(one.keywords.get("kind"))).startswith("var_")
+        several = str(constant_of(one.keywords.get("kind"))).startswith("var_")
         name = "*" if several else one.flags[0]
         yield OptionSpec((f"{section}.{name}",), one.keywords, defined)
 

@@ -82,11 +82,11 @@ class Statements(Imports, Definitions, Loops):
         if not self.certain or not isinstance(error, type) or not issubclass(error, Exception):
             return
         if not issubclass(error, _SIGNALS):
-            told = (
+            argument = (
                 value.arguments[0] if isinstance(value, LibraryResult) and value.arguments else None
             )
-            said = told.value if isinstance(told, Constant) else ""
-            self.fails("raised", error, str(said or ""), node)
+            text = argument.value if isinstance(argument, Constant) else ""
+            self.fails("raised", error, str(text or ""), node)
 
     def _assert(self, node: ast.Assert) -> int:
         known = self.truth(self.evaluate(node.test))

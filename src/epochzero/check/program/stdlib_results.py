@@ -119,8 +119,8 @@ def _len(machine: Core, given: Arguments) -> V | None:
         return machine.own_method(one, "__len__", Arguments())
     if isinstance(one, Constant):
         kind = "none" if python_errors.is_none(one) else "type"
-        said = f"object of type '{python_errors.type_name(one)}' has no len()"
-        return machine.fails(kind, TypeError, said, machine.at)
+        message = f"object of type '{python_errors.type_name(one)}' has no len()"
+        return machine.fails(kind, TypeError, message, machine.at)
     return None
 
 
@@ -427,8 +427,12 @@ def _setenv(machine: Core, given: Arguments) -> V | None:
 
 def _world_size(machine: Core, given: Arguments) -> V | None:
     """The size of the default process group, as the launcher sets it."""
-    said = machine.job.environment.get("WORLD_SIZE") or ""
-    return None if given.positional or given.keywords or not said.isdigit() else Constant(int(said))
+    message = machine.job.environment.get("WORLD_SIZE") or ""
+    return (
+        None
+        if given.positional or given.keywords or not message.isdigit()
+        else Constant(int(message))
+    )
 
 
 def _namedtuple(machine: Core, given: Arguments) -> V | None:

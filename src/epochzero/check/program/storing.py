@@ -88,8 +88,8 @@ class Storing(Core):
             case Object() | LibraryResult():
                 self.journal.set(owner.attributes, name, value)
             case Constant(value=None):
-                said = f"'NoneType' object has no attribute '{name}'"
-                self.fails("none", AttributeError, said, node)
+                message = f"'NoneType' object has no attribute '{name}'"
+                self.fails("none", AttributeError, message, node)
             case Class() | Opened():
                 self.journal.set(owner.names, name, value)
         if isinstance(owner, (External, LibraryResult)):
@@ -99,8 +99,8 @@ class Storing(Core):
         key = self.evaluate(target.slice)
         if isinstance(owner, Constant) or (isinstance(owner, Box) and owner.kind == "tuple"):
             kind = "none" if python_errors.is_none(owner) else "type"
-            said = f"'{python_errors.type_name(owner)}' object does not support item assignment"
-            self.fails(kind, TypeError, said, target)
+            message = f"'{python_errors.type_name(owner)}' object does not support item assignment"
+            self.fails(kind, TypeError, message, target)
         elif isinstance(box := modules_of(owner) or owner, Box):
             store_item(self.journal, box, key, value)
         if isinstance(key, Constant) and isinstance(key.value, str):
@@ -119,8 +119,8 @@ class Storing(Core):
             return
         if isinstance(value, Constant) and not isinstance(value.value, (str, bytes)):
             kind = "none" if python_errors.is_none(value) else "type"
-            said = f"cannot unpack non-iterable {python_errors.type_name(value)} object"
-            value = self.fails(kind, TypeError, said, node)
+            message = f"cannot unpack non-iterable {python_errors.type_name(value)} object"
+            value = self.fails(kind, TypeError, message, node)
         items, complete, _ = self.iterated(value, node)
         if complete and (not self.rounds or getattr(value, "kind", "") == "tuple"):
             self._count(targets, len(items), node)
@@ -139,11 +139,11 @@ class Storing(Core):
         wanted = len(targets) - has_star
         if given < wanted:
             least = "at least " if has_star else ""
-            said = f"not enough values to unpack (expected {least}{wanted}, got {given})"
-            self.fails("unpack", ValueError, said, node)
+            message = f"not enough values to unpack (expected {least}{wanted}, got {given})"
+            self.fails("unpack", ValueError, message, node)
         elif given > wanted and not has_star:
-            said = f"too many values to unpack (expected {wanted})"
-            self.fails("unpack", ValueError, said, node)
+            message = f"too many values to unpack (expected {wanted})"
+            self.fails("unpack", ValueError, message, node)
 
     def delete(self, node: ast.Delete) -> int:
         """``del target``; the content of a container is unknown after one of its items is deleted."""

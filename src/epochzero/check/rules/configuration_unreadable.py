@@ -92,7 +92,7 @@ def _is_given(job: Job, problem: ArgumentProblem) -> bool:
 def _named(program: Program) -> Iterator[tuple[str, SourceLocation, str]]:
     """The files that the command line names, their location, and the error if they do not exist."""
     job = program.job
-    config_file = job.said.get("accelerate --config_file")
+    config_file = job.argument_sources.get("accelerate --config_file")
     if config_file is not None:
         yield config_file.text, config_file.place, _ACCELERATE
     called = {

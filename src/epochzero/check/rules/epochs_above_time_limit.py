@@ -47,7 +47,9 @@ def _check(view: JobView) -> Claims:
     needed, limit = epochs * rate.seconds, min(limits)
     if needed <= limit:
         return
-    is_certain = rate.sure and needed >= SURELY * limit and job.said.keys().isdisjoint(_GOES_ON)
+    is_certain = (
+        rate.sure and needed >= SURELY * limit and job.argument_sources.keys().isdisjoint(_GOES_ON)
+    )
     yield Claim(
         severity="error" if is_certain else "warning",
         phase="training",

@@ -46,7 +46,7 @@ class _Call:
     started_by: frozenset[str]
     positional: range
     keywords: tuple[str, ...]
-    said: str
+    arguments_text: str
 
 
 @cache
@@ -61,14 +61,14 @@ def _table() -> Mapping[tuple[str, str], tuple[_Call, ...]]:
             keywords = tuple(one[:-1] for one in words if one.endswith("="))
             most = len(words) - len(keywords)
             least = most - sum(one.endswith("?") for one in words)
-            said = ", ".join(one.rstrip("=?") for one in words) or "no arguments"
+            arguments_text = ", ".join(one.rstrip("=?") for one in words) or "no arguments"
             call = _Call(
                 distributions,
                 group.get("since", ""),
                 frozenset(group["started_by"]),
                 range(least, most + 1),
                 keywords,
-                said,
+                arguments_text,
             )
             for base in group["bases"]:
                 for name in names:
@@ -92,10 +92,10 @@ def _check(view: JobView) -> Claims:
                 yield claim_at(
                     reach.at(module, method) or at,
                     severity="error",
-                    message=f"The library calls {method.name} with {call.said}, which it does not "
+                    message=f"The library calls {method.name} with {call.arguments_text}, which it does not "
                     "accept.",
                     consequence=f"TypeError: {cls.name}.{method.name}() {wrong}",
-                    fix=f"Let {method.name} accept {call.said}, or add *args and **kwargs.",
+                    fix=f"Let {method.name} accept {call.arguments_text}, or add *args and **kwargs.",
                 )
 
 

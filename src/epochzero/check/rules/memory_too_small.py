@@ -36,10 +36,12 @@ def _check(view: JobView) -> Claims:
         return
     severity: Severity = "error" if certain and imported.at.certain else "warning"
     needs = "more than 2 GiB with CUDA" if uses_gpus else f"{TRAINING_BYTES // MIB} MiB or more"
-    said = next((job.said[name] for name in _OPTIONS if name in job.said), None)
+    written_at = next(
+        (job.argument_sources[name] for name in _OPTIONS if name in job.argument_sources), None
+    )
     shared = f", {each // MIB} MiB for each of {processes} processes" if processes > 1 else ""
     yield claim_at_start(
-        said.place if said else job.at,
+        written_at.place if written_at else job.at,
         severity=severity,
         message=f"The job may use {asked // MIB} MiB of memory{shared}. Importing PyTorch takes "
         f"{IMPORT_BYTES // MIB} MiB, and training needs {needs}.",

@@ -28,7 +28,7 @@ def _check(view: JobView) -> Claims:
     platform = Platform(job, view.target)
     for source in _of_slurm(job):
         others = [one for one in job.makes if one.place.path != source.place.path]
-        yield from _told(
+        yield from _claim(
             platform,
             source,
             others,
@@ -37,7 +37,7 @@ def _check(view: JobView) -> Claims:
         )
     for source in _redirected(job):
         quiet = re.search(r"\|\s*tee\b", source.place.code) is not None
-        yield from _told(
+        yield from _claim(
             platform,
             source,
             job.makes,
@@ -51,8 +51,8 @@ def _check(view: JobView) -> Claims:
 
 def _of_slurm(job: Job) -> Iterator[CommandSource]:
     for name in ("--output", "-o", "--error", "-e"):
-        if f"sbatch {name}" in job.said:
-            yield job.said[f"sbatch {name}"]
+        if f"sbatch {name}" in job.argument_sources:
+            yield job.argument_sources[f"sbatch {name}"]
 
 
 def _redirected(job: Job) -> Iterator[CommandSource]:
@@ -68,7 +68,7 @@ def _is_above(source: CommandSource, job: Job) -> bool:
     return source.place.path == job.at.path and 0 < source.place.line < job.at.line
 
 
-def _told(
+def _claim(
     platform: Platform,
     source: CommandSource,
     made: Iterable[CommandSource],

@@ -147,7 +147,7 @@ def _is_static(job: Job) -> bool:
     """Whether torchrun itself listens on the port, on the machine that runs its script."""
     is_torchrun = job.launchers[-1:] and job.launchers[-1] in _TORCHRUN
     is_here = not job.container and (job.nodes or 1) == 1 and "srun" not in job.launchers
-    return bool(is_torchrun and is_here and not any(name in job.said for name in _FREE))
+    return bool(is_torchrun and is_here and not any(name in job.argument_sources for name in _FREE))
 
 
 def _runs_elsewhere(job: Job) -> bool:
@@ -158,7 +158,9 @@ def _runs_elsewhere(job: Job) -> bool:
 
 def _takes_the_usual(job: Job) -> bool:
     """Whether torchrun gets no rendezvous address."""
-    return job.launchers[-1:] == ("torchrun",) and not any(name in job.said for name in _FREE)
+    return job.launchers[-1:] == ("torchrun",) and not any(
+        name in job.argument_sources for name in _FREE
+    )
 
 
 RULE = Rule(

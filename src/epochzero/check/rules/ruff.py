@@ -120,18 +120,18 @@ class Asked:
     def _outcome(self) -> list[Message] | Exception:
         try:
             with self:
-                said = json.loads(self._answer())
-            return [_message(one, self._modules) for one in said if one["code"] in CODES]
+                answer = json.loads(self._answer())
+            return [_message(one, self._modules) for one in answer if one["code"] in CODES]
         except (OSError, subprocess.SubprocessError, ValueError, LookupError, TypeError) as error:
             return error
 
     def _answer(self) -> bytes:
         if isinstance(self._process, OSError):
             raise self._process
-        said, wrong = self._process.communicate(timeout=LONGEST_S)
+        answer, wrong = self._process.communicate(timeout=LONGEST_S)
         if status := self._process.returncode:
             raise ValueError(wrong.decode("utf-8", "replace").strip() or f"status {status}")
-        return said
+        return answer
 
 
 def _started(folder: str, python: tuple[int, ...]) -> subprocess.Popen[bytes]:
@@ -162,12 +162,12 @@ def _started(folder: str, python: tuple[int, ...]) -> subprocess.Popen[bytes]:
     )
 
 
-def _message(said: dict[str, Any], modules: Sequence[Module]) -> Message:
-    code = said["code"]
-    found = re.search(CODES[code], said["message"])
+def _message(answer: dict[str, Any], modules: Sequence[Module]) -> Message:
+    code = answer["code"]
+    found = re.search(CODES[code], answer["message"])
     if found is None:
-        raise ValueError(f"{code} says {said['message']!r}")
-    module = modules[int(Path(said["filename"]).stem)]
-    line, character = said["location"]["row"], said["location"]["column"]
+        raise ValueError(f"{code} says {answer['message']!r}")
+    module = modules[int(Path(answer["filename"]).stem)]
+    line, character = answer["location"]["row"], answer["location"]["column"]
     before = module.lines[line - 1][: character - 1]
     return Message(code, found.groups(), module, line, len(before.encode("utf-8", "replace")))

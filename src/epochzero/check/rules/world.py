@@ -31,13 +31,17 @@ TIME_OPTIONS = ("sbatch --time", "sbatch -t", "srun --time", "--time", "activeDe
 
 def said_text(job: Job, *names: str) -> str | None:
     """The value of a launcher option with one of these names; None if none is set."""
-    found = next((job.said[name] for name in names if name in job.said), None)
+    found = next(
+        (job.argument_sources[name] for name in names if name in job.argument_sources), None
+    )
     return None if found is None else found.text
 
 
 def said_at(job: Job, *names: str) -> SourceLocation:
     """Where one of these launcher arguments or variables is written; by default where the program is run."""
-    found = next((job.said[name].place for name in names if name in job.said), None)
+    found = next(
+        (job.argument_sources[name].place for name in names if name in job.argument_sources), None
+    )
     return found or (
         SourceLocation(COMMAND, code=job.command) if job.at.path == COMMAND else job.at
     )

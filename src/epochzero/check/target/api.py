@@ -129,14 +129,14 @@ class _Library:
                 found.submodules = frozenset(_modules_in(place))
                 if not sources:
                     found.complete = not any(place.glob("__init__.*"))
-                return self._told(found, sources)
+                return self._with_compiled_names(found, sources)
             stems = [place.with_name(place.name + end) for end in (".py", ".pyi")]
             sources = [file for file in stems if file.is_file()]
             if sources or any(place.with_name(place.name + e).is_file() for e in _EXTENSIONS):
-                return self._told(parse(name, sources, package=False), sources)
+                return self._with_compiled_names(parse(name, sources, package=False), sources)
         return None
 
-    def _told(self, found: ModuleSource, sources: Sequence[Path]) -> ModuleSource:
+    def _with_compiled_names(self, found: ModuleSource, sources: Sequence[Path]) -> ModuleSource:
         """A module with the known names of its compiled part: its stub may omit some."""
         known = _compiled()
         if sources and sources[0].suffix == ".pyi" and found.name.split(".")[0] not in known:
@@ -169,8 +169,8 @@ class _Library:
         if not every:
             chosen = found.exports
             bound = {
-                name: said
-                for name, said in bound.items()
+                name: definition
+                for name, definition in bound.items()
                 if (name in chosen if chosen is not None else not name.startswith("_"))
             }
         self._exports[key] = (bound, complete)
@@ -234,7 +234,9 @@ class _Library:
                 names[name] = self.constructor(known)
                 if _at_home(known, name, found):
                     members, sure = self.members(known)
-                    names |= {f"{name}.{member}": said for member, said in members.items()}
+                    names |= {
+                        f"{name}.{member}": definition for member, definition in members.items()
+                    }
                     if not sure:
                         names[f"{name}.{ANY}"] = None
         if not complete:
@@ -280,8 +282,8 @@ class _Library:
         made = [known.members[m] for m in ("__init__", "__new__") if m in known.members]
         if made:
             signatures = [m.signature for m in made if isinstance(m, FunctionDefinition)]
-            told = [s for s in signatures if s is not None]
-            return told[0] if len(told) == 1 == len(made) else None
+            known_signatures = [s for s in signatures if s is not None]
+            return known_signatures[0] if len(known_signatures) == 1 == len(made) else None
         for base in known.bases:
             if base in _EMPTY_BASES or _ends(base) in _EMPTY_BASES:
                 continue

@@ -278,10 +278,10 @@ def _fields(node: ast.ClassDef) -> tuple[tuple[str, bool, bool], ...] | None:
     for each in node.body:
         if not isinstance(each, ast.AnnAssign) or not isinstance(each.target, ast.Name):
             continue
-        said = ast.unparse(each.annotation)
-        if "KW_ONLY" in said:
+        annotation_text = ast.unparse(each.annotation)
+        if "KW_ONLY" in annotation_text:
             only_keyword = True
-        elif "ClassVar" not in said:
+        elif "ClassVar" not in annotation_text:
             default = _default(each.value)
             if default is not None:
                 fields.append((each.target.id, default, only_keyword))

@@ -256,8 +256,8 @@ def _mount(mount: Mount, other: Mount) -> Iterator[TargetDifference]:
 
 
 def _room(mount: Mount) -> int | None:
-    said = [n for n in (mount.free_bytes, mount.quota_bytes) if n is not None]
-    return min(said, default=None)
+    limits = [n for n in (mount.free_bytes, mount.quota_bytes) if n is not None]
+    return min(limits, default=None)
 
 
 def _surroundings(first: Target, second: Target) -> Iterator[TargetDifference]:

@@ -175,7 +175,7 @@ class _Reading:
         for name in needed:
             if name not in table:
                 self.wrong(key, f"needs {name}")
-        return {name: fields[name](self, f"{key}.{name}", said) for name, said in table.items()}
+        return {name: fields[name](self, f"{key}.{name}", entry) for name, entry in table.items()}
 
     def records(
         self, key: str, value: object, fields: Mapping[str, Reader], needed: tuple[str, ...] = ()
@@ -214,8 +214,8 @@ def size_of(text: str) -> int:
 
 def _python(reading: _Reading, key: str, value: object) -> tuple[int, int, int]:
     # Not a number: 3.10 would be 3.1.
-    said = value if isinstance(value, str) else ""
-    found = re.fullmatch(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?[\w.+]*", said)
+    entry = value if isinstance(value, str) else ""
+    found = re.fullmatch(r"(\d{1,4})\.(\d{1,4})(?:\.(\d{1,4}))?[\w.+]*", entry)
     if found is None:
         reading.wrong(key, f"must be a text with a version such as '3.11.4', not {value!r:.60}")
     return int(found[1]), int(found[2]), int(found[3] or 0)
@@ -223,12 +223,12 @@ def _python(reading: _Reading, key: str, value: object) -> tuple[int, int, int]:
 
 def _distributions(reading: _Reading, key: str, value: object) -> Mapping[str, Distribution]:
     found = {}
-    for name, said in reading.table(key, value).items():
+    for name, entry in reading.table(key, value).items():
         plain = normalized(name)
-        if isinstance(said, str):
-            found[plain] = Distribution(plain, said, well_known().get(plain))
+        if isinstance(entry, str):
+            found[plain] = Distribution(plain, entry, well_known().get(plain))
         else:
-            fields = reading.record(f"{key}.{name}", said, _DISTRIBUTION, ("version",))
+            fields = reading.record(f"{key}.{name}", entry, _DISTRIBUTION, ("version",))
             found[plain] = Distribution(plain, **fields)
     return MappingProxyType(found)
 
@@ -246,23 +246,23 @@ def _api(reading: _Reading, key: str, value: object) -> Api:
 def _signature(reading: _Reading, key: str, value: object) -> Signature | None:
     if value is False:
         return None
-    said = reading.text(key, value)
-    if not (said.startswith("(") and said.endswith(")")):
+    entry = reading.text(key, value)
+    if not (entry.startswith("(") and entry.endswith(")")):
         reading.wrong(
-            key, f"must be parameters such as '(input, dim=..., *, out=...)', not {said!r:.60}"
+            key, f"must be parameters such as '(input, dim=..., *, out=...)', not {entry!r:.60}"
         )
     try:
-        return signature_of(said[1:-1])
+        return signature_of(entry[1:-1])
     except ValueError as error:
         reading.wrong(key, f"{error}; a default is written as `...`")
 
 
 def _unpacked(reading: _Reading, value: object, fields: Mapping[str, Any]) -> Api:
-    said = reading.text("api_packed", value)
+    entry = reading.text("api_packed", value)
     if "api" in fields:
         reading.wrong("api_packed", "cannot stand beside [api]")
     try:
-        return unpacked(said)
+        return unpacked(entry)
     except ValueError as error:
         reading.wrong("api_packed", f"damaged: {error}; capture the target again")
 
@@ -305,12 +305,12 @@ def _mounts(reading: _Reading, key: str, value: object) -> tuple[Mount, ...]:
 
 def _strings(reading: _Reading, key: str, value: object) -> Mapping[str, str]:
     table = reading.table(key, value)
-    return MappingProxyType({n: reading.text(f"{key}.{n}", said) for n, said in table.items()})
+    return MappingProxyType({n: reading.text(f"{key}.{n}", entry) for n, entry in table.items()})
 
 
 def _truths(reading: _Reading, key: str, value: object) -> Mapping[str, bool]:
     table = reading.table(key, value)
-    return MappingProxyType({n: reading.truth(f"{key}.{n}", said) for n, said in table.items()})
+    return MappingProxyType({n: reading.truth(f"{key}.{n}", entry) for n, entry in table.items()})
 
 
 def _user(reading: _Reading, key: str, value: object) -> User:
@@ -412,8 +412,8 @@ def _value(value: object) -> str:
     if isinstance(value, tuple | list):
         return "[" + ", ".join(map(_value, value)) + "]"
     if isinstance(value, dict):
-        said = ", ".join(f"{_key(key)} = {_value(each)}" for key, each in value.items())
-        return f"{{ {said} }}" if said else "{}"
+        entry = ", ".join(f"{_key(key)} = {_value(each)}" for key, each in value.items())
+        return f"{{ {entry} }}" if entry else "{}"
     return repr(value)
 
 
@@ -430,26 +430,26 @@ def _key(name: str) -> str:
 def _table(key: str, value: Mapping[str, object] | None) -> list[str]:
     if value is None:
         return []
-    return ["", f"[{key}]", *(f"{_key(name)} = {_value(said)}" for name, said in value.items())]
+    return ["", f"[{key}]", *(f"{_key(name)} = {_value(entry)}" for name, entry in value.items())]
 
 
 def _table_if_any(key: str, value: Mapping[str, object]) -> list[str]:
     return _table(key, value) if value else []
 
 
-def _told(value: object, names: Mapping[str, object]) -> dict[str, object]:
+def _specified(value: object, names: Mapping[str, object]) -> dict[str, object]:
     """The fields of a record that have a value."""
     fields = {name: getattr(value, name) for name in names}
     return {
-        name: said for name, said in fields.items() if said is not None and said not in ("", ())
+        name: entry for name, entry in fields.items() if entry is not None and entry not in ("", ())
     }
 
 
 def _records(key: str, value: tuple[Mount, ...] | None) -> list[str]:
     lines: list[str] = []
     for each in value or ():
-        said = {"path": each.path, **_told(each, _MOUNT)}
-        lines += ["", f"[[{key}]]", *(f"{name} = {_value(v)}" for name, v in said.items())]
+        entry = {"path": each.path, **_specified(each, _MOUNT)}
+        lines += ["", f"[[{key}]]", *(f"{name} = {_value(v)}" for name, v in entry.items())]
     return lines
 
 
@@ -483,7 +483,7 @@ def _distribution_lines(key: str, value: Mapping[str, Distribution] | None) -> l
         fields: dict[str, object] = {"version": each.version}
         if each.modules is not None:
             fields["modules"] = each.modules
-        fields |= _told(each, {"requires": 0, "extras": 0})
+        fields |= _specified(each, {"requires": 0, "extras": 0})
         lines.append(f"{_key(name)} = {_value(fields)}")
     return lines
 
@@ -492,8 +492,8 @@ def _api_lines(api: Api) -> list[str]:
     lines: list[str] = []
     for module, names in api.items():
         lines += ["", f"[api.{_key(module)}]"]
-        for name, said in names.items():
-            text = _value(f"({text_of(said)})") if said is not None else "false"
+        for name, entry in names.items():
+            text = _value(f"({text_of(entry)})") if entry is not None else "false"
             lines.append(f"{_key(name)} = {text}")
     return lines
 
@@ -501,8 +501,8 @@ def _api_lines(api: Api) -> list[str]:
 def _record(key: str, value: User | NetworkAccess | None) -> list[str]:
     if value is None:
         return []
-    said = _told(value, _USER if isinstance(value, User) else _NETWORK)
-    return _table(key, said) if said or isinstance(value, User) else []
+    entry = _specified(value, _USER if isinstance(value, User) else _NETWORK)
+    return _table(key, entry) if entry or isinstance(value, User) else []
 
 
 _SHOWN: Mapping[str, Callable[[Any], object]] = {

@@ -41,12 +41,12 @@ def _load(name: str) -> dict[str, dict[str, object]]:
 def presets() -> Mapping[str, GPU]:
     """Common GPUs by their usual names (``A100 80GB``)."""
     found = {}
-    for name, said in _load("gpus.toml").items():
-        memory = said["memory_mib"]
+    for name, entry in _load("gpus.toml").items():
+        memory = entry["memory_mib"]
         assert isinstance(memory, int)
-        known = said.get("capability")
+        known = entry.get("capability")
         found[name] = GPU(
-            str(said["model"]), memory * _MIB, capability_of(str(known)) if known else None
+            str(entry["model"]), memory * _MIB, capability_of(str(known)) if known else None
         )
     return MappingProxyType(found)
 
@@ -54,14 +54,14 @@ def presets() -> Mapping[str, GPU]:
 @cache
 def cuda() -> Cuda:
     """The tables of CUDA releases."""
-    said = _load("cuda.toml")
+    entry = _load("cuda.toml")
     return Cuda(
-        MappingProxyType({key: str(value) for key, value in said["driver"].items()}),
-        MappingProxyType({key: str(value) for key, value in said["minor_compatibility"].items()}),
+        MappingProxyType({key: str(value) for key, value in entry["driver"].items()}),
+        MappingProxyType({key: str(value) for key, value in entry["minor_compatibility"].items()}),
         MappingProxyType(
             {
                 key: (value["first"], value.get("last"))
-                for key, value in said["architecture"].items()
+                for key, value in entry["architecture"].items()
                 if isinstance(value, dict)
             }
         ),

@@ -79,9 +79,9 @@ class ApiHistory:
             return None
         found: dict[str, str | None] = {}
         for line in lines.splitlines():
-            said, at, where = line.partition("@")
+            text_line, at, where = line.partition("@")
             if not at or _within(where, index):
-                name, tab, parameters = said.partition("\t")
+                name, tab, parameters = text_line.partition("\t")
                 found[name] = parameters if tab else None
         return Signatures(found)
 
@@ -157,8 +157,8 @@ def written(versions: Sequence[str], apis: Sequence[Api]) -> bytes:
             for name, signature in apis[index][module].items():
                 line = name if signature is None else f"{name}\t{text_of(signature)}"
                 lines.setdefault(line, []).append(index)
-        said = [_at(line, indexes, there, last) for line, indexes in sorted(lines.items())]
-        blocks.append("\n".join([_at(module, there, range(last + 1), last), *said]))
+        text_line = [_at(line, indexes, there, last) for line, indexes in sorted(lines.items())]
+        blocks.append("\n".join([_at(module, there, range(last + 1), last), *text_line]))
     options = zstandard.ZstdCompressionParameters.from_level(
         _LEVEL, window_log=26, enable_ldm=True, write_checksum=True
     )

@@ -125,8 +125,8 @@ def _added(folder: Path) -> Iterator[Path]:
 
 def _version(real: Path, minor: str, settings: dict[str, str]) -> tuple[int, int, int] | None:
     """The version by its environment, its header, or the program itself."""
-    told = settings.get("version") or settings.get("version_info") or ""
-    if told.startswith(f"{minor}.") and (found := _NUMBERS.match(told)):
+    version_text = settings.get("version") or settings.get("version_info") or ""
+    if version_text.startswith(f"{minor}.") and (found := _NUMBERS.match(version_text)):
         return int(found[1]), int(found[2]), int(found[3])
     pattern = re.compile(rb'["\x00]%s\.(\d{1,2})\+?["\x00]' % re.escape(minor).encode())
     for file in (real.parent.parent / "include" / f"python{minor}" / "patchlevel.h", real):

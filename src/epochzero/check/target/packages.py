@@ -71,12 +71,12 @@ def installed(path: Sequence[str]) -> Found:
     found: Found = {}
     for distribution in metadata.distributions(path=list(path)):
         try:
-            said = _metadata(distribution)
-            name = normalized(_field(said, "Name"))
+            metadata_ = _metadata(distribution)
+            name = normalized(_field(metadata_, "Name"))
         except (KeyError, TypeError, OSError, ValueError):
             continue  # damaged metadata
         if name and name not in found:
-            found[name] = _described(name, distribution, said)
+            found[name] = _described(name, distribution, metadata_)
     return found
 
 
@@ -94,21 +94,21 @@ def _metadata(distribution: metadata.Distribution) -> Message:
     raise KeyError("it has no metadata")
 
 
-def _field(said: Message, key: str) -> str:
-    return str(said[key] or "") if key in said else ""
+def _field(metadata_: Message, key: str) -> str:
+    return str(metadata_[key] or "") if key in metadata_ else ""
 
 
-def _described(name: str, distribution: metadata.Distribution, said: Message) -> Distribution:
+def _described(name: str, distribution: metadata.Distribution, metadata_: Message) -> Distribution:
     try:
         modules = _modules(distribution)
     except (OSError, ValueError, csv.Error):
         modules = None
     return Distribution(
         name,
-        _field(said, "Version"),
+        _field(metadata_, "Version"),
         modules,
-        tuple(map(str, said.get_all("Requires-Dist") or _required(distribution))),
-        tuple(map(str, said.get_all("Provides-Extra") or ())),
+        tuple(map(str, metadata_.get_all("Requires-Dist") or _required(distribution))),
+        tuple(map(str, metadata_.get_all("Provides-Extra") or ())),
     )
 
 
@@ -248,8 +248,8 @@ def _toml_lock(path: Path, text: str) -> Pairs:
 def _pipfile(path: Path, text: str) -> Pairs:
     data = json.loads(text)
     for section in ("default", "develop"):
-        for name, said in data.get(section, {}).items():
-            yield normalized(name), str(said.get("version", "")).lstrip("=")
+        for name, metadata_ in data.get(section, {}).items():
+            yield normalized(name), str(metadata_.get("version", "")).lstrip("=")
 
 
 def _requirements(path: Path, text: str, seen: frozenset[Path] = frozenset()) -> Pairs:
@@ -293,20 +293,20 @@ def _conda_environment(path: Path, text: str) -> Pairs:
         item = re.match(r"(?P<indent>\s*)-\s+(?P<said>.*?)\s*(?:\s#.*)?$", line)
         if item is None:
             continue
-        said, indent = item["said"].strip("'\""), len(item["indent"])
+        metadata_, indent = item["said"].strip("'\""), len(item["indent"])
         if by_pip is not None and indent > by_pip:
-            if pair := _requirement(said):
+            if pair := _requirement(metadata_):
                 yield pair
-        elif re.fullmatch(r"pip\s*:", said):
+        elif re.fullmatch(r"pip\s*:", metadata_):
             by_pip = indent
         else:
             by_pip = None
-            yield from _conda(said)
+            yield from _conda(metadata_)
 
 
-def _conda(said: str) -> Iterator[tuple[str, str]]:
-    found = _CONDA.match(said)
-    if found and not said.startswith("_"):
+def _conda(metadata_: str) -> Iterator[tuple[str, str]]:
+    found = _CONDA.match(metadata_)
+    if found and not metadata_.startswith("_"):
         yield normalized(found["name"]), found["version"] or ""
 
 

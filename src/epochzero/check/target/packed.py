@@ -63,7 +63,7 @@ def _line(name: str, signature: Signature | None) -> str:
 def packed(api: Api) -> str:
     """The API, compressed, in lines of ASCII characters without quotes and backslashes."""
     blocks = (
-        module + "\n" + "".join(_line(name, said) for name, said in names.items())
+        module + "\n" + "".join(_line(name, api_text) for name, api_text in names.items())
         for module, names in api.items()
     )
     data = "\n".join(blocks).encode()
@@ -85,11 +85,11 @@ def unpacked(text: str) -> Api:
         size = zstandard.frame_content_size(data)
         if not 0 <= size <= LARGEST_API_BYTES:
             raise ValueError(f"its {size} bytes are not 0 to {LARGEST_API_BYTES}")
-        said = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompress(data).decode()
+        api_text = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompress(data).decode()
     except zstandard.ZstdError as error:
         raise ValueError(str(error)) from error
     texts: dict[str, str] = {}
-    for block in said.split("\n\n"):
+    for block in api_text.split("\n\n"):
         whole = block if block.endswith("\n") else f"{block}\n"
         if _BLOCK.fullmatch(whole) is None:
             raise ValueError(f"{block[:60]!r} is not a module and its names")

@@ -117,8 +117,8 @@ def _add(found: ModuleSource, reader: _Reader, *, fills: bool) -> None:
                 bound  # `conv = _C.conv`: the stub has the parameters of the compiled function
             )
         elif fills and isinstance(known, Class) and isinstance(bound, Class):
-            for member, said in bound.members.items():
-                known.members.setdefault(member, said)
+            for member, definition in bound.members.items():
+                known.members.setdefault(member, definition)
     found.stars += reader.stars
     if reader.exports is not None:
         found.exports = (found.exports or set()) | reader.exports
@@ -141,7 +141,7 @@ class _Reader:
         self.open = False
         self._overloads: dict[str, list[Signature]] = {}
         self._functions: list[tuple[str, int, int]] = []
-        self._told: list[tuple[int, int]] = []  # lines whose bindings are understood
+        self._understood: list[tuple[int, int]] = []  # lines whose bindings are understood
 
     def binds_more(self) -> bool:
         """Whether the module may bind names that were not collected.
@@ -159,7 +159,7 @@ class _Reader:
         ]
         for found in _BINDS_MORE.finditer(self.text):
             line = self.text.count("\n", 0, found.start()) + 1
-            if not any(first <= line <= last for first, last in [*self._told, *asleep]):
+            if not any(first <= line <= last for first, last in [*self._understood, *asleep]):
                 return True
         return False
 
@@ -223,7 +223,7 @@ class _Reader:
         match node.iter:
             case ast.Call(func=ast.Name(id="dir"), args=[of]) if name := dotted(of):
                 if "globals()" in self._text(node):
-                    self._told.append((node.lineno, node.end_lineno or node.lineno))
+                    self._understood.append((node.lineno, node.end_lineno or node.lineno))
                     self.stars.append(f"*{name}")
             case ast.Tuple() | ast.List() | ast.Set() if "globals()" in self._text(node):
                 self._constants(node, node.iter.elts)
@@ -254,7 +254,7 @@ class _Reader:
                 if name is None:
                     return
                 self._offer(name)
-        self._told.append((node.lineno, node.end_lineno or node.lineno))
+        self._understood.append((node.lineno, node.end_lineno or node.lineno))
 
     def _import_from(self, node: ast.ImportFrom) -> None:
         module = self._absolute(node.module or "", node.level)

@@ -89,20 +89,20 @@ def gpus(environment: Mapping[str, str]) -> Gpus:
             return Gpus(notes=("gpus: there are devices, but no nvidia-smi to ask",))
         return Gpus((), notes=("gpus: no nvidia-smi and no device, so there are none",))
     try:
-        said = _output(
+        output = _output(
             [program, "--query-gpu=name,memory.total,compute_cap,driver_version",
              "--format=csv,noheader,nounits"]
         )  # fmt: skip
         summary = _output([program])
     except (OSError, subprocess.SubprocessError) as error:
         return Gpus(notes=(f"gpus: nvidia-smi failed: {error}"[:300],))
-    return _gpus_of(said, summary)
+    return _gpus_of(output, summary)
 
 
-def _gpus_of(said: str, summary: str) -> Gpus:
+def _gpus_of(output: str, summary: str) -> Gpus:
     found: list[GPU] = []
     driver = ""
-    for line in said.splitlines():
+    for line in output.splitlines():
         parts = [part.strip() for part in line.rsplit(",", 3)]
         if len(parts) == 4 and parts[1].isdigit():
             driver = parts[3]
@@ -249,8 +249,8 @@ def _text(path: Path) -> str:
 
 def shared_memory() -> int:
     """Size of ``/dev/shm``, through which data loader workers pass their batches."""
-    said = os.statvfs("/dev/shm")
-    return said.f_blocks * said.f_frsize
+    output = os.statvfs("/dev/shm")
+    return output.f_blocks * output.f_frsize
 
 
 # -- Files ---------------------------------------------------------------------------------------
@@ -398,11 +398,11 @@ def _unescaped(path: str) -> str:
 
 
 def _asked(mount: Mount) -> Mount:
-    said = os.statvfs(mount.path)
+    output = os.statvfs(mount.path)
     return Mount(
         mount.path,
         writable=mount.writable,
-        free_bytes=said.f_bavail * said.f_frsize,
+        free_bytes=output.f_bavail * output.f_frsize,
         quota_bytes=None,
         case_sensitive=_case_sensitive(mount.path),
     )

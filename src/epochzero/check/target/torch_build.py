@@ -43,10 +43,10 @@ def torch_build(path: Sequence[str]) -> TorchBuild | None:
     for folder in path:
         root = Path(folder) / "torch"
         if (root / "version.py").is_file():
-            said = _constants((root / "version.py").read_text("utf-8", "replace"))
-            if "cuda" not in said or said.get("hip"):
+            constants = _constants((root / "version.py").read_text("utf-8", "replace"))
+            if "cuda" not in constants or constants.get("hip"):
                 return None
-            cuda = said["cuda"] or ""
+            cuda = constants["cuda"] or ""
             return TorchBuild(cuda, _architectures(root / "lib") if cuda else ())
     return None
 

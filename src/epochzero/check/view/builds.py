@@ -50,15 +50,15 @@ def needed_libraries() -> Mapping[str, Needed]:
     """The shared libraries that modules load, by module."""
     text = (Path(__file__).parent / "shared_libraries.toml").read_text(encoding="utf-8")
     found = {}
-    for module, said in tomllib.loads(text).items():
+    for module, entry in tomllib.loads(text).items():
         found[module] = Needed(
             module,
-            said["distribution"],
-            tuple(tuple(group) for group in said["needs"]),
-            said["packages"],
-            said.get("unless", ""),
-            said.get("within", ""),
-            said["source"],
+            entry["distribution"],
+            tuple(tuple(group) for group in entry["needs"]),
+            entry["packages"],
+            entry.get("unless", ""),
+            entry.get("within", ""),
+            entry["source"],
         )
     return MappingProxyType(found)
 

@@ -37,21 +37,21 @@ def _given(code: Code) -> Iterator[tuple[str, bool, ast.expr]]:
     """Yield names, whether a version determines their value, and the value."""
     for assign in code.of(ast.Assign):
         of_lack = _is_lack(code.parent[assign]) and isinstance(assign.value, ast.Constant)
-        is_told = of_lack or _tells(code, assign.value)
+        is_of_version = of_lack or _is_version(code, assign.value)
         for target in assign.targets:
             for one in target.elts if isinstance(target, ast.Tuple) else [target]:
                 if isinstance(one, ast.Name) and not isinstance(assign.value, ast.IfExp):
-                    yield one.id, is_told, assign.value
+                    yield one.id, is_of_version, assign.value
     for returned in code.of(ast.Return):
         function = code.function(returned)
         if function is not None and isinstance(
             returned.value, ast.Compare | ast.Call | ast.Constant
         ):
             of_lack = _is_lack(code.parent[returned])
-            yield function.name, of_lack or _tells(code, returned.value), returned.value
+            yield function.name, of_lack or _is_version(code, returned.value), returned.value
 
 
-def _tells(code: Code, value: ast.expr) -> bool:
+def _is_version(code: Code, value: ast.expr) -> bool:
     match value:
         case ast.Call(ast.Name("getattr"), [library, *_]) if code.imported_name(library):
             return True

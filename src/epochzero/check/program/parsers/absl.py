@@ -14,10 +14,10 @@ from epochzero.check.program.parsers.model import (
     OptionSpec,
     Parsed,
     ParserSpec,
+    constant_of,
     given_at,
     nearest,
     plain,
-    told,
 )
 from epochzero.check.program.values import Anything, Constant, Items, Value
 
@@ -180,7 +180,7 @@ def _of_enum(option: OptionSpec, flag: str, text: str) -> str | ArgumentProblem:
         return text
     if not isinstance(choices, list | tuple):
         return text
-    sensitive = told(option.keywords.get("case_sensitive"), True)
+    sensitive = constant_of(option.keywords.get("case_sensitive"), True)
     names = [str(choice) for choice in choices]
     if text in names or not sensitive:
         return text

@@ -16,10 +16,10 @@ from epochzero.check.program.parsers.model import (
     OptionSpec,
     Parsed,
     ParserSpec,
+    constant_of,
     given_at,
     nearest,
     plain,
-    told,
 )
 from epochzero.check.program.values import Anything, Constant, External, Instance, Items, Value
 
@@ -331,7 +331,7 @@ class _Reading:
             choices = [str(choice) for choice in said]  # type: ignore[attr-defined]
         except (KeyError, TypeError, ValueError):
             return Constant(text, place)
-        sensitive = told(kind.keywords.get("case_sensitive"), True)
+        sensitive = constant_of(kind.keywords.get("case_sensitive"), True)
         for choice in choices:
             if text == choice or (sensitive is False and text.casefold() == choice.casefold()):
                 return Constant(choice, place)

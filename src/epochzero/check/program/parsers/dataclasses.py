@@ -17,7 +17,7 @@ from epochzero.check.program.parsers.model import (
     OptionSpec,
     Parsed,
     ParserSpec,
-    told,
+    constant_of,
 )
 from epochzero.check.program.values import Anything, Constant, External, Items, Value
 
@@ -79,7 +79,7 @@ def _options(field: OptionSpec) -> list[OptionSpec]:
 def _truth(option: OptionSpec, name: str, *, optional: bool) -> list[OptionSpec]:
     default = option.keywords.get("default")
     keywords: dict[str, Value] = {**option.keywords, "type": _TRUTH}
-    if not optional or (default is not None and told(default, "") is not None):
+    if not optional or (default is not None and constant_of(default, "") is not None):
         keywords |= {"nargs": Constant("?"), "const": Constant(True)}
         keywords.setdefault("default", Constant(False, option.place))
     found = [OptionSpec(option.flags, keywords, option.place)]

@@ -318,11 +318,16 @@ class _Composing:
             return
         key = ".".join(path)
         near = _near(config, path)
-        said = message.format(key, path[-1])
+        error_text = message.format(key, path[-1])
         value = text.partition("=")[2]
         self.problems.append(
             ArgumentProblem(
-                kind, key, value, said, given_at(text), near="" if kind == "conflict" else near
+                kind,
+                key,
+                value,
+                error_text,
+                given_at(text),
+                near="" if kind == "conflict" else near,
             )
         )
 

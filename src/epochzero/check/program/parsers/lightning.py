@@ -18,9 +18,9 @@ from epochzero.check.program.parsers.model import (
     OptionSpec,
     Parsed,
     ParserSpec,
+    constant_of,
     given_at,
     nearest,
-    told,
 )
 from epochzero.check.program.values import Constant, Items, Value
 
@@ -142,7 +142,7 @@ class _Reader:
         self, option: OptionSpec, value: Value, shown: str, at: SourceLocation | None
     ) -> None:
         """Record a text that is not a number."""
-        wanted = told(option.keywords.get("annotation"), "")
+        wanted = constant_of(option.keywords.get("annotation"), "")
         types = _TYPES.get(str(wanted))
         if types is None or not isinstance(value, Constant) or value.value is None:
             return

@@ -127,7 +127,7 @@ def given_at(*arguments: str) -> SourceLocation:
     return SourceLocation("<command>", code=" ".join(arguments))
 
 
-def told(value: Value | None, default: object = None) -> object:
+def constant_of(value: Value | None, default: object = None) -> object:
     """The value of a constant; ``default`` for other values."""
     return value.value if isinstance(value, Constant) else default
 

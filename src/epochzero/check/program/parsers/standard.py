@@ -20,10 +20,10 @@ from epochzero.check.program.parsers.model import (
     OptionSpec,
     Parsed,
     ParserSpec,
+    constant_of,
     given_at,
     nearest,
     plain,
-    told,
 )
 from epochzero.check.program.values import Anything, Constant, External, Instance, Items, Own, Value
 from epochzero.file_access import open_file
@@ -70,12 +70,12 @@ def parse(spec: ParserSpec, argv: Sequence[str], folder: Path | None = None) -> 
     try:
         arguments = _expanded(spec, argv, folder)
         request.argv = arguments
-        said = {
+        payload = {
             **request.parser(spec),
             "argv": arguments,
             "known_only": spec.known_only or not request.complete,
         }
-        answer = _asked(said, spec.place)
+        answer = _asked(payload, spec.place)
     except _CannotTellError as error:
         unknown = Unknown("the arguments", str(error), error.place)
         return Parsed({}, (), (*request.unknowns, unknown), spec)
@@ -103,11 +103,11 @@ def _expanded(spec: ParserSpec, argv: Sequence[str], folder: Path | None) -> lis
     return found
 
 
-def _asked(said: Mapping[str, Any], place: SourceLocation) -> Mapping[str, Any]:
+def _asked(payload: Mapping[str, Any], place: SourceLocation) -> Mapping[str, Any]:
     """Run the child and return its answer."""
     command = [sys.executable, "-I", "-S", _CHILD]
     try:
-        text = json.dumps(said)
+        text = json.dumps(payload)
         done = subprocess.run(
             command,
             input=text.encode("utf-8", "surrogatepass"),
@@ -189,7 +189,7 @@ class _Request:
         for name in ("default", "const"):
             if name in option.keywords:
                 keywords[name] = self._value(option.keywords[name])
-        if told(option.keywords.get("type", NONE), "") is not None:
+        if constant_of(option.keywords.get("type", NONE), "") is not None:
             keywords["type"] = self._type(option, option.keywords["type"])
         choices = self._choices(option)
         if choices is not None:
@@ -257,7 +257,7 @@ class _Request:
     def _type(self, option: OptionSpec, value: Value) -> str:
         if isinstance(value, Instance) and value.made_by == "argparse.FileType":
             mode = value.arguments[0] if value.arguments else value.keywords.get("mode")
-            known = told(mode)
+            known = constant_of(mode)
             return f"file:{known}" if isinstance(known, str) else "file:r"
         if isinstance(value, External):
             name = _TYPES.get(value.name.removeprefix("builtins."))
@@ -269,7 +269,7 @@ class _Request:
 
     def _choices(self, option: OptionSpec) -> list[Any] | None:
         value = option.keywords.get("choices", NONE)
-        if told(value, "") is None:
+        if constant_of(value, "") is None:
             return None
         try:
             if isinstance(value, Items) and value.kind == "dict":
@@ -313,14 +313,14 @@ class _Answer:
     """The child's answer, as values with their locations."""
 
     request: _Request
-    said: Mapping[str, Any]
+    payload: Mapping[str, Any]
 
     def parsed(self) -> Parsed:
         """Return the parsed command line."""
-        problems = tuple(self._problem(problem) for problem in self.said["problems"])
+        problems = tuple(self._problem(problem) for problem in self.payload["problems"])
         values = {
             name: self._of(name, value)
-            for name, value in self.said["values"].items()
+            for name, value in self.payload["values"].items()
             if not name.startswith("_")
         }
         unknowns = list(self.request.unknowns)
@@ -328,11 +328,11 @@ class _Answer:
         if not self.request.complete:
             unknowns.append(Unknown("the arguments", "some options are not known", spec.place))
         truths = tuple(self._false_truths())
-        ends = self.said["ended"] and not problems
+        ends = self.payload["ended"] and not problems
         return Parsed(values, problems + truths, tuple(unknowns), spec, ends=ends)
 
     def _of(self, name: str, value: Mapping[str, Any]) -> Value:
-        given = self.said["given"].get(name)
+        given = self.payload["given"].get(name)
         if given:
             return self._value(value, given_at(*given))
         default = self._default(name)
@@ -371,33 +371,33 @@ class _Answer:
             return Items("dict" if "keys" in value else value["kind"], items, keys)
         return Constant(value["value"], origin)
 
-    def _problem(self, said: Mapping[str, Any]) -> ArgumentProblem:
-        number = said["number"]
+    def _problem(self, payload: Mapping[str, Any]) -> ArgumentProblem:
+        number = payload["number"]
         option = None if number is None else self.request.options[number]
         return ArgumentProblem(
-            said["kind"],
-            said["option"],
-            said["value"],
-            said["message"],
+            payload["kind"],
+            payload["option"],
+            payload["value"],
+            payload["message"],
             self.request.spec.place if option is None else option.place,
-            near=self._near(said, option),
+            near=self._near(payload, option),
         )
 
-    def _near(self, said: Mapping[str, Any], option: OptionSpec | None) -> str:
-        if said["kind"] == "unknown":
-            return nearest(said["option"], [f for o in self.request.options for f in o.flags])
-        if said["kind"] == "choice" and option is not None:
+    def _near(self, payload: Mapping[str, Any], option: OptionSpec | None) -> str:
+        if payload["kind"] == "unknown":
+            return nearest(payload["option"], [f for o in self.request.options for f in o.flags])
+        if payload["kind"] == "choice" and option is not None:
             choices = self.request._choices(option) or []
-            return nearest(said["value"], [str(choice) for choice in choices])
-        if said["kind"] == "choice":
-            return nearest(said["value"], self.request.spec.subcommands)
+            return nearest(payload["value"], [str(choice) for choice in choices])
+        if payload["kind"] == "choice":
+            return nearest(payload["value"], self.request.spec.subcommands)
         return ""
 
     def _false_truths(self) -> list[ArgumentProblem]:
         """Record options of ``type=bool`` that receive a text for false: every text is true."""
         found = []
         for option in self.request.options:
-            given = self.said["given"].get(_destination(option), ())
+            given = self.payload["given"].get(_destination(option), ())
             wrong = [text for text in given if text.lower() in ("false", "no", "0", "off")]
             if wrong and option.keywords.get("type") == External("builtins.bool"):
                 message = f"argument {'/'.join(option.flags)}: bool({wrong[0]!r}) is True"

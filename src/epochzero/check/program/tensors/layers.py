@@ -61,11 +61,16 @@ class LayerSignature:
 
 
 def _misfit(
-    layer: str, name: str, wanted: Dim, given: Dim, said: str, error: type[Exception] = RuntimeError
+    layer: str,
+    name: str,
+    wanted: Dim,
+    given: Dim,
+    message: str,
+    error: type[Exception] = RuntimeError,
 ) -> Misfit:
     """The error for an input of the wrong size."""
     return Misfit(
-        said,
+        message,
         f"{layer} has {name}={wanted} and is given {given}.",
         f"Give {layer} {name}={given}, or make what comes before give {wanted}.",
         error,
@@ -77,11 +82,11 @@ def _linear(layer: Given, x: Tensor) -> V:
     if differ(wanted, given):
         out = layer.size("out_features")
         rows = product(x.shape[:-1])
-        said = (
+        message = (
             "mat1 and mat2 shapes cannot be multiplied "
             f"({_number(rows)}x{_number(given)} and {_number(wanted)}x{_number(out)})"
         )
-        raise _misfit("Linear", "in_features", wanted, given, said)
+        raise _misfit("Linear", "in_features", wanted, given, message)
     return Tensor(shape=(*x.shape[:-1], layer.size("out_features")))
 
 
@@ -134,11 +139,11 @@ def _convolution(axes: int) -> LayerSignature:
         before, spatial = _spatial(x, axes)
         wanted, channels = layer.size("in_channels"), before[-1]
         if differ(wanted, channels):
-            said = (
+            message = (
                 f"expected input{shown(x.shape)} to have {_number(wanted)} channels, but got "
                 f"{_number(channels)} channels instead"
             )
-            raise _misfit(name, "in_channels", wanted, channels, said)
+            raise _misfit(name, "in_channels", wanted, channels, message)
         moved = zip(
             spatial,
             layer.each("kernel_size", axes),
@@ -211,8 +216,10 @@ def _batch_norm(axes: int) -> LayerSignature:
             raise NotKnown
         wanted, channels = layer.size("num_features"), x.shape[1]
         if differ(wanted, channels) and not layer.has("track_running_stats"):
-            said = f"running_mean should contain {_number(channels)} elements not {_number(wanted)}"
-            raise _misfit(name, "num_features", wanted, channels, said)
+            message = (
+                f"running_mean should contain {_number(channels)} elements not {_number(wanted)}"
+            )
+            raise _misfit(name, "num_features", wanted, channels, message)
         return x
 
     return LayerSignature(

@@ -40,7 +40,7 @@ class Tensors(Core):
         try:
             known = find()
         except Misfit as wrong:
-            return self.fails("shape", wrong.error, wrong.said, node, wrong.why, wrong.fix)
+            return self.fails("shape", wrong.error, wrong.message, node, wrong.why, wrong.fix)
         if known is None or isinstance(known, Constant | Size) or _is_sizes(known):
             return result if known is None else known
         if isinstance(result, LibraryResult):

@@ -60,10 +60,10 @@ class Misfit(Exception):  # noqa: N818 -- no error of this program
     """
 
     def __init__(
-        self, said: str, why: str, fix: str, error: type[Exception] = RuntimeError
+        self, message: str, why: str, fix: str, error: type[Exception] = RuntimeError
     ) -> None:
-        super().__init__(said)
-        self.said, self.why, self.fix, self.error = said, why, fix, error
+        super().__init__(message)
+        self.message, self.why, self.fix, self.error = message, why, fix, error
 
 
 def fresh() -> Size:
