@@ -341,8 +341,9 @@ def test_a_stack_has_the_counters_of_the_loops_around_its_line(tmp_path: Path) -
     (tmp_path / "train.py").write_text(STEPS)
     with job(f"import runpy; runpy.run_path({str(tmp_path / 'train.py')!r})") as child:
         reader = StackReader(dict(os.environ))
-        until(lambda: "get" in reader.read(child.pid).text)
-        assert reader.read(child.pid).counters == {("train", "epoch"): 1, ("train", "done"): 5}
+        # On a busy machine py-spy misses a process now and then.
+        expected = {("train", "epoch"): 1, ("train", "done"): 5}
+        until(lambda: reader.read(child.pid).counters == expected)
 
 
 def waiting(tmp_path: Path, number: int, step: int, peer: int | None = None) -> HungRank:
