@@ -14,7 +14,12 @@ from typing import Protocol, cast
 __all__ = ["Allocation", "Scheduler", "allocation_of", "memory_of_tasks"]
 
 # A variable that only this scheduler sets -> the module that asks it.
-_SCHEDULERS = {"SLURM_JOB_ID": "epochzero.run.scheduler.slurm"}
+_SCHEDULERS = {
+    "SLURM_JOB_ID": "epochzero.run.scheduler.slurm",
+    "LSB_JOBID": "epochzero.run.scheduler.lsf",
+    "PBS_JOBID": "epochzero.run.scheduler.pbs",
+    "KUBERNETES_SERVICE_HOST": "epochzero.run.scheduler.kubernetes",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +27,7 @@ class Allocation:
     """What a scheduler knows of an allocation now.
 
     Attributes:
-        state: as the scheduler names it, such as RUNNING, CANCELLED, TIMEOUT or PREEMPTED.
+        state: in the words of Slurm, such as RUNNING, CANCELLED, TIMEOUT or PREEMPTED.
         runs: whether it is still the job's own, so that the job could be started again in it.
         cancelled: whether a person or an administrator has cancelled it.
         seconds_left: until its time limit; None where there is none.

@@ -6,16 +6,14 @@ Sources: scontrol(1); squeue(1), JOB STATE CODES; sstat(1), TRESUsageInTot.
 from __future__ import annotations
 
 import re
-import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import datetime
 
 from epochzero.run.scheduler import Allocation
+from epochzero.run.scheduler.commands import answer
 
-_SECONDS = 20.0
-"""A controller under load answers late; a job that is being killed has 30 s by default (KillWait)."""
 _COMPLETING_S = 3600.0
 """A node whose processes cannot be killed keeps a job COMPLETING until an administrator acts."""
 _POLL_S = 2.0
@@ -47,7 +45,7 @@ def memory_of_tasks(variables: Mapping[str, str]) -> int:
     """
     number = variables.get("SLURM_JOB_ID", "")
     words = ("sstat", "--allsteps", "--noheader", "--parsable2", "--format=JobID,TRESUsageInTot")
-    return sum(map(_tasks_memory, _ask((*words, f"--jobs={number}")).splitlines()))
+    return sum(map(_tasks_memory, answer((*words, f"--jobs={number}")).splitlines()))
 
 
 def _tasks_memory(line: str) -> int:
@@ -58,23 +56,6 @@ def _tasks_memory(line: str) -> int:
         return 0
     found = _MEMORY.search(usage)
     return int(float(found[1]) * 1024 ** "_KMGT".find(found[2] or "_")) if found else 0
-
-
-def _ask(words: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
-    """What a command of Slurm prints; empty if it fails or does not answer."""
-    try:
-        done = subprocess.run(
-            words,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_SECONDS,
-            text=True,
-            errors="replace",
-        )
-    except (OSError, subprocess.SubprocessError):
-        return ""
-    return "" if done.returncode else done.stdout
 
 
 def end_of_job(number: str, environment: Mapping[str, str]) -> Mapping[str, str]:
@@ -120,7 +101,7 @@ def wait_until_completed(number: str, environment: Mapping[str, str]) -> None:
 
 def show_job(number: str, environment: Mapping[str, str] | None = None) -> Mapping[str, str]:
     """The fields of ``scontrol show job``; empty if Slurm does not answer or does not know the job."""
-    lines = _ask(("scontrol", "--oneliner", "show", "job", number), environment)
+    lines = answer(("scontrol", "--oneliner", "show", "job", number), environment)
     return dict(_FIELD.findall(lines.partition("\n")[0]))
 
 
