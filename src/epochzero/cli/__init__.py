@@ -42,6 +42,7 @@ _COMMANDS = {
     "target": "Describe the platform that jobs are checked against.",
     "github": "Comment on GitHub pull requests and issues.",
     "mcp": "Start an MCP server for coding agents.",
+    "doctor": "Report what works on this machine, and what to install.",
     "explain": "Explain a category, phase, fault, signature or rule.",
     "signatures": "List and check failure signatures.",
 }
@@ -88,10 +89,28 @@ def _added(name: str) -> click.Command:
     )
 
 
-@click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+_FIRST_COMMANDS = """\
+EpochZero predicts, detects and diagnoses failures of deep-learning jobs.
+
+  A job failed. Why?                       epochzero diagnose train.log
+  Will this job fail?                      epochzero check -- python train.py
+  Run it, and diagnose it if it fails:     epochzero run -- python train.py
+
+`epochzero --help` lists all commands, `epochzero doctor` what works on this machine."""
+
+
+@click.command(
+    cls=_Commands,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 @click.version_option(__version__, prog_name="epochzero")
-def commands() -> None:
+@click.pass_context
+def commands(context: click.Context) -> None:
     """Predict, detect and diagnose failures of deep-learning jobs."""
+    if context.invoked_subcommand is None:
+        click.echo(_FIRST_COMMANDS)
+        return
     from epochzero import compiled
     from epochzero.cli.cache import cache_folder
 

@@ -1,0 +1,41 @@
+"""``epochzero doctor``: reports what works on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+
+import click
+
+from epochzero.cli import layout
+from epochzero.cli.home import homes
+from epochzero.cli.output import format_option
+
+_COLORS = {"works": "green", "limited": "yellow", "missing": None}
+
+
+@click.command(name="doctor")
+@format_option("Output format.")
+def command(form: str) -> None:
+    """Report what of EpochZero works on this machine, and what to install for the rest.
+
+    Nothing is changed. A missing extra is no error: each adds something that its line names.
+
+    \b
+    epochzero doctor
+    epochzero doctor --format json
+
+    Exit code 0.
+    """
+    from epochzero.doctor import capabilities
+
+    found = capabilities(os.environ, homes(os.environ))
+    if form == "json":
+        click.echo(json.dumps([asdict(capability) for capability in found], indent=2))
+        return
+    for capability in found:
+        state = click.style(f"{capability.state:<8}", fg=_COLORS[capability.state])
+        click.echo(f"{state} {click.style(capability.name, bold=True)}")
+        for text in filter(None, (capability.text, capability.advice)):
+            click.echo(layout.wrapped("", text))
