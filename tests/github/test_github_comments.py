@@ -91,11 +91,13 @@ def test_a_comment_is_never_too_long_for_github() -> None:
 
 def test_places_of_a_bug_are_linked() -> None:
     item = Item("src/load er.py", 0.5, "Reader.read", 3, 9, (Reason("frame", "ends here"),))
-    ranking = Ranking(COMMIT, "function", "learned", 2, (item,), "", Extrinsic(0.7, "library", "x"))
+    ranking = Ranking(COMMIT, "function", "learned", 2, (item,), "", Extrinsic(0.8, "library", "x"))
     body = ranking_comment(ranking, LINKS)
     assert f"/blob/{COMMIT}/src/load%20er.py#L3-L9)" in body
     assert "`Reader.read`\n   - ends here" in body
-    assert "outside this code (70%); suspect: library x" in body
+    assert "outside this code (80%); suspect: library x" in body
+    unsure = Ranking(COMMIT, "file", "learned", 2, (item,), "", Extrinsic(0.79, "library", "x"))
+    assert "outside this code" not in ranking_comment(unsure, LINKS)
     none = Ranking(COMMIT, "file", "learned", 2, ())
     assert "no code matches this report" in ranking_comment(none, LINKS)
 

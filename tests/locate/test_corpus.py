@@ -58,3 +58,11 @@ def test_a_past_fix_counts_for_the_file_as_it_is_called_now(project: Made) -> No
     corpus = Corpus.of(repository.snapshot(), history=History(repository), past=[before])
     assert corpus.past == (before,)
     assert corpus.with_known(None, [before]).past == (before,)
+
+
+def test_scripts_of_other_projects_are_not_searched(project: Made) -> None:
+    for path in ("docs/_static/jquery.js", "web/node_modules/left/pad.ts", "web/app.js"):
+        project.write(path, "function shuffle() { return 1 }\n")
+    project.commit("Scripts")
+    corpus = Corpus.of(Repository(project.folder).snapshot())
+    assert [path for path in corpus.paths if path.endswith((".js", ".ts"))] == ["web/app.js"]

@@ -74,6 +74,16 @@ def test_words_as_the_report_writes_them(corpus: Corpus) -> None:
     assert sum(map(int, (part.split("%")[0] for part in told.split("(")[1:]))) <= 101
 
 
+def test_words_of_every_report_are_no_reason(
+    make_corpus: Callable[[Mapping[str, str]], Corpus],
+) -> None:
+    corpus = make_corpus({FILE: "next_line = 'issues in a file: shuffling'\n", "b.py": "x = 1\n"})
+    text = "Shuffling issues, next line. Steps to reproduce the error: run it"
+    found = reasons(corpus, "Shuffling", text)["words"]
+    assert "shuffling" in found
+    assert not {"issues", "next", "line", "file"} & set(found.replace(",", " ").split())
+
+
 def test_the_parts_of_a_name_are_not_told_beside_it(corpus: Corpus) -> None:
     told = reasons(corpus, "Wrong: read_shard")["words"]
     assert told.count("shard") == 1

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 HASH_LENGTH = 10
 MOST_REASONS = 3
 """Maximum number of reasons for a place with ``--explain``; JSON has all."""
-EVEN = 0.5
-"""From this probability, a cause outside of the code is mentioned even without ``--explain``."""
 BUG_TYPES = {
     "model": "the model's structure",
     "training": "training",
@@ -26,7 +24,7 @@ BUG_TYPES = {
 
 def is_worth_showing(extrinsic: Extrinsic, explain: bool) -> bool:
     """Whether to mention a cause outside of the code; ``explain``: if the user asked for reasons."""
-    return extrinsic.probability >= EVEN or (explain and bool(extrinsic.suspect))
+    return extrinsic.is_likely or (explain and bool(extrinsic.suspect))
 
 
 def suspicion_text(extrinsic: Extrinsic) -> str:

@@ -122,3 +122,18 @@ def is_test(path: str) -> bool:
     if not _TEST_FOLDERS.isdisjoint(folder.lower() for folder in folders):
         return True
     return bool(_TEST_NAME.match(name.lower()) or _TEST_CAMEL.search(name))
+
+
+_VENDORED_FOLDERS = frozenset({"_static", "bower_components", "node_modules", "vendor", "vendors"})
+_WEB = (".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx")
+
+
+def is_vendored_script(path: str) -> bool:
+    """Whether a path is that of a script copied from a library of the web, such as jQuery in the
+    folder that Sphinx publishes as it is.
+
+    >>> is_vendored_script("docs/_static/jquery.js"), is_vendored_script("web/src/app.js")
+    (True, False)
+    """
+    *folders, name = path.lower().split("/")
+    return name.endswith(_WEB) and not _VENDORED_FOLDERS.isdisjoint(folders)

@@ -25,8 +25,6 @@ _LONGEST_LINK = 500
 _LONGEST_CODE = 160
 _LONGEST_TEXT = 500
 _HASH_LENGTH = 10
-_EVEN = 0.5
-"""From this probability on a cause outside of the code is told of."""
 _OTHERS = "Findings in files that this pull request does not change"
 
 
@@ -156,7 +154,7 @@ def _ranking(found: Ranking, links: Links, most: int) -> Iterator[str]:
     for number, item in enumerate(found.items[:most], 1):
         yield from _item(number, item, links)
     yield ""
-    if found.extrinsic is not None and found.extrinsic.probability >= _EVEN:
+    if found.extrinsic is not None and found.extrinsic.is_likely:
         suspect = " ".join([found.extrinsic.suspect.replace("_", " "), found.extrinsic.name])
         told = f"; suspect: {_text(suspect)}" if suspect.strip() else ""
         chance = f"{found.extrinsic.probability:.0%}"

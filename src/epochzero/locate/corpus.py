@@ -24,6 +24,7 @@ from epochzero.code import (
     Parsed,
     Snapshot,
     is_test,
+    is_vendored_script,
     language_of,
     parse_snapshot,
 )
@@ -55,11 +56,15 @@ def bag_of(text: str) -> Bag:
 
 
 def searched(snapshot: Snapshot, *, languages: frozenset[str] = CODE_LANGUAGES) -> list[File]:
-    """The files of a snapshot in which a bug is looked for: source code without tests."""
+    """The files of a snapshot in which a bug is searched for: source code without tests and without
+    scripts of other projects.
+    """
     return [
         file
         for file in snapshot.files
-        if language_of(file.path) in languages and not is_test(file.path)
+        if language_of(file.path) in languages
+        and not is_test(file.path)
+        and not is_vendored_script(file.path)
     ]
 
 

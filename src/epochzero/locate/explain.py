@@ -44,6 +44,19 @@ RECENT_S = 365 * 24 * 3600
 LONGEST_TEXT = 100
 _NO_MESSAGE = ("Traceback (most recent", 'File "')
 """How lines begin that Python writes around every message."""
+_OF_REPORTS = frozenset(
+    words(
+        "add behavior bug bugs call caused check code com command create current describe "
+        "description doesn environment error errors example examples expected fail failed file "
+        "files find fix follow following found get github happen help home however https info "
+        "information issue issues last latest lib like line lines make master message name need "
+        "new next occur one open org os platform please print problem provide py python recent "
+        "reproduce result results run running script seem site source steps system traceback try "
+        "trying update use used user using version want work working"
+    )
+)
+"""Words of reports in general: most of them are in over a tenth of Denchmark's. Common words of deep
+learning, such as "model", are not among them, since they can be what a report is about."""
 _PIECE = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+")
 
 
@@ -172,6 +185,8 @@ class Explainer:
             if len(told) == MOST_WORDS or share[number] < LEAST_SHARE * total or not total:
                 break
             word = self._written(number)
+            if self._query.terms[number] in _OF_REPORTS:
+                continue
             # The parts of an identifier count beside it, but say nothing more to a reader.
             if not any(word.lower() in other for other in told):
                 told[word.lower()] = f"{word} ({share[number] / total:.0%})"
