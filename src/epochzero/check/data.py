@@ -124,7 +124,7 @@ def unknown_if_generated(
         made = absent.get((one.rule, one.place)) if isinstance(one, Finding) else None
         if made is not None:
             reason = f"they are not on this machine; the dry run made them after {made.profile}"
-            yield Unknown(f"whether {made.path} are there", reason, one.place)
+            yield Unknown(f"whether {made.path} exists", reason, one.place)
         else:
             yield one
 

@@ -70,7 +70,7 @@ def unknown_packages(jobs: Sequence[Job], platforms: Sequence[Target]) -> Iterat
             reason = (
                 f"they are those of the image {job.container}; capture a target in it"
                 if job.container
-                else f"which Python `{job.program}` is cannot be told here; capture a target with it"
+                else f"it is unknown here which Python `{job.program}` is; capture a target with it"
             )
             yield Unknown("which packages the job finds", reason, job.at)
 
@@ -118,5 +118,5 @@ def nodes_of(system: str, machine: Target) -> Target:
 
 def unknown_nodes(system: str, job: Job) -> Unknown:
     """Report that the nodes are unknown."""
-    reason = f"{system} runs the job on other machines than this one; --target says what they have"
+    reason = f"{system} runs the job on other machines; describe them with --target"
     return Unknown("the GPUs, programs and limits of the job's nodes", reason, job.at)

@@ -127,7 +127,7 @@ def test_that_made_data_are_absent_is_unknown_and_no_error(tmp_path: Path) -> No
         synthesize=True,
     )
     assert [one.place.line for one in found.findings] == [2]
-    (unknown,) = (one for one in found.unknowns if one.what == "whether data/train.csv are there")
+    (unknown,) = (one for one in found.unknowns if one.what == "whether data/train.csv exists")
     assert unknown.place.line == 1
     assert "made them after train.profile.json" in unknown.reason
 

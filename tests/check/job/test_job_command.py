@@ -221,7 +221,7 @@ def test_a_script_in_an_image_is_looked_for_here_and_that_is_said(
 ) -> None:
     found = submit("podman run image python /app/src/fit.py")
     assert [job.script for job in found.jobs] == [tmp_path / "src" / "fit.py"]
-    assert "src/fit.py is taken to be its copy" in found.unknowns[0].reason
+    assert "src/fit.py is assumed to be its copy" in found.unknowns[0].reason
     assert submit("docker run image python /app/other.py").jobs == ()
     assert submit("docker run image").unknowns
 
@@ -292,7 +292,7 @@ def test_a_named_volume_is_no_folder_of_this_machine(submit: Submit, tmp_path: P
     ).jobs
     assert job.mounts == {"/data": "volume data", "/work": str(tmp_path)}
     assert job.read_only == {"/work"}
-    with pytest.raises(InputError, match="not there in /work"):
+    with pytest.raises(InputError, match="does not exist in /work"):
         submit("docker run -v code:/work -w /work image python a.py", {"code/a.py": "print(1)\n"})
 
 

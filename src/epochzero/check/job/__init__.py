@@ -70,7 +70,7 @@ def _nothing(arguments: Sequence[str], record: Record) -> str:
     called = list(dict.fromkeys(source.text for source in record.programs))
     other_programs = f"; it runs {', '.join(called[:5])}" if called else ""
     return (
-        f"`{record.command[:200]}` runs no Python program that can be read here{other_programs}. Give what you "
-        "submit: `python train.py`, a launcher with its arguments, a launch script, a batch file, a "
+        f"`{record.command[:200]}` runs no Python program that can be read here{other_programs}. Pass the "
+        "command that you submit: `python train.py`, a launcher with its arguments, a launch script, a batch file, a "
         "Kubernetes manifest or a docker command."
     )

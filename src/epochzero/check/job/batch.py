@@ -79,10 +79,10 @@ def note_directives(script: Script, launcher: Launcher, setting: Setting) -> Non
         place = script.place(row)
         commands = commands or bool(line.strip() and not line.startswith("#"))
         if _BEHIND_A_BLANK.match(line):
-            text = "A blank stands between # and SBATCH: the line is a comment."
+            text = "A blank between # and SBATCH makes the line a comment."
             setting.record.problem("ignored", place, text, certain=False)
         elif (found := pattern.match(line)) and commands:
-            text = "The line stands after the first command, where its options are not read."
+            text = "The line follows the first command, so its options are ignored."
             setting.record.problem("ignored", place, text, certain=False)
         elif found:
             for text, certain in _refused(launcher, found[1]):
@@ -105,13 +105,13 @@ def _refused(launcher: Launcher, line: str) -> Iterator[tuple[str, bool]]:
                 "/" in value.text or option.meaning != "output"
             )
             yield (
-                f"Variables are not expanded here: {option.name} is {value.text} as it stands.",
+                f"Variables are not expanded here: the value of {option.name} is literally {value.text}.",
                 sure,
             )
         elif not _is_value(option, value.text):
-            yield f"{value.text!r} is no value of {option.name}.", True
+            yield f"{value.text!r} is not a valid value of {option.name}.", True
     if taken.rest and taken.options and taken.options[-1][1].text:
-        yield f"{taken.rest[0].text!r} belongs to no option.", True
+        yield f"{taken.rest[0].text!r} does not belong to an option.", True
 
 
 def _unknown(launcher: Launcher, name: str) -> Iterator[tuple[str, bool]]:
@@ -120,7 +120,7 @@ def _unknown(launcher: Launcher, name: str) -> Iterator[tuple[str, bool]]:
     begun = [one for one in known if one.startswith(name)]
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.85)
     if name.startswith("--") and name not in known and len(begun) != 1 and near:
-        yield f"There is no option {name}; {near[0]} is one.", True
+        yield f"{name} is not an option; did you mean {near[0]}?", True
 
 
 def _is_value(option: Option, text: str) -> bool:
@@ -213,7 +213,7 @@ def run_batch(launcher: Launcher, words: Sequence[Word], taken: Taken, setting: 
         run_shell_script(replace(script, path=""), setting)
         _note_not_waited(setting)
     else:
-        reason = "its batch file stands on its standard input"
+        reason = "its batch file is read from standard input"
         setting.record.unknown(f"`{words[0].text}`", reason, words[0].place)
 
 

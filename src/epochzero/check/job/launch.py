@@ -170,9 +170,9 @@ def _script(rest: Sequence[Word], setting: Setting) -> None:
 def _contained(launcher: Launcher, rest: Sequence[Word], setting: Setting, head: Word) -> None:
     """Run a command in a container; without one, its image determines what runs."""
     if not rest:
-        reason = "without a command the image says what is run"
+        reason = "without a command, the image determines what runs"
         setting.record.unknown(f"`{head.text}`", reason, head.place)
         return
     if not launcher.sees_folder and not setting.draft.working_folder:
-        setting.lost = setting.lost or "the image says in which folder it starts"
+        setting.lost = setting.lost or "the image determines the working directory"
     setting.follow(rest)

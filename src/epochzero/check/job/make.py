@@ -154,7 +154,7 @@ def run_make(named: Word | None, words: Sequence[Word], setting: Setting) -> Non
         try:
             lines = list(recipes(text, asked.text, given))
         except KeyError:
-            reason = f"{setting.label(path)} has no such target that can be read"
+            reason = f"{setting.label(path)} has no readable target of this name"
             setting.record.unknown(f"the target {asked.text}", reason, asked.place)
             continue
         for line in lines:

@@ -73,7 +73,7 @@ def _run_containers(
         record.jobs.extend(inner.record.whole())
         record.unknowns.extend(inner.record.unknowns)
     if containers and not any(container.words or container.text for container in containers):
-        reason = "without a command the image says what is run"
+        reason = "without a command, the image determines what runs"
         setting.record.unknown(f"the containers of {word.text}", reason, containers[0].place)
 
 
@@ -81,7 +81,7 @@ def _in_pod(container: Container, setting: Setting) -> None:
     if container.folder is not None:
         enter_inside(container.folder, setting)
     else:
-        setting.lost = "the image says in which folder it starts"
+        setting.lost = "the image determines the working directory"
     if container.words:
         setting.follow(container.words)
     elif container.text is not None:

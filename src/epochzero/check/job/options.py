@@ -121,7 +121,7 @@ def enter_inside(value: Word, setting: Setting) -> None:
     if here is not None:
         setting.draft = replace(setting.draft, folder=here)
     elif value.text:
-        setting.lost = f"{value.text} lies in the container"
+        setting.lost = f"{value.text} is in the container"
 
 
 def _accelerate_config(value: Word, setting: Setting) -> None:

@@ -90,12 +90,12 @@ def run_script_file(words: Sequence[Word], setting: Setting, program: str) -> No
         return
     path = Path(os.path.abspath(setting.draft.folder / word.text))
     reason = setting.lost or (
-        f"`{setting.fetched}` may make it before it is run" if setting.fetched else ""
+        f"`{setting.fetched}` may create it before it is run" if setting.fetched else ""
     )
     if os.path.isabs(word.text) and word.place.path != COMMAND:
         reason = reason or "it is not on this machine"
     if reason or (setting.draft.container and os.path.isabs(word.text)):
-        reason = reason or "it lies in the container"
+        reason = reason or "it is in the container"
         setting.record.unknown(f"the script {word.text}", reason, word.place)
         return
     fault = f"{word.text}: {_why_not(path)}" + _hint(path, setting)
@@ -217,10 +217,10 @@ def _find_script(word: Word, setting: Setting) -> Path | None:
         for base in dict.fromkeys((setting.draft.folder, setting.record.root)):
             found = _entry(Path(os.path.abspath(base.joinpath(*parts[skip:]))))
             if found is not None:
-                reason = setting.lost or "it lies where this machine cannot see it"
+                reason = setting.lost or "it is not visible on this machine"
                 if setting.lost == AT_HOME and not os.path.isabs(word.text):
                     _note_at_home(word, setting)
-                search_path = f"{reason}; {setting.label(found)} is taken to be its copy"
+                search_path = f"{reason}; {setting.label(found)} is assumed to be its copy"
                 setting.record.unknown(f"the script {word.text}", search_path, word.place)
                 return found
     return None
@@ -247,10 +247,10 @@ def _why_not(path: Path) -> str:
     try:
         current().resolve(path).stat()
     except (FileNotFoundError, NotADirectoryError):
-        return "not there"
+        return "does not exist"
     except (OSError, ValueError) as error:
         return f"cannot be read: {error.strerror if isinstance(error, OSError) else error}"
-    return "a folder without __main__.py" if is_folder(path) else "not a file"
+    return "a directory without __main__.py" if is_folder(path) else "not a file"
 
 
 def _fault(path: Path, word: Word) -> str:

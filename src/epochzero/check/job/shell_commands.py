@@ -36,7 +36,7 @@ def run_shell(words: Sequence[Word], setting: Setting) -> None:
         run_text(setting.input, setting.inner())
         return
     if at >= len(words):
-        reason = "its commands stand on its standard input"
+        reason = "its commands are read from standard input"
         setting.record.unknown(f"`{words[0].text}`", reason, words[0].place)
         return
     inner = _started_with(words[1:at], setting)

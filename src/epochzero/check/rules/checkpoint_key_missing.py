@@ -65,7 +65,7 @@ def _claim(program: Program, look: Looked, loaded: Loaded) -> Claim:
         look.at,
         severity=Reach.of(program).severity(look.at) if loaded.sure else "warning",
         message=f"The checkpoint has no {look.name!r}; it has {', '.join(keys[:8]) or 'nothing'}: "
-        f"{loaded.held[0].said_by}.",
+        f"{loaded.held[0].evidence}.",
         consequence=f"KeyError: {look.name!r}",
         fix=f"Read {near[0]!r}, or save {look.name!r}."
         if near

@@ -40,7 +40,7 @@ def _check(view: JobView) -> Claims:
             call.at,
             severity=view.reach.severity(call.at),
             message="torch.load accepts only weights here, but the checkpoint contains "
-            f"{refused[0][0]}: {loaded.held[0].said_by}.",
+            f"{refused[0][0]}: {loaded.held[0].evidence}.",
             consequence="_pickle.UnpicklingError: Weights only load failed. Unsupported global: GLOBAL "
             f"{refused[0][0]} was not an allowed global by default.",
             fix="Save only state_dict() and plain numbers. If you trust the file, load it with "

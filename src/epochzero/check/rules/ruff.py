@@ -113,7 +113,7 @@ class Asked:
         """
         if isinstance(self._outcome, Exception):
             reason = str(self._outcome).partition("\n")[0]
-            raise CannotTell(f"the analyser ruff cannot be asked: {reason}") from self._outcome
+            raise CannotTell(f"the analyser ruff does not work: {reason}") from self._outcome
         return self._outcome
 
     @cached_property

@@ -150,7 +150,7 @@ def _gpus(first: Target, second: Target) -> Iterator[TargetDifference]:
     if len(second.gpus) < len(first.gpus):
         yield TargetDifference(
             "gpus", "", _count(first.gpus), _count(second.gpus), "illegal_argument",
-            "a rank asks for a device that is not there",
+            "a rank uses a device that does not exist",
         )  # fmt: skip
     if not first.gpus or not second.gpus:
         return
@@ -180,7 +180,7 @@ def _cuda(first: Target, second: Target) -> Iterator[TargetDifference]:
     if first.driver and second.driver and version(second.driver) < version(first.driver):
         yield TargetDifference(
             "driver", "", first.driver, second.driver, "framework_api_misuse",
-            "CUDA says that the driver is too old for the build",
+            "CUDA reports that the driver is too old for the build",
         )  # fmt: skip
     ours, theirs = first.cuda_of_torch, second.cuda_of_torch
     if ours is not None and theirs is not None and ours != theirs:
@@ -229,7 +229,7 @@ def _mounts(first: Target, second: Target) -> Iterator[TargetDifference]:
         if other is None:
             yield TargetDifference(
                 "mount", mount.path, "mounted", "missing", "path_not_found",
-                "paths below it are not there",
+                "paths below it do not exist",
             )  # fmt: skip
         else:
             yield from _mount(mount, other)

@@ -260,7 +260,7 @@ def _signature(reading: _Reading, key: str, value: object) -> Signature | None:
 def _unpacked(reading: _Reading, value: object, fields: Mapping[str, Any]) -> Api:
     entry = reading.text("api_packed", value)
     if "api" in fields:
-        reading.wrong("api_packed", "cannot stand beside [api]")
+        reading.wrong("api_packed", "cannot be combined with [api]")
     try:
         return unpacked(entry)
     except ValueError as error:

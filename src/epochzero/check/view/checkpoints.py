@@ -32,12 +32,12 @@ class Held:
     Attributes:
         keys: keys of its dictionary; None if it is not a dictionary, or not all of them are known.
         globals: dotted names of the classes and functions that unpickling needs.
-        said_by: the evidence, as text for users.
+        evidence: how this is known, as text for users.
     """
 
     keys: tuple[str, ...] | None
     globals: tuple[str, ...]
-    said_by: str
+    evidence: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +177,7 @@ def read_checkpoint(file: str) -> Held | None:
     ):
         return None
     keys = tuple(top.keys) if isinstance(top, _Dict) else None
-    return Held(keys, tuple(sorted(found)), "the file says so")
+    return Held(keys, tuple(sorted(found)), "as the file shows")
 
 
 class _Dict:

@@ -249,7 +249,7 @@ class _Composing:
         """Report a file of the configuration that does not exist or is not valid YAML."""
         shown = f"{group}/{name}".lstrip("/")
         if config.wrong:
-            message = f"{config.place.path} is no YAML: {config.reason}"
+            message = f"{config.place.path} is not valid YAML: {config.reason}"
             return ArgumentProblem("unreadable", group, name, message, config.place)
         options = sorted(path.stem for path in (self.folder / group).glob("*.yaml"))
         near = nearest(name, options)

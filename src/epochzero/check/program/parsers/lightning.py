@@ -66,7 +66,7 @@ class _Reader:
         """Find the subcommand, which determines how the rest is read."""
         first = arguments[0] if arguments else ""
         if first[:1] == "-":  # options that precede it
-            reason = "options stand before the subcommand"
+            reason = "options precede the subcommand"
             return Parsed({}, (), (Unknown("the arguments", reason, self.spec.place),), self.spec)
         message = f'error: Expected "subcommand" to be one of {{{",".join(SUBCOMMANDS)}}}, but it was {first!r}'
         kind, near = ("choice", nearest(first, SUBCOMMANDS)) if first else ("missing", "")
@@ -158,7 +158,7 @@ class _Reader:
     def parsed(self) -> Parsed:
         """Return all values, with defaults, and record what is missing."""
         if self.helps:
-            return Parsed({}, (), (Unknown("the arguments", "help is asked for", self.spec.place),),
+            return Parsed({}, (), (Unknown("the arguments", "the command asks for help", self.spec.place),),
                           self.spec)  # fmt: skip
         for name, option in self.options.items():
             if name.endswith(".*") or name in self.values:
