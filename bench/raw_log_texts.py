@@ -1,4 +1,4 @@
-"""Rebuilds the raw logs that ``labels/raw_logs.jsonl`` refers to.
+"""Rebuilds the raw logs that ``labels/raw_logs.jsonl`` and ``labels/raw_logs_blind.jsonl`` refer to.
 
 python bench/raw_log_texts.py --clones DIR
 
@@ -21,9 +21,20 @@ from typing import Any
 
 from common import REPOSITORY, SEED, jsonl, scratch
 
-__all__ = ["HALVES", "RawLog", "Root", "cached", "half_of", "raw_logs", "rebuild"]
+__all__ = [
+    "BLIND",
+    "HALVES",
+    "LABELS",
+    "RawLog",
+    "Root",
+    "cached",
+    "half_of",
+    "raw_logs",
+    "rebuild",
+]
 
 LABELS = REPOSITORY / "bench" / "labels" / "raw_logs.jsonl"
+BLIND = LABELS.with_name("raw_logs_blind.jsonl")
 HALVES = ("open", "held_out")
 
 
@@ -48,7 +59,7 @@ class RawLog:
         id: ``owner+name#`` and the start of the hash.
         repository, commit, path: where the text is.
         sha256: of the text.
-        half: "open" or "held_out"; all logs of a repository are in the same half.
+        half: "open" or "held_out", where all logs of a repository are in the same half; or "blind".
         ranks: "one" or "several".
         ended: "failed", "well", "cut" if the log does not show the end, or "disputed" if the two
             readings of the label differ; a disputed log is not measured.
@@ -83,7 +94,7 @@ def half_of(repository: str) -> str:
 
 
 def raw_logs(path: Path = LABELS) -> list[RawLog]:
-    """All labelled logs."""
+    """The labelled logs of one file."""
     return [_raw_log(record) for record in jsonl(path)]
 
 
@@ -155,7 +166,7 @@ def main() -> int:
     parser.add_argument("--clones", type=Path, required=True, metavar="DIR")
     parser.add_argument("--cache", type=Path, default=default_cache(), metavar="DIR")
     options = parser.parse_args()
-    logs = raw_logs()
+    logs = [*raw_logs(), *raw_logs(BLIND)]
     problems = [text for log in logs if (text := rebuild(log, options.clones, options.cache))]
     for problem in problems:
         print(problem, file=sys.stderr)

@@ -1,8 +1,9 @@
 """What is found in raw logs of real jobs: how they ended, first cause, rank, retry, calibration.
 
 The logs are those of ``labels/raw_logs.jsonl``; ``raw_log_texts.py`` rebuilds them. Half of the
-repositories is held out: it is measured only with ``--held-out``, which prints totals alone and
-adds a line to ``labels/raw_logs_looks.jsonl``.
+repositories was held out until its first evaluation. ``--blind`` measures the logs of
+``labels/raw_logs_blind.jsonl``. Each evaluation of these two adds a line to
+``labels/raw_logs_looks.jsonl`` and prints totals alone.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from common import DataFile, commit, fold, jsonl, line_hash, rate, save
-from raw_log_texts import HALVES, LABELS, RawLog, cached, default_cache, raw_logs
+from raw_log_texts import BLIND, HALVES, LABELS, RawLog, cached, default_cache, raw_logs
 from rivals import Answer, Rival, answer_of
 from rivals.choice import add_options, chosen, not_run
 from scoring import Gold, Scored, accuracy, calibration, macro_f1, with_interval
@@ -85,8 +87,8 @@ Tool = Callable[[RawLog, Log], Found]
 def main() -> int:
     """Measures, prints, and stores the result; returns 1 if texts are missing."""
     options = _parser().parse_args()
-    half = "held_out" if options.held_out else "open"
-    logs = [log for log in raw_logs() if log.half == half]
+    half: str = options.half
+    logs = [log for log in (*raw_logs(), *raw_logs(BLIND)) if log.half == half]
     if missing := [log for log in logs if not cached(log, options.cache).is_file()]:
         print(
             f"{len(missing)} of {len(logs)} logs are not in {options.cache}. Rebuild them with "
@@ -94,8 +96,8 @@ def main() -> int:
             file=sys.stderr,
         )
         return 1
-    if options.held_out:
-        add_look(LOOKS)
+    if half != "open":
+        add_look(LOOKS, half)
     rivals = chosen(options)
     diagnoser = Diagnoser(redact=False)
     tools: dict[str, Tool] = {"epochzero": partial(_diagnosed, diagnoser)}
@@ -108,18 +110,32 @@ def main() -> int:
             _print_misses(found)
     _print_table(measured)
     versions = {rival.name: rival.version for rival in rivals} | not_run(options)
-    data = [DataFile("bench/labels/raw_logs.jsonl", LABELS).described()]
+    data = [DataFile(f"bench/labels/{path.name}", path).described() for path in (LABELS, BLIND)]
     agreed = agreement(list(jsonl(LABELS)))
-    numbers = {**_earlier(), half: measured, "looks": len(looks(LOOKS)), "agreement": agreed}
+    counts = Counter(look.get("half", "held_out") for look in looks(LOOKS))
+    numbers = {
+        **_earlier(),
+        half: measured,
+        "looks": counts["held_out"],
+        "looks_blind": counts["blind"],
+        "agreement": agreed,
+    }
     save("raw_logs", numbers, data=data, rivals=versions)
     return 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--held-out", action="store_true", help="measure the held-out half, which counts as a look"
-    )
+    group = parser.add_mutually_exclusive_group()
+    for half in (*HALVES[1:], "blind"):
+        group.add_argument(
+            f"--{half.replace('_', '-')}",
+            action="store_const",
+            const=half,
+            default="open",
+            dest="half",
+            help=f"measure the {half.replace('_', '-')} logs, which counts as a look",
+        )
     parser.add_argument("--misses", action="store_true", help="print what open logs miss")
     parser.add_argument(
         "--cache", type=Path, default=default_cache(), metavar="DIR", help="the rebuilt logs"
@@ -151,9 +167,10 @@ def looks(path: Path) -> list[dict[str, Any]]:
     return list(jsonl(path)) if path.is_file() else []
 
 
-def add_look(path: Path) -> None:
-    """Records an evaluation of the held-out half, before anything is measured."""
-    look = {"date": datetime.now(UTC).isoformat(timespec="seconds"), "commit": commit()}
+def add_look(path: Path, half: str = "held_out") -> None:
+    """Records an evaluation of the held-out half or the blind logs, before anything is measured."""
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    look = {"date": now, "commit": commit(), "half": half}
     with path.open("a", encoding="utf-8") as file:
         file.write(json.dumps(look) + "\n")
 
@@ -164,7 +181,9 @@ def _earlier() -> dict[str, Any]:
     if not path.is_file():
         return {}
     numbers = json.loads(path.read_text(encoding="utf-8"))["numbers"]
-    return {half: numbers[half] for half in HALVES if half in numbers}
+    return {
+        half: numbers[half] for half in (*HALVES, "blind", "blind_first_look") if half in numbers
+    }
 
 
 def _log(log: RawLog, cache: Path) -> Log:
