@@ -249,7 +249,7 @@ def test_each_look_at_the_held_out_half_is_recorded(bench: ModuleType, tmp_path:
     assert bench.looks(path) == []
     bench.add_look(path)
     bench.add_look(path)
-    assert [set(look) for look in bench.looks(path)] == [{"date", "commit"}] * 2
+    assert [set(look) for look in bench.looks(path)] == [{"date", "commit", "half"}] * 2
 
 
 def test_missing_texts_are_an_error_before_a_look_is_recorded(

@@ -477,3 +477,24 @@ def test_a_complaint_of_the_shell_does_not_explain_a_cancelled_job(diagnose: Dia
         "slurmstepd: error: *** JOB 1 ON gpu3 CANCELLED AT 2024-03-05T09:00:01 ***\n"
     )
     assert diagnose(log).category == "interrupted"
+
+
+def test_a_process_that_aborts_itself_has_printed_why(diagnose: Diagnose) -> None:
+    log = (
+        "[rank0]:[E118 16:05:23.739761196 ProcessGroupNCCL.cpp:616] [Rank 0] Watchdog caught collective operation "
+        "timeout: WorkNCCL(SeqNum=1454, OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600001 milliseconds\n"
+        "E0118 16:05:34.231000 641 torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: -6) "
+        "local_rank: 0 (pid: 659) of binary: /usr/bin/python\n"
+    )
+    found = diagnose(START + log)
+    assert found.category == "communication_failure"
+    assert found.root is not None
+    assert found.root.rank == 0
+
+
+def test_lightning_names_its_rank(diagnose: Diagnose) -> None:
+    bar = "Epoch 19:  36%|###   | 10/28 [00:06<00:11,  1.61it/s, loss=0.4]"
+    found = diagnose(f"{START}{bar}[rank: 3] Received SIGTERM: 15\n")
+    assert found.category == "interrupted"
+    assert found.root is not None
+    assert found.root.rank == 3

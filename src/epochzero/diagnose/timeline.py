@@ -163,9 +163,13 @@ def _last_resort(judged: Sequence[Judged]) -> Judged | None:
 
 
 def _killed(judged: Judged) -> bool:
-    """Whether the event reports a signal other than the one that launchers use for termination."""
+    """Whether the event reports a signal that explains a death.
+
+    Launchers terminate processes with SIGTERM, and a process aborts itself after it has printed why.
+    """
     status = judged.match.status if judged.match else None
-    return status is not None and status > SIGNALS and status != SIGNALS + signal.SIGTERM
+    explained = (SIGNALS + signal.SIGTERM, SIGNALS + signal.SIGABRT)
+    return status is not None and status > SIGNALS and status not in explained
 
 
 def _in_its_log(root: Judged, candidates: Sequence[Judged]) -> Judged:

@@ -45,7 +45,7 @@ _CUT_OFF = re.compile(
 """The header of a notebook's traceback whose end is missing."""
 _IGNORED = re.compile(r"(?i)\bignor(?:ed|ing)\b")
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"\n]*)", line (?P<line>\d+)$')
-_ANNOUNCES = re.compile(r":\s*$|\b(?:[Tt]raceback|[Ee]xception|\w+Error)\b")
+_ANNOUNCES = re.compile(r":\s*$|\b(?:[Tt]raceback|[Ee]xception|\w+(?:Error|Exit|Interrupt))\b")
 _CHILD = re.compile(r"\s*-- Process (\d+) terminated with the following error")
 
 

@@ -60,7 +60,7 @@ _LEVEL = r"(?:DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|ERR|FATAL|CRITICAL|EXCEPTION|
 # In this order: the first match at the start of the line is removed, then the next is tried.
 _PREFIXES = (
     # torch's own excepthook, Accelerate and others
-    r"\[(?:rank|Rank|RANK|default|trainer|worker|local_rank|gpu|GPU)[ :=_]?(?P<rank>\d+)\]:? ?",
+    r"\[(?:rank|Rank|RANK|default|trainer|worker|local_rank|gpu|GPU)[ :=_]{0,2}(?P<rank>\d+)\]:? ?",
     # CRI files of Kubernetes
     rf"(?P<time>{_DATE}T{_CLOCK}{_ZONE}) (?:stdout|stderr) [FP] ?",
     # NCCL: host:pid:tid [gpu] NCCL INFO text; its name stays, as messages are known by it
