@@ -74,7 +74,7 @@ def test_nothing_found_and_nothing_checked() -> None:
     refused = Review((), (), frozenset(), (NotChecked("python a.py", "not there"),), "")
     body = review_comment(refused, LINKS)
     assert body.startswith("### EpochZero: 1 job could not be checked")
-    assert "- not checked: `python a.py`: not there" in body
+    assert "- not checked: `python a.py`: does not exist" in body
 
 
 def test_a_comment_is_never_too_long_for_github() -> None:
