@@ -56,6 +56,13 @@ _MESSAGES = (
         ),
         "mat1 and mat2 shapes cannot be multiplied ({a}x{b} and {c}x{d})",
     ),
+    (
+        re.compile(
+            r"Unhandled FakeTensor Device Propagation for \S+, found two different devices "
+            r"(?P<a>\S+), (?P<b>\S+)"
+        ),
+        "Expected all tensors to be on the same device, but found at least two devices, {a} and {b}!",
+    ),
 )
 # Products, with the positions of the operands that must be of one type.
 _SAME_DTYPE: dict[Any, tuple[int, ...]] = {
