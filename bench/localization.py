@@ -109,7 +109,7 @@ REPORTED = frozenset(
     ]
 )
 """The 29 projects of the baselines; bugs of others only serve to learn from."""
-RANKED = (LEARNED, *(name for name, one in TECHNIQUES.items() if not one.is_trained))
+RANKED = (LEARNED, *(name for name, one in TECHNIQUES.items() if one.training_projects is None))
 """The methods that can be measured here. The networks that ship have learned from these bugs: models
 that never saw them are measured by ``dnnloc.py`` and ``bjxnet.py``."""
 

@@ -53,6 +53,7 @@ BIAS_SCALE = 10.0
 FEWEST_REPORTS, FEWEST_PROJECTS = 3, 2
 FOLDS = 5
 RATE, STEPS = 0.1, 250
+NEWTON_STEPS = 20
 
 Array = npt.NDArray[np.float32]
 Part = npt.NDArray[np.int64]
@@ -96,7 +97,9 @@ def main() -> None:
     cases = labelled()
     extrinsic = fit(cases, extrinsic_classes(cases))
     types = fit(cases, type_classes(cases))
-    TARGET.write_text(json.dumps(_told(cases, extrinsic, types), separators=(",", ":")) + "\n")
+    fitted = calibration(left_out_logits(cases), extrinsic_classes(cases))
+    told = _told(cases, extrinsic, types, fitted)
+    TARGET.write_text(json.dumps(told, separators=(",", ":")) + "\n")
     print(f"{len(cases)} reports, {len(types.names)} features")
     for what, fitted in (("extrinsic", extrinsic), ("type", types)):
         print(f"{what}: penalty {fitted.penalty}, words x {fitted.word_scale}")
@@ -261,7 +264,33 @@ def _case(raw: Mapping[str, Any]) -> Case:
     )
 
 
-def _told(cases: Sequence[Case], extrinsic: Fitted, types: Fitted) -> Mapping[str, Any]:
+def left_out_logits(cases: Sequence[Case]) -> Array:
+    """The logit of "extrinsic" of each case, by a model that has not seen its fold of projects."""
+    classes, folds = extrinsic_classes(cases), _folds([case.project for case in cases])
+    logits = np.zeros(len(cases), np.float32)
+    for fold in range(FOLDS):
+        out = folds == fold
+        train = [case for case, is_out in zip(cases, out, strict=True) if not is_out]
+        test = [case for case, is_out in zip(cases, out, strict=True) if is_out]
+        found = fit(train, classes[~out]).probabilities(test)
+        logits[out] = np.log(found[:, 1] + 1e-9) - np.log(found[:, 0] + 1e-9)
+    return logits
+
+
+def calibration(logits: Array, classes: Part) -> tuple[float, float]:
+    """Slope and intercept of a logistic regression on logits (Platt, 1999), by Newton's method."""
+    x = np.stack([logits, np.ones_like(logits)], axis=1).astype(np.float64)
+    weights = np.array([1.0, 0.0])
+    for _ in range(NEWTON_STEPS):
+        chance = 1 / (1 + np.exp(-x @ weights))
+        curvature = (x * (chance * (1 - chance))[:, None]).T @ x + 1e-6 * np.eye(2)
+        weights -= np.linalg.solve(curvature, x.T @ (chance - classes))
+    return float(weights[0]), float(weights[1])
+
+
+def _told(
+    cases: Sequence[Case], extrinsic: Fitted, types: Fitted, fitted: tuple[float, float]
+) -> Mapping[str, Any]:
     model = model_of(extrinsic, types)
     return {
         "trained_on": {
@@ -274,6 +303,7 @@ def _told(cases: Sequence[Case], extrinsic: Fitted, types: Fitted) -> Mapping[st
             "extrinsic": {"penalty": extrinsic.penalty, "word_scale": extrinsic.word_scale},
             "types": {"penalty": types.penalty, "word_scale": types.word_scale},
         },
+        "calibration": [round(value, 3) for value in fitted],
         "extrinsic": dict(_rounded(model.extrinsic)),
         "types": {
             name: [round(w, 3) for w in row] for name, row in model.types.items() if any(row)

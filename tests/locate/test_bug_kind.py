@@ -75,9 +75,12 @@ def test_a_model_weighs_features_as_logistic_regression_does() -> None:
     model = KindModel({"bias": 0.0, "a": math.log(3)}, {"a": (math.log(2), 0, 0, 0, 0, 0)})
     assert math.isclose(model.extrinsic_probability({"bias": 1.0, "a": 1.0}), 0.75)
     assert math.isclose(model.type_probabilities({"a": 1.0, "unknown": 9.0})["model"], 2 / 7)
+    calibrated = KindModel(model.extrinsic, model.types, (2.0, -math.log(9)))
+    assert math.isclose(calibrated.extrinsic_probability({"a": 1.0}), 0.5)
 
 
 def test_the_packaged_model_knows_every_signal_that_can_occur() -> None:
     model = kind_model()
+    assert model.calibration[0] > 0
     assert {"bias", "has_traceback", "title_has:gpu", "speaks_of:ndl"} <= model.types.keys()
     assert all(len(row) == len(TYPES) for row in model.types.values())

@@ -83,11 +83,10 @@ class BugKind:
     """What kind of bug a report tells of.
 
     Attributes:
-        extrinsic: whether its cause lies outside of this code, and what is suspected. Its
-            probability is at even odds, 0.5 the threshold; where few bugs are extrinsic, it is too
-            high. A suspect is named at any probability.
+        extrinsic: whether its cause lies outside of this code, and what is suspected. A suspect is
+            named at any probability.
         type: the likeliest of `TYPES`.
-        probabilities: of each type, again at even odds; they add up to 1.
+        probabilities: of each type, if all were equally common; they add up to 1.
     """
 
     extrinsic: Extrinsic
@@ -102,17 +101,21 @@ class KindModel:
     Attributes:
         extrinsic: weight of each feature for "extrinsic", in logits.
         types: weights of each feature for each of `TYPES`, in their order.
+        calibration: slope and intercept that turn the logit into that of a probability (Platt,
+            1999), fitted on projects that the weights had not seen.
 
     The feature ``bias`` is 1 in every report.
     """
 
     extrinsic: Mapping[str, float]
     types: Mapping[str, tuple[float, ...]]
+    calibration: tuple[float, float] = (1.0, 0.0)
 
     def extrinsic_probability(self, found: Mapping[str, float]) -> float:
         """The probability that a bug with these features is extrinsic."""
         logit = sum(value * self.extrinsic.get(name, 0.0) for name, value in found.items())
-        return 1.0 / (1.0 + math.exp(-logit))
+        slope, intercept = self.calibration
+        return 1.0 / (1.0 + math.exp(-(slope * logit + intercept)))
 
     def type_probabilities(self, found: Mapping[str, float]) -> Mapping[str, float]:
         """The probability of each type for a bug with these features."""
@@ -166,7 +169,8 @@ def kind_model() -> KindModel:
         files(__package__).joinpath("kind.json").read_text(encoding="utf-8")
     )
     types = {name: tuple(weights) for name, weights in raw["types"].items()}
-    return KindModel(raw["extrinsic"], types)
+    slope, intercept = raw["calibration"]
+    return KindModel(raw["extrinsic"], types, (slope, intercept))
 
 
 def _features(
