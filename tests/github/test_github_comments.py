@@ -71,7 +71,7 @@ def test_nothing_found_and_nothing_checked() -> None:
     assert review_comment(found(), LINKS).startswith("### EpochZero: all clear")
     nothing = Review((), (), frozenset(), (), "")
     assert "changes no launch script" in review_comment(nothing, LINKS)
-    refused = Review((), (), frozenset(), (NotChecked("python a.py", "not there"),), "")
+    refused = Review((), (), frozenset(), (NotChecked("python a.py", "does not exist"),), "")
     body = review_comment(refused, LINKS)
     assert body.startswith("### EpochZero: 1 job could not be checked")
     assert "- not checked: `python a.py`: does not exist" in body
