@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,6 +42,12 @@ def test_category_and_place(job: str, diagnoser: Diagnoser) -> None:
     if "user_frame" in expect:
         assert found.user_frame is not None
         assert found.user_frame.line == expect["user_frame"]["line"]
+
+
+def test_the_cost_of_one_gpu_agrees_in_number() -> None:
+    command = [sys.executable, "-m", "epochzero", "diagnose", str(GPU / "logs" / "half_overflow")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "1 GPU x " in done.stdout
 
 
 @pytest.mark.parametrize("job", RECORDED)

@@ -69,7 +69,9 @@ def lines(found: Diagnosis, top: int, *, advice: bool = True) -> Iterator[str]:
     if found.cost:
         cost = found.cost
         took = layout.duration(cost.seconds)
-        yield layout.field("Cost", f"{cost.gpus} GPUs x {took} = {cost.gpu_hours:.3g} GPU hours")
+        yield layout.field(
+            "Cost", f"{layout.counted(cost.gpus, 'GPU')} x {took} = {cost.gpu_hours:.3g} GPU hours"
+        )
     for number, note in enumerate(found.notes):
         yield layout.wrapped("Note" if number == 0 else "", note)
     if found.fingerprint:
