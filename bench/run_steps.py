@@ -58,10 +58,10 @@ def main() -> None:
         block()
         pairs = []
         for _ in range(PAIRS):
-            torch.autograd.backward, iterator.__next__ = after  # type: ignore[assignment, method-assign]
+            torch.autograd.backward, iterator.__next__ = after  # type: ignore[method-assign]
             registered.update(hooks)
             observed = block()
-            torch.autograd.backward, iterator.__next__ = before  # type: ignore[assignment, method-assign]
+            torch.autograd.backward, iterator.__next__ = before  # type: ignore[method-assign]
             registered.clear()
             pairs.append((observed, block()))
     torch.distributed.destroy_process_group()

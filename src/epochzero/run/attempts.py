@@ -96,7 +96,13 @@ class Attempts:
             self._failed(Failed(started, ended, folder, fault=beside.fault(ended)))
         else:
             after = After(
-                started, ended, folder, clock, beside.environment, beside.state or ended.state
+                started,
+                ended,
+                folder,
+                clock,
+                beside.environment,
+                beside.state or ended.state,
+                limit=beside.limit,
             )
             decision = self._concluded(after, journal)
         self._faults = beside.tell(ended, decision, clock, journal)

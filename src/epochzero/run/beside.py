@@ -112,6 +112,11 @@ class Beside:
         """What a scheduler would say of the end; empty where no limit of the platform was met."""
         return self._limits.state if self._limits is not None else ""
 
+    @property
+    def limit(self) -> str:
+        """The limit at which the simulated platform ended the job, in words; empty for none."""
+        return self._limits.text if self._limits is not None else ""
+
     def ended(self) -> None:
         """The attempt has ended: keeps what a replay needs of it."""
         if self._job.request.capture and self._folder is not None:

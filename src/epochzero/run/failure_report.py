@@ -32,6 +32,7 @@ DUMPS_FOLDER = "flight-recorder"
 _MOST_PLACES = 5
 _LONG_S = 30.0
 _MUCH_OUTPUT = 20_000_000
+_KILLED = (128 + signal.SIGKILL, 128 + signal.SIGTERM)
 _FAILURE = b"""Traceback (most recent call last):
   File "train.py", line 1, in <module>
 KeyError: 'lr'
@@ -50,7 +51,8 @@ class After:
         folder: where it is kept.
         clock: of the attempt.
         environment: of the job.
-        state: what a scheduler says of its end, where one was simulated; empty otherwise.
+        state: what a scheduler says of its end, where one was asked or simulated; empty otherwise.
+        limit: at which the simulated platform ended the job, in words; empty for none.
         events: what was seen, and what went wrong with the asking.
     """
 
@@ -62,7 +64,9 @@ class After:
         clock: Clock,
         environment: Mapping[str, str],
         state: str = "",
+        limit: str = "",
     ) -> None:
+        self.limit = limit
         self.environment = environment
         self.state = state
         self.started = started
@@ -190,7 +194,14 @@ class After:
             end=started.time + ended.elapsed,
             gpus=started.gpus or None,
         )
-        return _diagnoser().diagnose(logs, facts)
+        if not self.limit or ended.exit_code not in _KILLED:
+            return _diagnoser().diagnose(logs, facts)
+        # What the job printed before is not why it ended: that is known here.
+        killed = _diagnoser().diagnose([Log("output.log", text=b"")], facts)
+        fix = (
+            "Let the job need less, or ask for more in the target: the simulated platform ended it"
+        )
+        return replace(killed, fixes=(f"{fix} ({self.limit}).",))
 
     def _flight_dumps(self) -> Sequence[Path]:
         """Copies of the flight-recorder dumps that the ranks of this node wrote during the attempt."""

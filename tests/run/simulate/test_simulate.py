@@ -246,12 +246,20 @@ def test_a_module_of_the_job_is_found_whatever_it_is_called(run: Run, place: Pla
 
 
 def test_memory_ends_the_job_as_the_kernel_does(run: Run, kept: Any, place: Place) -> None:
-    place.write("look.py", "import time\nkept = b'x' * (300 << 20)\ntime.sleep(30)")
+    place.write(
+        "look.py",
+        "import socket, time, traceback\n"
+        "try: raise socket.gaierror(-3, 'Temporary failure in name resolution')\n"
+        "except OSError: traceback.print_exc()\n"
+        "kept = b'x' * (300 << 20)\ntime.sleep(30)",
+    )
     target = place.target('memory_bytes = "200 MiB"\n')
     done = run("--simulate", "--target", str(target), "--", sys.executable, "look.py")
     assert done.returncode == 137
     assert category_of(kept) == "cpu_out_of_memory"
     assert "killed at the memory limit" in kept.events["limit_reached"].text
+    assert b"the simulated platform ended it (killed at the" in b" ".join(done.stderr.split())
+    assert b"sacct" not in done.stderr
 
 
 def test_the_time_limit_ends_the_job_after_a_grace(run: Run, kept: Any, place: Place) -> None:

@@ -32,6 +32,7 @@ class LimitWatcher:
     Attributes:
         state: what a scheduler would say of the job's end (``OUT_OF_MEMORY``, ``TIMEOUT``); empty
             where no limit ended it.
+        text: which limit, and how much the job had; empty where no limit ended it.
     """
 
     def __init__(self, plan: SimulationPlan, grace: float) -> None:
@@ -41,7 +42,7 @@ class LimitWatcher:
             plan: of the platform.
             grace: seconds from the end of its time until the job is killed.
         """
-        self.state = ""
+        self.state = self.text = ""
         self._plan = plan
         self._memory = plan.memory_bytes
         self._time = plan.time_limit_s
@@ -107,7 +108,7 @@ class LimitWatcher:
         send(number, [one.pid for one in self._tree.read()])
 
     def _tell(self, state: str, text: str) -> None:
-        self.state = state
+        self.state, self.text = state, text
         self._events.append(JobEvent(*self._clock.now(), "limit_reached", text))
 
 
