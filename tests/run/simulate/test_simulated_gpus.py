@@ -51,6 +51,9 @@ torch.cuda.synchronize()
 assert there.tolist() == [2, 2, 2, 2]
 for wrong, kind, words in (
     (lambda: there.numpy(), TypeError, "can't convert cuda:1"),
+    (lambda: there + torch.ones(4, device="cuda:0"), RuntimeError, "two devices, cuda:0 and cuda:1!"),
+    (lambda: torch.cat([weight[0, :4], there]), RuntimeError, "two devices, cuda:0 and cuda:1!"),
+    (lambda: model.to("cuda:0")(torch.ones(2, 1000, device="cuda:1")), RuntimeError, "two devices"),
     (lambda: torch.zeros(1, device="cuda:2"), RuntimeError, "invalid device ordinal"),
     (lambda: torch.autocast("cuda", dtype=torch.bfloat16), RuntimeError, "bfloat16"),
 ):

@@ -23,6 +23,16 @@ from epochzero.run.simulate.child.memory import HOST, Counted
 _TORCH = os.path.dirname(os.path.abspath(torch.__file__))
 _AMPERE = (8, 0)
 _NO_BFLOAT16 = "Current CUDA Device does not support bfloat16. Please switch dtype to float16."
+_TWO_DEVICES = "Expected all tensors to be on the same device, but found at least two devices, cuda:{} and cuda:{}!"
+# Functions that compute from all their tensors; others, such as copy_, take those of two devices.
+_COMPUTE = frozenset(
+    ("add", "add_", "sub", "sub_", "rsub", "mul", "mul_", "div", "div_", "true_divide", "pow", "maximum", "minimum",
+     "__add__", "__radd__", "__iadd__", "__sub__", "__rsub__", "__isub__", "__mul__", "__rmul__", "__imul__",
+     "__truediv__", "__rtruediv__", "__itruediv__", "__matmul__", "__rmatmul__", "matmul", "mm", "bmm", "addmm",
+     "baddbmm", "dot", "mv", "einsum", "cat", "stack", "linear", "bilinear", "conv1d", "conv2d", "conv3d",
+     "embedding", "layer_norm", "batch_norm", "cross_entropy", "nll_loss", "mse_loss", "l1_loss",
+     "binary_cross_entropy", "binary_cross_entropy_with_logits", "scaled_dot_product_attention")
+)  # fmt: skip
 _NO_KERNEL = "No available kernel. Aborting execution."
 _kept: list[Any] = []
 
@@ -115,6 +125,8 @@ class _OnGpu(TorchFunctionMode):
             _has_a_kernel()
         place = _place(function, args, options)
         if place is None:
+            if getattr(function, "__name__", "") in _COMPUTE:
+                self._same_gpu((*args, *options.values()))
             return function(*args, **options)
         try:
             return self._placed(place, function, args, options)
@@ -132,6 +144,17 @@ class _OnGpu(TorchFunctionMode):
                 same = self._at(args[0]) == (None if place == HOST else place)
                 return args[0] if same else result.clone()
             return result
+
+    def _same_gpu(self, values: Sequence[Any]) -> None:
+        """Raises what torch raises for tensors of two GPUs."""
+        tensors = [value for value in values if isinstance(value, torch.Tensor)]
+        if len(tensors) < 2:
+            # Those of `cat` are in a list.
+            lists = (value for value in values if isinstance(value, list | tuple))
+            tensors += [one for each in lists for one in each if isinstance(one, torch.Tensor)]
+        places = sorted({place for one in tensors if (place := self._at(one)) is not None})
+        if len(places) > 1:
+            raise RuntimeError(_TWO_DEVICES.format(*places))
 
     def _at(self, tensor: torch.Tensor) -> int | None:
         return self._counted.place_of(tensor)
