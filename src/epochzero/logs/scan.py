@@ -44,6 +44,8 @@ TAIL_BYTES = 16 << 20
 """Size of the end of a log in which the last regions of every kind are retained."""
 PROGRESS_BYTES = 1 << 16
 """Distance after a region within which progress is searched for."""
+LEAD_BYTES = 512
+"""Distance before a region within which progress is searched for: the last few lines."""
 SAMPLE_BYTES = 1 << 14
 """Size of the start of each block that is searched for progress."""
 END_BYTES = 4096
@@ -242,7 +244,7 @@ class Scanner:
 
     def _region(self, window: Window, run: list[Hit], result: Scan, kinds: int) -> Region:
         start, end = window.bounds(run)
-        lead = window.first_from(start - GAP_BYTES)
+        lead = window.first_from(start - LEAD_BYTES)
         return Region(
             offset=start,
             line=window.line_number(start),
