@@ -397,13 +397,31 @@ SCHEDULES = torch.optim.lr_scheduler
         (lambda o: SCHEDULES.CosineAnnealingLR(o, T_max=64), "batch", set()),
         (lambda o: SCHEDULES.CosineAnnealingLR(o, T_max=64), "epoch", {"schedule_wrong"}),
         (lambda o: SCHEDULES.CosineAnnealingLR(o, T_max=4), "epoch", set()),
-        (lambda o: SCHEDULES.CosineAnnealingLR(o, T_max=4), "never", {"schedule_wrong"}),
     ],
 )
 def test_schedules_by_batch_and_by_epoch(
     make: Callable[[Any], Any], each: str, found: set[str]
 ) -> None:
     assert words(_scheduled(make, each=each)) == found
+
+
+@pytest.mark.parametrize("called", [True, False])
+def test_a_schedule_that_is_never_stepped(called: bool) -> None:
+    def train() -> None:
+        model = nn.Linear(6, 2)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        if called:
+            conditional = SCHEDULES.StepLR(optimizer, 2)
+        else:
+            forgotten = SCHEDULES.StepLR(optimizer, 2)  # noqa: F841 - that is the fault
+        for number in range(32):
+            optimizer.zero_grad()
+            model(torch.randn(4, 6)).square().mean().backward()
+            optimizer.step()
+            if called and number > 100:
+                conditional.step()
+
+    assert words(train) == (set() if called else {"schedule_wrong"})
 
 
 # -- Ranks -------------------------------------------------------------------------------------

@@ -31,6 +31,7 @@ from epochzero.run.watch.lines import (
     copy_place,
     frozen_place,
     input_place,
+    is_stepped,
     label_place,
     loss_place,
     place_of,
@@ -412,6 +413,9 @@ def _schedule_never(history: TrainingHistory) -> Violation | None:
         if len(rates) > 1 or number is None or stepping or not history.ended or history.count < 30:
             continue
         if any(one.scheduled[number : number + 1] not in ((), (0,)) for one in history.iterations):
+            continue
+        # It may wait for something that has not happened, as a worse evaluation.
+        if is_stepped(place_of(record)):
             continue
         text = f"{record['class']} is never stepped: the learning rate stays as it is."
         return Violation(text, place_of(record))

@@ -39,6 +39,7 @@ from epochzero.run.watch.lines.loss import loss_place, own_loss_place, penalty_p
 from epochzero.run.watch.lines.settings import (
     clipping_place,
     decay_place,
+    is_stepped,
     place_of,
     schedule_place,
     setting_place,
@@ -68,6 +69,7 @@ __all__ = [
     "frozen_place",
     "initialization_place",
     "input_place",
+    "is_stepped",
     "label_place",
     "loop_place",
     "loss_place",

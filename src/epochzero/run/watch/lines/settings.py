@@ -87,6 +87,26 @@ def width_place(layer: ModelLayer) -> SourceLine | None:
     return layer.place
 
 
+def is_stepped(place: SourceLine | None) -> bool:
+    """Whether the program calls ``step`` of what a line makes; True where the line gives it no name."""
+    program = parsed(place.path) if place else None
+    named = [
+        target
+        for one in (program.nodes if program else ())
+        if place
+        and isinstance(one, ast.Assign)
+        and one.lineno <= place.line <= (one.end_lineno or 0)
+        for target in one.targets
+    ]
+    names = {last_name(one) for one in named} - {""}
+    return not names or any(
+        isinstance(call.func, ast.Attribute)
+        and call.func.attr == "step"
+        and last_name(call.func.value) in names
+        for call in (program.all_calls if program else ())
+    )
+
+
 def schedule_place(history: TrainingHistory) -> SourceLine | None:
     """The line that gave the last schedule its factor or length."""
     made = place_of(history.schedulers[-1]) if history.schedulers else None
