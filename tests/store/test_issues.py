@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ import pytest
 from epochzero.errors import InputError
 from epochzero.run.model import Concluded, Ended, Output, Snapshot
 from epochzero.store import failure_notes, issues
-from epochzero.store.database import Database
+from epochzero.store.backup import back_up, restore
+from epochzero.store.database import Database, open_database
 from epochzero.store.failures import failure_details
 from epochzero.store.queries import EVERY_JOB, find_jobs, with_search
 from epochzero.store.recorder import Ending, Origin, add_endings
@@ -201,3 +203,13 @@ def test_the_words_of_a_deleted_job_are_forgotten(database: Database) -> None:
     delete_job(database, "j2")
     with database.read() as session:
         assert session.query(FailureText).all() == []
+
+
+def test_a_restored_store_finds_the_same(database: Database, tmp_path: Path) -> None:
+    fail(database, "j1", AT)
+    back_up(database, tmp_path / "backup")
+    other = open_database(tmp_path / "other.db")
+    restore(other, tmp_path / "backup")
+    assert found(other, "fox") == ["j1"]
+    assert issue(other).first_job == "j1"
+    other.close()

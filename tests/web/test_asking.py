@@ -18,6 +18,12 @@ def test_what_people_say_of_a_fingerprint_is_kept(served: Served) -> None:
     known = served.client.patch(path, json={"resolution": "Fixed in c0ffee."}, headers=who).json()
     assert known["notes"][0]["text"] == "see password=[redacted]"
     assert known["resolution"] == "Fixed in c0ffee."
+    assert known["state"] == "resolved"
+    change = {"resolution": "Now.", "resolved_commit": "f00d", "owner": "ann", "ignore_days": 7}
+    known = served.client.patch(path, json=change, headers=who).json()
+    assert (known["state"], known["owner"], known["resolved_commit"]) == ("ignored", "ann", "f00d")
+    known = served.client.patch(path, json={"ignore_days": 0, "resolution": ""}, headers=who).json()
+    assert (known["state"], known["resolved_commit"]) == ("new", "")
     merged = served.client.patch(path, json={"merged_into": "1:none"}, headers=who)
     assert merged.status_code == 404
 

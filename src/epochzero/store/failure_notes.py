@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from sqlalchemy import Select, select
 from sqlalchemy.orm import Session
@@ -11,6 +13,7 @@ from sqlalchemy.orm import Session
 from epochzero.errors import InputError
 from epochzero.store.bulk_insert import insert_once
 from epochzero.store.database import Database
+from epochzero.store.issues import IssueState, state_of
 from epochzero.store.schema import JobRow, KnownFailure, KnownFailureNote
 
 
@@ -28,19 +31,41 @@ class Known:
     """What a team has recorded about a fingerprint.
 
     Attributes:
-        resolution, resolved_by, resolved: how, by whom and when it was resolved; empty and None if it is open.
+        state, owner: of the issue; see `epochzero.store.issues`.
+        first_seen, first_job, first_commit: of the first job ever.
+        resolution, resolved_by, resolved: how, by whom and when it was resolved; empty and None if it never was.
+        resolved_commit: commit or version with the fix.
+        regressed: when it was reopened by a job.
+        ignored_until: until when it is hidden.
         merged_into: the fingerprint that it is merged into; empty for none.
         also: fingerprints that are merged into it.
         notes: in chronological order.
     """
 
     fingerprint: str
+    state: IssueState
+    owner: str
+    first_seen: float | None
+    first_job: str
+    first_commit: str
     resolution: str
     resolved_by: str
     resolved: float | None
+    resolved_commit: str
+    regressed: float | None
+    ignored_until: float | None
     merged_into: str
     also: tuple[str, ...]
     notes: tuple[Remark, ...]
+
+
+_NOTHING: Mapping[str, Any] = {
+    "owner": "", "first_seen": None, "first_job": "", "first_commit": "", "resolution": "",
+    "resolved_by": "", "resolved": None, "resolved_commit": "", "regressed": None,
+    "ignored_until": None, "merged_into": "",
+}  # fmt: skip
+"""The values of a fingerprint without records."""
+_OF_ROW = tuple(_NOTHING)
 
 
 def known(database: Database, team: str, fingerprint: str) -> Known:
@@ -56,14 +81,15 @@ def known(database: Database, team: str, fingerprint: str) -> Known:
     )
     with database.read() as session:
         row = session.get(KnownFailure, (team, fingerprint))
+        values = {name: getattr(row, name) for name in _OF_ROW} if row else _NOTHING
         return Known(
             fingerprint,
-            row.resolution if row else "",
-            row.resolved_by if row else "",
-            row.resolved if row else None,
-            row.merged_into if row else "",
-            tuple(session.scalars(_merged_into(team, fingerprint))),
-            tuple(Remark(note.time, note.author, note.text) for note in session.scalars(notes)),
+            state_of(row, time.time()),
+            **values,
+            also=tuple(session.scalars(_merged_into(team, fingerprint))),
+            notes=tuple(
+                Remark(note.time, note.author, note.text) for note in session.scalars(notes)
+            ),
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,13 +13,12 @@ from epochzero.errors import InputError
 from epochzero.store.database import Database
 from epochzero.store.failure_notes import Remark, known
 from epochzero.store.issue_changes import Change, changes_with
-from epochzero.store.issues import IssueState, state_of
+from epochzero.store.issues import IssueState
 from epochzero.store.queries import of_team
 from epochzero.store.schema import (
     AttemptRow,
     FailureRow,
     JobRow,
-    KnownFailure,
     Rank,
 )
 
@@ -100,9 +98,8 @@ def failure_details(database: Database, team: str, fingerprint: str) -> FailureD
         if newest is None:
             raise InputError(f"no job failed with the fingerprint {fingerprint!r}")
         since = (*ours, JobRow.started > said.resolved) if said.resolved is not None else None
-        issue = session.get(KnownFailure, (team, fingerprint)) or KnownFailure()
-        if issue.first_seen is not None:
-            first = min(first, issue.first_seen)
+        if said.first_seen is not None:
+            first = min(first, said.first_seen)
         return FailureDetails(
             fingerprint=fingerprint,
             fingerprints=every,
@@ -112,20 +109,20 @@ def failure_details(database: Database, team: str, fingerprint: str) -> FailureD
             jobs=jobs,
             gpu_hours=hours,
             first=first,
-            first_job=issue.first_job or "",
-            first_commit=issue.first_commit or "",
+            first_job=said.first_job,
+            first_commit=said.first_commit,
             last=last,
-            state=state_of(issue, time.time()),
-            owner=issue.owner or "",
+            state=said.state,
+            owner=said.owner,
             users=_who(session, ours, JobRow.user),
             hosts=_who(session, ours, JobRow.host),
             diagnosis=_diagnosis(session, newest.id),
             resolution=said.resolution,
             resolved_by=said.resolved_by,
             resolved=said.resolved,
-            resolved_commit=issue.resolved_commit or "",
-            regressed=issue.regressed,
-            ignored_until=issue.ignored_until,
+            resolved_commit=said.resolved_commit,
+            regressed=said.regressed,
+            ignored_until=said.ignored_until,
             returned=session.scalar(select(func.count()).where(*since)) or 0 if since else 0,
             changes=changes_with(session, team, every, newest.name, first),
             remarks=tuple(sorted(remarks, key=lambda one: one.time)),

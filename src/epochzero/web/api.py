@@ -27,6 +27,7 @@ from epochzero.store.failure_notes import (
     merge,
     resolve,
 )
+from epochzero.store.issues import assign, ignore
 from epochzero.store.logs import cut_lines
 from epochzero.store.overview import FingerprintCount, Overview, overview
 from epochzero.store.overview import fingerprints as count_fingerprints
@@ -171,9 +172,12 @@ class NoteText(BaseModel):
 
 
 class Verdict(BaseModel):
-    """Changes to a fingerprint; None keeps a value, an empty string clears it."""
+    """Changes to an issue; None keeps a value, an empty string clears it."""
 
     resolution: Annotated[str, Field(max_length=10_000)] | None = None
+    resolved_commit: Annotated[str, Field(max_length=100)] = ""
+    owner: Annotated[str, Field(max_length=100)] | None = None
+    ignore_days: Annotated[float, Field(ge=0, le=365, allow_inf_nan=False)] | None = None
     merged_into: Annotated[str, Field(max_length=200)] | None = None
 
 
@@ -201,12 +205,20 @@ def change(
     fingerprint: Fingerprint,
     verdict: Verdict,
 ) -> Known:
-    """Mark a fingerprint as resolved, or merge it into another."""
+    """Resolve, assign or ignore (for 0 days: no longer) an issue, or merge it into another."""
     store = service.database
     with _or_404():
+        if verdict.owner is not None:
+            assign(store, viewer.team, fingerprint, verdict.owner)
+            audit(service, viewer, request, "assigned", f"{fingerprint} to {verdict.owner}")
+        if verdict.ignore_days is not None:
+            ignore(store, viewer.team, fingerprint, verdict.ignore_days)
+            done = "ignored" if verdict.ignore_days else "no longer ignored"
+            audit(service, viewer, request, done, fingerprint)
         if verdict.resolution is not None:
             text = redact(verdict.resolution)
-            resolve(store, viewer.team, fingerprint, viewer.name, text)
+            commit = verdict.resolved_commit
+            resolve(store, viewer.team, fingerprint, viewer.name, text, commit)
             audit(service, viewer, request, "resolved" if text else "reopened", fingerprint)
         if verdict.merged_into is not None:
             merge(store, viewer.team, fingerprint, verdict.merged_into)
