@@ -335,6 +335,60 @@ def test_what_a_shortened_loop_cannot_cause_is_certain(
     assert finding.place.code == after
 
 
+EPOCHS = """
+import json
+net, seen = nn.Linear(8, 2), {seen}
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(300):
+    for step in range(50):
+        loss = net(torch.randn(4, 8)).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    {add}
+{end}
+"""
+
+
+@pytest.mark.parametrize(
+    ("seen", "add", "end", "severity"),
+    [
+        ("[]", "seen.append(loss.detach())", "json.dumps(seen)", "error"),
+        ("[]", "seen.append(loss.item())", "seen[0].cpu()", "error"),
+        ("{}", "seen[epoch] = loss.item()", "seen['last']", "error"),
+        ("{}", "seen[epoch] = loss.item()", "seen[150]", ""),
+        ("[]", "seen.append(loss.item())", "assert seen[-1] < 0", "warning"),
+    ],
+)
+def test_a_failure_after_hours_is_an_error_if_no_skipped_iteration_can_change_it(
+    tmp_path: Path, seen: str, add: str, end: str, severity: str
+) -> None:
+    script = EPOCHS.format(seen=seen, add=add, end=end)
+    found = dry(tmp_path, script, seconds=60).findings
+    assert [one.severity for one in found] == ([severity] if severity else [])
+
+
+EPISODES = """
+import random
+net = nn.Linear(4, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for episode in range(500):
+    rewards, done = [], False
+    while not done:
+        score = net(torch.randn(4))
+        rewards.append(1.0)
+        done = len(rewards) >= random.randint(20, 40)
+    assert torch.isfinite(torch.tensor(rewards).cumsum(0).std())
+    optimizer.zero_grad()
+    score.sum().backward()
+    optimizer.step()
+"""
+
+
+def test_an_episode_that_ends_itself_is_not_shortened(tmp_path: Path) -> None:
+    assert not dry(tmp_path, EPISODES, seconds=60).findings
+
+
 POOL = """
 from multiprocessing import get_context
 
@@ -397,7 +451,9 @@ def test_all_attempts_share_the_time_and_a_warning_says_that_it_ran_out(
         return run_contained(*given, **how)
 
     monkeypatch.setattr(attempt, "run_contained", noted)
-    (finding,) = dry(tmp_path, SLOW.replace("seen += 1", "seen = step"), seconds=8).findings
+    # What only a value decides is not certain, however often it is repeated.
+    program = SLOW.replace("seen += 1", "seen = step").replace("history[400]", "1 / (seen - seen)")
+    (finding,) = dry(tmp_path, program, seconds=8).findings
     assert limits[0] <= 8
     assert all(later < earlier for earlier, later in pairwise(limits))
     assert finding.severity == "warning"

@@ -308,7 +308,7 @@ def _not_the_platform(failed: DryRunFailure, job: Job, target: Target) -> str:
         return "" if known else f"{variable} is not set in the dry run"
     if raised.type == "ModuleNotFoundError" or raised.message.startswith("No module named"):
         return _module_elsewhere(raised, job, target)
-    if raised.type in _OF_PATHS or (raised.type == "OSError" and _NO_FOLDER.search(shown)):
+    if raised.type in OF_PATHS or (raised.type == "OSError" and _NO_FOLDER.search(shown)):
         alone = failed.first and not (job.makes or _other_programs(job))
         return _path_elsewhere(raised, job, target) if alone else _BEFORE
     path = _missing_argument(job, target)
@@ -323,7 +323,7 @@ def _other_programs(job: Job) -> list[str]:
     return [name for name in names if name not in job.launchers]
 
 
-_OF_PATHS = ("FileNotFoundError", "NotADirectoryError", "PermissionError")
+OF_PATHS = ("FileNotFoundError", "NotADirectoryError", "PermissionError")
 _NO_FOLDER = re.compile(r"non-existent directory|No such file or directory")
 
 

@@ -134,6 +134,8 @@ class Raised:
         layer: module whose call failed, if known.
         rank: rank of the process, if the job has several.
         trace: its traceback as text, if the job has several ranks.
+        comparable: whether it is certain if it is the same after another number of iterations.
+        operands: names in the line that failed, with their sizes, keys or values.
     """
 
     type: str = ""
@@ -145,6 +147,8 @@ class Raised:
     layer: Mapping[str, Any] | None = None
     rank: int = 0
     trace: str = ""
+    comparable: bool = False
+    operands: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,6 +291,8 @@ def _fitting(kind: type[Any], said: Mapping[str, Any]) -> dict[str, Any]:
             found["layer"] = value if isinstance(value, dict) else None
         elif part.name == "config":
             found["config"] = value if isinstance(value, dict) else {}
+        elif part.name == "operands" and isinstance(value, dict):
+            found["operands"] = {str(name): str(text) for name, text in value.items()}
         elif part.name == "argv" and isinstance(value, list):
             found["argv"] = tuple(str(word)[:LONGEST_TEXT] for word in value)
         elif type(value) is type(part.default):

@@ -17,6 +17,7 @@ from epochzero.check.dryrun.contain.model import Ended, Limits
 from epochzero.check.dryrun.effects import effects_of
 from epochzero.check.dryrun.findings import (
     FAILURES,
+    OF_PATHS,
     OUT_OF_TIME,
     DryRunFailure,
     code_deleted,
@@ -210,7 +211,22 @@ def _is_certain(run: DryRunAttempt) -> bool:
 
 def _may_repeat(run: DryRunAttempt) -> bool:
     """Whether the failure is certain if it is the same after other numbers of iterations."""
-    return run.hung is not None or bool(run.raised and _OF_SIZES.search(run.raised.message))
+    raised = run.raised
+    if raised is None:
+        return run.hung is not None
+    if raised.type in OF_PATHS and not _has_saved_everywhere(run):
+        return False
+    return raised.comparable or bool(_OF_SIZES.search(raised.message))
+
+
+def _has_saved_everywhere(run: DryRunAttempt) -> bool:
+    """Whether each line that saves has run, so that no skipped iteration would write another file."""
+    lines = {(one.path, one.line) for one in run.of(Reached) if one.how == "save"}
+    return all(
+        any(path == site.path and site.line <= line <= site.end for path, line in lines)
+        for site in run.of(Site)
+        if site.part == "save"
+    )
 
 
 def _alike(one: DryRunAttempt, other: DryRunAttempt) -> bool:
@@ -220,8 +236,29 @@ def _alike(one: DryRunAttempt, other: DryRunAttempt) -> bool:
     if one.raised is None or other.raised is None:
         return False
     first, second = one.raised, other.raised
-    same = (first.message, first.frames) == (second.message, second.frames)
-    return same and first.taken != second.taken
+    if first.frames != second.frames or first.taken == second.taken:
+        return False
+    if first.message == second.message:
+        return not first.comparable or first.operands == second.operands
+    return first.comparable and _grow_alike(first, second)
+
+
+def _grow_alike(first: Raised, second: Raised) -> bool:
+    """Whether only the lengths of lists differ, all by as much: lists of unequal length stay unequal."""
+    if _NUMBER.sub("", first.message) != _NUMBER.sub("", second.message):
+        return False
+    growths = set()
+    for name in first.operands.keys() | second.operands.keys():
+        sizes = [_LENGTH.fullmatch(one.operands.get(name, "")) for one in (first, second)]
+        if sizes[0] and sizes[1]:
+            growths.add(int(sizes[1][1]) - int(sizes[0][1]))
+        elif first.operands.get(name) != second.operands.get(name):
+            return False
+    return len(growths) == 1
+
+
+_NUMBER = re.compile(r"\d+")
+_LENGTH = re.compile(r"length (\d{1,18})")
 
 
 def _waiting(run: DryRunAttempt) -> list[tuple[int, tuple[Frame, ...]]]:

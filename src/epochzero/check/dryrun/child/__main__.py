@@ -12,6 +12,7 @@ import faulthandler
 import importlib.util
 import json
 import os
+import pickle
 import re
 import sys
 import tempfile
@@ -59,6 +60,11 @@ from epochzero.check.dryrun.child.emit import Records  # noqa: E402
 from epochzero.check.dryrun.child.frames import Roots, behind, described, walked  # noqa: E402
 from epochzero.check.dryrun.child.imports import Finder, compiled  # noqa: E402
 from epochzero.check.dryrun.child.loops import OutOfTime, Runtime, loops_around  # noqa: E402
+from epochzero.check.dryrun.child.operands import (  # noqa: E402
+    is_bound,
+    is_comparable,
+    operands,
+)
 from epochzero.check.dryrun.child.phases import Phases  # noqa: E402
 from epochzero.check.dryrun.child.ranks import run_ranks  # noqa: E402
 from epochzero.check.dryrun.child.resume import way  # noqa: E402
@@ -292,10 +298,16 @@ class DryRun:
             **self._of_rank(error),
             layer=self._layers.explain(error) if self._layers else None,
             certain=not self._runtime.skipped
-            or _of_code(error)
+            or (
+                _of_code(error)
+                and not (isinstance(error, NameError) and is_bound(error, self._roots))
+            )
+            or (_of_types(error) and is_comparable(error, self._roots))
             or _in_model(trace)
             or _of_evaluation(error),
             taken=self._runtime.taken,
+            comparable=is_comparable(error, self._roots),
+            operands=operands(error, self._roots),
         )
 
     def _visited(self) -> list[tuple[str, int]]:
@@ -342,6 +354,14 @@ def _of_code(error: BaseException) -> bool:
     return isinstance(error, (ImportError, NameError, SyntaxError)) or bool(
         _OF_CODE.search(str(error))
     )
+
+
+def _of_types(error: BaseException) -> bool:
+    """Whether types are wrong, which are the same in each iteration, and not those before the first."""
+    message = str(error)
+    if _NOT_YET.search(message) or "NoneType" in message:
+        return False
+    return isinstance(error, (TypeError, pickle.PicklingError)) or "cannot pickle" in message
 
 
 _OF_CODE = re.compile(

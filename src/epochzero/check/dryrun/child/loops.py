@@ -10,6 +10,7 @@ model are part of the model and never shortened, nor are those that feed a consu
 from __future__ import annotations
 
 import builtins
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -104,9 +105,10 @@ class Runtime:
         tests: tuple[Test, ...],
         schedulers: tuple[Scheduler, ...] = (),
         lists: tuple[Find, ...] = (),
+        ends_itself: bool = False,
     ) -> Loop:
         """The limiter of one run of a loop."""
-        return Loop(self, path, line, end, kind, tests, schedulers, lists)
+        return Loop(self, path, line, end, kind, tests, schedulers, lists, ends_itself=ends_itself)
 
     def comprehension(self, path: str, line: int, end: int, number: int) -> Loop:
         """The limiter of one run of a comprehension's loop, which has this number in its file."""
@@ -171,6 +173,7 @@ class Loop:
 
     Attributes:
         line, end: of the loop in its file.
+        ends_itself: whether what happens in it decides when it ends.
         skipped: how many iterations were left out before the present one.
         gaps: where iterations were left out.
     """
@@ -185,7 +188,10 @@ class Loop:
         tests: tuple[Test, ...],
         schedulers: tuple[Scheduler, ...],
         lists: tuple[Find, ...],
+        *,
+        ends_itself: bool = False,
     ) -> None:
+        self.ends_itself = ends_itself
         self.line, self.end, self.skipped = line, end, 0
         self.gaps: list[Gap] = []
         self._path, self._kind, self._tests = path, kind, tests
@@ -298,6 +304,8 @@ class Loop:
         if not self._is_work():
             idles = self._runtime.used - self._began > IDLE_SHARE
             return self._end(source) if idles else 0
+        if self._is_one_of_two(source) or self._is_episode():
+            return 0
         if self._runtime.used > LATE_SHARE:
             return self._end(source)
         if self._taken < self._first:
@@ -339,6 +347,24 @@ class Loop:
 
     def _is_work(self) -> bool:
         return self._taken > 0 and self._runtime.work > self._work
+
+    def _is_one_of_two(self, source: Source) -> bool:
+        """Whether it has at most two iterations, such as training and validation, which differ."""
+        return source.left is not None and source.left > 0 and self._taken + source.left <= FIRST
+
+    def _is_episode(self) -> bool:
+        """Whether it ends itself inside another loop, which is shortened instead.
+
+        A loop of training that stops early is no episode: optimizers step in a ``for`` loop.
+        """
+        if not self.ends_itself or (self._kind in ("whole", "first") and self.trains):
+            return False
+        frame: FrameType | None = sys._getframe(1)
+        while frame is not None:
+            if any(loop is not self for loop in limiters(frame, frame.f_lineno)):
+                return True
+            frame = frame.f_back
+        return False
 
     def _is_small(self, source: Source) -> bool:
         return source.left is not None and self._taken + source.left <= SMALL

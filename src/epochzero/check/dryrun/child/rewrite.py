@@ -130,6 +130,7 @@ class _Rewriter(ast.NodeTransformer):
             ast.Tuple(functions, ast.Load()),
             ast.Tuple([_thunk(stepped) for stepped in _stepped(node)], ast.Load()),
             ast.Tuple([_thunk(kept) for kept in _added_to(node)], ast.Load()),
+            ast.Constant(_ends_itself(node, name)),
         ]
         made = ast.Assign([ast.Name(limiter, ast.Store())], _call(RUNTIME, "loop", arguments))
         if counters:
@@ -167,6 +168,20 @@ def _inside(node: ast.For | ast.While) -> Iterator[ast.AST]:
         if not isinstance(inner, _SCOPES):
             yield inner
             waiting += ast.iter_child_nodes(inner)
+
+
+def _ends_itself(node: ast.For | ast.While, name: str) -> bool:
+    """Whether what happens in the loop, and not a count, decides when it ends: an episode of a game."""
+    counted = {ast.unparse(counter.target) for counter in _counters(node)} | ({name} - {""})
+    if isinstance(node, ast.While):
+        return not isinstance(node.test, ast.Constant) and not _mentions(node.test, counted)
+    is_range = isinstance(node.iter, ast.Call) and ast.unparse(node.iter.func) == "range"
+    return is_range and any(
+        isinstance(inner, ast.If)
+        and any(isinstance(one, ast.Break) for one in inner.body)
+        and not _mentions(inner.test, counted)
+        for inner in _inside(node)
+    )
 
 
 def _yields(node: ast.For | ast.While) -> bool:
