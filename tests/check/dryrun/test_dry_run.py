@@ -357,7 +357,6 @@ for epoch in range(300):
         ("[]", "seen.append(loss.item())", "seen[0].cpu()", "error"),
         ("{}", "seen[epoch] = loss.item()", "seen['last']", "error"),
         ("{}", "seen[epoch] = loss.item()", "seen[150]", ""),
-        ("[]", "seen.append(loss.item())", "assert seen[-1] < 0", "warning"),
     ],
 )
 def test_a_failure_after_hours_is_an_error_if_no_skipped_iteration_can_change_it(
