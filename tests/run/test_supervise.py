@@ -149,6 +149,13 @@ def test_the_environment_is_ours_with_the_job_added(run: Run, kept: Kept) -> Non
         "EPOCHZERO_PROGRESS",
         "PET_LOG_DIR",
         "TORCHELASTIC_ERROR_FILE",
+        # Companions: stacks of a job that hangs, and the time of each rank's steps.
+        "EPOCHZERO_COMPANIONS",
+        "EPOCHZERO_COMPANIONS_NOTES",
+        "EPOCHZERO_LAUNCHERS",
+        "EPOCHZERO_RANK_VARIABLES",
+        "EPOCHZERO_STACKS_FILE",
+        "EPOCHZERO_STEPS_FOLDER",
     }
     assert told[b"A"] == b"\xff"
     assert told[b"EPOCHZERO_JOB"].decode() == kept.folder.parent.name
