@@ -110,6 +110,9 @@ def test_the_command_is_words_that_name_a_file_of_the_job(folder: Path) -> None:
 
 @job
 def test_the_target_is_one_that_is_there(folder: Path) -> None:
+    if (folder / "target.toml").is_file():  # a platform of its own
+        assert tomllib.loads((folder / "target.toml").read_text(encoding="utf-8"))["name"]
+        return
     name = (folder / "target").read_text(encoding="utf-8").strip()
     assert folder.parent.parent / "targets" / f"{name}.toml" in TARGETS
 
