@@ -476,3 +476,24 @@ def test_ranks_have_files_of_their_own(tmp_path: Any) -> None:
     following.read_all()
     assert following.history().ranks[1].count == 3
     assert read_records(tmp_path / "watch.jsonl").ranks.keys() == {1}
+
+
+def test_gradients_that_the_program_sets_itself_are_not_lost() -> None:
+    def train() -> None:
+        model = nn.Linear(4, 3)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for _ in range(12):
+            sums = [torch.zeros_like(one) for one in model.parameters()]
+            for _ in range(3):  # gradients of each part are clipped, as for differential privacy
+                model.zero_grad()
+                functional.cross_entropy(model(torch.randn(8, 4)), torch.arange(8) % 3).backward()
+                nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                for total, one in zip(sums, model.parameters(), strict=True):
+                    assert one.grad is not None
+                    total += one.grad / 3
+            optimizer.zero_grad()
+            for total, one in zip(sums, model.parameters(), strict=True):
+                one.grad = total
+            optimizer.step()
+
+    assert words(train) == set()
