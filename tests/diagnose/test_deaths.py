@@ -92,11 +92,13 @@ def test_steps_of_another_rank_do_not(diagnose: Diagnose) -> None:
     ],
 )
 @pytest.mark.parametrize("after", ["", "All done\n"])
-def test_a_kill_is_a_failure_of_memory_or_of_the_scheduler(
+def test_a_kill_without_a_reason_may_be_one_for_memory(
     diagnose: Diagnose, line: str, after: str
 ) -> None:
     found = diagnose(f"{START}{line}\n{after if line.startswith('Killed') else ''}")
-    assert (found.outcome, found.category) == ("evidence_missing", "cpu_out_of_memory")
+    assert (found.outcome, found.category) == ("evidence_missing", "process_crash")
+    assert found.also == ("cpu_out_of_memory",)
+    assert any("memory" in fix for fix in found.fixes)
     assert (found.retry, found.root_cause) == ("unknown", "unknown")
     assert "SIGKILL" in found.title
 
@@ -121,7 +123,7 @@ Root Cause (first observed failure):
 ============================================================
 """
     found = diagnose(START + TOP + table)
-    assert (found.outcome, found.category) == ("evidence_missing", "cpu_out_of_memory")
+    assert (found.outcome, found.category) == ("evidence_missing", "process_crash")
     assert found.root is not None
     assert found.root.rank == 2
 
@@ -344,7 +346,7 @@ def test_an_iterator_that_ends_too_early_is_about_the_data_of_the_job(diagnose: 
 @pytest.mark.parametrize(
     ("line", "category"),
     [
-        ("Worker 2 died with exitcode: -9", "cpu_out_of_memory"),
+        ("Worker 2 died with exitcode: -24", "timeout"),
         ("Process SpawnProcess-3 terminated with exit code -11", "process_crash"),
     ],
 )

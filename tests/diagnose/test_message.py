@@ -48,6 +48,31 @@ def test_a_bare_assertion_is_read_in_its_source_line() -> None:
     assert (reading.relation, reading.subject, reading.asserted) == ("differs", "shape", True)
 
 
+@pytest.mark.parametrize(
+    ("code", "subject"),
+    [
+        ("assert outputs.is_cuda", "device"),
+        ("assert all(x.is_cuda for x in inputs)", "device"),
+        ("assert context.executing_eagerly()", "graph"),
+    ],
+)
+def test_the_property_is_what_is_asserted_not_its_owner(code: str, subject: str) -> None:
+    assert read_message("", code).subject == subject
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "[09:10:11] /work/src/io/file_store.cc:88: ",
+        "C:\\work\\files\\list.cpp(12): ",
+        "at [/path/to/library/files.h:7] ",
+    ],
+)
+def test_the_place_of_a_native_check_is_not_read(place: str) -> None:
+    assert read_message(f"{place}Check failed: ok: it did not work").subject == ""
+    assert read_message(f"{place}cannot find the plugin").subject == "module"
+
+
 def test_the_clause_that_says_what_did_not_hold_is_read_not_the_heading_above_it() -> None:
     assert read_message("Evaluation error\nindex 5 is out of range").relation == "out_of_range"
 

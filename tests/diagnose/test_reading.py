@@ -240,7 +240,51 @@ ROWS = {
     [(*row, category) for category, rows in ROWS.items() for row in rows],
 )
 def test_by_meaning(kind: str, message: str, category: str) -> None:
-    assert read(kind, message) == category
+    assert read(kind, message).category == category
+
+
+LIBRARY, OWN = "/env/lib/python3.11/site-packages/lib/core.py", "/job/train.py"
+
+
+@pytest.mark.parametrize(
+    ("file", "code", "category"),
+    [
+        (LIBRARY, "assert len(parts) == 1", "internal_error"),
+        (LIBRARY, "assert scores.is_cuda", "framework_api_misuse"),
+        (OWN, "assert len(parts) == 1", "tensor_mismatch"),
+        (OWN, "assert not np.isnan(action)", "loss_nan"),
+        (OWN, "assert os.path.isfile(weights)", "path_not_found"),
+        (OWN, "assert ready", "illegal_argument"),
+        (OWN, "", "illegal_argument"),
+    ],
+)
+@pytest.mark.parametrize("below", ["", "== Status ==\nMemory usage: 20/60 GiB"])
+def test_an_assertion_without_a_message_is_read_in_its_source_line(
+    file: str, code: str, category: str, below: str
+) -> None:
+    if code or not below:
+        assert read("AssertionError", below, file, code).category == category
+
+
+def test_the_message_of_an_assertion_counts() -> None:
+    code = 'assert len(parts) == 1, "no such file"'
+    assert read("AssertionError", "no such file", OWN, code).category == "path_not_found"
+
+
+@pytest.mark.parametrize(
+    ("kind", "message", "category"),
+    [
+        ("", "Check failed: n == m (3 vs. 4)", "process_crash"),
+        ("", "Check failed: fd >= 0 bind failed: Permission denied", "permission_denied"),
+        ("std::runtime_error", "Mode is not defined", "process_crash"),
+        ("lib.Error", "Check failed: done: the queue", "internal_error"),
+        ("lib.Error", "Check failed: lhs.shape == rhs.shape", "tensor_mismatch"),
+    ],
+)
+def test_a_failed_check_that_python_caught_is_no_crash(
+    kind: str, message: str, category: str
+) -> None:
+    assert reading.stated_reason(kind, message, "process_crash") == category
 
 
 def test_the_table_is_long_and_knows_every_category() -> None:
@@ -250,7 +294,7 @@ def test_the_table_is_long_and_knows_every_category() -> None:
 
 @given(st.text(), st.text())
 def test_any_text_has_a_category_or_none(kind: str, message: str) -> None:
-    assert read(kind, message) in {"", *taxonomy.categories()}
+    assert read(kind, message).category in {"", *taxonomy.categories()}
 
 
 def test_all_patterns_at_once_find_what_each_finds_alone() -> None:

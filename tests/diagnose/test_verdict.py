@@ -35,9 +35,9 @@ RuntimeError: mat1 and mat2 shapes cannot be multiplied (32x784 and 512x10)
 @pytest.mark.parametrize(
     ("facts", "categories", "word"),
     [
-        (Facts(exit_code=137), {"cpu_out_of_memory", "process_crash"}, "SIGKILL"),
-        (Facts(exit_code=-9), {"cpu_out_of_memory", "process_crash"}, "SIGKILL"),
-        (Facts(signal=9), {"cpu_out_of_memory", "process_crash"}, "SIGKILL"),
+        (Facts(exit_code=137), {"process_crash"}, "SIGKILL"),
+        (Facts(exit_code=-9), {"process_crash"}, "SIGKILL"),
+        (Facts(signal=9), {"process_crash"}, "SIGKILL"),
         (Facts(exit_code=139), {"process_crash"}, "SIGSEGV"),
         (Facts(exit_code=-7), {"process_crash", "storage_full"}, "SIGBUS"),
         (Facts(exit_code=134), {"process_crash"}, "SIGABRT"),
@@ -269,7 +269,7 @@ def test_a_line_alone_can_tell_of_a_failure(diagnose: Diagnose, line: str) -> No
 )
 def test_a_shell_s_job_that_was_killed(diagnose: Diagnose, line: str) -> None:
     found = diagnose(f"Epoch 1: loss 0.9\n{line}\n")
-    assert (found.outcome, found.category) == ("evidence_missing", "cpu_out_of_memory")
+    assert (found.outcome, found.category) == ("evidence_missing", "process_crash")
 
 
 def test_a_fix_names_the_users_source_line_without_its_secrets(diagnose: Diagnose) -> None:

@@ -54,6 +54,7 @@ class Signature:
         role: see `Role`.
         within: if given, must also match in the event's whole block, including its frames.
         category, also, root_cause, phase, retry: terms of the taxonomy; empty if undetermined.
+        general: the text can state any reason, which then decides the category instead.
         retry_reason: why a retry helps or does not.
         fixes: concrete actions, most likely first; ``{name}`` refers to a group of the pattern or one
             of `GIVEN`, and a fix with a missing value is omitted.
@@ -71,6 +72,7 @@ class Signature:
     role: Role = "cause"
     within: str = ""
     category: str = ""
+    general: bool = False
     also: tuple[str, ...] = ()
     root_cause: str = ""
     phase: str = ""
@@ -358,6 +360,8 @@ def _check_form(raw: dict[str, Any]) -> None:
         value = raw.get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise CatalogError(f"field {key!r} must be a list of strings")
+    if not isinstance(raw.get("general", False), bool):
+        raise CatalogError("field 'general' must be true or false")
     for key in ("priority", "status"):
         if not isinstance(raw.get(key, 0), int):
             raise CatalogError(f"field {key!r} must be an integer")

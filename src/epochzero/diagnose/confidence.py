@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from epochzero.diagnose.linear import shipped
 from epochzero.diagnose.model import Diagnosis
-from epochzero.diagnose.reading import strength
+from epochzero.diagnose.reading import read
 
 EXCERPT_LINES = 150
 """A failure further down is in the log of a job rather than in an excerpt of one."""
@@ -28,12 +28,11 @@ def confidence_features(found: Diagnosis) -> frozenset[str]:
     """What a category rests on: kind of evidence, category, and what is known of its exception."""
     basis: str = found.basis
     if basis == "reading" and found.root is not None:
-        file = found.stack[-1].file if found.stack else ""
-        basis = (
-            strength(found.exception.type, found.exception.message, file)
-            if found.exception
-            else strength("", found.root.text, file)
-        )
+        kind, message = "", found.root.text
+        if found.exception:
+            kind, message = found.exception.type, found.exception.message
+        last = found.stack[-1] if found.stack else None
+        basis = read(kind, message, last.file if last else "", last.code if last else "").basis
     late = found.root is not None and (found.root.line or 0) > EXCERPT_LINES
     return frozenset(
         {

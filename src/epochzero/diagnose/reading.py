@@ -8,13 +8,14 @@ Section 3.2). If a rule is a mere catch-all, or none fits, what the message says
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 from epochzero.diagnose.message import category_of, read_message
 from epochzero.logs.patterns import PatternSet
@@ -47,9 +48,22 @@ _NAMED = re.compile(
 """An exception that a line names."""
 
 
+class Decision(NamedTuple):
+    """The category that the general reading decides.
+
+    Attributes:
+        category: empty if no rule matches.
+        basis: what it rests on: a rule (``class``, ``words``, ``catch_all`` or ``guess``), or the
+            ``message`` alone.
+    """
+
+    category: str
+    basis: str
+
+
 @lru_cache(maxsize=4096)
-def read(kind: str, message: str, file: str = "", code: str = "") -> str:
-    """The category by exception class and message; empty if no rule matches.
+def read(kind: str, message: str, file: str = "", code: str = "") -> Decision:
+    """The category by exception class and message.
 
     Args:
         kind: class of the exception as printed; empty for a line without one.
@@ -59,27 +73,66 @@ def read(kind: str, message: str, file: str = "", code: str = "") -> str:
     """
     if not kind and (named := _NAMED.search(message)):
         return read(named["type"], named["message"], file)
+    if kind == "AssertionError" and (not message or _asserts_silently(code)):
+        return _of_assertion(file, code)
     rule = _deciding(kind, message, file)
-    if kind == "AssertionError" and not message and rule is not None and rule.guess:
-        return category_of(read_message("", code)) or rule.category
     if rule is None:
-        return category_of(read_message(message)) if kind else ""
-    return (rule.catch_all and category_of(read_message(message))) or rule.category
-
-
-@lru_cache(maxsize=4096)
-def strength(kind: str, message: str, file: str = "") -> str:
-    """What a category rests on that `read` gives: a rule (``class``, ``words``, ``catch_all`` or
-    ``guess``), or the ``message`` alone.
-    """
-    if not kind and (named := _NAMED.search(message)):
-        return strength(named["type"], named["message"], file)
-    rule = _deciding(kind, message, file)
-    if rule is None or (rule.catch_all and category_of(read_message(message))):
-        return "message"
+        return Decision(category_of(read_message(message)) if kind else "", "message")
+    if rule.catch_all and (category := category_of(read_message(message))):
+        return Decision(category, "message")
     if rule.guess or rule.catch_all:
-        return "guess" if rule.guess else "catch_all"
-    return "words" if rule.has_message else "class"
+        return Decision(rule.category, "guess" if rule.guess else "catch_all")
+    return Decision(rule.category, "words" if rule.has_message else "class")
+
+
+_INSTALLED = re.compile(r"[/\\](?:site|dist)-packages[/\\]")
+_OF_CALLERS = frozenset({"framework_api_misuse", "loss_nan", "path_not_found"})
+"""Categories of what a caller did wrong even if a library asserts it without a word."""
+
+
+def _of_assertion(file: str, code: str) -> Decision:
+    """The category of an assertion without a message: its source line says what it is about.
+
+    In a library it is about the library's own state, unless it asserts what only callers decide.
+    """
+    stated = category_of(read_message("", code))
+    if _INSTALLED.search(file):
+        return Decision(stated if stated in _OF_CALLERS else "internal_error", "class")
+    return Decision(stated or "illegal_argument", "guess")
+
+
+def _asserts_silently(code: str) -> bool:
+    """Whether a source line is an assertion without a message: text below it belongs to something else."""
+    if not code.startswith("assert"):
+        return False
+    try:
+        statement = ast.parse(code).body[0]
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return False
+    return isinstance(statement, ast.Assert) and statement.msg is None
+
+
+_OUTSIDE = frozenset(
+    {
+        "cpu_out_of_memory", "gpu_out_of_memory", "library_not_found", "path_not_found",
+        "permission_denied", "storage_full",
+    }
+)  # fmt: skip
+"""Reasons outside of a process that explain more than that it ended itself."""
+
+
+def stated_reason(kind: str, message: str, general: str) -> str:
+    """The category of a failed check: the reason that its message states, else the ``general`` one.
+
+    A process that ended itself crashed, whatever it compared, unless the reason is outside of it. If
+    Python caught the failed check as an exception, nothing crashed.
+    """
+    stated = category_of(read_message(message))
+    if general != "process_crash":
+        return stated or general
+    if kind and "::" not in kind and kind != "Fatal Python error":
+        return stated or "internal_error"
+    return stated if stated in _OUTSIDE else general
 
 
 def _deciding(kind: str, message: str, file: str) -> _Rule | None:

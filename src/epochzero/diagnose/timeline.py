@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from epochzero.diagnose.catalog import Catalog, Match
-from epochzero.diagnose.reading import read
+from epochzero.diagnose.reading import read, stated_reason
 from epochzero.logs.events import QUIET, LogEvent
 from epochzero.logs.progress import LOOKED_AT, LOSS_NAN
 from epochzero.logs.scan import PROGRESS_LINES
@@ -242,12 +242,15 @@ def _judge(event: LogEvent, catalog: Catalog, number: int) -> Judged:
         return Judged(event, None, "cause", "loss_nan", WEAK, number)
     role = match.signature.role if match else "cause"
     category = match.signature.category if match else ""
+    if match and match.signature.general:
+        category = stated_reason(event.type, event.message or event.text, category)
     claim = _claim(event, match) if role == "cause" else 0
     if claim and not category:
         # What a line without any mark of an error says in quotation marks it only mentions.
         said = event.message if claim > WEAK else _QUOTED.sub("", event.message)
         last = event.frames[-1] if event.frames else None
-        category = read(event.type, said, last.file if last else "", code=last.code if last else "")
+        place = (last.file, last.code) if last else ("", "")
+        category = read(event.type, said, *place).category
         if not category:
             claim = 0 if event.kind == "line" and claim <= PLAIN_LINE else claim - NAMELESS
     return Judged(event, match, role, category, claim, number)

@@ -61,6 +61,7 @@ class _Exit:
 
     meaning: str
     category: str = ""
+    also: tuple[str, ...] = ()
     settle: tuple[str, ...] = ()
     retry: str = "unknown"
     title: str = ""
@@ -170,6 +171,7 @@ def _missing(
         retry=end.retry,
         retry_reason=_RETRY_REASONS[end.retry],
         confidence=0.7 if stated else 0.5 if end.category else 0.2,
+        also=end.also,
         title=(stated.title or f"Scheduler state {job.facts.state}")
         if stated
         else _exit_title(status, cut),
@@ -179,7 +181,9 @@ def _missing(
         stack=_places(_stack(root, timeline)) if root else (),
         evidence=_evidence(root, timeline) if root else (),
         cascade=_consequences(root, timeline),
-        fixes=_where_to_look(end, _defaults()[category], known=stated is not None),
+        fixes=_where_to_look(
+            end, _defaults()[end.also[0] if end.also else category], known=stated is not None
+        ),
         basis="exit" if status or stated else "nothing",
         fingerprint=identity,
         fingerprint_weak=is_weak(identity),
@@ -495,6 +499,12 @@ def _states() -> Mapping[str, _Exit]:
 
 def _ends(name: str) -> Mapping[str, _Exit]:
     return {
-        key: _Exit(**{**raw, "settle": tuple(raw.get("settle", ()))})
+        key: _Exit(
+            **{
+                **raw,
+                "also": tuple(raw.get("also", ())),
+                "settle": tuple(raw.get("settle", ())),
+            }
+        )
         for key, raw in _read(name).items()
     }

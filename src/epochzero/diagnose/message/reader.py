@@ -59,6 +59,10 @@ _ASSERTION = re.compile(
 _CLAUSE = re.compile(r"(?<=[a-z\])\"'`])[.;!] +(?=[A-Z])|\n+")
 _PATH = re.compile(r"(^|[\s'\"`(=])(?:[A-Za-z]:)?[~.\w-]*(?:[/\\][^\s'\"`,:;)]+){2,}")
 """What a path spells is no part of the sentence."""
+_LOCATION = re.compile(
+    r"(?:\bat )?\S*[\w)]\.(?:c|cc|cpp|cu|cuh|cxx|h|hpp|inl|mm|pyx)\W?(?::\d+|\(\d+\)|, line \d+)[:\]]?"
+)
+"""The place in a library's own source code that native checks print with what did not hold."""
 _EDGE = re.compile(r"^[\W_]+|[\W_]+$")
 
 
@@ -99,7 +103,8 @@ def subjects_in(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _clauses(message: str) -> list[str]:
-    parts = _CLAUSE.split(_PATH.sub(r"\1/path", message[:MESSAGE_CHARS]))
+    words = _LOCATION.sub("", message[:MESSAGE_CHARS])
+    parts = _CLAUSE.split(_PATH.sub(r"\1/path", words))
     return [part for part in parts if part.strip()][:MOST_CLAUSES]
 
 
@@ -111,8 +116,18 @@ def _read_clause(clause: str) -> Reading:
 
 
 def _read_assertion(code: str) -> Reading:
-    read = _read_clause(code.partition("assert")[2])
-    return Reading(read.relation or "differs", read.subject, read.wanted, read.found, asserted=True)
+    asserted = code.partition("assert")[2]
+    read = _read_clause(asserted)
+    # Of `outputs.is_cuda`, the property is what is asserted.
+    named = [name for _, _, name in subjects_in(asserted)]
+    property_ = next((name for name in named if name not in _VALUES), "")
+    return Reading(
+        read.relation or "differs",
+        read.subject or property_,
+        read.wanted,
+        read.found,
+        asserted=True,
+    )
 
 
 def _reading(relation: _Relation, match: re.Match[str], clause: str) -> Reading:
@@ -130,6 +145,7 @@ def _reading(relation: _Relation, match: re.Match[str], clause: str) -> Reading:
 
 
 _GENERAL = frozenset({"argument", "value"})
+_VALUES = _GENERAL | {"data", "target"}
 """What differs is a property; of these nouns, it is a property of theirs."""
 
 
