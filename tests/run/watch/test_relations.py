@@ -478,7 +478,10 @@ def test_ranks_have_files_of_their_own(tmp_path: Any) -> None:
     assert read_records(tmp_path / "watch.jsonl").ranks.keys() == {1}
 
 
-def test_gradients_that_the_program_sets_itself_are_not_lost() -> None:
+@pytest.mark.parametrize(
+    ("clears", "in_place"), [(True, False), (False, False), (False, True), (True, True)]
+)
+def test_gradients_that_the_program_sets_itself_are_not_lost(clears: bool, in_place: bool) -> None:
     def train() -> None:
         model = nn.Linear(4, 3)
         optimizer = torch.optim.SGD(model.parameters(), 0.1)
@@ -491,9 +494,13 @@ def test_gradients_that_the_program_sets_itself_are_not_lost() -> None:
                 for total, one in zip(sums, model.parameters(), strict=True):
                     assert one.grad is not None
                     total += one.grad / 3
-            optimizer.zero_grad()
+            if clears:
+                optimizer.zero_grad(set_to_none=False)
             for total, one in zip(sums, model.parameters(), strict=True):
-                one.grad = total
+                if in_place and one.grad is not None:
+                    one.grad.copy_(total)
+                else:
+                    one.grad = total
             optimizer.step()
 
     assert words(train) == set()

@@ -11,6 +11,10 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
+from epochzero.run.watch.child.hooks import Hooks
+from epochzero.run.watch.child.observer import Observer
+from epochzero.run.watch.child.records import Records
+from epochzero.run.watch.child.schedule import Schedule
 from tests.run.watch.child.conftest import watched
 
 STEPS = 6
@@ -176,16 +180,40 @@ def _everything(train: Callable[[], Any]) -> tuple[list[torch.Tensor], bytes]:
     return tensors, torch.get_rng_state().numpy().tobytes()
 
 
+@pytest.mark.parametrize("every", [1, 3])
 @pytest.mark.parametrize("train", TRAININGS)
-def test_losses_weights_gradients_and_random_state_are_the_same(train: Callable[[], Any]) -> None:
+def test_losses_weights_gradients_and_random_state_are_the_same(
+    train: Callable[[], Any], every: int
+) -> None:
     expected, state = _everything(train)
-    with watched() as heard:
+    with watched(every) as heard:
         found, after = _everything(train)
     assert after == state
     assert len(found) == len(expected)
     assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
     assert heard.of("iteration")
     assert heard.of("losses")
+
+
+def test_iterations_that_are_not_inspected_set_up_no_inspection() -> None:
+    schedule = Schedule(every=100)
+    observer = Observer(Records(), schedule)
+    hooks = Hooks(observer)
+    hooks.install()
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    spent = []
+    for _ in range(101):
+        optimizer.zero_grad()
+        model(torch.randn(8, 4)).mean().backward()
+        optimizer.step()
+        spent.append(schedule.spent)
+    observer.end()
+    hooks.remove()
+    assert torch.is_grad_enabled()
+    assert spent[0] > 0
+    assert spent[98] == spent[1]
+    assert spent[100] > spent[98]
 
 
 def test_nothing_of_us_is_left_in_torch() -> None:

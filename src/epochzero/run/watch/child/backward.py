@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import weakref
+from collections.abc import Iterable, Iterator
 from math import isfinite
 from typing import Any
 
@@ -52,6 +53,7 @@ class Backward:
         self._scaling = False
         self._passes_before = 0
         self._line = ""
+        self._gradient: tuple[weakref.ref[Any], int, int] | None = None
 
     @property
     def steps(self) -> int:
@@ -87,6 +89,8 @@ class Backward:
     def backward_ended(self) -> None:
         """A backward pass has ended, or failed."""
         self.safety.deaf = False
+        if self._scenes.scene.looking:
+            self._gradient = _first_gradient(self._models.parameters())
         if self._iterations.backward_ended():
             self._scenes.iteration_ended()
 
@@ -132,7 +136,21 @@ class Backward:
         self._iterations.step_begins()
         self._passes_before = self._iterations.backwards
         if self._scenes.scene.looking:
+            self._note_assigned(optimizer)
             self._scenes.passes.step_begins(self._models.parameters(), optimizer)
+
+    def _note_assigned(self, optimizer: Any) -> None:
+        """Notes that the program has changed gradients itself since the last backward pass, as differential privacy does."""
+        noted, self._gradient = self._gradient, None
+        parameter = noted[0]() if noted is not None else None
+        if noted is None or parameter is None or parameter.grad is None:
+            return
+        since = self._calls.since_backward()
+        # Each of these multiplies a gradient once; clearing sets it to 0.
+        known = since.count("clip") + since.count("unscale") + self._scaling
+        changed = parameter.grad._version > noted[2] + known and "clear" not in since
+        if id(parameter.grad) != noted[1] or changed:
+            self._add("assign", optimizer)
 
     @safe
     def step_ended(self, optimizer: Any) -> None:
@@ -240,6 +258,16 @@ class Backward:
             self._records.emit("clip", function=name, limit=limit, place=where)
         if self._scenes.scene.looking:
             self._scenes.scene.clipped(line_of(where), limit, norm)
+
+
+def _first_gradient(
+    parameters: Iterable[tuple[str, Any]],
+) -> tuple[weakref.ref[Any], int, int] | None:
+    """A parameter that has a gradient, with the identity and the version of that."""
+    for _, parameter in parameters:
+        if parameter.grad is not None:
+            return weakref.ref(parameter), id(parameter.grad), parameter.grad._version
+    return None
 
 
 def _is_plain(tensor: Any) -> bool:

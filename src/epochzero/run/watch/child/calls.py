@@ -7,6 +7,7 @@ A cycle ends where a model is called to be trained, or a backward pass begins, a
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import takewhile
 from typing import Any
 
 from epochzero.injected.identity import ByIdentity
@@ -47,7 +48,7 @@ class Calls:
         """A call is made.
 
         Args:
-            kind: backward, clear, clip, epoch, loss, schedule, scaler, step, unscale.
+            kind: assign (the program sets gradients), backward, clear, clip, epoch, loss, schedule, scaler, step, unscale.
             subject: number of the optimizer or scheduler.
             flag: what else matters, such as ``scaled``.
             value: of a loss.
@@ -74,11 +75,18 @@ class Calls:
         self._iteration = iteration
         self._inspected = self._inspected or inspected
 
+    def since_backward(self) -> list[str]:
+        """The kinds of the calls after the last backward pass of the cycle, the last first."""
+        kinds = (kind for kind, *_ in reversed(self._calls))
+        return list(takewhile(lambda kind: kind != "backward", kinds))
+
     def end(self) -> None:
         """Records the cycle where it is inspected, or its calls have an order that is new."""
         calls, self._calls, self._stepped = self._calls, [], False
         shape = tuple(
-            (kind, subject, flag) for kind, subject, _, flag, _ in calls if kind != "loss"
+            (kind, subject, flag)
+            for kind, subject, _, flag, _ in calls
+            if kind not in ("assign", "loss")
         )
         is_new = shape not in self._shapes and len(self._shapes) < MOST_SHAPES
         if calls and (self._inspected or is_new):

@@ -250,9 +250,11 @@ def _going_back(function: Callable[..., Any], name: str, backward: Backward) -> 
 
 
 def _losing(function: Callable[..., Any], name: str, forward: Forward) -> Callable[..., Any]:
+    safety = forward.safety
+
     def called(*args: Any, **kwargs: Any) -> Any:
         value = function(*args, **kwargs)
-        if not _is_compiling() and (forward.looking or forward.evaluating):
+        if not _is_compiling() and not safety.idle:
             given = dict(zip(("input", "target"), args, strict=False)) | kwargs
             forward.loss(name, value, given)
         return value
@@ -261,9 +263,11 @@ def _losing(function: Callable[..., Any], name: str, forward: Forward) -> Callab
 
 
 def _activating(function: Callable[..., Any], name: str, forward: Forward) -> Callable[..., Any]:
+    safety = forward.safety
+
     def called(*args: Any, **kwargs: Any) -> Any:
         output = function(*args, **kwargs)
-        if not _is_compiling() and forward.looking:
+        if not _is_compiling() and not safety.idle and forward.looking:
             forward.activation(name, args, kwargs, output)
         return output
 
@@ -271,9 +275,11 @@ def _activating(function: Callable[..., Any], name: str, forward: Forward) -> Ca
 
 
 def _comparing(function: Callable[..., Any], forward: Forward) -> Callable[..., Any]:
+    safety = forward.safety
+
     def compared(self: Any, other: Any) -> Any:
         result = function(self, other)
-        if not _is_compiling() and forward.evaluating:
+        if not _is_compiling() and not safety.idle and forward.evaluating:
             forward.compared(self, other, result)
         return result
 
@@ -281,9 +287,11 @@ def _comparing(function: Callable[..., Any], forward: Forward) -> Callable[..., 
 
 
 def _reading(function: Callable[..., Any], forward: Forward) -> Callable[..., Any]:
+    safety = forward.safety
+
     def read(self: Any) -> Any:
         value = function(self)
-        if not _is_compiling() and (forward.evaluating or forward.looking):
+        if not _is_compiling() and not safety.idle:
             forward.scalar(value)
         return value
 

@@ -56,8 +56,11 @@ def _safe(method: Callable[..., Any]) -> Callable[..., Any]:
         if self.ended:
             return None
         try:
-            with self.schedule:
+            self.schedule.begin()
+            try:
                 return method(self, *args, **kwargs)
+            finally:
+                self.schedule.end()
         except Exception as error:
             self.ended = True
             told = f"{type(error).__name__}: {error}"[:500]

@@ -69,8 +69,9 @@ class Losses:
 
 def _mean(loss: torch.Tensor) -> Loss:
     """The number of a loss, where reading it makes nobody wait."""
-    loss = loss.detach()
-    if loss.device.type == "cpu" and loss.dim() == 0:
-        return number_in(loss)
-    mean = loss.float().mean()
-    return number_in(mean) if loss.device.type == "cpu" else mean
+    # A loss of a class of its own may compute with other functions, which are not ours to call.
+    with torch._C.DisableTorchFunction():
+        loss = loss.detach()
+        is_on_cpu = loss.device.type == "cpu"
+        mean = loss if is_on_cpu and loss.dim() == 0 else loss.float().mean()
+        return number_in(mean) if is_on_cpu else mean

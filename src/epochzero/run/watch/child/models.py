@@ -49,11 +49,14 @@ class Models:
 
     def was_called(self, module: Any) -> None:
         """Remembers that a layer is used."""
-        self._called.set(module, True)
+        if self._called.get(module) is None:
+            self._called.set(module, True)
 
     def trains(self, module: Any) -> None:
         """Remembers that a model was called to be trained."""
-        self._trained.set(self.root(module), True)
+        root = self.root(module)
+        if self._trained.get(root) is None:
+            self._trained.set(root, True)
 
     def has_trained(self, module: Any) -> bool:
         """Whether a model was called to be trained."""

@@ -49,7 +49,7 @@ class Observer:
         common = (self.safety, self._iterations, models)
         self.made = Made(records, *common)
         calls = Calls(records)
-        self._scenes = Scenes(records, schedule, self._iterations, models, self.made, calls, chosen)
+        self._scenes = Scenes(records, schedule, *common, self.made, calls, chosen)
         self.forward = Forward(records, *common, self._scenes, calls)
         self.backward = Backward(records, schedule, *common, self.made, self._scenes, calls)
         # A worker of a loader is no part of the training.

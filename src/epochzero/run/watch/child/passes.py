@@ -23,6 +23,11 @@ class Passes:
         self._parameters: dict[str, dict[str, Any]] = {}
         self._weights: list[tuple[str, weakref.ref[Any], Any]] = []
 
+    @property
+    def is_used(self) -> bool:
+        """Whether anything was seen."""
+        return bool(self._backwards or self._left or self._parameters)
+
     def add(self, line: str) -> None:
         """A backward pass begins at this line."""
         self._backwards[line] = self._backwards.get(line, 0) + 1
@@ -62,6 +67,8 @@ class Passes:
     def step_ended(self) -> None:
         """Looks at what the step has changed; its closure may have computed the gradients."""
         weights, self._weights = self._weights, []
+        if not weights:
+            return
         look = Look()
         for name, ref, before in weights:
             parameter = ref()

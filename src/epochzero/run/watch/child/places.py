@@ -97,4 +97,9 @@ def place(without: Any = None) -> list[Any] | None:
     if frame is None:
         return None
     path, line = frame.f_code.co_filename, frame.f_lineno
-    return [path, line, linecache.getline(path, line).strip()[:200]]
+    return [path, line, _text_of(path, line)]
+
+
+@lru_cache(maxsize=4096)
+def _text_of(path: str, line: int) -> str:
+    return linecache.getline(path, line).strip()[:200]

@@ -1,4 +1,8 @@
-"""Whether the observer may look now, and what becomes of what goes wrong when it does."""
+"""Whether the observer may look now, and what becomes of what goes wrong when it does.
+
+Most hooks of an iteration that is not inspected only count. They must cost little, so what an inspection needs (no gradients,
+no overridden functions of tensors, its time measured) is set up when it begins, not by each hook.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +18,7 @@ from epochzero.run.watch.child.records import Records
 from epochzero.run.watch.child.schedule import Schedule
 
 MOST_FAILURES = 8
+_HAS_CUDA = torch.backends.cuda.is_built()  # type: ignore[no-untyped-call]
 
 
 class Safety:
@@ -22,6 +27,7 @@ class Safety:
     Attributes:
         ended: whether nothing is watched any more.
         deaf: whether calls of modules need not be told.
+        idle: whether this iteration or evaluation is not inspected.
         muted: above 0 while another library's training is watched in its own way.
         busy: whether somebody looks now: what that brings about is not the job's.
         gradients: whether the job computes them here; while somebody looks nothing does.
@@ -29,13 +35,14 @@ class Safety:
     """
 
     def __init__(self, records: Records, schedule: Schedule, iterations: Iterations) -> None:
-        self.ended = self.deaf = self.busy = self.gradients = False
+        self.ended = self.deaf = self.busy = self.gradients = self.idle = False
         self.muted = 0
         self.thread = threading.get_ident()
         self.schedule = schedule
         self._records = records
         self._iterations = iterations
         self._failures = 0
+        self._functions: Any = None
 
     def may_look(self, method: str) -> bool:
         """Whether a method of the observer may do its work here."""
@@ -49,6 +56,28 @@ class Safety:
             return False
         self.thread = threading.get_ident()
         return True
+
+    def inspect(self, *, inspects: bool) -> None:
+        """What happens from now on is inspected, or no longer; within a hook, the rest of it."""
+        self.idle = not inspects
+        if self.busy and inspects:
+            self.begin_inspection()
+
+    def begin_inspection(self) -> None:
+        """Nothing that a hook computes from now on is seen by the job: neither its gradients nor its tensors' classes."""
+        if self._functions is None:
+            self.schedule.begin()
+            self._functions = torch._C.DisableTorchFunction()
+            self._functions.__enter__()
+            torch._C._set_grad_enabled(False)
+
+    def end_inspection(self) -> None:
+        """Everything is as it was before the inspection, if there was one."""
+        if self._functions is not None:
+            torch._C._set_grad_enabled(self.gradients)
+            functions, self._functions = self._functions, None
+            functions.__exit__(None, None, None)
+            self.schedule.end()
 
     def failed(self, where: str, error: Exception) -> None:
         """One strange tensor is passed over; what goes on failing ends the watch."""
@@ -72,16 +101,16 @@ def safe(method: Callable[..., Any]) -> Callable[..., Any]:
         if not safety.may_look(name):
             return None
         safety.busy = True
-        gradients = safety.gradients = torch.is_grad_enabled()
+        safety.gradients = torch.is_grad_enabled()
         try:
-            with safety.schedule, torch._C.DisableTorchFunction():
-                torch._C._set_grad_enabled(False)
-                return method(self, *args, **kwargs)
+            if not safety.idle:
+                safety.begin_inspection()
+            return method(self, *args, **kwargs)
         except Exception as error:
             safety.failed(name, error)
             return None
         finally:
-            torch._C._set_grad_enabled(gradients)
+            safety.end_inspection()
             safety.busy = False
 
     return guarded
@@ -93,7 +122,8 @@ def _out_of_reach() -> bool:
         torch._C._len_torch_dispatch_stack() > 0
         or torch._C._functorch.peek_interpreter_stack() is not None
         or (
-            torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+            _HAS_CUDA
+            and torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
             and torch.cuda.is_current_stream_capturing()
         )
     )

@@ -18,6 +18,7 @@ from epochzero.run.watch.child.models import Models
 from epochzero.run.watch.child.passes import Passes
 from epochzero.run.watch.child.places import calls, place
 from epochzero.run.watch.child.records import Records
+from epochzero.run.watch.child.safety import Safety
 from epochzero.run.watch.child.scene import Scene
 from epochzero.run.watch.child.schedule import Schedule
 
@@ -38,6 +39,7 @@ class Scenes:
         self,
         records: Records,
         schedule: Schedule,
+        safety: Safety,
         iterations: Iterations,
         models: Models,
         made: Made,
@@ -50,6 +52,7 @@ class Scenes:
         self.chosen = frozenset(chosen)
         self._records = records
         self._schedule = schedule
+        self._safety = safety
         self._iterations = iterations
         self._models = models
         self._made = made
@@ -67,7 +70,7 @@ class Scenes:
         if not self._ends_for_evaluation(module, lines):
             return
         split = self.scene.split if self.scene.evaluating else set()
-        self.scene = Scene(evaluating=True, looking=self._schedule.due(self._evaluations))
+        self._begin(evaluating=True, looking=self._schedule.due(self._evaluations))
         self.scene.begins_at(module, lines, self._made.loader, place(), split)
 
     def _trains(self, module: Any) -> None:
@@ -118,8 +121,9 @@ class Scenes:
             self._tell_iteration()
         elif self.losses.are_many:
             self.losses.tell()
+        if self.passes.is_used:
+            self.passes = Passes()
         self._iterations.next()
-        self.passes = Passes()
         self._begin_iteration()
 
     def tell_chosen(self, path: str, value: Any) -> None:
@@ -136,8 +140,11 @@ class Scenes:
         self.losses.tell()
 
     def _begin_iteration(self) -> None:
-        looking = self._schedule.due(self._iterations.number)
-        self.scene = Scene(evaluating=False, looking=looking)
+        self._begin(evaluating=False, looking=self._schedule.due(self._iterations.number))
+
+    def _begin(self, *, evaluating: bool, looking: bool) -> None:
+        self.scene = Scene(evaluating=evaluating, looking=looking)
+        self._safety.inspect(inspects=evaluating or looking)
 
     def _tell_evaluation(self) -> None:
         scene = self.scene

@@ -27,8 +27,8 @@ class Schedule:
 
     def __init__(
         self,
-        share: float = 0.03,
-        free_s: float = 1.0,
+        share: float = 0.02,
+        free_s: float = 0.5,
         every: int = 0,
         always: Callable[[int], bool] = lambda number: False,
         clock: Callable[[], float] = time.perf_counter,
@@ -51,11 +51,13 @@ class Schedule:
         left = self._share * (self._clock() - self._began) - self.spent
         return left >= 0 or (_is_milestone(number) and left >= -self._free)
 
-    def __enter__(self) -> None:
+    def begin(self) -> None:
+        """An inspection begins."""
         # Of this thread: on a machine that others use as well, waiting is not ours.
         self._since = time.thread_time()
 
-    def __exit__(self, *_: object) -> None:
+    def end(self) -> None:
+        """The inspection is over."""
         self.spent += time.thread_time() - self._since
 
 

@@ -94,8 +94,7 @@ def _values(flat: torch.Tensor) -> Numbers:
     if flat.device.type == "cpu":
         low, high = (number_in(one) for one in flat.aminmax())
         if isfinite(low) and isfinite(high):
-            spread, middle = (number_in(one) for one in torch.std_mean(flat, correction=0))
-            return [middle, spread, low, high, _zeros(flat), 0.0]
+            return [*_mean_and_spread(flat), low, high, _zeros(flat), 0.0]
     finite = torch.isfinite(flat)
     clean = torch.where(finite, flat, torch.zeros_like(flat))
     count = finite.sum().clamp(min=1)
@@ -111,6 +110,16 @@ def _values(flat: torch.Tensor) -> Numbers:
             1 - finite.float().mean(),
         ]
     )
+
+
+def _mean_and_spread(flat: torch.Tensor) -> tuple[float, float]:
+    """Four times as fast as `torch.std_mean`, which is asked where squares are no numbers of single precision."""
+    mean = flat.mean()
+    squares = number_in(torch.linalg.vector_norm(flat - mean))
+    if 1e-15 < squares < 1e18:
+        return number_in(mean), squares / sqrt(flat.numel())
+    spread, mean = torch.std_mean(flat, correction=0)
+    return number_in(mean), number_in(spread)
 
 
 def _zeros(flat: torch.Tensor) -> float:
@@ -134,7 +143,9 @@ def activation(output: torch.Tensor, low: float, high: float) -> Numbers:
     lowest, highest = of_units.aminmax(dim=0)
     size = torch.maximum(lowest.abs(), highest.abs())
     constant = (highest - lowest <= 1e-6 * size).float().mean()
-    spread = of_units.std(0, unbiased=False).mean() / (of_units.abs().mean() + 1e-12)
+    # A fifth of the time of `std(0)`.
+    spread = (of_units - of_units.mean(0)).square_().mean(0).sqrt_().mean()
+    spread = spread / (of_units.abs().mean() + 1e-12)
     rest = [constant, constant, constant, spread]
     if isfinite(low):
         rest[1:3] = [(flat <= low).float().mean(), (flat >= high).float().mean()]

@@ -210,7 +210,8 @@ def _accumulation_cleared(history: TrainingHistory, cycle: Cycle) -> Violation |
             continue
         if cleared is None or not lost or len(effective) >= len(passes):
             return True
-        if not effective and _has_gradients(history, cycle.number):
+        assigned = any(one.kind == "assign" for one in before)
+        if assigned or (not effective and _has_gradients(history, cycle.number)):
             return True  # The program has set gradients that it computed from those of each pass.
         text = (
             f"Of {len(passes)} backward passes before a step, only the gradients of {len(effective)} reach it: they are "
