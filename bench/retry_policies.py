@@ -7,8 +7,10 @@ log tells: 0.7 is assumed, 0.33 (the share of automatic retry chains that succee
 rules), the same after every attempt. A failed retry costs the same time as the attempt before.
 
 Time is weighted in two ways: every attempt the same; and by the phase of the failure, as GPU time is
-spread over failures in Zhang et al., ICSE 2020, Figure 10. Wasted is the time of retries that
-failed. Given up is a recoverable job that always retrying three times would have saved. The policies
+spread over failures in Zhang et al., ICSE 2020, Figure 10; and by the GPU hours of the case. Wasted is the time of
+retries that failed. *Saved* also counts failed retries of recoverable jobs, which every policy that recovers them needs: with as many
+recoverable cases as others a perfect policy saves 88 %. *Avoided* counts the retries of failures that come again
+only. Given up is a recoverable job that always retrying three times would have saved. The policies
 were written with the half of the projects in view that is not held out. `lab/retries` holds failures that pass and
 twins of them that come again; its held-out half was written before the reader of subjects. The programs of the lab's jobs are read for
 numbers that nothing seeds, as `epochzero run` does after a failure; those of the labelled reports are not there.
@@ -18,13 +20,16 @@ numbers that nothing seeds, as `epochzero run` does after a failure; those of th
 from __future__ import annotations
 
 import argparse
+import tempfile
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from common import LAB, DataFile, data_file, lab_jobs, rate, save
+from rivals.nvrx import Nvrx
 from rivals.openpai import OpenPai
 from split import held
 
@@ -33,9 +38,9 @@ from epochzero.errors import InputError
 from epochzero.logs.source import Log, find_logs
 from epochzero.run.model import Started
 from epochzero.run.progress import told
-from epochzero.run.retry import PastAttempt, decide, load_policy, subject, unseeded
+from epochzero.run.retry import PastAttempt, Precedents, decide, load_policy, subject, unseeded
 
-POLICIES = ("always-3", "nvrx", "never", "auto")
+POLICIES = ("always-3", "never", "auto")
 # Share of GPU time over share of failures, Figure 10.
 PHASE_WEIGHTS = {
     "initialization": 0.9 / 30.8,
@@ -45,9 +50,11 @@ PHASE_WEIGHTS = {
 }
 PROBABILITIES = (0.7, 0.33, 0.9)
 MOST_ATTEMPTS = 50
-HALVES = ("open", "held_out")
+HALVES = ("open", "held_out", "second_open", "second_held_out")
 LONG_S = 900
-LOOKS = 2
+CHECKPOINT_S = 1800.0
+"""A job that writes checkpoints is taken to have written its last one half an hour ago."""
+LOOKS = 3
 """At the held-out twins. After the first, a listing of a directory that does not exist no longer counts as a race."""
 
 Retries = Callable[["Case"], int]
@@ -63,40 +70,71 @@ class Case:
         recoverable: whether the same job may succeed.
         phase: the true one.
         attempt: what a policy sees of it.
-        reaction: of OpenPAI; empty when it was not run.
+        restarts: how often each rival starts it again.
     """
 
     name: str
     recoverable: bool
     phase: str
     attempt: PastAttempt
-    reaction: str = ""
+    restarts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Rivals:
+    """Those that were fetched."""
+
+    openpai: OpenPai | None
+    nvrx: Nvrx | None
+
+    def restarts(self, logs: Sequence[Log], exit_code: int | None = None) -> Mapping[str, int]:
+        """How often each starts a failed job again: a restart is taken as three, as are those without end."""
+        found = {}
+        if self.openpai is not None:
+            never = self.openpai.reaction(logs, exit_code) == "NEVER_RETRY"
+            found["openpai"] = 0 if never else 3
+        if self.nvrx is not None:
+            found["nvrx"] = 3 if self.nvrx.restarts(logs) else 0
+        return found
+
+    @property
+    def versions(self) -> Mapping[str, str]:
+        """Commits of their clones."""
+        both = {"openpai": self.openpai, "nvrx": self.nvrx}
+        return {name: rival.version if rival else "not run" for name, rival in both.items()}
 
 
 def main() -> None:
     """Simulates, prints, and keeps the result."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--openpai", type=Path, metavar="DIR", help="clone of microsoft/pai")
+    parser.add_argument(
+        "--nvrx", type=Path, metavar="DIR", help="clone of NVIDIA/nvidia-resiliency-ext"
+    )
     parser.add_argument("--open", action="store_true", help="open halves only; nothing is saved")
     parser.add_argument("--misses", action="store_true", help="print what is decided wrongly")
     options = parser.parse_args()
-    openpai = OpenPai(options.openpai) if options.openpai else None
+    workspace = tempfile.TemporaryDirectory()
+    rivals = Rivals(
+        OpenPai(options.openpai) if options.openpai else None,
+        Nvrx(options.nvrx, Path(workspace.name)) if options.nvrx else None,
+    )
     labelled = data_file("failures/labelled.jsonl.gz")
     if options.open:
-        opened = list(_twins("open", openpai))
-        for part, cases in (("twins/open", opened), ("own/open", _open(labelled, openpai))):
-            _print(part, _measured(cases, with_openpai=openpai is not None))
+        opened = {f"twins/{half}": list(_twins(half, rivals)) for half in HALVES[:3]}
+        for part, cases in (*opened.items(), ("own/open", _open(labelled, rivals))):
+            _print(part, _measured(cases))
             _print_misses(cases)
         return
-    twins = {half: list(_twins(half, openpai)) for half in HALVES}
+    twins = {half: list(_twins(half, rivals)) for half in HALVES}
     sets: dict[str, Sequence[Case]] = {
-        "labelled": list(_labelled(labelled.records, openpai)),
-        "lab": list(_lab(openpai)),
+        "labelled": list(_labelled(labelled.records, rivals)),
+        "lab": list(_lab(rivals)),
     }
     numbers: dict[str, Any] = {"probability": PROBABILITIES[0], "looks_at_twins_held_out": LOOKS}
     twin_parts = ((f"twins/{half}", twins[half]) for half in HALVES)
     for part, of_part in (*_parts(sets), *twin_parts):
-        numbers[part] = _measured(of_part, with_openpai=openpai is not None)
+        numbers[part] = _measured(of_part)
         _print(part, numbers[part])
     if options.misses:
         _print_misses(case for cases in sets.values() for case in cases)
@@ -108,7 +146,7 @@ def main() -> None:
             {"name": "lab/logs", "jobs": len(sets["lab"])},
             {"name": "lab/retries", "cases": sum(map(len, twins.values()))},
         ],
-        rivals={"openpai": openpai.version if openpai else "not run"},
+        rivals=rivals.versions,
     )
 
 
@@ -119,7 +157,7 @@ def _parts(sets: Mapping[str, Sequence[Case]]) -> Iterable[tuple[str, Sequence[C
         yield f"{name}/held_out", [case for case in cases if held(case.name)]
 
 
-def _labelled(records: Sequence[Mapping[str, Any]], openpai: OpenPai | None) -> Iterable[Case]:
+def _labelled(records: Sequence[Mapping[str, Any]], rivals: Rivals) -> Iterable[Case]:
     diagnoser = Diagnoser()
     for record in records:
         label = record["label"]
@@ -127,11 +165,11 @@ def _labelled(records: Sequence[Mapping[str, Any]], openpai: OpenPai | None) -> 
             continue
         logs = [Log("log", text=record["log"].encode())]
         attempt = _attempt(diagnoser.diagnose(logs), logs)
-        reaction = openpai.reaction(logs) if openpai else ""
-        yield Case(record["id"], label["retry"] == "may_succeed", label["phase"], attempt, reaction)
+        restarts = rivals.restarts(logs)
+        yield Case(record["id"], label["retry"] == "may_succeed", label["phase"], attempt, restarts)
 
 
-def _lab(openpai: OpenPai | None) -> Iterable[Case]:
+def _lab(rivals: Rivals) -> Iterable[Case]:
     diagnoser = Diagnoser()
     for job in lab_jobs():
         retry = job.expect.get("retry", "unknown")
@@ -140,26 +178,30 @@ def _lab(openpai: OpenPai | None) -> Iterable[Case]:
         logs, facts = find_logs([job.folder]), find_facts([job.folder])
         diagnosis = diagnoser.diagnose(logs, facts)
         attempt = _attempt(_as_run(diagnosis), logs, folder=LAB / "jobs" / job.name)
-        attempt = replace(attempt, unseeded=_draws(diagnosis, job.name))
-        reaction = openpai.reaction(logs, facts.exit_status) if openpai else ""
+        if _draws(diagnosis, job.name):
+            attempt = replace(attempt, evidence=attempt.evidence | {"unseeded"})
+        restarts = rivals.restarts(logs, facts.exit_status)
         phase = job.expect.get("phase", "unknown")
-        yield Case(job.name, retry == "may_succeed", phase, attempt, reaction)
+        yield Case(job.name, retry == "may_succeed", phase, attempt, restarts)
 
 
-def _twins(half: str, openpai: OpenPai | None) -> Iterable[Case]:
+def _twins(half: str, rivals: Rivals) -> Iterable[Case]:
     diagnoser = Diagnoser()
     written = tomllib.loads((LAB / "retries" / f"{half}.toml").read_text(encoding="utf-8"))
     for case in written["cases"]:
         logs = [Log("log", text=case["log"].encode())]
         diagnosis = diagnoser.diagnose(logs)
-        attempt = replace(_attempt(diagnosis, logs, case["seconds"]), gpus=case["gpus"])
-        reaction = openpai.reaction(logs) if openpai else ""
+        attempt = _attempt(diagnosis, logs, case["seconds"])
+        known = Precedents(**case.get("history", {})).evidence
+        attempt = replace(attempt, gpus=case["gpus"], evidence=attempt.evidence | known)
+        restarts = rivals.restarts(logs)
         phase = "training" if case["seconds"] > LONG_S else "initialization"
-        yield Case(case["name"], case["recoverable"], phase, attempt, reaction)
+        phase = case.get("phase", phase)
+        yield Case(case["name"], case["recoverable"], phase, attempt, restarts)
 
 
-def _open(labelled: DataFile, openpai: OpenPai | None) -> list[Case]:
-    cases = (*_labelled(labelled.records, openpai), *_lab(openpai))
+def _open(labelled: DataFile, rivals: Rivals) -> list[Case]:
+    cases = (*_labelled(labelled.records, rivals), *_lab(rivals))
     return [case for case in cases if not held(case.name)]
 
 
@@ -171,11 +213,14 @@ def _attempt(
     told_of = [told(line.decode("utf-8", "replace")) for line in lines]
     epochs = [found["epoch"] for found in told_of if "epoch" in found]
     completed = epochs[-1] - epochs[0] if epochs else 0.0
+    checkpoint = any("checkpoint" in found for found in told_of)
+    environment = subject(diagnosis, seconds, epochs=completed, folder=folder)
     return PastAttempt.of(
         diagnosis,
-        checkpoint=any("checkpoint" in found for found in told_of),
-        environment=bool(subject(diagnosis, seconds, epochs=completed, folder=folder)),
+        checkpoint=checkpoint,
+        evidence=("environment",) if environment else (),
         seconds=seconds,
+        since_checkpoint=min(seconds, CHECKPOINT_S) if checkpoint else None,
         gpus=1,
     )
 
@@ -213,15 +258,14 @@ def _retries(policy_name: str) -> Retries:
     return count
 
 
-def _openpai_retries(case: Case) -> int:
-    """Its retries to a maximum, which each job sets, are taken as three, as are those for ever."""
-    return 0 if case.reaction == "NEVER_RETRY" else 3
+def _restarts(rival: str, case: Case) -> int:
+    return case.restarts[rival]
 
 
-def _measured(cases: Sequence[Case], *, with_openpai: bool) -> dict[str, Any]:
+def _measured(cases: Sequence[Case]) -> dict[str, Any]:
     policies: dict[str, Retries] = {name: _retries(name) for name in POLICIES}
-    if with_openpai:
-        policies["openpai"] = _openpai_retries
+    for rival in cases[0].restarts:
+        policies[rival] = partial(_restarts, rival)
     recoverable = [case for case in cases if case.recoverable]
     always = {case.name: policies["always-3"](case) for case in cases}
     return {
@@ -238,11 +282,15 @@ def _of_policy(
     cases: Sequence[Case], retries: Mapping[str, int], always: Mapping[str, int]
 ) -> dict[str, Any]:
     numbers: dict[str, Any] = {}
+    fatal = [case for case in cases if not case.recoverable]
     for p in PROBABILITIES:
-        for weighting, weight in (("same", _same), ("by_phase", _by_phase)):
+        for weighting, weight in WEIGHTS.items():
             wasted = sum(weight(case) * _failed_retries(case, retries, p) for case in cases)
             most = sum(weight(case) * _failed_retries(case, always, p) for case in cases)
             numbers[f"saved/{weighting}/p{p}"] = rate(most - wasted, most)
+            vain = sum(weight(case) * retries[case.name] for case in fatal)
+            all_vain = sum(weight(case) * always[case.name] for case in fatal)
+            numbers[f"avoided/{weighting}"] = rate(all_vain - vain, all_vain)
         kept = sum(_success(case, retries, p) for case in cases if case.recoverable)
         could = sum(_success(case, always, p) for case in cases if case.recoverable)
         numbers[f"given_up/p{p}"] = rate(could - kept, could)
@@ -270,20 +318,28 @@ def _by_phase(case: Case) -> float:
     return PHASE_WEIGHTS.get(case.phase, 1.0)
 
 
+def _gpu_hours(case: Case) -> float:
+    """What a retry of the case costs until it fails again."""
+    return case.attempt.gpus * case.attempt.lost_hours
+
+
+WEIGHTS = {"same": _same, "by_phase": _by_phase, "gpu_hours": _gpu_hours}
+
+
 def _print(part: str, numbers: Mapping[str, Any]) -> None:
     print(f"{part}: {numbers['cases']} cases, {numbers['recoverable']} recoverable")
     for name, found in numbers["policies"].items():
         p = f"p{PROBABILITIES[0]}"
-        saved = [f"{found[f'saved/{how}/{p}'] or 0:.3f}" for how in ("same", "by_phase")]
-        given_up = found[f"given_up/{p}"]
-        print(f"  {name:10} saved {saved[0]}, by phase {saved[1]}; given up {given_up}")
+        saved = ", ".join(f"{how} {found[f'saved/{how}/{p}'] or 0:.3f}" for how in WEIGHTS)
+        avoided = ", ".join(f"{how} {found[f'avoided/{how}'] or 0:.3f}" for how in WEIGHTS)
+        print(f"  {name:10} saved: {saved}; avoided: {avoided}; given up {found[f'given_up/{p}']}")
 
 
 def _print_misses(cases: Iterable[Case]) -> None:
     """Of the half that is open."""
     count = _retries("auto")
     for case in cases:
-        if not held(case.name) and case.recoverable is (count(case) == 0):
+        if case.recoverable is (count(case) == 0):
             a = case.attempt
             truth = "may succeed" if case.recoverable else "fails again"
             print(f"  {case.name}: {truth}; read as {a.retry}, {a.category}, {a.basis}")

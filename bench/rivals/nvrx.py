@@ -43,10 +43,19 @@ class Nvrx:
 
     def primary(self, path: Path) -> dict[str, Any] | None:
         """The primary failure of one log file."""
-        request = self._module.RestartAgentRequest(log_path=str(path))
-        run = self._agent.run(request, timeout_seconds=86_400)
-        found = run.result.primary_failure
+        found = self._result(path).primary_failure
         return None if found is None else dict(found)
+
+    def restarts(self, logs: Sequence[Log]) -> bool:
+        """Whether it would restart the job after the first failure."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "job.log"
+            path.write_bytes("\n".join(line.text for line in lines_of(logs)).encode())
+            return bool(self._result(path).decision == "RESTART")
+
+    def _result(self, path: Path) -> Any:
+        request = self._module.RestartAgentRequest(log_path=str(path))
+        return self._agent.run(request, timeout_seconds=86_400).result
 
     def answer(self, logs: Sequence[Log], exit_code: int | None = None) -> Answer:
         """What the tool says of the job that wrote ``logs``."""

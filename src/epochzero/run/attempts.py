@@ -147,11 +147,13 @@ class Attempts:
             decision = self._decided(
                 after,
                 diagnosis,
-                left.progress,
-                there_now=bool(there_now),
-                unseeded=bool(unseeded),
-                shared_storage=bool(after.shared_storage(diagnosis)),
-                environment=bool(environment),
+                left,
+                {
+                    "there_now": there_now,
+                    "unseeded": unseeded,
+                    "shared_storage": after.shared_storage(diagnosis),
+                    "environment": environment,
+                },
             )
         self._failed(
             Failed(
@@ -209,15 +211,12 @@ class Attempts:
         self,
         after: After,
         diagnosis: Diagnosis,
-        progress: JobProgress | None,
-        *,
-        there_now: bool,
-        unseeded: bool,
-        shared_storage: bool,
-        environment: bool,
+        left: _Left,
+        evidence: Mapping[str, str],
     ) -> Decision:
         from epochzero.run.retry import PastAttempt, decide
 
+        progress, seconds = left.progress, after.ended.elapsed
         farther = progressed(self._farthest, progress)
         self._history.append(
             PastAttempt.of(
@@ -225,12 +224,12 @@ class Attempts:
                 ended_by=after.ended.why,
                 progressed=farther and bool(self._history),
                 checkpoint=progress is not None and bool(progress.checkpoint),
-                there_now=there_now,
-                unseeded=unseeded,
-                shared_storage=shared_storage,
-                environment=environment,
-                precedents=_remembered(after.started, after.folder, diagnosis),
-                seconds=after.ended.elapsed,
+                evidence=(fact for fact, text in evidence.items() if text),
+                precedents=_remembered(
+                    after.started, after.folder, diagnosis, evidence["shared_storage"]
+                ),
+                seconds=seconds,
+                since_checkpoint=None if left.saved is None else seconds - left.saved,
                 gpus=after.started.gpus,
                 host=after.started.host,
             )
@@ -241,7 +240,9 @@ class Attempts:
         return decide(self._job.policy(), self._history, time=now, elapsed=elapsed)
 
 
-def _remembered(started: Started, folder: Path, diagnosis: Diagnosis | None = None) -> Precedents:
+def _remembered(
+    started: Started, folder: Path, diagnosis: Diagnosis | None = None, storage: str = ""
+) -> Precedents:
     """Adds an attempt to the history of its home: one that passed, if there is no diagnosis.
 
     One rank stands for its job.
@@ -261,6 +262,7 @@ def _remembered(started: Started, folder: Path, diagnosis: Diagnosis | None = No
         passed=diagnosis is None,
         fingerprint=diagnosis.fingerprint if diagnosis else "",
         dimension=diagnosis.dimension if diagnosis else "",
+        storage=storage,
     )
     return remember(home_of(folder), attempt)
 
@@ -273,6 +275,8 @@ class _Left:
     progress: JobProgress | None = None
     samples: list[Sample] = field(default_factory=list)
     first_epoch: float | None = None
+    saved: float | None = None
+    """Seconds from its start to its last checkpoint."""
 
     @property
     def epochs(self) -> float:
@@ -290,6 +294,9 @@ def _left(journal: Journal) -> _Left:
                 case Output():
                     left.outputs.append(record)
                 case JobProgress():
+                    before = left.progress.checkpoint if left.progress is not None else ""
+                    if record.checkpoint not in ("", before):
+                        left.saved = record.elapsed
                     left.progress = record
                     left.first_epoch = (
                         record.epoch if left.first_epoch is None else left.first_epoch

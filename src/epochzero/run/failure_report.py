@@ -107,7 +107,7 @@ class After:
         return found
 
     def shared_storage(self, diagnosis: Diagnosis) -> str:
-        """Whether the failure is about files on a network file system, in a sentence; empty if not.
+        """The network file system with the files of the failure; empty if they are on none.
 
         Args:
             diagnosis: of the failure.

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from epochzero import taxonomy
 from epochzero.run.retry import PastAttempt, decide, load_policy
-from epochzero.run.retry.policy import built_in
+from epochzero.run.retry.policy import EVIDENCE, built_in
 
 AUTO = load_policy("auto")
 TRANSIENT = PastAttempt(
@@ -32,8 +32,7 @@ attempts = st.lists(
         ended_by=st.sampled_from(("", "user", "scheduler", "stall")),
         progressed=st.booleans(),
         checkpoint=st.booleans(),
-        there_now=st.booleans(),
-        unseeded=st.booleans(),
+        evidence=st.frozensets(st.sampled_from(sorted(EVIDENCE))),
         seconds=st.floats(0, 1e6),
         gpus=st.integers(0, 512),
         host=st.sampled_from(("", "node1", "node2")),
@@ -50,14 +49,14 @@ def test_a_deterministic_failure_stops_at_once_and_its_saved_hours_are_counted()
 
 
 def test_what_was_missed_and_is_there_now_is_tried_once_more() -> None:
-    back = replace(DETERMINISTIC, category="path_not_found", there_now=True)
+    back = replace(DETERMINISTIC, category="path_not_found", evidence=frozenset(["there_now"]))
     assert decide(AUTO, [back]).action == "retry"
     assert "did not help" in decide(AUTO, [back, back]).reason
     assert decide(AUTO, [replace(back, ended_by="user")]).action == "stop"
 
 
 def test_what_nothing_seeds_is_tried_once_more() -> None:
-    drawn = replace(DETERMINISTIC, category="illegal_index", unseeded=True)
+    drawn = replace(DETERMINISTIC, category="illegal_index", evidence=frozenset(["unseeded"]))
     assert decide(AUTO, [drawn]).action == "retry"
     assert decide(AUTO, [drawn, drawn]).action == "stop"
     assert decide(AUTO, [replace(drawn, ended_by="user")]).action == "stop"
@@ -135,8 +134,42 @@ def test_a_limit_that_a_checkpoint_did_not_help_against_is_not_met_for_ever() ->
 
 def test_a_kill_that_says_nothing_of_memory_is_tried_as_often_as_what_is_not_known() -> None:
     guessed = PastAttempt("x", "unknown", "cpu_out_of_memory", basis="exit")
-    assert decide(AUTO, [guessed] * 3).action == "retry"
-    assert decide(AUTO, [replace(guessed, basis="signature")] * 3).action == "stop"
+    assert decide(AUTO, [guessed] * 2).action == "retry"
+    assert decide(AUTO, [replace(guessed, basis="signature")] * 2).action == "stop"
+
+
+def test_a_long_attempt_is_not_risked_for_a_small_chance_and_a_short_one_is() -> None:
+    missing = replace(
+        DETERMINISTIC, category="path_not_found", evidence=frozenset(["completed_before"])
+    )
+    assert decide(AUTO, [replace(missing, seconds=20)]).action == "retry"
+    long = decide(AUTO, [replace(missing, seconds=7200)])
+    assert long.action == "stop"
+    assert "2.9 GPU hours saved, 14 wasted" in long.reason, "8 GPUs, odds of 4 * 0.05 / 0.95"
+    saved = replace(missing, seconds=7200, since_checkpoint=60)
+    assert decide(AUTO, [saved]).action == "retry", "only what follows the last checkpoint is lost"
+
+
+def test_each_retry_that_failed_lowers_the_chance() -> None:
+    other = replace(TRANSIENT, retry="unknown", category="internal_error", seconds=600)
+    assert decide(AUTO, [other]).action == "retry"
+    assert decide(AUTO, [other, other]).action == "stop"
+
+
+def test_a_failure_of_code_has_a_retry_where_one_has_passed_before() -> None:
+    code = replace(DETERMINISTIC, seconds=120)
+    assert decide(AUTO, [code]).action == "stop"
+    assert decide(AUTO, [replace(code, evidence=frozenset(["passed_before"]))]).action == "retry"
+
+
+def test_other_jobs_that_failed_on_the_node_lead_to_another_node() -> None:
+    attempt = replace(
+        DETERMINISTIC,
+        category="path_not_found",
+        seconds=20,
+        evidence=frozenset(["neighbours_failed"]),
+    )
+    assert decide(AUTO, [attempt]).action == "retry_elsewhere"
 
 
 def test_always_three_retries_whatever_failed() -> None:

@@ -32,16 +32,19 @@ def attempt(
     host: str = "node1",
     program: str = "p",
     dimension: str = "execution_environment",
+    storage: str = "",
 ) -> EndedAttempt:
     """An attempt that failed, or passed if the fingerprint is empty."""
-    return EndedAttempt(NOW - ago, job, program, host, not fingerprint, fingerprint, dimension)
+    return EndedAttempt(
+        NOW - ago, job, program, host, not fingerprint, fingerprint, dimension, storage
+    )
 
 
 def known(home: Path, *attempts: EndedAttempt) -> Precedents:
     """What these attempts tell about one that fails now."""
     for earlier in attempts:
         remember(home, earlier)
-    return precedents(home, attempt("now", ago=0.0))
+    return precedents(home, attempt("now", ago=0.0, storage="server:/export"))
 
 
 def test_a_retry_that_passed_and_one_that_did_not_are_counted(tmp_path: Path) -> None:
@@ -74,6 +77,8 @@ def test_a_weak_fingerprint_has_no_precedents(tmp_path: Path) -> None:
         (attempt("a", ago=60.0), True),
         (attempt("a", ago=3600.0), False),
         (attempt("a", ago=60.0, host="node2"), False),
+        (attempt("a", ago=60.0, host="node2", storage="server:/export"), True),
+        (attempt("a", ago=60.0, host="node2", storage="server:/home"), False),
         (attempt("a", ago=60.0, dimension="general_code_error"), False),
         (attempt("now", ago=60.0), False),
     ],
@@ -126,7 +131,7 @@ POLICY = """
 title = "Retries what has passed before."
 [[rules]]
 title = "has passed"
-when = { passed_before = true, retry = ["fails_again"] }
+when = { evidence = ["passed_before"], retry = ["fails_again"] }
 retries = 1
 reason = "It has passed before."
 [[rules]]

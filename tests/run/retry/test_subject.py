@@ -94,11 +94,16 @@ def test_files_that_an_earlier_epoch_has_read_are_gone(tmp_path: Path) -> None:
 
 def test_a_failure_of_the_environment_is_retried_if_that_costs_little() -> None:
     attempt = PastAttempt(
-        "2:f", "fails_again", "corrupt_data", environment=True, seconds=60, gpus=8
+        "2:f",
+        "fails_again",
+        "corrupt_data",
+        evidence=frozenset(["environment"]),
+        seconds=60,
+        gpus=8,
     )
     policy = load_policy("auto")
     assert decide(policy, [attempt]).action == "retry"
     assert decide(policy, [replace(attempt, seconds=86_400, gpus=64)]).action == "stop"
-    late = replace(attempt, seconds=86_400, gpus=64, checkpoint=True)
+    late = replace(attempt, seconds=86_400, gpus=64, since_checkpoint=600)
     assert decide(policy, [late]).action == "retry"
     assert decide(policy, [attempt] * 4).action == "stop"

@@ -159,7 +159,7 @@ def test_a_run_says_so_and_starts_again(
     policy = tmp_path / "soon.toml"
     policy.write_text(
         'title = "once"\n'
-        '[[rules]]\ntitle = "there"\nwhen = { there_now = true }\nretries = 1\nreason = "There."\n'
+        '[[rules]]\ntitle = "there"\nwhen = { evidence = ["there_now"] }\nretries = 1\nreason = "There."\n'
         '[[rules]]\ntitle = "else"\nretries = 0\nreason = "No."\n'
     )
     done = run("--retries", "auto", "--policy", str(policy), "--", sys.executable, "-c", code)

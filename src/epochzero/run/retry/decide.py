@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 
 from epochzero.diagnose import Diagnosis
@@ -16,7 +16,6 @@ BLIND_RETRIES = 3
 """What a platform does that does not look: the baseline for what a decision saves."""
 
 _JITTER = 0.2
-_MANY_RETRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +28,9 @@ class PastAttempt:
         ended_by: who ended it, where not the job itself: user, scheduler, stall, ...
         progressed: whether it got further than all attempts before it.
         checkpoint: whether it left a checkpoint.
-        there_now: whether what it missed is there now (`there_now`).
-        unseeded: whether numbers that nothing seeds were drawn where it failed (`unseeded`).
-        shared_storage: whether its files are on a network file system (`shared_storage`).
-        environment: whether its failure is about something outside of the job that may pass (`subject`).
-        passed_before, never_passed, neighbours_failed, completed_before: what the history knows
-            about it (`Precedents`).
+        evidence: what else is known of it, of `policy.EVIDENCE`.
         seconds: how long it ran.
+        since_checkpoint: seconds since its last checkpoint; None for all that it ran.
         gpus: how many GPUs it held.
         host: where it ran, or where its first failure was.
     """
@@ -50,15 +45,9 @@ class PastAttempt:
     ended_by: str = ""
     progressed: bool = False
     checkpoint: bool = False
-    there_now: bool = False
-    unseeded: bool = False
-    shared_storage: bool = False
-    environment: bool = False
-    passed_before: bool = False
-    never_passed: bool = False
-    neighbours_failed: bool = False
-    completed_before: bool = False
+    evidence: frozenset[str] = frozenset()
     seconds: float = 0.0
+    since_checkpoint: float | None = None
     gpus: int = 0
     host: str = ""
 
@@ -70,16 +59,14 @@ class PastAttempt:
         ended_by: str = "",
         progressed: bool = False,
         checkpoint: bool = False,
-        there_now: bool = False,
-        unseeded: bool = False,
-        shared_storage: bool = False,
-        environment: bool = False,
+        evidence: Iterable[str] = (),
         precedents: Precedents = NO_PRECEDENTS,
         seconds: float = 0.0,
+        since_checkpoint: float | None = None,
         gpus: int = 0,
         host: str = "",
     ) -> PastAttempt:
-        """The attempt that a diagnosis is of."""
+        """The attempt with this diagnosis."""
         return cls(
             fingerprint=diagnosis.fingerprint,
             retry=diagnosis.retry,
@@ -91,15 +78,9 @@ class PastAttempt:
             ended_by=ended_by,
             progressed=progressed,
             checkpoint=checkpoint,
-            there_now=there_now,
-            unseeded=unseeded,
-            shared_storage=shared_storage,
-            environment=environment,
-            passed_before=precedents.passed > 0,
-            never_passed=precedents.passed == 0 and precedents.repeated >= _MANY_RETRIES,
-            neighbours_failed=precedents.neighbours > 0,
-            completed_before=precedents.completed,
+            evidence=frozenset(evidence) | precedents.evidence,
             seconds=seconds,
+            since_checkpoint=since_checkpoint,
             gpus=gpus,
             host=(diagnosis.root and diagnosis.root.host) or host,
         )
@@ -112,6 +93,27 @@ class PastAttempt:
     @property
     def gpu_hours(self) -> float:
         return self.gpus * self.seconds / 3600
+
+    @property
+    def lost_hours(self) -> float:
+        """What is repeated by a retry: the hours since its last checkpoint, of all its GPUs."""
+        return (self.seconds if self.since_checkpoint is None else self.since_checkpoint) / 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Stakes:
+    """What a retry is expected to save and to cost, in hours of the job.
+
+    Attributes:
+        passes: probability that the retry passes.
+        saves: hours until a person would have restarted the job, times that probability.
+        costs: hours that the retry takes until it fails again, times the probability that the failure cannot
+            pass. If it can, a person would have restarted the job too, so that a failed retry is no waste.
+    """
+
+    passes: float
+    saves: float
+    costs: float
 
 
 def decide(
@@ -132,6 +134,7 @@ def decide(
     rule = next(rule for rule in policy.rules if _fits(rule.when, attempts))
     used = _used(policy, attempts)
     made = len(attempts) - 1
+    stakes = None if rule.chance is None else _stakes(policy, rule, last, used)
     if rule.retries == 0:
         action, reason = _stop(rule.reason)
     elif used >= rule.retries:
@@ -139,9 +142,13 @@ def decide(
         action, reason = _stop(f"{rule.reason} {_times(used)} {of_this} did not help.")
     elif made >= policy.most:
         action, reason = _stop(f"The job was restarted {made} times, the maximum.")
+    elif stakes is not None and stakes.saves <= stakes.costs:
+        action, reason = _stop(f"{rule.reason} {_described(stakes, last.gpus)}")
     else:
-        action = "retry_elsewhere" if rule.elsewhere else "retry"
-        reason = f"{rule.reason} Retry {used + 1} of {rule.retries}."
+        elsewhere = rule.elsewhere or (rule.chance and "neighbours_failed" in last.evidence)
+        action = "retry_elsewhere" if elsewhere else "retry"
+        expected = f" {_described(stakes, last.gpus)}" if stakes is not None else ""
+        reason = f"{rule.reason}{expected} Retry {used + 1} of {rule.retries}."
     stops = action == "stop"
     return Decision(
         time=time,
@@ -152,7 +159,31 @@ def decide(
         policy=policy.name,
         avoid=_avoid(attempts) if action == "retry_elsewhere" else (),
         saved_gpu_hours=max(0, BLIND_RETRIES - made) * last.gpu_hours if stops else 0.0,
-        risked_gpu_hours=0.0 if stops else last.gpu_hours,
+        risked_gpu_hours=0.0 if stops else last.gpus * last.lost_hours,
+    )
+
+
+def _stakes(policy: Policy, rule: RetryRule, last: PastAttempt, used: int) -> Stakes:
+    """Bayes: each known fact and each retry that failed changes the odds that the failure can pass."""
+    assert rule.chance is not None
+    odds = rule.chance / (1 - rule.chance) * (1 - policy.passes) ** used
+    for fact in last.evidence:
+        odds *= policy.evidence.get(fact, 1.0)
+    chance = odds / (1 + odds)
+    wait = _wait(rule, used, last.fingerprint) / 3600
+    return Stakes(
+        chance * policy.passes,
+        saves=chance * policy.passes * policy.worth_hours,
+        costs=(1 - chance) * (policy.start_hours + wait + last.lost_hours),
+    )
+
+
+def _described(stakes: Stakes, gpus: int) -> str:
+    unit = "GPU hours" if gpus else "hours"
+    saves, costs = (max(1, gpus) * hours for hours in (stakes.saves, stakes.costs))
+    return (
+        f"A retry passes with a chance of {stakes.passes:.0%}; expected: {saves:.2g} {unit} saved,"
+        f" {costs:.2g} wasted."
     )
 
 
@@ -175,7 +206,10 @@ def _fits(when: When, attempts: Sequence[PastAttempt]) -> bool:
     for f in fields(PastAttempt):
         wanted = getattr(when, f.name, None)
         value = getattr(last, f.name)
-        if isinstance(wanted, tuple) and wanted and value not in wanted:
+        if isinstance(value, frozenset):
+            if not value.issuperset(wanted or ()):
+                return False
+        elif isinstance(wanted, tuple) and wanted and value not in wanted:
             return False
         if isinstance(wanted, bool) and value is not wanted:
             return False

@@ -21,6 +21,7 @@ _LARGEST = 16 << 20
 """Bytes; a larger file becomes ``attempts.jsonl.1`` and is no longer read."""
 _READ = 4 << 20
 """Bytes from the end: about 15,000 attempts."""
+_MANY_RETRIES = 3
 _LONG_AGO_S = 90 * 86_400.0
 _AT_THE_TIME_S = 900.0
 _LARGEST_SCRIPT = 1 << 20
@@ -40,6 +41,7 @@ class EndedAttempt:
         passed: it ended with exit code 0.
         fingerprint: of its failure; empty if it passed or its failure has no identity.
         dimension: of its failure.
+        storage: the network file system with the files of its failure (`shared_storage`); empty if on none.
     """
 
     time: float
@@ -49,6 +51,16 @@ class EndedAttempt:
     passed: bool
     fingerprint: str = ""
     dimension: str = ""
+    storage: str = ""
+
+    def failed_near(self, other: EndedAttempt) -> bool:
+        """Whether this is another job that failed there and then by a cause that can be outside both."""
+        return (
+            self.job != other.job
+            and (self.host == other.host or (bool(self.storage) and self.storage == other.storage))
+            and self.dimension in _OUTSIDE
+            and abs(self.time - other.time) < _AT_THE_TIME_S
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +70,8 @@ class Precedents:
     Attributes:
         passed: retries of this failure after which the job passed or failed in another way.
         repeated: retries of it that failed in the same way.
-        neighbours: other jobs that failed on the same host within a quarter of an hour, by a cause
-            that can be outside of them.
+        neighbours: other jobs that failed on the same host or network file system within a quarter of an hour, by a
+            cause that can be outside them.
         completed: whether the same program has run to its end before.
     """
 
@@ -67,6 +79,17 @@ class Precedents:
     repeated: int = 0
     neighbours: int = 0
     completed: bool = False
+
+    @property
+    def evidence(self) -> frozenset[str]:
+        """The facts of `policy.EVIDENCE` that follow."""
+        facts = {
+            "passed_before": self.passed > 0,
+            "never_passed": self.passed == 0 and self.repeated >= _MANY_RETRIES,
+            "neighbours_failed": self.neighbours > 0,
+            "completed_before": self.completed,
+        }
+        return frozenset(fact for fact, holds in facts.items() if holds)
 
 
 NO_PRECEDENTS = Precedents()
@@ -118,16 +141,7 @@ def precedents(home: Path, failed: EndedAttempt) -> Precedents:
     return Precedents(
         passed=passed,
         repeated=repeated,
-        neighbours=len(
-            {
-                a.job
-                for a in attempts
-                if a.job != failed.job
-                and a.host == failed.host
-                and a.dimension in _OUTSIDE
-                and abs(failed.time - a.time) < _AT_THE_TIME_S
-            }
-        ),
+        neighbours=len({a.job for a in attempts if a.failed_near(failed)}),
         completed=any(a.passed and a.program == failed.program for a in attempts),
     )
 
@@ -168,7 +182,9 @@ def _attempt(raw: object) -> EndedAttempt:
     if not isinstance(raw, dict):
         raise TypeError("not an object")
     attempt = EndedAttempt(**raw)
-    texts = (attempt.job, attempt.program, attempt.host, attempt.fingerprint, attempt.dimension)
-    if not (all(isinstance(text, str) for text in texts) and isinstance(attempt.time, int | float)):
+    values = asdict(attempt)
+    time, passed = values.pop("time"), values.pop("passed")
+    texts = all(isinstance(text, str) for text in values.values())
+    if not (texts and isinstance(time, int | float) and isinstance(passed, bool)):
         raise TypeError("a field of another type")
     return attempt

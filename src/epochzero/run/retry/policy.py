@@ -18,6 +18,18 @@ from typing import Any
 from epochzero import taxonomy
 from epochzero.errors import CatalogError
 
+EVIDENCE = {
+    "there_now": "what the attempt missed exists now (`there_now`)",
+    "unseeded": "random numbers that nothing seeds were drawn where it failed (`unseeded`)",
+    "shared_storage": "its files are on a network file system (`shared_storage`)",
+    "environment": "the failure is about something outside the job that may pass (`subject`)",
+    "passed_before": "a retry of this failure has passed before (`Precedents`)",
+    "never_passed": "three or more retries of it failed and none passed",
+    "neighbours_failed": "other jobs on the host failed at the same time",
+    "completed_before": "the same program has completed before",
+}
+"""What can be known of a failed attempt in addition to its diagnosis."""
+
 
 @dataclass(frozen=True, slots=True)
 class When:
@@ -29,14 +41,7 @@ class When:
         ended_by: who ended the attempt: user, scheduler, stall, ...
         progressed: whether the attempt got further than all before it.
         checkpoint: whether the attempt left a checkpoint.
-        there_now: whether what the attempt missed is there now (`there_now`).
-        unseeded: whether numbers that nothing seeds were drawn where it failed (`unseeded`).
-        shared_storage: whether its files are on a network file system (`shared_storage`).
-        environment: whether the failure is about something outside of the job that may pass (`subject`).
-        passed_before: whether a retry of this failure has passed before (`Precedents`).
-        never_passed: whether three or more retries of it failed and none passed.
-        neighbours_failed: whether other jobs on the host failed at the same time.
-        completed_before: whether the same program has run to its end before.
+        evidence: facts of `EVIDENCE`, all of which are known of the attempt.
         seconds_at_most: how long the attempt ran.
         gpu_hours_at_most: what the attempt cost, which a retry costs again if it fails.
         confidence_at_least: of the diagnosis, 0 to 1.
@@ -51,14 +56,7 @@ class When:
     ended_by: tuple[str, ...] = ()
     progressed: bool | None = None
     checkpoint: bool | None = None
-    there_now: bool | None = None
-    unseeded: bool | None = None
-    shared_storage: bool | None = None
-    environment: bool | None = None
-    passed_before: bool | None = None
-    never_passed: bool | None = None
-    neighbours_failed: bool | None = None
-    completed_before: bool | None = None
+    evidence: tuple[str, ...] = ()
     seconds_at_most: float = math.inf
     gpu_hours_at_most: float = math.inf
     confidence_at_least: float = 0.0
@@ -72,7 +70,9 @@ class RetryRule:
     Attributes:
         title: what they are, in a few words.
         when: which they are.
-        retries: how often one is retried; 0 stops at once.
+        retries: how often one is retried at most; 0 stops at once.
+        chance: that such a failure can pass, before evidence and failed retries are considered. A retry is made
+            if it is expected to save more than it costs (`decide.Stakes`); None makes all retries.
         elsewhere: whether the retry should be on another node.
         wait: seconds before the first retry; each further one waits ``factor`` times as long.
         factor: see ``wait``.
@@ -84,6 +84,7 @@ class RetryRule:
     when: When
     retries: int
     reason: str
+    chance: float | None = None
     elsewhere: bool = False
     wait: float = 0.0
     factor: float = 2.0
@@ -101,6 +102,10 @@ class Policy:
         budget: what a rule's retries are counted for: ``failure``, one fingerprint; or ``job``.
         reset_by_progress: whether retries that got further than all before cost nothing.
         most: retries of a job in all, whatever the rules say.
+        passes: probability that a retry of a failure that can pass does pass.
+        worth_hours: hours until a person would restart the job.
+        start_hours: hours from the start of a job to its first step, in which it holds its GPUs.
+        evidence: by how much each fact of `EVIDENCE` changes the odds that a failure can pass.
         rules: in order; the last is for all failures.
     """
 
@@ -111,6 +116,10 @@ class Policy:
     reset_by_progress: bool
     most: int
     rules: tuple[RetryRule, ...] = field(repr=False)
+    passes: float = 0.7
+    worth_hours: float = 4.0
+    start_hours: float = 0.1
+    evidence: Mapping[str, float] = field(default_factory=dict)
 
 
 def built_in() -> tuple[str, ...]:
@@ -164,6 +173,11 @@ def _policy(name: str, where: str, text: str) -> Policy:
     )
     if policy.budget not in ("failure", "job"):
         raise CatalogError(f"{where}: budget must be failure or job, not {policy.budget!r}")
+    if not (0 < policy.passes < 1 and policy.worth_hours >= 0 and policy.start_hours >= 0):
+        raise CatalogError(
+            f"{where}: passes must be between 0 and 1, worth_hours and start_hours at least 0"
+        )
+    _check_evidence(where, policy.evidence)
     if policy.rules[-1].when != When():
         raise CatalogError(f"{where}: the last rule has a `when`, but must match all failures")
     return policy
@@ -181,6 +195,8 @@ def _rule(where: str, number: int, values: Any) -> RetryRule:
         RetryRule, where, dict(values) | {"when": _made(When, f"{where}: when", lists)}
     )
     _check_words(where, rule.when)
+    if rule.chance is not None and not 0 < rule.chance < 1:
+        raise CatalogError(f"{where}: chance must be between 0 and 1, not {rule.chance}")
     if rule.retries < 0 or rule.wait < 0 or rule.longest < 0 or rule.factor < 1:
         raise CatalogError(
             f"{where}: retries, wait and longest must be at least 0, factor at least 1"
@@ -208,12 +224,25 @@ def _fits(value: Any, annotation: str) -> bool:
     if annotation in ("float", "int"):
         numbers = (int, float) if annotation == "float" else (int,)
         return isinstance(value, numbers) and not isinstance(value, bool)
-    simple = {"str": str, "bool": bool, "bool | None": bool}
+    if annotation == "float | None":
+        return isinstance(value, float)
+    simple = {"str": str, "bool": bool, "bool | None": bool, "Mapping[str, float]": Mapping}
     return annotation not in simple or isinstance(value, simple[annotation])
+
+
+def _check_evidence(where: str, evidence: Mapping[str, Any]) -> None:
+    for fact, factor in evidence.items():
+        if fact not in EVIDENCE:
+            raise CatalogError(
+                f"{where}: unknown evidence {fact!r}; known are {', '.join(EVIDENCE)}"
+            )
+        if not _fits(factor, "float") or factor <= 0:
+            raise CatalogError(f"{where}: evidence {fact} = {factor!r} is not a number above 0")
 
 
 def _check_words(where: str, when: When) -> None:
     for field_name, known in (
+        ("evidence", EVIDENCE),
         ("retry", taxonomy.retries()),
         ("category", taxonomy.categories()),
         ("dimension", taxonomy.dimensions()),
@@ -222,5 +251,5 @@ def _check_words(where: str, when: When) -> None:
         for word in getattr(when, field_name):
             if word not in known:
                 raise CatalogError(
-                    f"{where}: {field_name} {word!r} is not in the taxonomy; known are {', '.join(known)}"
+                    f"{where}: {field_name} {word!r} is unknown; known are {', '.join(known)}"
                 )

@@ -27,7 +27,9 @@ _MOUNTS = Path("/proc/self/mountinfo")
 
 
 def shared_storage(diagnosis: Diagnosis, started: Started, mounts: Path = _MOUNTS) -> str:
-    """On which network file system the failure's files are, in a sentence; empty if on none or unknown.
+    """The source of the network file system with the failure's files, such as ``server:/export``.
+
+    Empty if they are on none, or if it is unknown.
 
     Args:
         diagnosis: of the attempt.
@@ -41,8 +43,8 @@ def shared_storage(diagnosis: Diagnosis, started: Started, mounts: Path = _MOUNT
     except OSError:
         return ""
     for path in _named(diagnosis, started):
-        if kind := _kind(path, listed):
-            return f"{path} is on a network file system ({kind})."
+        if source := _source(path, listed):
+            return source
     return ""
 
 
@@ -59,9 +61,9 @@ def _named(diagnosis: Diagnosis, started: Started) -> Iterator[PurePath]:
     yield from found or [PurePath(started.folder)]
 
 
-def _kind(path: PurePath, listed: str) -> str:
-    """The type of the network file system that holds a path; empty for a local one."""
-    best, kind = "", ""
+def _source(path: PurePath, listed: str) -> str:
+    """The source of the network file system that holds a path; empty for a local one."""
+    best, kind, source = "", "", ""
     for line in listed.splitlines():
         head, _, tail = line.partition(" - ")
         fields = head.split(" ")
@@ -70,5 +72,6 @@ def _kind(path: PurePath, listed: str) -> str:
         # The kernel writes a space in a path as \040.
         point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), fields[4])
         if len(point) >= len(best) and path.is_relative_to(point):
-            best, kind = point, tail.split(" ")[0]
-    return kind if kind in _NETWORK or _NETWORK_FUSE.fullmatch(kind) else ""
+            best = point
+            kind, source = [*tail.split(" "), ""][:2]
+    return source if kind in _NETWORK or _NETWORK_FUSE.fullmatch(kind) else ""
