@@ -55,7 +55,7 @@ LONG_S = 900
 CHECKPOINT_S = 1800.0
 """A job that writes checkpoints is taken to have written its last one half an hour ago."""
 LOOKS = 3
-"""At the held-out twins. After the first, a listing of a directory that does not exist no longer counts as a race."""
+"""At the held-out twins, whose first look is in `results/earlier`; the second set was opened with the third."""
 
 Retries = Callable[["Case"], int]
 """How often a policy starts a case again if it always fails the same way."""

@@ -47,6 +47,14 @@ _PACKAGE = "/envs/ml/lib/python3.11/site-packages/scipy/stats/__init__.py"
             traceback("ModuleNotFoundError: No module named 'scipy.stats._qmc'", "from scipy.stats._qmc import Sobol"),
         ),
         (
+            traceback("ValueError: mmap length is greater than file size", "mm = mmap.mmap(file.fileno(), size)"),
+            traceback("ValueError: cannot mmap an empty mask", "mm = mmap.mmap(file.fileno(), size)"),
+        ),
+        (
+            traceback("FileNotFoundError: [Errno 2] No such file or directory: '/q/7'", "os.stat(p) if os.path.exists(p) else None"),
+            traceback("FileNotFoundError: [Errno 2] No such file or directory: '/q'", "[e for e in os.scandir(p) if e.is_dir()]"),
+        ),
+        (
             traceback("botocore.exceptions.ClientError: An error occurred (ExpiredToken) when calling GetObject"),
             traceback("botocore.exceptions.ClientError: An error occurred (AccessDenied) when calling GetObject"),
         ),

@@ -48,14 +48,17 @@ _EXPIRED = re.compile(
 )
 _CUT_OFF = re.compile(
     r"line 1 column 1 \(char 0\)|unterminated string|unexpected (?:end|eof)|\bran out of input\b|\bEOFError\b"
-    r"|central directory|\btruncated\b|too short\b|\bincomplete\b|\bpremature|not enough (?:data|bytes)"
+    r"|central directory|\btruncated\b|too short\b|\bincomplete\b|\bpremature|(?:greater|larger|longer) than (?:the )?file|not enough (?:data|bytes)"
     r"|\bexpected \d+ bytes?\b[^\n]{0,30}\b(?:got|but)\b|\bis empty\b|\bempty file\b",
     re.IGNORECASE,
 )
-_READS_FILE = re.compile(r"json|load|read|open|pickle|unpack|extract|zip|tar", re.IGNORECASE)
+_READS_FILE = re.compile(r"json|load|read|open|pickle|unpack|extract|zip|tar|mmap|fromfile", re.IGNORECASE)
 _TEMPORARY_NAME = re.compile(r"\.(?:tmp|part|partial|incomplete|lock|download|swp)\b|/\.nfs|~['\"]")
-# Calls that look and do not fail; listdir fails itself where there is nothing.
-_LOOKS_FIRST = re.compile(r"\b(?:exists|isdir|is_dir|isfile|is_file|glob|iglob|rglob)\(")
+# Calls that look and do not fail, unless what they look at comes from a call that fails itself.
+_LOOKS_FIRST = re.compile(
+    r"^(?!.*\b(?:listdir|scandir|iterdir)\().*\b(?:exists|isdir|is_dir|isfile|is_file|glob|iglob|rglob)\(",
+    re.MULTILINE,
+)
 _MISSING_MODULE = re.compile(r"No module named '([\w.]+)'|partially initialized module '([\w.]+)'")
 _INSTALLED = re.compile(r"/(?:site|dist)-packages/([\w-]+)")
 
