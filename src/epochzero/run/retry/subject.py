@@ -52,7 +52,9 @@ _CUT_OFF = re.compile(
     r"|\bexpected \d+ bytes?\b[^\n]{0,30}\b(?:got|but)\b|\bis empty\b|\bempty file\b",
     re.IGNORECASE,
 )
-_READS_FILE = re.compile(r"json|load|read|open|pickle|unpack|extract|zip|tar|mmap|fromfile", re.IGNORECASE)
+_READS_FILE = re.compile(
+    r"json|load|read|open|pickle|unpack|extract|zip|tar|mmap|fromfile", re.IGNORECASE
+)
 _TEMPORARY_NAME = re.compile(r"\.(?:tmp|part|partial|incomplete|lock|download|swp)\b|/\.nfs|~['\"]")
 # Calls that look and do not fail, unless what they look at comes from a call that fails itself.
 _LOOKS_FIRST = re.compile(
