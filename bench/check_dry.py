@@ -36,7 +36,10 @@ from epochzero.check.rules import DRY_RUN
 from epochzero.check.target import read_target
 
 KINDS = ("dry", "jobs", "check")
-LONGEST_S = 300
+DRY_S = 60
+"""Time limit of a dry run unless ``--dry-time`` sets another one: that of the command itself."""
+LONGEST = 5
+"""A whole check may take so many times the limit of its dry run."""
 FAST_DEV_RUN = Path(__file__).parent / "rivals" / "fast_dev_run.py"
 PREFLIGHT = next(each for each in ANALYSERS if each.name == "torch_preflight")
 _NO_MODULE = re.compile(r"the Python of the dry run has no module (\w+)")
@@ -76,7 +79,7 @@ def main() -> None:
         jobs = [job for job in jobs if not held(job.name)]
     runs = []
     with ThreadPoolExecutor(options.at_once) as pool:
-        for run in pool.map(lambda job: _checked(job, options.python), jobs):
+        for run in pool.map(lambda job: _checked(job, options), jobs):
             runs.append(run)
             print(f"{run.seconds:6.1f} s  {run.outcome.job.name}", file=sys.stderr, flush=True)
     numbers: dict[str, Any] = {"epochzero": _numbers(runs)}
@@ -88,6 +91,9 @@ def main() -> None:
         short = [_fast_dev_run(run.outcome.job, options.python) for run in lightning]
         numbers["fast_dev_run"] = _told(short)
         numbers["epochzero_where_fast_dev_run_applies"] = _told([r.outcome for r in lightning])
+    if options.cases:
+        cases = {run.outcome.job.name: _case(run) for run in runs}
+        options.cases.write_text(json.dumps(cases, indent=1) + "\n", encoding="utf-8")
     if options.misses:
         print_misses(run.outcome for run in runs if run.counts)
         _print_unknowns(runs)
@@ -96,7 +102,7 @@ def main() -> None:
     if len(whole) == len(options.only) and not options.development:
         data = [
             {"name": ", ".join(f"lab/{kind}" for kind in whole), **_counts(jobs)},
-            {"at_once": options.at_once},
+            {"at_once": options.at_once, "dry_time": options.dry_time},
         ]
         rivals = {"torch_preflight": version or "not run", **_libraries(options.python)}
         save("check_dry", numbers, data=data, rivals=rivals)
@@ -115,6 +121,16 @@ def _options() -> argparse.Namespace:
         "--rivals", type=Path, metavar="VENV", help="virtual environment with the rivals"
     )
     parser.add_argument("--at-once", type=int, default=1, metavar="N", help="jobs at the same time")
+    parser.add_argument(
+        "--dry-time",
+        type=int,
+        default=DRY_S,
+        metavar="SECONDS",
+        help="limit of a dry run; a long one lets no busy machine decide an outcome",
+    )
+    parser.add_argument(
+        "--cases", type=Path, metavar="FILE", help="write the outcome of every job as JSON"
+    )
     parser.add_argument("--misses", action="store_true", help="print what was not found")
     parser.add_argument("--development", action="store_true", help="nothing that is held out")
     parser.add_argument(
@@ -133,13 +149,14 @@ def _options() -> argparse.Namespace:
 # -- Each job ----------------------------------------------------------------------------------
 
 
-def _checked(job: CheckJob, python: Path) -> Run:
+def _checked(job: CheckJob, options: argparse.Namespace) -> Run:
     command = [sys.executable, "-m", "epochzero", "check", "--dry", "--format", "json"]
+    command += ["--dry-time", str(options.dry_time)]
     command += ["--target", str(job.target), "--", *job.arguments]
     with tempfile.TemporaryDirectory(prefix="check-dry-") as scratch:
         folder = copied(job, Path(scratch))
         began = time.perf_counter()
-        done = _run(command, folder, job, python)
+        done = _run(command, folder, job, options.python, LONGEST * options.dry_time)
         seconds = time.perf_counter() - began
     if done.returncode not in (0, 1):
         said = [Said("<command>", 0, "", f"cannot be checked: {done.stderr[-300:]}", error=False)]
@@ -148,13 +165,13 @@ def _checked(job: CheckJob, python: Path) -> Run:
 
 
 def _run(
-    command: Sequence[str], folder: Path, job: CheckJob, python: Path
+    command: Sequence[str], folder: Path, job: CheckJob, python: Path, seconds: int
 ) -> subprocess.CompletedProcess[str]:
     """With the job's environment, the Python of the jobs first on the path."""
     path = f"{python / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
     source = str(REPOSITORY / "src")
     return subprocess.run(
-        ["timeout", str(LONGEST_S), *command],
+        ["timeout", str(seconds), *command],
         cwd=folder,
         env={**os.environ, **job.environment, "PATH": path, "PYTHONPATH": source},
         stdin=subprocess.DEVNULL,
@@ -188,6 +205,20 @@ def _read(job: CheckJob, checked: Mapping[str, Any], seconds: float) -> Run:
     )
 
 
+def _case(run: Run) -> dict[str, Any]:
+    """The outcome of a job: how well its failure was predicted, or its false errors."""
+    outcome = run.outcome
+    case: dict[str, Any] = {"seconds": round(run.seconds, 1), "unknown": run.unknown}
+    if run.lacks:
+        case["lacks"] = run.lacks
+    if outcome.job.good:
+        return case | {"false": [f"{one.path}:{one.line} {one.text}" for one in outcome.false]}
+    errors = [
+        f"{one.path}:{one.line} {one.category} {one.text}" for one in outcome.said if one.error
+    ]
+    return case | {"told": outcome.told, "strict": outcome.strictly, "errors": errors}
+
+
 # -- Rivals ------------------------------------------------------------------------------------
 
 
@@ -211,7 +242,7 @@ def _fast_dev_run(job: CheckJob, python: Path) -> Outcome:
     with tempfile.TemporaryDirectory(prefix="check-dry-") as scratch:
         folder = copied(job, Path(scratch)).resolve()
         command = [str(python / "bin" / "python"), str(FAST_DEV_RUN), *job.arguments[1:]]
-        done = _run(command, folder, job, python)
+        done = _run(command, folder, job, python, LONGEST * DRY_S)
         told = json.loads(done.stdout.splitlines()[-1])
         frames = [(folder / path, line) for path, line in told.get("frames", ())]
         own = [(path, line) for path, line in frames if path.is_relative_to(folder)]

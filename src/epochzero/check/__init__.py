@@ -57,6 +57,7 @@ def check(
     dry: Limits | None = None,
     synthesize: bool = False,
     fit: str = "",
+    layout: str = "",
     history: Sequence[PastPeak] = (),
     on_record: Callable[[Record], None] = lambda _: None,
 ) -> CheckResult:
@@ -76,6 +77,8 @@ def check(
             corner cases too.
         fit: in the dry run, find the largest value of this option of the job, by its name, with which
             it fits on the target's GPU.
+        layout: in the dry run, estimate the memory of a rank if the job were divided over GPUs in this way, such
+            as ``fsdp=8,tensor=2``.
         history: GPU memory that past runs took; in the dry run, those of this job correct the estimate.
         on_record: called with each record of a dry run while it runs, from more than one thread.
 
@@ -98,6 +101,7 @@ def check(
             dry=dry,
             synthesize=synthesize,
             fit=fit,
+            layout=layout,
             history=tuple(history),
             on_record=on_record,
         )

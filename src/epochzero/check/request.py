@@ -32,6 +32,7 @@ class CheckRequest:
         dry: limits of the dry run; None for no dry run.
         synthesize: generate missing data in the dry run.
         fit: the option of the job whose largest value that fits the GPU is wanted; empty for none.
+        layout: how the job would be divided over GPUs, such as ``fsdp=8,tensor=2``, if the memory of a rank is wanted.
         history: GPU memory that past runs took.
         ask_scheduler: ask the scheduler whether it accepts the submission, which executes its program.
         on_record: called with each record of a dry run, from more than one thread.
@@ -47,6 +48,7 @@ class CheckRequest:
     dry: Limits | None = None
     synthesize: bool = False
     fit: str = ""
+    layout: str = ""
     history: tuple[PastPeak, ...] = ()
     ask_scheduler: bool = False
     on_record: Callable[[Record], None] = lambda _: None

@@ -108,6 +108,12 @@ def _data(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
     default="",
     help="Find the largest value of this job option that fits in GPU memory; implies --dry.",
 )
+@click.option(
+    "--layout",
+    metavar="LAYOUT",
+    default="",
+    help="Estimate the memory of a rank if the job is divided over GPUs: fsdp=8,tensor=2; implies --dry.",
+)
 @click.option("--verbose", is_flag=True, help="List everything that could not be checked.")
 @click.option("--rules", "list_rules", is_flag=True, help="List the rules and exit.")
 @click.pass_context
@@ -125,6 +131,7 @@ def command(
     synthesize: bool,
     drawn: Path | None,
     fit: str,
+    layout: str,
     verbose: bool,
     list_rules: bool,
 ) -> None:
@@ -140,6 +147,7 @@ def command(
     epochzero check --format sarif -- sbatch job.sh
     epochzero check --dry -- python train.py
     epochzero check --target T4 --fit batch-size -- python train.py
+    epochzero check --target A100 --layout fsdp=8,tensor=2 -- python train.py
     epochzero check --rules
 
     Exit code 1 if the job would fail, 0 if there are no errors, 2 if the input is invalid or contains
@@ -155,7 +163,7 @@ def command(
     # Python looks for garbage when it ends; in millions of nodes of trees that takes half a second.
     atexit.register(gc.freeze)
     began = time.perf_counter()
-    is_dry = dry or drawn is not None or bool(fit)
+    is_dry = dry or drawn is not None or bool(fit or layout)
     with _progress() if is_dry else nullcontext() as progress:
         request = CheckRequest(
             command=job,
@@ -168,6 +176,7 @@ def command(
             dry=Limits(seconds=dry_seconds) if is_dry else None,
             synthesize=synthesize,
             fit=fit,
+            layout=layout,
             history=tuple(past_peaks()) if is_dry else (),
             ask_scheduler=True,
             on_record=progress.hear if progress else lambda _: None,

@@ -19,6 +19,7 @@ from epochzero.cli.finding_labels import kind_of, number_of, place_path, places_
 
 if TYPE_CHECKING:
     from epochzero.check.dryrun.memory.estimate import Memory
+    from epochzero.check.dryrun.memory.layout import LayoutMemory
     from epochzero.check.dryrun.memory.surroundings import Range
     from epochzero.check.dryrun.model import DryRun, Effects
 
@@ -108,6 +109,8 @@ def _dry(run: DryRun, folder: Path, verbose: bool) -> Iterator[str]:
     if run.memory is not None:
         yield from _memory(run.memory, folder, verbose)
         yield from _inverse(run)
+    if run.layout is not None:
+        yield from _divided(run.layout)
     yield from _effects(run.effects)
     for one in run.assumptions if verbose else ():
         count = f", {one.count} times" if one.count > 1 else ""
@@ -161,6 +164,18 @@ def _inverse(run: DryRun) -> Iterator[str]:
         yield layout.wrapped(
             "Largest", layout.one_line(f"{found.option} {largest}{least} ({tried})")
         )
+
+
+def _divided(found: LayoutMemory) -> Iterator[str]:
+    """The memory of the fullest rank if the job is divided over GPUs."""
+    memory = found.memory
+    where = f", fullest in stage {found.stage}" if "pipeline" in found.layout else ""
+    kinds = ", ".join(f"{kind} {size_text(size)}" for kind, size in memory.by_kind.items() if size)
+    text = (
+        f"{found.layout} on {found.gpus} GPUs, each rank{where}: allocated "
+        f"{_range_text(memory.allocated)}; {memory.fit.answer}. {memory.moment}: {kinds}"
+    )
+    yield layout.wrapped("Divided", layout.one_line(text))
 
 
 def _range_text(size: Range) -> str:

@@ -63,6 +63,48 @@ def test_the_ranks_see_the_true_world(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("preloaded")
+def test_each_dimension_of_a_mesh_has_its_group(tmp_path: Path) -> None:
+    body = """\
+    from torch.distributed.device_mesh import init_device_mesh
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("replicate", "shard"))
+    total = torch.tensor([rank + 1.0])
+    dist.all_reduce(total, group=mesh.get_group("shard"))
+    assert total.item() == (3 if rank < 2 else 7), total
+    """
+    found = dry(tmp_path, body, ranks=4)
+    assert not found.findings
+    assert found.dry[0].ended == "finished"
+
+
+@pytest.mark.usefixtures("preloaded")
+def test_the_error_of_a_spawned_process_is_found_at_its_line(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text(
+        dedent("""\
+        import torch
+        import torch.multiprocessing as mp
+
+        def work(rank, widths):
+            torch.ones(2, 3) @ torch.ones(widths[rank], 1)
+
+        if __name__ == "__main__":
+            mp.spawn(work, args=([3, 4],), nprocs=2)
+        """)
+    )
+    [found] = check(
+        [sys.executable, "train.py"],
+        HERE,
+        folder=tmp_path,
+        environment=dict(os.environ),
+        select=["dry-run-failed"],
+        dry=Limits(seconds=60.0),
+    ).findings
+    assert (found.place.line, found.category) == (5, "tensor_mismatch")
+    assert found.consequence.startswith("RuntimeError: mat1 and mat2 shapes")
+    assert "Traceback" not in found.consequence
+    assert [place.line for place in found.via] == [8]
+
+
+@pytest.mark.usefixtures("preloaded")
 def test_a_failure_of_one_rank_is_found_with_its_number(tmp_path: Path) -> None:
     body = """\
     settings = {"width": 4} if rank == 0 else None

@@ -79,6 +79,8 @@ def failure(failed: DryRunFailure, job: Job, target: Target) -> Finding | Unknow
     facts = Facts(exit_code=ended.code or 1)
     # What the other ranks print after the first failure is about that failure.
     shown = (failed.raised.trace if failed.raised else "") or ended.output
+    # Of an error that quotes another process (torch.multiprocessing.spawn), only the error there counts.
+    shown = shown.rpartition("terminated with the following error:\n")[2]
     found = Diagnoser().diagnose([Log("dry run", text=shown.encode())], facts)
     if failed.raised is None and place.path == COMMAND and found.user_frame:
         frame = found.user_frame

@@ -1,6 +1,6 @@
-"""Inverse questions: which GPU is sufficient for a job, and how large may one of its options be.
+"""Questions beyond the job as given: which GPU is sufficient, how large may an option be, what if it were divided.
 
-The trace of one run answers the first question, runs with other values the second.
+The trace of one run answers the first and the last question, runs with other values the second.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from epochzero.check.dryrun.contain.model import Limits
 from epochzero.check.dryrun.gpu_memory import corrected_by, trace_of_run, variables_of
 from epochzero.check.dryrun.memory.fit import Largest, largest, smallest_gpu
 from epochzero.check.dryrun.memory.history import UNCORRECTED, PastPeak
+from epochzero.check.dryrun.memory.layout import Layout, LayoutMemory, divided
 from epochzero.check.dryrun.memory.trace import Trace
 from epochzero.check.dryrun.records import Tries
 from epochzero.check.findings import Unknown
@@ -131,6 +132,26 @@ def largest_of(
         processes=job.ranks,
         corrected=corrected_by(history, now, job, gpu) if now else UNCORRECTED,
     )
+
+
+def layout_of(
+    runs: Sequence[DryRunAttempt],
+    job: Job,
+    layout: Layout,
+    gpu: GPU,
+    target: Target,
+    environment: Mapping[str, str],
+    history: Sequence[PastPeak] = (),
+) -> LayoutMemory | Unknown:
+    """The memory of a rank if a job that ran on a simulated GPU were divided by a layout."""
+    trace = _trace(runs, job)
+    reason: LayoutMemory | str = "the memory of the job is unknown"
+    if trace is not None:
+        corrected = corrected_by(history, trace, job, gpu)
+        variables = variables_of(job, target, environment)
+        reason = divided(trace, layout, gpu, variables, corrected)
+    what = f"the memory of a rank with {layout}"
+    return Unknown(what, reason, job.at) if isinstance(reason, str) else reason
 
 
 def _trace(runs: Sequence[DryRunAttempt], job: Job) -> Trace | None:

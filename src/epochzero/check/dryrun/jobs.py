@@ -12,6 +12,7 @@ from epochzero.check.dryrun.contain.model import Limits
 from epochzero.check.dryrun.gpus import not_pretended, pretended_gpus
 from epochzero.check.dryrun.inherited_files import Handed
 from epochzero.check.dryrun.inverse import Option, option_of
+from epochzero.check.dryrun.memory.layout import Layout
 from epochzero.check.dryrun.model import DryRun, ProvidedFiles
 from epochzero.check.dryrun.run import dry_run
 from epochzero.check.dryrun.synthesize import over_made_data
@@ -77,6 +78,7 @@ def _dry_run(
         handed=handed if regular else None,
         fit=option if isinstance(option, Option) else None,
         history=request.history,
+        layout=Layout.read(request.layout) if request.layout and regular else None,
         hear=request.on_record,
     )
     unknown_option = (option,) if isinstance(option, Unknown) else ()

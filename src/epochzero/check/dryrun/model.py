@@ -10,6 +10,7 @@ from epochzero.check.findings import Finding, SourceLocation, Unknown
 if TYPE_CHECKING:
     from epochzero.check.dryrun.memory.estimate import Memory
     from epochzero.check.dryrun.memory.fit import Largest
+    from epochzero.check.dryrun.memory.layout import LayoutMemory
     from epochzero.check.target.model import GPU
 
 
@@ -133,6 +134,7 @@ class DryRun:
         memory: memory that it would use on the platform's GPU; None in mode ``real``.
         smallest_gpu: smallest sufficient preset; None if none is sufficient or known.
         largest: largest value of an option with which it fits, if requested.
+        layout: memory of one rank if the job is divided over GPUs, if requested.
     """
 
     job: str
@@ -148,3 +150,4 @@ class DryRun:
     memory: Memory | None = None
     smallest_gpu: GPU | None = None
     largest: Largest | None = None
+    layout: LayoutMemory | None = None

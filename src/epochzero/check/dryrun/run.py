@@ -26,8 +26,9 @@ from epochzero.check.dryrun.findings import (
 )
 from epochzero.check.dryrun.gpu_memory import memory_of
 from epochzero.check.dryrun.inherited_files import Handed
-from epochzero.check.dryrun.inverse import Option, largest_of, smallest_of
+from epochzero.check.dryrun.inverse import Option, largest_of, layout_of, smallest_of
 from epochzero.check.dryrun.memory.history import PastPeak
+from epochzero.check.dryrun.memory.layout import Layout, LayoutMemory
 from epochzero.check.dryrun.model import (
     PARTS,
     Assumption,
@@ -102,6 +103,7 @@ def dry_run(
     handed: Handed | None = None,
     fit: Option | None = None,
     history: Sequence[PastPeak] = (),
+    layout: Layout | None = None,
     hear: Hear = lambda _: None,
 ) -> DryRun:
     """Run a job dry and report how far it runs and what would fail.
@@ -118,6 +120,7 @@ def dry_run(
             job.
         fit: option of the job whose largest fitting value is requested.
         history: GPU memory of past runs; those of this job correct the estimate.
+        layout: how the job would be divided over GPUs, if its memory is requested.
         hear: called with events as they happen, from more than one thread.
     """
     modes: tuple[Mode, ...] = ("real", "fake") if gpus else ("real",)
@@ -141,6 +144,11 @@ def dry_run(
     largest = None
     if fit is not None and memory is not None:
         largest = largest_of(job, fit, last, plans[-1], target, limits, environment, hear, history)
+    by_layout = None
+    if layout is not None and gpus:
+        by_layout = layout_of(last, job, layout, gpus[0], target, environment, history)
+    if isinstance(by_layout, Unknown):
+        answers.append(by_layout)
     records = [record for one in tried for record in one.records]
     return DryRun(
         job=job.command,
@@ -156,6 +164,7 @@ def dry_run(
         memory=memory,
         smallest_gpu=smallest_of(last, job, gpus[0], history) if memory else None,
         largest=largest,
+        layout=by_layout if isinstance(by_layout, LayoutMemory) else None,
     )
 
 

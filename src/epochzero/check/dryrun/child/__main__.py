@@ -57,7 +57,7 @@ from epochzero.check.dryrun.child import (  # noqa: E402
 from epochzero.check.dryrun.child.agreement import Agreement  # noqa: E402
 from epochzero.check.dryrun.child.deepspeed import StandIn  # noqa: E402
 from epochzero.check.dryrun.child.emit import Records  # noqa: E402
-from epochzero.check.dryrun.child.frames import Roots, behind, described, walked  # noqa: E402
+from epochzero.check.dryrun.child.frames import Roots, behind, described, text_of, walked  # noqa: E402
 from epochzero.check.dryrun.child.imports import Finder, compiled  # noqa: E402
 from epochzero.check.dryrun.child.loops import OutOfTime, Runtime, loops_around  # noqa: E402
 from epochzero.check.dryrun.child.operands import (  # noqa: E402
@@ -289,10 +289,11 @@ class DryRun:
 
     def _record(self, error: BaseException) -> None:
         trace = error.__traceback__
+        kind, message = text_of(error)
         self._records.emit(
             "raised",
-            type=_name(error),
-            message=str(error),
+            type=kind,
+            message=message,
             frames=described(trace) + behind(error) + _of_syntax(error),
             phase=self._phases.of(walked(trace)),
             **self._of_rank(error),
@@ -332,11 +333,6 @@ class DryRun:
             "visited": self._visited(),
             "trace": "".join(shown.format())[-LONGEST_TRACE:],
         }
-
-
-def _name(error: BaseException) -> str:
-    kind = type(error)
-    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
 
 def _of_syntax(error: BaseException) -> list[dict[str, Any]]:

@@ -17,6 +17,9 @@ _HERE = (_CHILD, os.path.join(_PACKAGE, "injected"))
 _LIBRARIES = ("site-packages", "dist-packages")
 MOST_FRAMES = 60
 MOST_BEHIND = 10
+_TRACEBACK = "Traceback (most recent call last)"
+# The error at the end of a traceback: the first line after it that is not indented.
+_LAST = re.compile(r"^([A-Za-z_][\w.]*)(?:: (.*))?\Z", re.MULTILINE | re.DOTALL)
 _FRAME = re.compile(r'^ *(?:\| +)*File "([^"\n]+)", line (\d{1,9}), in ([^\n]+)$', re.MULTILINE)
 
 
@@ -80,14 +83,26 @@ def behind(error: BaseException) -> list[dict[str, Any]]:
         error = inner[0]
         found += described(error.__traceback__)
     cause = error.__cause__
-    # How a pool of processes, and one of `concurrent.futures`, hands on the text of a traceback.
+    # Pools of processes pass the text of a traceback as the cause, torch.multiprocessing.spawn and
+    # workers of a DataLoader in the message.
     remote = cause is not None and type(cause).__name__.endswith("RemoteTraceback")
-    return found + (_of_text(str(cause)) if remote else [])
+    return found + _of_text(str(cause) if remote else str(error))
+
+
+def text_of(error: BaseException) -> tuple[str, str]:
+    """The type and the message of an error; of one that quotes another process, of the error there."""
+    kind, message = type(error), str(error)
+    quoted = message.rpartition(_TRACEBACK)[2]
+    last = _LAST.search(quoted) if quoted != message else None
+    if last:
+        return last[1], last[2].strip()
+    in_module = "" if kind.__module__ == "builtins" else f"{kind.__module__}."
+    return f"{in_module}{kind.__name__}", message
 
 
 def _of_text(text: str) -> list[dict[str, Any]]:
     """The frames of the last traceback in a text."""
-    last = text.rpartition("Traceback (most recent call last)")[2]
+    _, is_quoted, last = text.rpartition(_TRACEBACK)
     return [
         {
             "path": path,
@@ -95,6 +110,6 @@ def _of_text(text: str) -> list[dict[str, Any]]:
             "function": function,
             "code": linecache.getline(path, int(line)).strip()[:400],
         }
-        for path, line, function in _FRAME.findall(last)[-MOST_FRAMES:]
+        for path, line, function in _FRAME.findall(last if is_quoted else "")[-MOST_FRAMES:]
         if not path.startswith(_HERE)
     ]

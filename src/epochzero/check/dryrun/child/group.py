@@ -70,6 +70,11 @@ class RankGroup(_ProcessGroup):  # type: ignore[misc]
         """Number of ranks, as the job sees it."""
         return self._size
 
+    @property
+    def group_name(self) -> Any:
+        """Its registered name; torch's own property reads it from a compiled backend, and there is none."""
+        return c10d._world.pg_names[self]
+
     def __repr__(self) -> str:
         return f"RankGroup({self._number} of {self._size})"
 

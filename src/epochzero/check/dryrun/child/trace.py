@@ -67,6 +67,8 @@ class Trace:
     kinds
         Storage -> ``parameter``, ``gradient``, ``optimizer``, ``activation``, ``input``, ``buffer``,
         ``communication`` (buckets, gathered parameters); what is not named is ``temporary``.
+    names
+        Storage of a parameter, its gradient or its optimizer state -> name of the parameter.
     computed
         Of a job that is compiled, storages that a compiler does not do without; None where nothing is.
     taken
@@ -77,6 +79,8 @@ class Trace:
         self.events: list[dict[str, Any]] = []
         self.where: list[tuple[str, int, str]] = []
         self.kinds: dict[int, str] = {}
+        self.names: dict[int, str] = {}
+        self._parameters: ByIdentity[str] = ByIdentity()
         self.computed: Optional[list[int]] = None
         self._intensive: frozenset[Any] = frozenset()
         self._places: dict[tuple[str, int, str], int] = {}
@@ -169,9 +173,10 @@ class Trace:
     def lines(self) -> Iterator[dict[str, Any]]:
         """All of it: the events, then what the storages are for, then the places, a few a line."""
         yield from self.events
-        kinds = list(self.kinds.items())
-        for start in range(0, len(kinds), _A_LINE):
-            yield {"kinds": dict(kinds[start : start + _A_LINE])}
+        for key, table in (("kinds", self.kinds), ("names", self.names)):
+            items = list(table.items())
+            for start in range(0, len(items), _A_LINE):
+                yield {key: dict(items[start : start + _A_LINE])}
         if self.computed is not None:
             for start in range(0, max(len(self.computed), 1), _A_LINE):
                 yield {"computed": self.computed[start : start + _A_LINE]}
@@ -246,32 +251,36 @@ class Trace:
             self.where.append(place)
         return number
 
-    def _name(self, tensor: Optional[Any], kind: str) -> None:
+    def _name(self, tensor: Optional[Any], kind: str, parameter: Optional[Any] = None) -> None:
         tensor = getattr(tensor, "_local_tensor", tensor)  # of a DTensor
         if isinstance(tensor, FakeTensor):
             number = self._numbers.get(tensor.untyped_storage()._cdata)
             if number is not None:
                 self.kinds[number] = kind
+                name = None if parameter is None else self._parameters.get(parameter)
+                if name:
+                    self.names[number] = name
 
     def _before_forward(self, module: torch.nn.Module, inputs: Any) -> None:
         if self._roots.get(module) or layers.depth() > 1:
             return
         self._roots.set(module, True)
-        for parameter in module.parameters():
-            self._name(parameter, "parameter")
+        for name, parameter in module.named_parameters():
+            self._parameters.set(parameter, name)
+            self._name(parameter, "parameter", parameter)
         for buffer in module.buffers():
             self._name(buffer, "buffer")
 
     def _before_step(self, optimizer: Any, arguments: Any, options: Any) -> None:
         for group in optimizer.param_groups:
             for parameter in group["params"]:
-                self._name(parameter, "parameter")
-                self._name(parameter.grad, "gradient")
+                self._name(parameter, "parameter", parameter)
+                self._name(parameter.grad, "gradient", parameter)
         self.mark("optimizer")
 
     def _after_step(self, optimizer: Any, arguments: Any, options: Any) -> None:
-        for state in optimizer.state.values():
+        for parameter, state in optimizer.state.items():
             for value in state.values():
-                self._name(value, "optimizer")
+                self._name(value, "optimizer", parameter)
         self._steps += 1
         self.mark(f"step {self._steps}")

@@ -91,6 +91,7 @@ class Trace:
         least: the same job with as little as it may take, where that is not known exactly; else None.
         assumed: what makes the difference, for people.
         skips: iterations that the dry run left out, in order.
+        names: of parameters, their gradients and optimizer states, as in ``named_parameters``.
     """
 
     events: tuple[Event, ...]
@@ -101,6 +102,7 @@ class Trace:
     least: Trace | None = None
     assumed: tuple[str, ...] = ()
     skips: tuple[Skip, ...] = ()
+    names: dict[int, str] = field(default_factory=dict)
 
     def kind(self, storage: int) -> str:
         """What a storage is for."""
@@ -144,10 +146,13 @@ def _trace(records: Iterable[Any]) -> Trace:
     compiled = False
     computed: set[int] = set()
     skips: list[Skip] = []
+    names: dict[int, str] = {}
     for record in records:
         if "kinds" in record:
             told = record["kinds"].items()
             kinds.update({int(key): kind for key, kind in told if kind in KINDS})
+        elif "names" in record:
+            names.update({int(key): str(name) for key, name in record["names"].items()})
         elif "where" in record:
             sites += [Site(str(path), int(line), str(name)) for path, line, name in record["where"]]
         elif "skip" in record:
@@ -160,7 +165,13 @@ def _trace(records: Iterable[Any]) -> Trace:
         if len(events) + len(skips) > MOST_EVENTS:
             raise ValueError(f"more than {MOST_EVENTS} events")
     return Trace(
-        tuple(events), kinds, tuple(sites), compiled, frozenset(computed), skips=tuple(skips)
+        tuple(events),
+        kinds,
+        tuple(sites),
+        compiled,
+        frozenset(computed),
+        skips=tuple(skips),
+        names=names,
     )
 
 
