@@ -2,9 +2,9 @@
 
 Each corruption changes a held-out part of made data; the profile is that of the other part. Found is a
 corruption when there is a finding that the clean part does not have. Clean parts of the same source,
-20 seeds each, must give no error. The rival infers a schema from the same part, as its documentation
-has it, and is given the same files where it reads the format; that a file cannot be read counts as found.
-Its errors on clean parts are of ranges: identities go on, and incomes have a long tail. Megabytes of a
+20 seeds each, and random halves of measured data sets must give no error. The rivals infer a schema
+from the same part, or take it as their reference, as their documentation has it, and are given the same
+files where they read the format; that a file cannot be read counts as found. Megabytes of a
 command are never below this script's own, which Linux counts in.
 """
 
@@ -12,13 +12,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
+import warnings
 import wave
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from importlib import metadata
 from importlib.util import find_spec
@@ -31,7 +34,7 @@ from common import SEED, save
 from epochzero.data import Profile, profile, validate
 
 TRAIN, TEST, CLEAN_SEEDS = 2000, 1000, 20
-WORDS = ("good", "bad", "movie", "film", "plot", "actor", "long", "short", "music", "scene")
+WORDS = ("good", "bad", "café", "movie", "film", "plot", "actor", "long", "short", "music", "scene")
 Row = dict[str, Any]
 Rows = list[Row]
 
@@ -48,9 +51,11 @@ def main() -> None:
         numbers: dict[str, Any] = {"corruptions": _corruptions(folder, misses=options.misses)}
         numbers["clean"] = _clean(folder)
         numbers["speed"] = _speed(folder, options.megabytes, options.images)
-    version = metadata.version("pandera") if find_spec("pandera") else "not run"
     print(json.dumps(numbers, indent=1))
-    save("data_profile", numbers, data=[{"name": "made"}], rivals={"pandera": version})
+    versions = {name: metadata.version(name) for name in _rivals()}
+    save(
+        "data_profile", numbers, data=[{"name": "made"}, {"name": "scikit-learn"}], rivals=versions
+    )
 
 
 # -- Data --------------------------------------------------------------------------------------
@@ -58,17 +63,20 @@ def main() -> None:
 
 def _rows(count: int, seed: int) -> Rows:
     draw = random.Random(seed)
+    labels = [
+        draw.choices(("positive", "negative", "neutral"), (60, 30, 10))[0] for _ in range(count)
+    ]
     return [
         {
             "id": seed * 1_000_000 + n,
-            "age": draw.randint(18, 90),
+            "age": min(90, draw.randint(18, 75) + (label == "negative") * 15),
             "income": None if draw.random() < 0.1 else round(draw.lognormvariate(10, 1), 2),
             "city": draw.choice(("Paris", "Rome", "Berlin")),
             "review": " ".join(draw.choices(WORDS, k=draw.randint(3, 30))),
             "day": f"2024-{draw.randint(1, 12):02}-{draw.randint(1, 28):02}",
-            "label": draw.choices(("positive", "negative", "neutral"), (60, 30, 10))[0],
+            "label": label,
         }
-        for n in range(count)
+        for n, label in enumerate(labels)
     ]
 
 
@@ -117,6 +125,18 @@ def _some(rows: Rows, column: str, change: Callable[[Any], Any], share: float) -
     ]
 
 
+def _standardized(rows: Rows, column: str) -> Rows:
+    values = [row[column] for row in rows if row[column] is not None]
+    mean, deviation = float(np.mean(values)), float(np.std(values))
+    return _some(rows, column, lambda number: (number - mean) / deviation, 1)
+
+
+def _shuffled(rows: Rows, column: str) -> Rows:
+    values = [row[column] for row in rows]
+    random.Random(7).shuffle(values)
+    return [row | {column: value} for row, value in zip(rows, values, strict=True)]
+
+
 def _renamed(rows: Rows) -> Rows:
     return [{{"label": "Label"}.get(name, name): v for name, v in row.items()} for row in rows]
 
@@ -148,6 +168,20 @@ ROWS: Mapping[str, Callable[[Rows], Rows]] = {
     "text far too long": lambda rows: _some(rows, "review", lambda text: text * 50, 0.002),
     "no records": lambda rows: [],
     "a tenth of the records": lambda rows: rows[: len(rows) // 20],
+    "number standardized": lambda rows: _standardized(rows, "income"),
+    "logarithms in place of numbers": lambda rows: _some(rows, "income", math.log, 1),
+    "number constant": lambda rows: _some(rows, "income", lambda _: 21_000.0, 1),
+    "number clipped at its median": lambda rows: _some(rows, "age", lambda n: min(n, 54), 1),
+    "missing values filled in": lambda rows: [row | {"income": 22_000.0 if row["income"] is None else row["income"]} for row in rows],
+    "labels shuffled": lambda rows: _shuffled(rows, "label"),
+    "sorted by label": lambda rows: sorted(rows, key=lambda row: str(row["label"])),
+    "an identity repeated": lambda rows: [rows[0] | {"id": rows[1]["id"]}, *rows[1:]],
+    "records under two labels": lambda rows: [*rows, *(row | {"label": "neutral"} for row in rows[:20] if row["label"] != "neutral")],
+    "mojibake": lambda rows: _some(rows, "review", lambda t: t.replace("é", "Ã©"), 0.05),
+    "empty texts": lambda rows: _some(rows, "review", lambda _: "", 0.02),
+    "texts of blanks": lambda rows: _some(rows, "review", lambda _: "  ", 0.02),
+    "texts cut at 20 characters": lambda rows: _some(rows, "review", lambda text: text[:20], 1),
+    "texts in capitals": lambda rows: _some(rows, "review", str.upper, 1),
 }  # fmt: skip
 """By what was done to the rows; written in each format."""
 
@@ -171,8 +205,7 @@ def _corruptions(folder: Path, *, misses: bool) -> dict[str, Any]:
         rows = _rows(TEST, 2)
         write(test, rows)
         rivals = {"epochzero": partial(_findings, profile(known_file))}
-        if find_spec("pandera"):
-            rivals["pandera"] = partial(_pandera, known_file)
+        rivals |= {name: partial(ask, known_file) for name, ask in _rivals().items()}
         clean = {name: ask(test) for name, ask in rivals.items()}
         content = test.read_bytes()
         for corruption in (*ROWS, *BYTES):
@@ -214,6 +247,27 @@ def _pandera(known: Path, path: Path) -> set[tuple[str, ...]]:
     except Exception as error:
         return {("unreadable", type(error).__name__)}
     return set()
+
+
+def _evidently(known: Path, path: Path) -> set[tuple[str, ...]]:
+    """The tests that fail of its presets for drift and summary, with the known file as reference."""
+    from evidently import Report
+    from evidently.presets import DataDriftPreset, DataSummaryPreset
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            report = Report([DataDriftPreset(), DataSummaryPreset()], include_tests=True)
+            tests = report.run(_frame(path), _frame(known)).dict()["tests"]
+    except Exception as error:
+        return {("unreadable", type(error).__name__)}
+    # The name of a test has the reference's numbers behind a colon.
+    return {(test["name"].partition(": ")[0],) for test in tests if "FAIL" in str(test["status"])}
+
+
+def _rivals() -> Mapping[str, Callable[[Path, Path], set[tuple[str, ...]]]]:
+    known = {"pandera": _pandera, "evidently": _evidently}
+    return {name: ask for name, ask in known.items() if find_spec(name)}
 
 
 def _frame(path: Path) -> Any:
@@ -267,6 +321,9 @@ FILES: Mapping[str, Callable[[Path, str], object]] = {
     "another mode or rate": lambda f, form: (
         _sound(f, 44_100, 1) if form == "wav" else _image(f, (24, 24), 1, "L")
     ),
+    "the same file in two classes": lambda f, form: shutil.copy(
+        f, next(each for each in f.parent.parent.iterdir() if each != f.parent) / f"copy-{f.name}"
+    ),
     "far too large": lambda f, form: (
         f.write_bytes(f.read_bytes() * 2) if form == "wav" else _image(f, (900, 900), 1)
     ),
@@ -311,16 +368,37 @@ def _clean(folder: Path) -> dict[str, Any]:
             test = folder / f"test.{form}"
             write(test, _rows(TEST, seed))
             found = {"epochzero": [one.severity for one in validate(test, known).findings]}
-            if find_spec("pandera"):
-                found["pandera"] = ["error"] * len(_pandera(known_file, test))
-            for name, said in found.items():
-                here = counts.setdefault(
-                    f"{form} {name}", {"parts": 0, "with_errors": 0, "with_warnings": 0}
-                )
-                here["parts"] += 1
-                here["with_errors"] += "error" in said
-                here["with_warnings"] += "warning" in said
+            for name, ask in _rivals().items():
+                found[name] = ["error"] * len(ask(known_file, test))
+            for name, severities in found.items():
+                _count(counts, f"{form} {name}", severities)
+    for name, known_file, test in _halves(folder):
+        findings = validate(test, profile(known_file)).findings
+        _count(counts, f"{name} epochzero", [finding.severity for finding in findings])
+        for rival, ask in _rivals().items():
+            _count(counts, f"{name} {rival}", ["error"] * len(ask(known_file, test)))
     return counts
+
+
+def _count(counts: dict[str, dict[str, int]], name: str, severities: Sequence[str]) -> None:
+    here = counts.setdefault(name, {"parts": 0, "with_errors": 0, "with_warnings": 0})
+    here["parts"] += 1
+    here["with_errors"] += "error" in severities
+    here["with_warnings"] += "warning" in severities
+
+
+def _halves(folder: Path) -> Iterator[tuple[str, Path, Path]]:
+    """Random halves of measured data sets, as scikit-learn has them."""
+    from sklearn import datasets
+
+    for name in ("iris", "wine", "breast_cancer", "diabetes"):
+        table = getattr(datasets, f"load_{name}")(as_frame=True).frame
+        for seed in range(10):
+            halves = folder / "known-half.csv", folder / "test-half.csv"
+            mixed = table.sample(frac=1, random_state=seed)
+            for half, path in enumerate(halves):
+                mixed.iloc[half::2].to_csv(path, index=False)
+            yield name, *halves
 
 
 # -- Speed -------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ import json
 import os
 import struct
 import sys
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,9 @@ from epochzero.errors import InputError
 
 COLUMNS = ("age", "income", "city", "note", "day", "label")
 few = settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+Rows = list[dict[str, Any]]
 
 
 def rows(count: int = 400, seed: int = 0) -> list[dict[str, Any]]:
@@ -66,8 +70,8 @@ def write_jsonl(path: Path, records: list[dict[str, Any]]) -> Path:
     return path
 
 
-def wav(seconds: float = 0.5, rate: int = 8000) -> bytes:
-    sound = bytes(int(seconds * rate) * 2)
+def wav(seconds: float = 0.5, rate: int = 8000, level: int = 0) -> bytes:
+    sound = bytes([level]) * (int(seconds * rate) * 2)
     described = struct.pack("<HHIIHH", 1, 1, rate, rate * 2, 2, 16)
     body = b"WAVEfmt " + struct.pack("<I", 16) + described + b"data" + struct.pack("<I", len(sound))
     return b"RIFF" + struct.pack("<I", len(body) + len(sound)) + body + sound
@@ -117,15 +121,15 @@ def write_set(folder: Path, form: str, seed: int = 0) -> Path:
         records = [{k: None if v == "" else v for k, v in row.items()} for row in rows(seed=seed)]
         parquet.write_table(arrow.Table.from_pylist(records), folder / "d.parquet")
         return folder / "d.parquet"
-    for name in ("cat", "dog"):
+    for blue, name in enumerate(("cat", "dog")):
         for n in range(20):
             place = folder / "set" / name / f"{n}.{form}"
             place.parent.mkdir(parents=True, exist_ok=True)
             if form == "wav":
-                place.write_bytes(wav(0.1 + 0.01 * random.integers(0, 9)))
+                place.write_bytes(wav(0.1 + 0.01 * random.integers(0, 9), level=blue))
             else:
                 image = pytest.importorskip("PIL.Image")
-                image.new("RGB", (int(random.integers(8, 20)), 8), (n, n, n)).save(place)
+                image.new("RGB", (int(random.integers(8, 20)), 8), (n, n, 9 * blue)).save(place)
     return folder / "set"
 
 
@@ -322,6 +326,91 @@ def test_a_class_that_is_gone_is_found(tmp_path: Path) -> None:
     known = profile(write_csv(tmp_path / "d.csv", rows()))
     changed = [row for row in rows() if row["label"] != "owl"]
     assert "missing_class" in kinds(write_csv(tmp_path / "d.csv", changed), known)
+
+
+def changed(column: str, change: Callable[[Any], Any], every: int = 1) -> Rows:
+    """The records of another seed, of which each n-th has another value in a column."""
+    return [
+        row | {column: change(row[column])} if n % every == 0 and row[column] != "" else row
+        for n, row in enumerate(rows(seed=1))
+    ]
+
+
+def by_age(records: Rows) -> Rows:
+    """The records with classes that follow from the age."""
+    return [row | {"label": "owl" if row["age"] > 60 else "cat"} for row in records]
+
+
+def shuffled_labels(records: Rows) -> Rows:
+    labels = [row["label"] for row in records]
+    np.random.default_rng(0).shuffle(labels)
+    return [row | {"label": label} for row, label in zip(records, labels, strict=True)]
+
+
+DIFFERENT: Mapping[str, tuple[Rows, str, str]] = {
+    "standardized": (changed("income", lambda n: (n - 36_000) / 47_000), "distribution", "income"),
+    "constant": (changed("income", lambda _: 21_000.0), "constant", "income"),
+    "filled in": ([row | {"income": row["income"] or 9_000.0} for row in rows(seed=1)], "missing", "income"),
+    "clipped": (changed("age", lambda n: min(n, 50)), "distribution", "age"),
+    "shuffled labels": (shuffled_labels(by_age(rows(seed=1))), "relation", "age"),
+    "sorted by class": (sorted(by_age(rows(seed=1)), key=lambda row: row["label"]), "sorted", "label"),
+    "wrong encoding": (changed("note", lambda t: t + " caf\u00c3\u00a9", 50), "garbled", "note"),
+    "blanks": (changed("note", lambda _: "  ", 50), "empty_text", "note"),
+    "cut": (changed("note", lambda text: text[:9]), "distribution", "note"),
+    "capitals": (changed("note", str.upper), "alphabet", "note"),
+    "one record under two labels": ([*by_age(rows(seed=1)), by_age(rows(seed=1))[0] | {"label": "owl"},
+                                     by_age(rows(seed=1))[0] | {"label": "cat"}], "conflicting_labels", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DIFFERENT)
+def test_data_of_which_a_person_would_see_that_they_differ(tmp_path: Path, name: str) -> None:
+    records, kind, where = DIFFERENT[name]
+    source = by_age(rows()) if {row["label"] for row in records} == {"owl", "cat"} else rows()
+    known = profile(write_csv(tmp_path / "known.csv", source))
+    found = validate(write_csv(tmp_path / "d.csv", records), known).findings
+    assert (kind, where) in {(finding.kind, finding.column) for finding in found}
+    assert {finding.severity for finding in found} == {"warning"}
+
+
+def test_an_identifier_that_occurs_twice_is_found_with_its_record(tmp_path: Path) -> None:
+    numbered = [row | {"id": n} for n, row in enumerate(rows())]
+    known = profile(write_csv(tmp_path / "known.csv", numbered))
+    numbered[300]["id"] = 7
+    (finding,) = validate(write_csv(tmp_path / "d.csv", numbered), known).findings
+    assert (finding.kind, finding.column, finding.record) == ("repeated", "id", 301)
+
+
+def test_a_number_to_be_predicted_has_no_classes(tmp_path: Path) -> None:
+    measured = [{"age": row["age"], "label": 100 + 7 * n} for n, row in enumerate(rows())]
+    known = profile(write_csv(tmp_path / "known.csv", measured[::2]))
+    assert kinds(write_csv(tmp_path / "d.csv", measured[1::2]), known) == set()
+
+
+def test_a_missing_number_is_not_another_type_of_array(tmp_path: Path) -> None:
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    numbers = [float(n) for n in range(100)]
+    parquet.write_table(arrow.table({"x": numbers}), tmp_path / "known.parquet")
+    parquet.write_table(arrow.table({"x": [*numbers[1:], None]}), tmp_path / "d.parquet")
+    (finding,) = validate(tmp_path / "d.parquet", profile(tmp_path / "known.parquet")).findings
+    assert (finding.severity, finding.kind, finding.record) == ("warning", "missing", 100)
+
+
+def test_an_image_in_two_classes_and_damage_inside_one_are_found(tmp_path: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    pytest.importorskip("simplejpeg")
+    noise = np.random.default_rng(0)
+    for n in range(8):
+        file = tmp_path / "set" / ("cat" if n % 2 else "dog") / f"{n}.jpg"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        image.fromarray(noise.integers(0, 256, (64, 64, 3), dtype=np.uint8)).save(file)
+    known = profile(tmp_path / "set")
+    (tmp_path / "set/cat/copy.jpg").write_bytes((tmp_path / "set/dog/0.jpg").read_bytes())
+    damaged = bytearray((tmp_path / "set/cat/3.jpg").read_bytes())
+    damaged[2000:2040] = bytes(40)
+    (tmp_path / "set/cat/3.jpg").write_bytes(damaged)
+    assert kinds(tmp_path / "set", known) == {"conflicting_labels", "damaged"}
 
 
 def test_test_records_that_are_in_the_training_data_are_found(tmp_path: Path) -> None:

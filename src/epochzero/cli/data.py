@@ -200,6 +200,7 @@ def make_validation(data: Path, known: Path, form: str, most_files: int | None) 
     else:
         with _progress() as progress:
             found = validate(data, expected, most_files=most_files, tell=progress)
+    errors = sum(finding.severity == "error" for finding in found.findings)
     if form == "json":
         click.echo(json.dumps(found.to_dict(), indent=2))
     else:
@@ -207,12 +208,11 @@ def make_validation(data: Path, known: Path, form: str, most_files: int | None) 
             _write_finding(finding)
         for note in found.notes:
             click.echo(wrapped("Note", note))
-        errors = sum(finding.severity == "error" for finding in found.findings)
         warnings = len(found.findings) - errors
-        title = "DIFFERS" if errors else "CONFORMS"
+        title = "DIFFERS" if found.findings else "CONFORMS"
         counts = f"{counted(errors, 'error')}, {counted(warnings, 'warning')}"
         click.echo(wrapped(title, f"{counts}; {counted(found.records, 'record')} read"))
-    sys.exit(1 if any(finding.severity == "error" for finding in found.findings) else 0)
+    sys.exit(1 if errors else 0)
 
 
 def _write_finding(finding: DataFinding) -> None:

@@ -1,20 +1,16 @@
-"""What differs between a table and the one that a profile knows.
+"""What differs between a table and the one that a profile describes.
 
-Thresholds are chosen so that another sample of the same
-source gives no finding:
+Thresholds are chosen so that another sample of the same source gives no finding:
 
 - A number is out of range beyond the outer fences, three interquartile ranges from the quartiles
   (Tukey, Exploratory Data Analysis, 1977), *and* farther beyond the known extreme than that is from
   the nearest 5 % of the values: another sample of a long tail goes on a little, not so far.
-- Shares of classes have shifted when the chi-square test of homogeneity says so at p < 0.001 *and*
-  the effect is at least medium: Cohen's w >= 0.3 (Cohen, Statistical Power Analysis, 2nd ed., 1988,
-  chapter 7). With millions of records the test alone would call any difference a shift.
+- Distributions and shares differ by a significant test *and* at least a medium effect (`statistics`).
 - A class is missing when its known share would leave it out with a probability below one in a million.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,18 +21,30 @@ import numpy as np
 
 from epochzero.data.formats import formats
 from epochzero.data.model import FAULTS, LEVELS, Column, Numbers, Table
-from epochzero.data.summary import kind_of, seconds_of, written
+from epochzero.data.statistics import (
+    alphabet_distance,
+    distribution_distance,
+    never_by_chance,
+    order_ratio,
+    share_grew,
+    share_shift,
+)
+from epochzero.data.summary import is_garbled, kind_of, seconds_of, written
 
 Severity = Literal["error", "warning"]
 
-# A test with a smaller probability than this is taken as a difference.
-SIGNIFICANT = 0.001
-MEDIUM_EFFECT = 0.3
-IMPROBABLE = 1e-6
 FENCE = 3.0
 # Missing values are more than known when their share grew by so much, and not by chance.
 MISSING_GROWTH = 0.1
 FEW_RECORDS = 0.1
+# Texts in two languages with one script differ by less than this (`alphabet_distance`).
+OTHER_ALPHABET = 0.4
+# Relative to a random order (`order_ratio`): the profile has none, the data have one.
+UNORDERED, ORDERED = 0.5, 0.1
+# A column without repeated values that is no identifier may repeat so many.
+REPEATED = 0.01
+# A column of fewer records may be constant by chance.
+FEWEST_CONSTANT = 20
 # Without these a file, and the records in it, cannot be used as they are.
 SERIOUS = frozenset(
     (
@@ -186,16 +194,30 @@ def _column(pair: _Pair) -> Compared:
     if found.others and not known.others:
         message = f"values of another kind than {kind}: {found.others:,}"
         yield pair.finding("type", message, "error", found.others), _other(pair, kind)
-    if (known.shape, known.dtype) != (found.shape, found.dtype):
-        item, before = (f"{each.dtype} {list(each.shape or ())}" for each in (found, known))
-        yield (
-            pair.finding("type", f"an item is {item}; in the profile it is {before}", "error"),
-            None,
-        )
+    # Numbers of which some are missing have no type of array.
+    plain = known.kind == "number" and not (known.dtype and found.dtype)
+    if not plain and (known.shape, known.dtype) != (found.shape, found.dtype):
+        message = f"an item is {_item(found)}; in the profile it is {_item(known)}"
+        yield pair.finding("type", message, "error"), None
+    distribution = list(_distribution(pair)) if pair.whole else []
+    yield from distribution
     yield from _numbers(pair)
-    yield from _lengths(pair)
+    # Where all values differ, the extreme ones say nothing more.
+    if not distribution:
+        yield from _range(pair)
+        yield from _lengths(pair)
+    yield from _texts(pair)
+    yield from _repeated(pair)
+    if pair.whole:
+        yield from _by_label(pair)
     if known.categories:
         yield from _classes(pair)
+
+
+def _item(column: Column) -> str:
+    """Type and shape of an array for people."""
+    shape = "of various shapes" if column.shape is None else str(list(column.shape))
+    return f"{column.dtype or 'an array of various types'} {shape}"
 
 
 def _other(pair: _Pair, kind: str) -> Bad:
@@ -203,26 +225,25 @@ def _other(pair: _Pair, kind: str) -> Bad:
 
 
 def _missing(pair: _Pair) -> Compared:
-    """Values that are missing where none or far fewer were."""
+    """Values that are missing where none or far fewer were, or none where many were."""
     known, found = pair.known, pair.found
-    if not found.missing:
-        return
     before, now = known.missing / known.count, found.missing / found.count
-    grew = pair.whole and now - before > MISSING_GROWTH and _grew(known, found)
-    if known.missing and not grew:
+    if not found.missing:
+        if pair.whole and never_by_chance(before, found.count):
+            message = (
+                f"no missing values; in the profile: {before:.1%}; they may have been filled in"
+            )
+            yield pair.finding("missing", message), None
+        return
+    grew = now - before > MISSING_GROWTH and share_grew(
+        known.missing, known.count, found.missing, found.count
+    )
+    if known.missing and not (pair.whole and grew):
         return
     severity: Severity = "error" if found.kind == "empty" and known.kind != "empty" else "warning"
     message = f"missing values: {found.missing:,} of {found.count:,} ({now:.1%}); in the profile: {before:.1%}"
     finding = pair.finding("missing", message, severity, found.missing)
     yield finding, lambda value: pair.kind_of(value) == "empty"
-
-
-def _grew(known: Column, found: Column) -> bool:
-    """Whether the share of missing values grew by more than chance: the z-test of two shares."""
-    share = (known.missing + found.missing) / (known.count + found.count)
-    deviation = math.sqrt(share * (1 - share) * (1 / known.count + 1 / found.count))
-    apart = found.missing / found.count - known.missing / known.count
-    return deviation > 0 and math.erfc(apart / deviation / math.sqrt(2)) < 2 * SIGNIFICANT
 
 
 def _numbers(pair: _Pair) -> Compared:
@@ -235,13 +256,17 @@ def _numbers(pair: _Pair) -> Compared:
     if found.inf and not known.inf:
         message = f"infinite values: {found.inf:,}; in the profile: none"
         yield pair.finding("inf", message, count=found.inf), lambda value: _any(np.isinf, value)
-    if not known.count or not found.count:
-        return
-    if known.integers and not found.integers:
+    if known.count and known.integers and found.count and not found.integers:
         message = "some values are not integers; in the profile all are"
         fraction = pair.finding("type", message, "error")
         yield fraction, lambda value: _any(lambda numbers: numbers % 1 != 0, value)
-    # New identities lie beyond the known ones.
+
+
+def _range(pair: _Pair) -> Compared:
+    """Numbers far beyond any that were known; new identities lie beyond the known ones."""
+    known, found = pair.known.numbers, pair.found.numbers
+    if known is None or found is None or not known.count or not found.count:
+        return
     if pair.known.unique and known.integers:
         return
     low, high = _bounds(known)
@@ -296,6 +321,99 @@ def _lengths(pair: _Pair) -> Compared:
         yield pair.finding("length", message), lambda value: _length(value) > longest
 
 
+def _texts(pair: _Pair) -> Compared:
+    """Texts without a word, decoded wrongly, or in another script."""
+    known, found = pair.known, pair.found
+    if known.tokens and found.tokens and known.tokens.min and not found.tokens.min:
+        message = "some texts have no words; in the profile all have"
+        yield pair.finding("empty_text", message), lambda value: not str(value).strip()
+    if found.garbled and not known.garbled:
+        message = f"texts decoded with the wrong encoding: {found.garbled:,}"
+        garbled = pair.finding("garbled", message, count=found.garbled)
+        yield garbled, lambda value: isinstance(value, str) and is_garbled(value)
+    distance = alphabet_distance(known.alphabet, found.alphabet)
+    if known.alphabet and found.alphabet and distance >= OTHER_ALPHABET:
+        letters = "".join(character for character, _ in found.alphabet[:8])
+        before = "".join(character for character, _ in known.alphabet[:8])
+        message = f"the most frequent characters are {letters!r}; in the profile {before!r}"
+        yield pair.finding("alphabet", message), None
+
+
+def _repeated(pair: _Pair) -> Compared:
+    """Values that occur twice where none did: identifiers, or a good part of the others."""
+    known, found = pair.known, pair.found
+    if not known.unique or found.unique or not found.distinct:
+        return
+    count = found.count - found.missing - found.others - found.distinct
+    words = known.tokens.max if known.tokens else 0
+    identifier = words == 1 or bool(known.numbers and known.numbers.integers)
+    if count > 0 and (identifier or count > REPEATED * found.count):
+        message = f"repeated values: {count:,}; in the profile no value occurs twice"
+        yield pair.finding("repeated", message, count=count), _repeats(pair)
+
+
+def _repeats(pair: _Pair) -> Bad:
+    """Whether a value was given before."""
+    seen: set[str] = set()
+
+    def repeats(value: Any) -> bool:
+        text = str(value)
+        known = text in seen
+        seen.add(text)
+        return known and pair.kind_of(value) != "empty"
+
+    return repeats
+
+
+def _distribution(pair: _Pair) -> Compared:
+    """Numbers and lengths that are distributed differently; time and identifiers go on."""
+    known, found = pair.known, pair.found
+    if known.kind == "date" or (known.unique and known.numbers and known.numbers.integers):
+        return
+    for what, before, now in (
+        ("value", known.numbers, found.numbers),
+        ("length", known.lengths, found.lengths),
+    ):
+        if not before or not now or not before.count or not now.count:
+            continue
+        if now.min == now.max and before.min < before.max and now.count >= FEWEST_CONSTANT:
+            message = f"every {what} is {now.min:,.6g}; in the profile they range from {before.min:,.6g} to {before.max:,.6g}"
+            yield pair.finding("constant", message), None
+        elif (distance := distribution_distance(before, now)) is not None:
+            message = (
+                f"the median {what} is {_median(now):,.6g}, in the profile {_median(before):,.6g}"
+                f" (Kolmogorov-Smirnov D = {distance:.2f})"
+            )
+            yield pair.finding("distribution", message), None
+
+
+def _median(numbers: Numbers) -> float:
+    return numbers.quantiles[LEVELS.index(0.5)]
+
+
+def _by_label(pair: _Pair) -> Compared:
+    """Numbers that are as before, but not those of the records of each class."""
+    known, found = dict(pair.known.by_label), dict(pair.found.by_label)
+    both = sorted(known.keys() & found.keys())
+    if not pair.known.numbers or not pair.found.numbers or len(both) < 2:
+        return
+    if distribution_distance(pair.known.numbers, pair.found.numbers) is not None:
+        return
+    apart = {
+        name: distance
+        for name in both
+        if (distance := distribution_distance(known[name], found[name], tests=len(both)))
+    }
+    if apart:
+        worst = max(apart, key=apart.__getitem__)
+        message = (
+            f"of class {worst!r} the median value is {_median(found[worst]):,.6g}, in the profile"
+            f" {_median(known[worst]):,.6g} (Kolmogorov-Smirnov D = {apart[worst]:.2f}):"
+            " the labels may not belong to their records"
+        )
+        yield pair.finding("relation", message), None
+
+
 def _length(value: Any) -> int:
     return len(value) if hasattr(value, "__len__") else 0
 
@@ -324,12 +442,27 @@ def _shares(pair: _Pair, known: Mapping[str, int], found: Mapping[str, int]) -> 
     total = sum(known.values()) + pair.known.rest
     now = sum(found.values()) + pair.found.rest
     for name in sorted(known.keys() - found.keys()):
-        if not pair.found.rest and (1 - known[name] / total) ** now < IMPROBABLE:
+        if not pair.found.rest and never_by_chance(known[name] / total, now):
             share = known[name] / total
             message = f"{name!r} is missing; in the profile it has {share:.1%} of the records"
             yield pair.finding("missing_class", message), None
     if pair.known_table.label == pair.known.name:
-        yield from _shift(pair, known, found)
+        yield from _labels(pair, known, found)
+
+
+def _labels(pair: _Pair, known: Mapping[str, int], found: Mapping[str, int]) -> Compared:
+    """Classes of other shares, or sorted where they were in random order."""
+    if shift := share_shift(known, found):
+        message = (
+            f"the shares of the classes differ: {shift.worst!r} {shift.now:.1%}, in the profile"
+            f" {shift.before:.1%} (chi-square p = {shift.probability:.1g}, w = {shift.effect:.2f})"
+        )
+        yield pair.finding("label_shift", message), None
+    before = order_ratio(pair.known.changes, known)
+    now = order_ratio(pair.found.changes, found)
+    if before is not None and now is not None and before >= UNORDERED and now <= ORDERED:
+        message = "the records are sorted by class; in the profile they are in random order"
+        yield pair.finding("sorted", message), None
 
 
 def _is(name: str, value: Any) -> bool:
@@ -344,30 +477,3 @@ def _category(value: Any) -> str:
         return written(float(value))
     except (TypeError, ValueError):
         return str(value)
-
-
-def _shift(pair: _Pair, known: Mapping[str, int], found: Mapping[str, int]) -> Compared:
-    """Classes of other shares: chi-square test of homogeneity, and Cohen's w as its effect."""
-    names = sorted(known.keys() & found.keys())
-    before, now = (np.array([counts[name] for name in names], float) for counts in (known, found))
-    if len(names) < 2:
-        return
-    ratio = math.sqrt(now.sum() / before.sum())
-    statistic = float((np.square(ratio * before - now / ratio) / (before + now)).sum())
-    shares, shares_now = before / before.sum(), now / now.sum()
-    effect = math.sqrt(float((np.square(shares_now - shares) / shares).sum()))
-    probability = _upper_tail(statistic, len(names) - 1)
-    if probability < SIGNIFICANT and effect >= MEDIUM_EFFECT:
-        worst = int(np.argmax(np.abs(shares_now - shares)))
-        message = (
-            f"the shares of the classes differ: {names[worst]!r} {shares_now[worst]:.1%},"
-            f" in the profile {shares[worst]:.1%} (chi-square p = {probability:.1g}, w = {effect:.2f})"
-        )
-        yield pair.finding("label_shift", message), None
-
-
-def _upper_tail(statistic: float, freedom: int) -> float:
-    """Probability that chi-square exceeds a value (Wilson and Hilferty, PNAS 17, 1931)."""
-    spread = 2 / (9 * freedom)
-    normal = ((statistic / freedom) ** (1 / 3) - (1 - spread)) / math.sqrt(spread)
-    return math.erfc(normal / math.sqrt(2)) / 2

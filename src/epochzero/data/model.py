@@ -26,6 +26,7 @@ Kind = Literal["number", "boolean", "category", "text", "date", "list", "empty"]
 FAULTS: Mapping[str, str] = {
     "unreadable": "cannot be read",
     "broken": "is damaged or truncated",
+    "damaged": "decodes only in part or to a wrong picture",
     "empty_file": "is empty",
     "too_large": "would decompress to more than the limit",
     "unparsable": "does not conform to its format",
@@ -72,6 +73,9 @@ class Column:
         missing: how many of them have no value.
         others: how many have a value of another kind.
         unique: whether no value comes twice among the first 10,000.
+        distinct: how many different values; 0 when more than 10,000, or not counted.
+        garbled: how many texts were decoded with the wrong encoding.
+        changes: of a label, how many records are of another class than the one before.
         categories: values with their counts, the most frequent first: all classes of a label, else
             those that come at least 5 times; none longer than 64 characters.
         rest: how many values of a category are not in ``categories``.
@@ -101,6 +105,9 @@ class Column:
     shape: tuple[int, ...] | None = None
     dtype: str = ""
     by_label: tuple[tuple[str, Numbers], ...] = ()
+    distinct: int = 0
+    garbled: int = 0
+    changes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

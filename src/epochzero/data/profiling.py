@@ -126,6 +126,8 @@ def _add(batch: Batch, columns: dict[str, ColumnSummary], target: str, source: T
         if not source.format.uneven:
             column.add_missing(before - column.count)
         column.add(values, classes if name != target else None)
+        if name == target and not source.format.record_is_file:
+            column.add_order(values)
 
 
 def _details(source: TableSource) -> tuple[tuple[str, str], ...]:

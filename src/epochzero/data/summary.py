@@ -8,6 +8,8 @@ their ranks are off by at most 1.4 % of the values with a probability of 95 %.
 from __future__ import annotations
 
 import math
+import operator
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
@@ -39,7 +41,7 @@ MISSING = frozenset(
     ("", "NA", "N/A", "n/a", "<NA>", "#N/A", "NaN", "nan", "-nan", "NULL", "null", "None")
 )
 
-_FLOATS = np.ndarray[Any, np.dtype[np.float64]]
+Floats = np.ndarray[Any, np.dtype[np.float64]]
 # The records of each class, by their indices.
 Classes = Mapping[str, np.ndarray[Any, Any]]
 
@@ -58,8 +60,8 @@ class Measure:
         self._mean = self._squares = 0.0
         self._integers = True
         self._random = np.random.default_rng(0)
-        self._keys: _FLOATS = np.empty(0)
-        self._values: _FLOATS = np.empty(0)
+        self._keys: Floats = np.empty(0)
+        self._values: Floats = np.empty(0)
         self._below = 1.0
 
     def add(self, numbers: Any) -> None:
@@ -74,7 +76,7 @@ class Measure:
             self._combine(given)
             self._draw(given)
 
-    def _combine(self, given: _FLOATS) -> None:
+    def _combine(self, given: Floats) -> None:
         total = self.count + given.size
         # Squares of huge numbers are infinite; then so is the deviation, and nothing is said of it.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -88,7 +90,7 @@ class Measure:
         self._max = max(self._max, float(given.max()))
         self._integers = self._integers and bool((given == np.floor(given)).all())
 
-    def _draw(self, given: _FLOATS) -> None:
+    def _draw(self, given: Floats) -> None:
         keys = self._random.random(given.size)
         kept = keys < self._below
         self._keys = np.concatenate((self._keys, keys[kept]))
@@ -200,7 +202,8 @@ class ColumnSummary:
         self._dates, self._elements = Measure(), Measure()
         self._different: Counter[Any] | None = Counter()
         self._unique = True
-        self._long = 0
+        self._long = self._garbled = self._changes = 0
+        self._last: Any = None
         self._characters: Counter[str] = Counter()
         self._times = False
         self._shape: tuple[int, ...] | None = None
@@ -231,7 +234,7 @@ class ColumnSummary:
         if classes is not None and numbers is not None:
             self._add_by_label(numbers, classes)
 
-    def _add_array(self, values: np.ndarray[Any, Any]) -> _FLOATS | None:
+    def _add_array(self, values: np.ndarray[Any, Any]) -> Floats | None:
         self._dtype = values.dtype.name
         if values.ndim == 1:
             numbers = values.astype(np.float64)
@@ -246,14 +249,14 @@ class ColumnSummary:
         self._elements.add(values)
         return None
 
-    def _add_numbers(self, numbers: _FLOATS) -> None:
+    def _add_numbers(self, numbers: Floats) -> None:
         self._kinds["number"] += len(numbers)
         self._numbers.add(numbers)
         if self._different is not None:
             values, counts = np.unique(numbers, return_counts=True)
             self._count_values(dict(zip(values.tolist(), counts.tolist(), strict=True)))
 
-    def _add_mixed(self, values: Sequence[Any]) -> _FLOATS | None:
+    def _add_mixed(self, values: Sequence[Any]) -> Floats | None:
         """Values of several kinds, or none that are numbers; the numbers if all others are missing."""
         missing = MISSING if self._texts else {None}
         if _hashable(values):
@@ -292,6 +295,7 @@ class ColumnSummary:
         times = np.fromiter(counts.values(), np.int64, len(counts))
         self._lengths.add(np.repeat([len(text) for text in counts], times))
         self._tokens.add(np.repeat([len(text.split()) for text in counts], times))
+        self._garbled += sum(n for text, n in counts.items() if is_garbled(text))
         if self._different is not None:
             short = {text: n for text, n in counts.items() if len(text) <= LONGEST_CATEGORY}
             self._long += len(texts) - sum(short.values())
@@ -325,10 +329,16 @@ class ColumnSummary:
         if len(self._different) > MOST_DIFFERENT:
             self._different = None
 
-    def _add_by_label(self, numbers: _FLOATS, classes: Classes) -> None:
+    def _add_by_label(self, numbers: Floats, classes: Classes) -> None:
         for label, indices in classes.items():
             if label in self._by_label or len(self._by_label) < MOST_WHOLE:
                 self._by_label.setdefault(label, Measure()).add(numbers[indices])
+
+    def add_order(self, values: Sequence[Any]) -> None:
+        """Counts how often the value differs from that of the record before."""
+        listed = [self._last, *values]
+        self._changes += sum(map(bool, map(operator.ne, listed[1:], listed))) - (self._last is None)
+        self._last = listed[-1]
 
     def column(self, *, every: bool = False) -> Column:
         """The summary of all values.
@@ -364,6 +374,9 @@ class ColumnSummary:
             )
             if kind == "number"
             else (),
+            distinct=len(self._different) if self._different and not self._long else 0,
+            garbled=self._garbled,
+            changes=max(0, self._changes),
         )
 
     def _kind(self, every: bool) -> Kind:
@@ -386,7 +399,9 @@ class ColumnSummary:
         if kind == "number":
             whole = all(isinstance(v, float) and v.is_integer() for v in self._different)
             most = MOST_CATEGORIES if every else MOST_WHOLE
-            if not whole or len(self._different) > most or (self._unique and not every):
+            # Numbers that seldom come twice are measured, not classes.
+            seldom = len(self._different) * 2 > self._different.total()
+            if not whole or len(self._different) > most or seldom:
                 return ()
         counts = Counter({written(value): count for value, count in self._different.items()})
         return tuple(
@@ -407,6 +422,34 @@ _ADD = {
     "date": ColumnSummary._add_dates,
     "list": ColumnSummary._add_lists,
 }
+
+
+# What Windows-1252 makes of the two to four bytes of a UTF-8 character begins with one of these.
+_GARBLED = re.compile("[\u00c2-\u00f4][^\\x00-\\x7f]{1,3}")
+
+
+def is_garbled(text: str) -> bool:
+    """Whether UTF-8 was decoded as Windows-1252 or Latin-1, or bytes were replaced (U+FFFD).
+
+    >>> is_garbled("cafÃ©"), is_garbled("café"), is_garbled("naïve Ã")
+    (True, False, False)
+    """
+    if text.isascii():
+        return False
+    return "\ufffd" in text or any(
+        _decodes(found.group(), encoding)
+        for found in _GARBLED.finditer(text)
+        for encoding in ("cp1252", "latin-1")
+    )
+
+
+def _decodes(characters: str, encoding: str) -> bool:
+    """Whether characters are the bytes of UTF-8 characters."""
+    try:
+        characters.encode(encoding).decode("utf-8")
+    except UnicodeError:
+        return False
+    return True
 
 
 def written(value: Any) -> str:
@@ -449,7 +492,7 @@ def kind_of_text(value: str, *, texts: bool) -> Kind:
     return "text" if plain else kind_of(value, texts=texts)
 
 
-def _as_seconds(values: Sequence[Any]) -> _FLOATS | None:
+def _as_seconds(values: Sequence[Any]) -> Floats | None:
     """What `seconds_of` says of texts that are all dates, or all date and time to the second."""
     if set(map(type, values)) != {str} or not set(map(len, values)) <= {10, 19}:
         return None
@@ -463,7 +506,7 @@ def _as_seconds(values: Sequence[Any]) -> _FLOATS | None:
     return seconds if low <= seconds.min() and seconds.max() <= high else None
 
 
-def as_numbers(values: Sequence[Any], *, texts: bool = False) -> _FLOATS | None:
+def as_numbers(values: Sequence[Any], *, texts: bool = False) -> Floats | None:
     """The numbers that all values are, or None; truth values are none, and no text is NaN."""
     if not set(map(type, values)) <= ({str} if texts else {int, float}):
         return None

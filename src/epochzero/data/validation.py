@@ -86,7 +86,8 @@ def validate(
             known_records = f"the profile has {expected.records:,}"
             notes.append(f"{found.name}: {found.records:,} records; {known_records}")
     if most_records is None:
-        findings += map(_duplicates, overlaps(sources, root))
+        of = {table.name: table.label for table in seen}
+        findings += map(_duplicates, overlaps(sources, of, root))
     records = sum(table.records for table in seen)
     return Validated(tuple(sorted(findings, key=order)), records, tuple(notes))
 
@@ -160,8 +161,11 @@ def _placed(
 def _duplicates(shared: Overlap) -> DataFinding:
     records = f"{shared.count:,} records are" if shared.count > 1 else "a record is"
     where = f"record {shared.first_record:,} of {shared.first_file}"
-    message = f"{records} also in {shared.first}, such as {where}"
+    if shared.first == shared.second:
+        kind, message = "conflicting_labels", f"{records} also there with another label: {where}"
+    else:
+        kind, message = "duplicates", f"{records} also in {shared.first}, such as {where}"
     return DataFinding(
-        "warning", "duplicates", shared.second, "", message,
+        "warning", kind, shared.second, "", message,
         shared.second_file, shared.second_record, shared.count,
     )  # fmt: skip

@@ -2,7 +2,8 @@
 
 Of most files only the header and the end are read, so that a million of them take minutes. One that
 was cut off lacks its end; damage in the middle is seen by nothing but decoding, so that some of them
-are decoded.
+are decoded. Pillow discards the warnings of the JPEG decoder, which are all that most damage causes, so
+that JPEG is decoded by simplejpeg, which raises them.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def _header(file: Path, faults: Faults, *, decode: bool) -> tuple[int, int, str,
             with pillow.open(file) as image:
                 seen = (*image.size, image.mode, image.format)
                 if decode:
-                    image.load()
+                    _decode(file, image, faults)
     except (pillow.DecompressionBombWarning, pillow.DecompressionBombError) as error:
         faults.add("too_large", file, message=str(error))
         return None
@@ -68,6 +69,22 @@ def _header(file: Path, faults: Faults, *, decode: bool) -> tuple[int, int, str,
         )
         return None
     return seen
+
+
+def _decode(file: Path, image: Any, faults: Faults) -> None:
+    """Decodes an image; raises what Pillow raises, and notes damage that Pillow would pass over."""
+    damage = ""
+    if image.format == "JPEG" and image.mode in ("RGB", "L"):
+        jpeg = needed("simplejpeg", "reading JPEG images")
+        try:
+            jpeg.decode_jpeg(file.read_bytes(), strict=True)
+        except ValueError as error:
+            damage = str(error)
+        else:
+            return
+    image.load()
+    if damage:
+        faults.add("damaged", file, message=damage)
 
 
 def _has_end(file: Path, form: str) -> bool:
