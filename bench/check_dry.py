@@ -90,6 +90,9 @@ def main() -> None:
         for run in pool.map(lambda job: _checked(job, options), jobs):
             runs.append(run)
             print(f"{run.seconds:6.1f} s  {run.outcome.job.name}", file=sys.stderr, flush=True)
+            if options.cases:
+                with options.cases.open("a", encoding="utf-8") as file:
+                    print(json.dumps({"name": run.outcome.job.name, **_case(run)}), file=file)
     numbers: dict[str, Any] = {"epochzero": _numbers(runs), "first_look_of_new_jobs": FIRST_LOOK}
     version = installed(options.rivals, PREFLIGHT)
     if version:
@@ -99,9 +102,6 @@ def main() -> None:
         short = [_fast_dev_run(run.outcome.job, options.python) for run in lightning]
         numbers["fast_dev_run"] = _told(short)
         numbers["epochzero_where_fast_dev_run_applies"] = _told([r.outcome for r in lightning])
-    if options.cases:
-        cases = {run.outcome.job.name: _case(run) for run in runs}
-        options.cases.write_text(json.dumps(cases, indent=1) + "\n", encoding="utf-8")
     if options.misses:
         print_misses(run.outcome for run in runs if run.counts)
         _print_unknowns(runs)
@@ -137,7 +137,7 @@ def _options() -> argparse.Namespace:
         help="limit of a dry run; a long one lets no busy machine decide an outcome",
     )
     parser.add_argument(
-        "--cases", type=Path, metavar="FILE", help="write the outcome of every job as JSON"
+        "--cases", type=Path, metavar="FILE", help="append the outcome of every job as JSON lines"
     )
     parser.add_argument("--misses", action="store_true", help="print what was not found")
     parser.add_argument("--development", action="store_true", help="nothing that is held out")

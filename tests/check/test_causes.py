@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from epochzero.check import Target, check
-from epochzero.check.causes import SEEN_TOO, told_once
+from epochzero.check.causes import SEEN_TOO, grouped, told_once
 from epochzero.check.findings import Finding, SourceLocation
 
 READ = Finding(
@@ -118,3 +118,52 @@ def test_a_general_rule_gives_way_only_to_the_same_end_and_hands_on_its_severity
         READ,
         other,
     ]
+
+
+def finding(line: int, **values: object) -> Finding:
+    return replace(READ, place=SourceLocation("train.py", line), **values)  # type: ignore[arg-type]
+
+
+def missing(module: str, line: int, severity: str = "error") -> Finding:
+    return finding(
+        line,
+        rule="module-missing",
+        severity=severity,
+        message=f"The job imports {module}, but no distribution on the target provides it.",
+        consequence=f"ModuleNotFoundError: No module named '{module}'",
+        fix=f"Install {module}.",
+    )
+
+
+def test_findings_that_differ_only_in_their_place_are_one() -> None:
+    other = finding(9, message="Another.")
+    [one, second] = grouped([finding(3), other, finding(5), finding(8)])
+    assert (one.place.line, [place.line for place in one.also]) == (3, [5, 8])
+    assert second == other
+
+
+def test_an_environment_that_is_not_installed_is_one_cause() -> None:
+    few = [missing("yaml", 1), missing("einops", 2)]
+    assert grouped(few) == few
+    warnings = [missing("wandb", 7, "warning")]
+    [one, wandb] = grouped([*few, missing("timm", 3), *warnings])
+    assert "imports 3 modules" in one.message
+    assert "yaml, einops, timm" in one.message
+    assert one.consequence == few[0].consequence
+    assert [place.line for place in one.also] == [2, 3]
+    assert wandb == warnings[0]
+
+
+def test_files_of_one_missing_directory_are_one_cause(tmp_path: Path) -> None:
+    def read(path: Path, line: int) -> Finding:
+        end = f"FileNotFoundError: No such file or directory: '{path}'"
+        return finding(line, rule="path-not-found", message=f"open reads {path}.", consequence=end)
+
+    gone = tmp_path / "gone"
+    here = [read(tmp_path / "a.txt", 1), read(tmp_path / "b.txt", 2)]
+    assert grouped(here) == here  # each may be forgotten for itself
+    [one] = grouped([read(gone / "train" / "x.txt", 3), read(gone / "val", 4)])
+    assert f"2 paths in {gone}, which does not exist" in one.message
+    assert [place.line for place in one.also] == [4]
+    [same] = grouped([read(gone, 3), read(gone, 4)])
+    assert same.message == f"open reads {gone}."

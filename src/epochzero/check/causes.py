@@ -1,17 +1,26 @@
-"""One finding of each cause, though several rules, several jobs and the dry run tell of it.
+"""One finding for each cause, though several rules, jobs, lines and the dry run report it.
 
-Two rules tell of one cause when the job would end in one file with the same words; a rule that says
-itself to be general gives way to one that knows more. What a dry run met confirms what was read.
+Two rules report one cause if the job would fail in one file with the same error; a general rule gives way to
+a specific one. A failure of the dry run confirms the same finding of a rule. Of findings that differ only in
+their place, that name modules of one environment, or files of one missing directory, one remains.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+import re
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from pathlib import PurePath
 
 from epochzero.check.findings import Finding, SourceLocation
+from epochzero.file_access import is_folder
 
 SEEN_TOO = "The dry run found it too."
+LEAST_MODULES = 3
+"""From this number of missing modules on, the environment is the cause and not a module."""
+MOST_NAMES = 8
+_NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
+_NO_FILE = re.compile(r"FileNotFoundError: No such file or directory: '(/[^']+)'")
 
 
 def told_once(
@@ -75,3 +84,64 @@ def _near(one: SourceLocation, other: SourceLocation) -> bool:
 
 def _as_bad_as(one: Finding, other: Finding) -> Finding:
     return replace(one, severity="error") if other.severity == "error" else one
+
+
+# -- Several places ----------------------------------------------------------------------------
+
+
+def grouped(findings: Iterable[Finding]) -> list[Finding]:
+    """One finding for each cause; the places of the others are its `Finding.also`.
+
+    Args:
+        findings: in order; of those with one cause, the first remains.
+    """
+    groups: dict[tuple[str, ...], list[Finding]] = {}
+    for one in findings:
+        groups.setdefault(_cause(one), []).append(one)
+    found: list[Finding] = []
+    for cause, group in groups.items():
+        names = [match[1] for one in group if (match := _NO_MODULE.fullmatch(one.consequence))]
+        if cause[0] == "modules" and len(names) < LEAST_MODULES:
+            found += group
+        else:
+            found.append(_one_of(cause, group, names))
+    order = {one.place: number for number, one in enumerate(found)}
+    return sorted(found, key=lambda one: (one.severity != "error", order[one.place]))
+
+
+def _cause(one: Finding) -> tuple[str, ...]:
+    if one.rule == "module-missing" and one.message.endswith(_BY_NOTHING):
+        return "modules", one.severity
+    if one.rule == "path-not-found" and (path := _NO_FILE.fullmatch(one.consequence)):
+        return "directory", one.severity, _first_missing(PurePath(path[1]))
+    return one.rule, one.message, one.consequence
+
+
+_BY_NOTHING = "no distribution on the target provides it."
+
+
+def _first_missing(path: PurePath) -> str:
+    """The outermost directory on the way to a path that does not exist here; the path itself if there is none."""
+    above = reversed(path.parents)
+    return str(next((folder for folder in above if not is_folder(str(folder))), path))
+
+
+def _one_of(cause: tuple[str, ...], group: Sequence[Finding], names: Sequence[str]) -> Finding:
+    first, *others = group
+    if not others:
+        return first
+    also = tuple(place for one in others for place in (one.place, *one.also))
+    if cause[0] == "modules":
+        few = ", ".join(names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
+        first = replace(
+            first,
+            message=f"The job imports {len(names)} modules that no distribution on the target provides: {few}. "
+            "Its environment is not installed there.",
+            fix="Install the requirements of the project on the target, or choose the environment that has them.",
+        )
+    elif cause[0] == "directory" and any(one.message != first.message for one in others):
+        message = (
+            f"{first.message} The job reads {len(group)} paths in {cause[2]}, which does not exist."
+        )
+        first = replace(first, message=message)
+    return replace(first, also=also)

@@ -71,6 +71,7 @@ class Finding:
         consequence: what would happen: the error of the job.
         fix: what to do.
         via: the calls and imports that lead to the location, the entry point first.
+        also: other places with the same cause.
     """
 
     rule: str
@@ -82,6 +83,7 @@ class Finding:
     consequence: str
     fix: str
     via: tuple[SourceLocation, ...] = ()
+    also: tuple[SourceLocation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

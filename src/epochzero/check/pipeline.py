@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from epochzero import platform, taxonomy
-from epochzero.check.causes import told_once
+from epochzero.check.causes import grouped, told_once
 from epochzero.check.data import RULE_ID as DATA_DIFFERS
 from epochzero.check.data import DataSet, compare_data, unknown_if_generated
 from epochzero.check.dryrun.model import DryRun
@@ -70,7 +70,7 @@ def run_check(request: CheckRequest) -> CheckResult:
     return CheckResult(
         jobs=tuple(_command(job) for job in read.jobs),
         target=target.name if target else "this machine",
-        findings=tuple(sorted(kept, key=_order)),
+        findings=tuple(grouped(sorted(kept, key=_order))),
         unknowns=tuple(sorted(set(unknowns), key=lambda one: (one.place, one.what, one.reason))),
         suppressed=tuple(suppressed),
         files=len({module.file for program in programs for module in program.modules.values()}),

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 SHOWN_UNKNOWNS = 5
 SHOWN_HOLDERS = 3
+SHOWN_PLACES = 8
 _COLOUR = {"error": "red", "warning": "yellow"}
 
 
@@ -74,19 +75,28 @@ def _finding(finding: Finding, folder: Path) -> Iterator[str]:
     yield layout.wrapped("Fix", layout.one_line(finding.fix))
     if finding.via:
         yield layout.wrapped("Via", layout.one_line(places_text(finding.via, folder)))
+    if finding.also:
+        more = len(finding.also) - SHOWN_PLACES
+        rest = f" and {more} more" if more > 0 else ""
+        places = places_text(finding.also[:SHOWN_PLACES], folder)
+        yield layout.wrapped("Also at", layout.one_line(f"{places}{rest}"))
 
 
 def _unknowns(unknowns: Sequence[Unknown], folder: Path, verbose: bool) -> Iterator[str]:
     if not unknowns:
         return
     yield click.style("UNKNOWN", bold=True)
-    shown = unknowns if verbose else unknowns[:SHOWN_UNKNOWNS]
-    for one in shown:
-        yield layout.wrapped(
-            "", layout.one_line(f"{places_text([one.place], folder)}  {one.what}: {one.reason}")
-        )
-    if len(shown) < len(unknowns):
-        yield layout.wrapped("", f"and {len(unknowns) - len(shown)} more (--verbose shows them)")
+    reasons: dict[tuple[str, str], list[SourceLocation]] = {}
+    for one in unknowns:
+        reasons.setdefault((one.what, one.reason), []).append(one.place)
+    shown = list(reasons.items())[: None if verbose else SHOWN_UNKNOWNS]
+    for (what, reason), places in shown:
+        listed = places if verbose else places[:1]
+        more = f" and {len(places) - 1} more places" if len(places) > len(listed) else ""
+        text = f"{places_text(listed, folder)}{more}  {what}: {reason}"
+        yield layout.wrapped("", layout.one_line(text))
+    if rest := sum(map(len, reasons.values())) - sum(len(places) for _, places in shown):
+        yield layout.wrapped("", f"and {rest} more (--verbose shows them)")
     yield ""
 
 

@@ -75,7 +75,10 @@ def _check(view: JobView) -> Claims:
         if why := doubt or _may_be_written(view.program, top):
             yield Unknown(f"whether the target has {top}", why, event.at.place)
         elif folder := _own(view.job, top):
-            yield _not_importable(event, top, view.job, folder)
+            claim = _not_importable(event, top, view.job, folder)
+            adds = _may_add_path(view.program)
+            what = f"whether {top} can be imported"
+            yield Unknown(what, adds, event.at.place) if adds else claim
         else:
             sure = replace(event, at=replace(event.at, certain=True)) if is_reached else event
             yield _claim(sure, top, view.target, installed)
@@ -177,6 +180,17 @@ def _doubt(program: Program, target: Target) -> str:
     for call in program.calls:
         if call.name in _PATH_CALLS and not all(_is_here(value) for value in call.arguments[-1:]):
             return "the program adds a directory to sys.path that cannot be read on this machine"
+    return ""
+
+
+def _may_add_path(program: Program) -> str:
+    """Which call of a library may add the directory of the file that it is given to sys.path; empty if none."""
+    files = {str(module.file) for module in program.modules.values()}
+    for call in program.calls:
+        values = (*call.arguments, *call.keywords.values())
+        is_given = any(isinstance(one, Constant) and one.value in files for one in values)
+        if is_given and call.name.partition(".")[0] not in standard_modules():
+            return f"{call.name} gets the path of the file and may add a directory to sys.path"
     return ""
 
 
@@ -306,6 +320,18 @@ RULE = Rule(
         modules = ["numpy"]
     """),
     leaves=examples("""
+        $ python app/train.py
+        ==> app/train.py <==
+        import rootutils
+
+        rootutils.setup_root(__file__, pythonpath=True)
+        from app import model
+        ==> app/model.py <==
+        ==> target.toml <==
+        [distributions.rootutils]
+        version = "1.0.7"
+        modules = ["rootutils"]
+        ----
         with open('g.py', 'w') as f:
             f.write('x = 1')
         import g

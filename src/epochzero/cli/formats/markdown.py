@@ -57,6 +57,8 @@ def _findings(found: CheckResult, folder: Path) -> Iterator[str]:
             yield f"  - {label}: {layout.escaped(layout.one_line(text))}"
         if finding.via:
             yield f"  - Via: {layout.escaped(layout.one_line(places_text(finding.via, folder)))}"
+        if finding.also:
+            yield f"  - Also at: {layout.escaped(layout.one_line(places_text(finding.also, folder)))}"
     if found.findings:
         yield ""
     for one in found.unknowns:

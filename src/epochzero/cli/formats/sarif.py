@@ -106,6 +106,7 @@ def _finding(
     if location := _place(finding.place, folder):
         result["locations"] = [location]
     via = [_place(place, folder, told="The job executes this line first.") for place in finding.via]
+    via += [_place(place, folder, told="The same cause.") for place in finding.also]
     if related := [location for location in via if location]:
         result["relatedLocations"] = [{"id": n, **at} for n, at in enumerate(related)]
     return result
