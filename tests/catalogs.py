@@ -14,7 +14,9 @@ _OUTCOMES = (pytest.fail.Exception, pytest.skip.Exception, pytest.xfail.Exceptio
 
 
 def every(
-    parameter: str, entries: Iterable[Any], name: Callable[[Any], str] = str
+    parameter: str,
+    entries: Iterable[Any] | Callable[[], Iterable[Any]],
+    name: Callable[[Any], str] = str,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Makes one test of a test of one entry: it runs over all entries and reports each that fails.
 
@@ -23,16 +25,17 @@ def every(
 
     Args:
         parameter: The parameter of the test that takes an entry.
-        entries: The catalogue.
+        entries: The catalogue, or a function that loads it. Every process of pytest-xdist imports every
+            test file, so what takes long to load is loaded when the test runs.
         name: Names an entry in the report of a failure.
     """
-    entries = list(entries)
 
     def decorate(test: Callable[..., None]) -> Callable[..., None]:
         @functools.wraps(test)
         def test_all(subtests: pytest.Subtests, **fixtures: Any) -> None:
-            assert entries, "the catalogue is empty"
-            for entry in entries:
+            catalogue = list(entries() if callable(entries) else entries)
+            assert catalogue, "the catalogue is empty"
+            for entry in catalogue:
                 try:
                     test(**fixtures, **{parameter: entry})
                 except (Exception, *_OUTCOMES):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import json
 import re
@@ -19,7 +20,7 @@ from epochzero.logs import source
 from epochzero.logs.source import Log
 from tests.waiting import bounded_work
 
-DIAGNOSER = Diagnoser(redact=False)
+diagnoser = functools.cache(lambda: Diagnoser(redact=False))
 NOTHING = Facts()
 LONGEST = 2.0
 """Seconds for one of these small logs; they take milliseconds, whatever the machine."""
@@ -100,7 +101,7 @@ def diagnosis(texts: dict[str, bytes], facts: Facts = NOTHING) -> Diagnosis:
     logs = [Log(name, text=text, rank=n) for n, (name, text) in enumerate(texts.items())]
     try:
         with bounded_work():
-            found = DIAGNOSER.diagnose(logs, facts)
+            found = diagnoser().diagnose(logs, facts)
     except InputError as error:
         if "binary" not in str(error):
             raise
@@ -201,5 +202,5 @@ def test_every_diagnosis_can_be_shown(text: bytes, form: str) -> None:
 )
 def test_hostile_logs_take_no_long_time(text: bytes) -> None:
     with bounded_work():
-        found = DIAGNOSER.diagnose([Log("train.log", text=text)])
+        found = diagnoser().diagnose([Log("train.log", text=text)])
     check(found, {"train.log": text})

@@ -1,17 +1,21 @@
-"""A small network for scikit-learn's digits, with names for what it is made of."""
+"""A small network for scikit-learn's digits, with names for what it is made of.
+
+The fixtures import torch and scikit-learn, since pytest loads this file before any test is selected.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-import torch
-from sklearn.datasets import load_digits
-from torch import nn
-from torch.nn import functional
 
-from epochzero_models import Examples
 from tests.cli.conftest import Command, run
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from epochzero_models import Examples
 
 __all__ = ["Command", "run"]  # a fixture, and its type for annotations
 
@@ -49,6 +53,11 @@ number = 3
 
 def digits() -> tuple[Examples, Examples]:
     """A few for training, so that the network is wrong on some of the others."""
+    import torch
+    from sklearn.datasets import load_digits
+
+    from epochzero_models import Examples
+
     data = load_digits()
     inputs = torch.tensor(data.images, dtype=torch.float32)[:, None] / 16
     labels = torch.tensor(data.target)
@@ -74,6 +83,9 @@ def data() -> tuple[Examples, Examples]:
 @pytest.fixture(scope="session")
 def net(net_file: Path, data: tuple[Examples, Examples]) -> nn.Module:
     """The network, trained for a moment."""
+    import torch
+    from torch.nn import functional
+
     from epochzero_models.seeds import seeded
     from epochzero_models.user_code import made_by
 
@@ -91,6 +103,8 @@ def net(net_file: Path, data: tuple[Examples, Examples]) -> nn.Module:
 @pytest.fixture(scope="session")
 def weights(net: nn.Module, net_file: Path) -> Path:
     """Its state dict."""
+    import torch
+
     path = net_file.with_name("net.pt")
     torch.save(net.state_dict(), path)
     return path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from operator import attrgetter
 from typing import TYPE_CHECKING
@@ -17,28 +18,37 @@ if TYPE_CHECKING:
 
     from epochzero.diagnose import Diagnosis
 
-# Loading them this way checks every field, which the package itself leaves to this test.
-SIGNATURES = Catalog(load_folder(BUILTIN))
-CAUSES = [signature for signature in SIGNATURES if signature.role == "cause"]
-HARMLESS = [s for s in SIGNATURES if s.role in ("advice", "benign", "teardown")]
 LEAST = 250
 
 
-def by_name(signatures: list[Signature]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    ordered = sorted(signatures, key=attrgetter("name"))
-    return every("signature", ordered, attrgetter("name"))
+@functools.cache
+def signatures() -> list[Signature]:
+    """The built-in signatures by name; reading their files checks every field."""
+    return sorted(Catalog(load_folder(BUILTIN)), key=attrgetter("name"))
+
+
+def causes() -> list[Signature]:
+    return [signature for signature in signatures() if signature.role == "cause"]
+
+
+def harmless() -> list[Signature]:
+    return [one for one in signatures() if one.role in ("advice", "benign", "teardown")]
+
+
+def by_name(entries: Callable[[], list[Signature]]) -> Callable[..., Callable[..., None]]:
+    return every("signature", entries, attrgetter("name"))
 
 
 def test_there_are_enough() -> None:
-    assert len(SIGNATURES) >= LEAST
+    assert len(signatures()) >= LEAST
 
 
-@by_name([*SIGNATURES])
+@by_name(signatures)
 def test_what_its_file_promises(signature: Signature) -> None:
     assert list(check_signature(signature)) == []
 
 
-@by_name([*SIGNATURES])
+@by_name(signatures)
 def test_its_texts(signature: Signature) -> None:
     assert not signature.title.endswith(".")
     assert len(signature.title) <= 100
@@ -60,7 +70,7 @@ HOSTILE = [
 ]
 
 
-@by_name([*SIGNATURES])
+@by_name(signatures)
 def test_its_pattern_takes_linear_time(signature: Signature) -> None:
     for text in HOSTILE:
         for pattern in filter(None, (signature.pattern, signature.within)):
@@ -70,7 +80,7 @@ def test_its_pattern_takes_linear_time(signature: Signature) -> None:
                 compiled.search(text)
 
 
-@by_name(CAUSES)
+@by_name(causes)
 def test_it_has_a_fix_whatever_it_captured(signature: Signature) -> None:
     catalog = Catalog([signature])
     for example in signature.examples:
@@ -78,7 +88,7 @@ def test_it_has_a_fix_whatever_it_captured(signature: Signature) -> None:
             assert match.fixes({}), f"no fix is left for {dict(match.captured)}"
 
 
-@by_name(CAUSES)
+@by_name(causes)
 def test_the_whole_catalogue_agrees_on_its_first_example(
     diagnose: Callable[..., Diagnosis], signature: Signature
 ) -> None:
@@ -89,7 +99,7 @@ def test_the_whole_catalogue_agrees_on_its_first_example(
     )
 
 
-@by_name(HARMLESS)
+@by_name(harmless)
 def test_what_is_harmless_fails_no_job(
     diagnose: Callable[..., Diagnosis], signature: Signature
 ) -> None:

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn import metrics
 
 from epochzero.reports.statistics import (
     accuracy,
@@ -25,6 +24,8 @@ _WORDS = st.sampled_from(["a", "b", "c", "d"])
 @settings(max_examples=100, deadline=None)
 @pytest.mark.filterwarnings("ignore:A single label")
 def test_equal_to_the_reference_implementation(pairs: list[tuple[str, str]]) -> None:
+    from sklearn import metrics
+
     true, said = [a for a, _ in pairs], [b for _, b in pairs]
     classes, matrix = confusion(true, said)
     assert (matrix == metrics.confusion_matrix(true, said, labels=list(classes))).all()

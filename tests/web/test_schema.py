@@ -4,29 +4,26 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import schemathesis
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from schemathesis.checks import load_all_checks
-from schemathesis.specs.openapi import checks
 
 from tests.web.conftest import Served
 from tests.web.test_serving import Serving
 
-load_all_checks()
-CHECKS = [
-    checks.status_code_conformance, checks.content_type_conformance,
-    checks.response_schema_conformance, schemathesis.checks.not_a_server_error,
-]  # fmt: skip
-schemathesis.openapi.media_type(
-    "application/x-ndjson",
-    st.sampled_from(
-        [b'{"log": "KeyError: 1"}\n{"log": "", "name": "x"}', b"{}", b"[]\n\n", b"\xff\x00", b""]
-    ),
-)
+NDJSON = [b'{"log": "KeyError: 1"}\n{"log": "", "name": "x"}', b"{}", b"[]\n\n", b"\xff\x00", b""]
 
 
 def test_no_request_breaks_the_service_and_each_answer_is_documented(tmp_path: Path) -> None:
+    import schemathesis  # takes 0.7 s, and every process of pytest-xdist imports every test file
+    from schemathesis.checks import load_all_checks
+    from schemathesis.specs.openapi import checks
+
+    load_all_checks()
+    expected = [
+        checks.status_code_conformance, checks.content_type_conformance,
+        checks.response_schema_conformance, schemathesis.checks.not_a_server_error,
+    ]  # fmt: skip
+    schemathesis.openapi.media_type("application/x-ndjson", st.sampled_from(NDJSON))
     serving = Serving(tmp_path)
     bearer = {"Authorization": f"Bearer {serving.to.token}"}
     schema = schemathesis.openapi.from_url(f"{serving.to.url}/api/v1/openapi.json")
@@ -44,7 +41,7 @@ def test_no_request_breaks_the_service_and_each_answer_is_documented(tmp_path: P
                         max(2, identity) if isinstance(identity, int) else 2
                     )
                 answer = case.call(headers=bearer)
-                case.validate_response(answer, checks=CHECKS)
+                case.validate_response(answer, checks=expected)
 
             ask()
     finally:

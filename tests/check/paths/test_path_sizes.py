@@ -13,8 +13,6 @@ from epochzero.check.paths.sizes import parameters, times_saved
 from epochzero.check.program.model import Module, Program
 from epochzero.check.program.values import ANYTHING, Constant, Instance, Items, Value
 
-torch = pytest.importorskip("torch")
-
 
 def program(text: str = "") -> Program:
     module = Module("__main__", "train.py", Path("train.py"), text, ast.parse(text))
@@ -57,6 +55,7 @@ def as_value(one: object) -> Value:
 def test_parameters_are_those_of_pytorch(
     kind: str, arguments: tuple[object, ...], keywords: dict[str, object]
 ) -> None:
+    torch = pytest.importorskip("torch")
     made = getattr(torch.nn, kind)(*arguments, **keywords)
     expected = sum(one.numel() for one in made.parameters())
     assert parameters(program(), layer(kind, *arguments, **keywords)) == expected

@@ -8,8 +8,6 @@ from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, Items
 from tests.check.program.conftest import Read
 
-torch = pytest.importorskip("torch")
-
 HEAD = "import torch\nfrom torch import nn\nimport torch.nn.functional as F\n"
 GIVES = [
     "nn.Linear(8, 3)(torch.rand(2, 5, 8))",
@@ -49,6 +47,7 @@ def shape_of(program: Program) -> list[object]:
 
 
 def run(expression: str) -> object:
+    torch = pytest.importorskip("torch")
     names = {"torch": torch, "nn": torch.nn, "F": torch.nn.functional}
     return eval(expression, names)
 

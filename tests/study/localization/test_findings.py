@@ -6,7 +6,6 @@ import random
 from typing import Any
 
 import pytest
-from scipy.stats import wilcoxon
 
 from epochzero.locate.techniques import TECHNIQUES as TECHNIQUES_OF_PACKAGE
 from epochzero.reports.page import to_html
@@ -122,6 +121,8 @@ def test_trained_techniques_are_judged_on_projects_that_they_were_not_trained_on
 
 
 def test_pairs_of_techniques_are_compared_on_the_same_bugs() -> None:
+    from scipy.stats import wilcoxon
+
     bugs = [
         subject(n, ranks={"bm25": Ranked(2, 2, 0.4), "blia": Ranked(1, 1, 0.4 + n / 100)})
         for n in range(40)
