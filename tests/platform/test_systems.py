@@ -21,7 +21,6 @@ EMULATE = Path(__file__).with_name("emulate.py")
 LOG = REPOSITORY / "lab" / "logs" / "loss_nan_learning_rate"
 SOURCE = REPOSITORY / "src" / "epochzero"
 LOADED_ON_POSIX_ONLY = (
-    "cli/label_screen.py",
     "check/dryrun/contain/inside/",
     "injected/system.py",
     "run/guard.py",

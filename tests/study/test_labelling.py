@@ -343,8 +343,8 @@ def test_agreement_disagreements_adjudication_and_export(source: Path) -> None:
     with folder.journal("carol", scheme, adjudicating=True) as journal:
         session = Session([one.item for one in differing], scheme, journal,
                           {one.item.id: one.unanimous for one in differing},
-                          {one.item.id: one.all_said for one in differing})  # fmt: skip
-        assert session.view().said == {
+                          {one.item.id: one.all_answers for one in differing})  # fmt: skip
+        assert session.view().chosen_by == {
             "general_code_error": ["alice"],
             "execution_environment": ["bob"],
         }

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from epochzero import platform
 from epochzero.cli.layout import counted, field, plain, shorten, wrapped
 from epochzero.cli.line import line
 from epochzero.cli.output import OutputFile, format_option, seed_option
@@ -95,11 +94,12 @@ def _label(
     folder: LabelFolder, scheme: Scheme, items: Sequence[Item], annotator: str, *,
     adjudicate: bool, browser: bool,
 ) -> None:  # fmt: skip
+    from epochzero.cli.label_screen import run_screen
     from epochzero.study.labelling import Session
     from epochzero.study.labelling import disagreements as differing
 
     given: Mapping[str, Mapping[str, str]] = {}
-    said: Mapping[str, Mapping[str, Mapping[str, str]]] = {}
+    others: Mapping[str, Mapping[str, Mapping[str, str]]] = {}
     if adjudicate:
         found = differing(scheme, items, folder.annotators())
         if not found:
@@ -107,25 +107,22 @@ def _label(
             return
         items = [one.item for one in found]
         given = {one.item.id: one.unanimous for one in found}
-        said = {one.item.id: one.all_said for one in found}
+        others = {one.item.id: one.all_answers for one in found}
     with folder.journal(annotator, scheme, adjudicating=adjudicate) as journal:
         if journal.labels.unreadable:
             unread = counted(journal.labels.unreadable, "line")
             click.echo(f"epochzero: {journal.path}: {unread} could not be read", err=True)
-        session = Session(items, scheme, journal, given, said)
-        _browse(session, annotator) if browser else _screen(session, annotator)
+        session = Session(items, scheme, journal, given, others)
+        if browser:
+            _browse(session, annotator)
+        else:
+            run_screen(session, annotator)
         view = session.view()
         skipped = f", {view.skipped:,} skipped" if view.skipped else ""
-        told = f"{view.labelled:,} of {counted(view.total, 'record')}{skipped} -> {journal.path}"
-        click.echo(field("Labelled", told))
-
-
-def _screen(session: Session, annotator: str) -> None:
-    if platform.NAME == "Windows":
-        raise InputError("labelling in a terminal does not work on Windows; use --browser")
-    from epochzero.cli.label_screen import run_screen
-
-    run_screen(session, annotator)
+        progress = (
+            f"{view.labelled:,} of {counted(view.total, 'record')}{skipped} -> {journal.path}"
+        )
+        click.echo(field("Labelled", progress))
 
 
 def _browse(session: Session, annotator: str) -> None:
@@ -165,8 +162,8 @@ def _agreement(
         }
         click.echo(json.dumps(document, indent=2))
         return
-    told = ", ".join(f"{name} {count:,}" for name, count in labelled.items())
-    click.echo(wrapped("Annotators", f"{told}, of {counted(len(items), 'record')}"))
+    counts = ", ".join(f"{name} {count:,}" for name, count in labelled.items())
+    click.echo(wrapped("Annotators", f"{counts}, of {counted(len(items), 'record')}"))
     _warn_of_versions(folder, scheme)
     if not found:
         click.echo("No record was labelled by two annotators.")
@@ -232,7 +229,7 @@ def _disagreements(folder: LabelFolder, scheme: Scheme, items: Sequence[Item], f
 
     found = disagreements(scheme, items, folder.annotators())
     if form == "json":
-        records = [{"id": one.item.id, "title": one.item.title, "said": one.said, "notes": one.notes}
+        records = [{"id": one.item.id, "title": one.item.title, "said": one.answers, "notes": one.notes}
                    for one in found]  # fmt: skip
         click.echo(json.dumps(records, indent=2, ensure_ascii=False))
         return
@@ -248,9 +245,9 @@ def _write_disagreement(disagreement: Disagreement) -> None:
             plain(f"{disagreement.item.id}  {shorten(disagreement.item.title, 80)}"), bold=True
         )
     )
-    for question, said in disagreement.said.items():
-        told = ", ".join(f"{name} {word}" for name, word in said.items())
-        click.echo(wrapped(f"  {question}", told))
+    for question, answers in disagreement.answers.items():
+        listed = ", ".join(f"{name} {word}" for name, word in answers.items())
+        click.echo(wrapped(f"  {question}", listed))
     for name, text in disagreement.notes.items():
         click.echo(wrapped(f"  {name}", text))
 
@@ -265,8 +262,8 @@ def _export(folder: LabelFolder, scheme: Scheme, items: Sequence[Item], output: 
                 file.write(json.dumps(record, ensure_ascii=False) + "\n")
     except OSError as error:
         raise InputError(f"{output}: cannot be written: {error.strerror or error}") from error
-    told = f"{len(records):,} of {counted(len(items), 'record')} with labels -> {output}"
-    click.echo(field("Exported", told))
+    summary = f"{len(records):,} of {counted(len(items), 'record')} with labels -> {output}"
+    click.echo(field("Exported", summary))
     for word, number in Counter(one["label_from"] for one in records).items():
         click.echo(f"  {number:>8,}  {word}")
     if unresolved := sum(bool(one["unresolved"]) for one in records):

@@ -71,17 +71,17 @@ class Disagreement:
 
     Attributes:
         item: the record.
-        said: answers by question, then annotator; only questions with different answers.
+        answers: answers by question, then annotator; only questions with different answers.
         notes: by annotator.
         unanimous: answers that all annotators gave.
-        all_said: like ``said``, for all questions.
+        all_answers: like ``answers``, for all questions.
     """
 
     item: Item
-    said: Mapping[str, Mapping[str, str]]
+    answers: Mapping[str, Mapping[str, str]]
     notes: Mapping[str, str]
     unanimous: Answers
-    all_said: Mapping[str, Mapping[str, str]]
+    all_answers: Mapping[str, Mapping[str, str]]
 
 
 def compare(
@@ -95,8 +95,8 @@ def compare(
         annotators: their labels, by name.
         seed: of the bootstrap.
     """
-    said = [_answers(scheme, item, annotators) for item in items]
-    found = (_of_question(one, said, tuple(annotators), seed) for one in scheme.questions)
+    answers = [_answers(scheme, item, annotators) for item in items]
+    found = (_of_question(one, answers, tuple(annotators), seed) for one in scheme.questions)
     return tuple(one for one in found if one is not None)
 
 
@@ -104,17 +104,17 @@ def _answers(
     scheme: Scheme, item: Item, annotators: Mapping[str, Labels]
 ) -> dict[str, dict[str, str]]:
     """Return the answers to a record by question, then annotator."""
-    said: dict[str, dict[str, str]] = {}
+    answers: dict[str, dict[str, str]] = {}
     for name, labels in annotators.items():
         for question, value in scheme.walk(labels.answers.get(item.id, {}))[0].items():
-            said.setdefault(question, {})[name] = value
-    return said
+            answers.setdefault(question, {})[name] = value
+    return answers
 
 
 def _of_question(
-    question: Question, said: Sequence[Mapping[str, Answers]], names: tuple[str, ...], seed: int
+    question: Question, records: Sequence[Mapping[str, Answers]], names: tuple[str, ...], seed: int
 ) -> QuestionAgreement | None:
-    answers = [one[question.name] for one in said if len(one.get(question.name, {})) > 1]
+    answers = [one[question.name] for one in records if len(one.get(question.name, {})) > 1]
     if not answers:
         return None
     words = [one.name for one in question.choices]
@@ -160,18 +160,22 @@ def disagreements(
     """Yield the records that two annotators answered differently, in file order."""
     found = []
     for item in items:
-        said = _answers(scheme, item, annotators)
-        differing = {name: one for name, one in said.items() if len({*one.values()}) > 1}
+        answers = _answers(scheme, item, annotators)
+        differing = {
+            name: labels for name, labels in answers.items() if len({*labels.values()}) > 1
+        }
         if differing:
             unanimous = {
-                name: next(iter(one.values()))
-                for name, one in said.items()
-                if name not in differing and len(one) > 1
+                name: next(iter(labels.values()))
+                for name, labels in answers.items()
+                if name not in differing and len(labels) > 1
             }
             notes = {
-                name: text for name, one in annotators.items() if (text := one.notes.get(item.id))
+                name: text
+                for name, labels in annotators.items()
+                if (text := labels.notes.get(item.id))
             }
-            found.append(Disagreement(item, differing, notes, unanimous, said))
+            found.append(Disagreement(item, differing, notes, unanimous, answers))
     return found
 
 
@@ -190,23 +194,27 @@ def exported(
     Raises:
         InputError: a log can no longer be read.
     """
-    unanimous = {one.item.id: one.unanimous for one in disagreements(scheme, items, annotators)}
+    unanimous = {
+        given.item.id: given.unanimous for given in disagreements(scheme, items, annotators)
+    }
     for item in items:
-        said = _answers(scheme, item, annotators)
-        if not said:
+        answers = _answers(scheme, item, annotators)
+        if not answers:
             continue
         decided = _decided(scheme, item, unanimous.get(item.id, {}), adjudicated)
-        winners = decided or {name: word for name, one in said.items() if (word := _majority(one))}
+        winners = decided or {
+            name: word for name, given in answers.items() if (word := _majority(given))
+        }
         answered = _consistent(scheme, winners)
         record = {**item.record, "log": item.text} if item.logs else dict(item.record)
-        names = sorted({name for one in said.values() for name in one})
+        names = sorted({name for given in answers.values() for name in given})
         yield {
             **record,
             "label": {name: _value(scheme.question(name), word) for name, word in answered.items()},
-            "label_certainty": {name: _share(said.get(name, {}), word) for name, word in answered.items()},
-            "label_from": _origin(decided, said, names),
+            "label_certainty": {name: _share(answers.get(name, {}), word) for name, word in answered.items()},
+            "label_from": _origin(decided, answers, names),
             "annotators": names,
-            "unresolved": [] if decided else [name for name, one in said.items() if not _majority(one)],
+            "unresolved": [] if decided else [name for name, given in answers.items() if not _majority(given)],
         }  # fmt: skip
 
 
@@ -244,12 +252,16 @@ def _share(answers: Answers, word: str) -> float | None:
     return round(sum(one == word for one in answers.values()) / len(answers), 4)
 
 
-def _origin(decided: Answers, said: Mapping[str, Answers], names: Sequence[str]) -> str:
+def _origin(decided: Answers, answers: Mapping[str, Answers], names: Sequence[str]) -> str:
     if decided:
         return "adjudicated"
     if len(names) == 1:
         return "single"
-    return "unanimous" if all(len({*one.values()}) == 1 for one in said.values()) else "majority"
+    return (
+        "unanimous"
+        if all(len({*given.values()}) == 1 for given in answers.values())
+        else "majority"
+    )
 
 
 def _value(question: Question, word: str) -> str | bool | int:

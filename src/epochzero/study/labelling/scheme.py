@@ -26,7 +26,7 @@ COMMANDS = {
     "s": "skip",
     "n": "note",
     "?": "definitions",
-    "/": "search",
+    "/": "whole record",
     "q": "quit",
 }
 KEYS = "".join(one for one in "abcdefghijklmnopqrstuvwxyz" if one not in COMMANDS)
@@ -132,10 +132,10 @@ class Scheme:
             choices = [one.name for one in question.choices_after(found)]
             if not choices:
                 continue
-            said = choices[0] if len(choices) == 1 else answers.get(question.name)
-            if said not in choices:
+            answer = choices[0] if len(choices) == 1 else answers.get(question.name)
+            if answer not in choices:
                 return found, question
-            found[question.name] = said
+            found[question.name] = answer
         return found, None
 
     def question(self, name: str) -> Question:

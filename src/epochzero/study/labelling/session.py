@@ -13,7 +13,7 @@ from epochzero.study.labelling.journal import LabelJournal
 from epochzero.study.labelling.scheme import KEYS, Answers, Choice, Question, Scheme
 
 LONGEST_NOTE = 2000
-Said = Mapping[str, Mapping[str, str]]
+AnswersByQuestion = Mapping[str, Mapping[str, str]]
 """Answers of annotators by question, then annotator."""
 
 
@@ -25,7 +25,7 @@ class View:
         item: the record; None when all are labeled.
         question: about it.
         choices: by key.
-        said: annotators who gave each choice, by its name; only while adjudicating.
+        chosen_by: annotators who gave each choice, by its name; only while adjudicating.
         answers: titles of the given answers of this record, by title of the question.
         note: about the record.
         number: position of the record in the file, from 1.
@@ -35,7 +35,7 @@ class View:
     item: Item | None
     question: Question | None
     choices: Mapping[str, Choice]
-    said: Mapping[str, Sequence[str]]
+    chosen_by: Mapping[str, Sequence[str]]
     answers: Mapping[str, str]
     note: str
     number: int
@@ -52,7 +52,7 @@ class Session:
         scheme: the questions.
         journal: of the annotator.
         given: answers that are already known, by record.
-        said: answers of the other annotators, by record; only while adjudicating.
+        others: answers of the other annotators, by record; only while adjudicating.
     """
 
     def __init__(
@@ -61,14 +61,14 @@ class Session:
         scheme: Scheme,
         journal: LabelJournal,
         given: Mapping[str, Answers] | None = None,
-        said: Mapping[str, Said] | None = None,
+        others: Mapping[str, AnswersByQuestion] | None = None,
     ) -> None:
         self.scheme = scheme
         self._items = items
         self._journal = journal
         self._labels = journal.labels
         self._given = given or {}
-        self._said = said or {}
+        self._others = others or {}
         self._places = {item.id: at for at, item in enumerate(items)}
         self._open = {item.id for item in items if self._walk(item.id)[1] is not None}
 
@@ -77,15 +77,15 @@ class Session:
         item = self._current()
         answers, question = self._walk(item.id) if item else ({}, None)
         choices = question.choices_after(answers) if question else ()
-        of_record = self._said.get(item.id, {}) if item else {}
-        said: dict[str, list[str]] = {}
+        of_record = self._others.get(item.id, {}) if item else {}
+        chosen_by: dict[str, list[str]] = {}
         for name, value in of_record.get(question.name if question else "", {}).items():
-            said.setdefault(value, []).append(name)
+            chosen_by.setdefault(value, []).append(name)
         return View(
             item=item,
             question=question,
             choices=dict(zip(KEYS, choices, strict=False)),
-            said=said,
+            chosen_by=chosen_by,
             answers=dict(self._titled(answers)),
             note=self._labels.notes.get(item.id, "") if item else "",
             number=self._places[item.id] + 1 if item else len(self._items),
