@@ -1,4 +1,4 @@
-"""Networks out of the feature model: what they are, how far apart, and what becomes of them."""
+"""Networks drawn from the feature model: validity, distance, and the programs written for them."""
 
 from __future__ import annotations
 
@@ -18,18 +18,10 @@ from torch.nn import functional
 from epochzero.check import CheckResult, Limits, Target, check
 from epochzero.check.target import read_target
 from epochzero.errors import InputError
-from epochzero_models import Examples
-from epochzero_models.generate import break_one, generate, program, train_networks, write
-from epochzero_models.generate.architecture import (
-    Architecture,
-    Block,
-    Cell,
-    Convolution,
-    architecture_of,
-)
+from epochzero_models.generate import break_one, generate, program, write
+from epochzero_models.generate.architecture import architecture_of
 from epochzero_models.generate.faulty_networks import BREAKS
 from epochzero_models.generate.feature_model import feature_model
-from epochzero_models.generate.network import Network
 from epochzero_models.generate.plan import NetworkPlan, plan_of
 from epochzero_models.generate.sampling import (
     distance,
@@ -37,7 +29,6 @@ from epochzero_models.generate.sampling import (
     mean_distance,
     random_products,
 )
-from epochzero_models.generate.training import Trainer
 
 SHAPE = (3, 9, 8)
 MODEL = feature_model(3, 3)
@@ -131,23 +122,26 @@ def test_products_that_are_not_accepted_are_drawn_anew() -> None:
 # -- Networks ----------------------------------------------------------------------------------
 
 
-def test_the_network_is_the_program_and_as_large_as_its_plan(tmp_path: Path) -> None:
+def test_a_program_is_as_large_as_its_plan_and_can_be_trained(tmp_path: Path) -> None:
     for number, plan in enumerate(islice(plans(), 6)):
         path = tmp_path / f"net{number}.py"
         path.write_text(program(plan))
-        network, written = Network(plan).eval(), imported(path).build().eval()
-        written.load_state_dict(network.state_dict())
-        images = torch.rand(2, *SHAPE)
-        assert torch.equal(network(images), written(images))
-        assert network(images).shape == (2, 5)
-        assert plan.parameters == sum(one.numel() for one in network.parameters())
+        network = imported(path).build()
+        assert plan.parameters == sum(weights.numel() for weights in network.parameters())
+        logits = network(torch.rand(5, *SHAPE))
+        assert logits.shape == (5, 5)
+        functional.cross_entropy(logits, torch.arange(5)).backward()
+        assert all(weights.grad is not None for weights in network.parameters())
     assert number == 5
 
 
-def test_a_network_that_is_too_large_is_refused() -> None:
-    large = plan_of(architecture_of(PRODUCTS[0]), (3, 3000, 3000), 10)
-    with pytest.raises(InputError, match="is refused"):
-        Network(large)
+def test_networks_are_written_as_programs(tmp_path: Path) -> None:
+    generation = generate(2, (1, 8, 8), 10, blocks=1, elements=2, steps=20, seed=5)
+    files = write(generation, tmp_path)
+    assert [path.name for path in files] == ["model001.py", "model002.py"]
+    for path, network in zip(files, generation.networks, strict=True):
+        parameters = imported(path).build().parameters()
+        assert sum(weights.numel() for weights in parameters) == network.plan.parameters
 
 
 @pytest.mark.parametrize("mistake", BREAKS)
@@ -200,42 +194,3 @@ def test_reading_alone_finds_layers_that_do_not_fit(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(program(broken.plan))
     found = check([sys.executable, "train.py"], Target(name="here"), folder=tmp_path)
     assert broken.line in {one.place.code.strip() for one in found.findings}
-
-
-# -- Training ----------------------------------------------------------------------------------
-
-
-def test_a_trained_network_is_the_one_in_its_file(
-    data: tuple[Examples, Examples], tmp_path: Path
-) -> None:
-    made = generate(2, (1, 8, 8), 10, blocks=1, elements=2, steps=20, seed=5)
-    found = train_networks(made, *data, epochs=3)
-    best = found.networks[0]
-    assert best.score
-    assert best.accuracy
-    assert best.score.validation == max(one.score.validation for one in found.networks if one.score)
-    write(found, tmp_path)
-    module = imported(tmp_path / f"{best.name}.py").build().eval()
-    module.load_state_dict(torch.load(tmp_path / f"{best.name}.pt", weights_only=True))
-    right = (module(data[1].inputs).argmax(dim=1) == data[1].labels).float().mean()
-    assert best.accuracy.value == pytest.approx(float(right))
-    assert train_networks(made, *data, epochs=3) == found
-
-
-def test_a_network_learns(data: tuple[Examples, Examples]) -> None:
-    cell = Cell(Convolution("3x3", "normal"), "Zeros", "Void", "Void", "Sum")
-    plan = plan_of(Architecture((Block("1x1", 100, (cell,)),)), (1, 8, 8), 10)
-    score = Trainer(data[0], epochs=12).score(plan)
-    assert score.validation >= 0.5
-    assert score.epochs == 12
-
-
-def test_a_network_learns_from_augmented_images(data: tuple[Examples, Examples]) -> None:
-    plan = generate(1, (1, 8, 8), 10, blocks=1, elements=1, seed=0).networks[0].plan
-    plain, augmented = (
-        Trainer(data[0], epochs=2, augment=one).score(plan) for one in (False, True)
-    )
-    assert augmented.epochs == 2
-    assert any(
-        not torch.equal(value, augmented.weights[name]) for name, value in plain.weights.items()
-    )

@@ -28,8 +28,6 @@ _MODEL = (
     click.option("--weights", metavar="FILE", multiple=True,
                  help="State dict of MODEL (.pt, .pth, .safetensors)."),
     click.option("--untrained", is_flag=True, help="Accept randomly initialized weights."),
-)  # fmt: skip
-_SHARED = (
     click.option("--target", metavar="COLUMN",
                  help="Column or array of the labels.  [default: detected by name]"),
     click.option("--most", type=click.IntRange(min=1), metavar="N",
@@ -57,12 +55,9 @@ class Named:
 
 def model_options(command: _Command) -> _Command:
     """Add MODEL, DATA and the options of every test of a model."""
-    return _with((*_MODEL, *_SHARED), command)
-
-
-def shared_options(command: _Command) -> _Command:
-    """Add the options of every test of a model, for a test that creates its own models."""
-    return _with(_SHARED, command)
+    for option in reversed(_MODEL):
+        command = option(command)
+    return command
 
 
 def classifiers(
@@ -84,12 +79,6 @@ def classifiers(
         )
         for source, file in zip(sources, padded, strict=True)
     ]
-
-
-def _with(options: Sequence[Callable[[_Command], _Command]], command: _Command) -> _Command:
-    for option in reversed(options):
-        command = option(command)
-    return command
 
 
 @contextmanager

@@ -1,18 +1,16 @@
 """FeatureNET: networks that differ from each other, drawn from a feature model.
 
 Ghamizi, Cordy, Papadakis and Le Traon (SPLC 2019, ICSE 2020). `feature_model` states which features may be combined,
-`sampling` draws products of it, `architecture` and `plan` make layers of a product, `network` and `program` a module
-and a file of them, which `network_files` writes. `training` and `measurement` rank the networks by their accuracy.
-`faulty_networks` makes networks that must fail. FeatureNET's evolution is not included: with equally many trainings
-it was no better than random search.
+`sampling` draws products of it, `architecture` and `plan` turn a product into layers, and `program` writes them as a file.
+`generation` combines these steps. `faulty_networks` creates networks that must fail. FeatureNET's search for the most accurate
+network is not included: the best of a diverse or evolved set was no better than the best of as many random networks.
 """
 
 from __future__ import annotations
 
 from epochzero_models.generate.faulty_networks import Broken, break_one
-from epochzero_models.generate.measurement import Generated, Generation, generate, train_networks
-from epochzero_models.generate.network_files import write
-from epochzero_models.generate.program import program
+from epochzero_models.generate.generation import Generated, Generation, generate
+from epochzero_models.generate.program import program, write
 
 __all__ = [
     "Broken",
@@ -21,6 +19,5 @@ __all__ = [
     "break_one",
     "generate",
     "program",
-    "train_networks",
     "write",
 ]

@@ -1,6 +1,6 @@
 """A plan: the layers of a network and the steps of its forward pass, with all shapes.
 
-`network` runs a plan and `program` writes it as code, so that both are the same model. Shapes are valid for every
+`program` writes a plan as code. Shapes are valid for every
 combination: the larger area is pooled to the smaller one, and a sum uses a 1 by 1 convolution if channels differ (as
 shortcuts do in He et al., CVPR 2016). An even kernel adds one pixel.
 """

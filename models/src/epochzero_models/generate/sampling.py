@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from epochzero.errors import InputError
-from epochzero_models.classifier import Tell
 from epochzero_models.generate.feature_model import FeatureModel, Product
+
+if TYPE_CHECKING:
+    from epochzero_models.classifier import Tell
 
 STEPS = 1000
 """Steps of the search."""
