@@ -145,8 +145,10 @@ def events_of(log: Log, scan: Scan, anchors: Mapping[int, str]) -> Iterator[LogE
     bare_ranks = any(uses_bare_ranks(_whole_lines(part)) for part in (scan.head, scan.tail))
     written = _Written()
     found: list[tuple[LogEvent, _Source, int, int]] = []
+    passed = 0
     for region in scan.regions:
-        written.skip_to(region.line)
+        written.skip_to(region.line, region.passed_before - passed)
+        passed = region.passed_before + len(region.passed_over)
         lines = _lines(region, bare_ranks)
         progress = progress_lines(region.progress, bare_ranks=bare_ranks)
         went_on = scan.progress_blocks > region.progress_blocks
@@ -164,7 +166,8 @@ def events_of(log: Log, scan: Scan, anchors: Mapping[int, str]) -> Iterator[LogE
     if scan.regions:
         last = scan.regions[-1]
         read = last.offset + len(last.text)
-        written.skip_to(written.next_line + (scan.size - read) * written.next_line // max(1, read))
+        last_line = written.next_line + (scan.size - read) * written.next_line // max(1, read)
+        written.skip_to(last_line, scan.passed_over - passed)
     for event, source, before, all_before in found:
         log_later = written.all_lines() - all_before
         later = max(0, written.lines(source) - before)
@@ -191,9 +194,9 @@ class _Written:
         self._lines: Counter[_Source] = Counter()
         self._unread = 0
 
-    def skip_to(self, line: int) -> None:
-        """Counts the lines up to the next region."""
-        self._unread += max(0, line - self.next_line)
+    def skip_to(self, line: int, passed_over: int) -> None:
+        """Counts the lines up to the next region, without those with cues that were passed over."""
+        self._unread += max(0, line - self.next_line - passed_over)
 
     def add(
         self, events: list[tuple[_Source, LogEvent]], ordinary: Mapping[_Source, list[int]]
@@ -240,6 +243,10 @@ def _whole_lines(part: bytes) -> bytes:
     return part[part.find(b"\n") + 1 : part.rfind(b"\n") + 1]
 
 
+_PASSED_OVER = (-1,)
+"""The cues of a line that has cues but is not a hit: no event, and no ordinary line."""
+
+
 def _lines(region: Region, bare_ranks: bool) -> list[_Line]:
     lines: list[_Line] = []
     hits = iter(region.hits)
@@ -248,7 +255,7 @@ def _lines(region: Region, bare_ranks: bool) -> list[_Line]:
     plain = not any(mark in region.text for mark in (b"\r", b"\x1b", b"\0", b"%|"))
     for number, raw in enumerate(region.text.split(b"\n"), region.line):
         end = position + len(raw)
-        cues: tuple[int, ...] = ()
+        cues: tuple[int, ...] = _PASSED_OVER if position in region.passed_over else ()
         while hit is not None and hit.start <= end:
             cues += hit.cues
             hit = next(hits, None)
@@ -403,15 +410,19 @@ class _StreamReader:
 
     def _stack(self, at: int) -> Traceback | None:
         text = self.texts[at]
-        if not self.lines[at].cues:
+        if self.lines[at].cues in ((), _PASSED_OVER):
             return None
         if is_header(text):
             return parse(self.texts, at, self.breaks)
         return stacks.parse(self.texts, at)
 
     def _tells(self, at: int) -> bool:
-        return bool(self.lines[at].cues) and not self.texts[at].lstrip().startswith(
-            ('File "', "at ", "---->", "Traceback (most recent")
+        if self.lines[at].cues in ((), _PASSED_OVER):
+            return False
+        return (
+            not self.texts[at]
+            .lstrip()
+            .startswith(('File "', "at ", "---->", "Traceback (most recent"))
         )
 
     def _exceptions(self, found: Traceback) -> Iterator[LogEvent]:

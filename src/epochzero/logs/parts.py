@@ -78,6 +78,8 @@ def scan_part(
         )
     except TooManyError:
         return None
+    if scan.dense:
+        return None  # what is passed over depends on the blocks before
     known = newlines(before.data, 0, len(before.data))
     regions = [replace(region, line=region.line - known) for region in scan.regions]
     lines = window.line_number(window.end) - 1 - known

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import platform
 import re
+from array import array
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cache
@@ -12,6 +13,7 @@ import hyperscan
 
 from epochzero import compiled
 
+NUMBER_BITS = 16
 OnMatch = Callable[[int, int], bool | None]
 """Called with the number of a pattern and the end of its match; returning true stops the scan."""
 
@@ -52,6 +54,21 @@ class PatternSet:
         append = found.append
         self._database.scan(
             data, match_event_handler=lambda number, _start, end, _flags, _: append((end, number))
+        )
+        return found
+
+    def packed_ends(self, data: bytes) -> array[int]:
+        """The end of each match shifted by `NUMBER_BITS`, plus the number of its pattern, in order.
+
+        Of a log that is full of matches, most time goes into one call for each of them.
+        """
+        found = array("q")
+        append = found.append
+        self._database.scan(
+            data,
+            match_event_handler=lambda number, _start, end, _flags, _: append(
+                end << NUMBER_BITS | number
+            ),
         )
         return found
 

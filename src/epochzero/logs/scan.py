@@ -10,17 +10,22 @@ from __future__ import annotations
 
 import re
 import tomllib
+from array import array
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from epochzero.logs.patterns import PatternSet, literal
+from epochzero.logs.patterns import NUMBER_BITS, PatternSet, literal
 from epochzero.logs.prefix import strip_ansi
 from epochzero.logs.progress import progress_lines
 from epochzero.logs.source import Block, Log
+
+if TYPE_CHECKING:
+    from epochzero.logs.dense import DenseBlocks
 
 BEFORE_LINES = 3
 AFTER_LINES = 12
@@ -52,14 +57,21 @@ END_BYTES = 4096
 FEW_BYTES = 1 << 19
 MOST_KINDS = 100_000
 START = Block(0, b"")
+DENSE_MATCHES = 2000
+"""A block of 1 MiB with more cues is read by `epochzero.logs.dense`."""
 
 
 class Hit(NamedTuple):
-    """A line with cues: its position in the log, and the numbers of the cues."""
+    """A line with cues: its position in the log, and the numbers of the cues.
+
+    ``thinned`` marks a hit of a block in which many lines have the same cues, so that only the first and
+    the last of them are hits.
+    """
 
     start: int
     end: int
     cues: tuple[int, ...]
+    thinned: bool = False
 
 
 _NAMED_RANK = re.compile(rb"(?i)rank[ _:=-]{0,2}(\d{1,4})\b(?![.:\d]|\]:)")
@@ -79,6 +91,8 @@ class Region:
             before it, and the first few after it, at most `PROGRESS_LINES`.
         progress_blocks: number of blocks with progress before the end of the region.
         kinds: number of hits that differ in more than digits.
+        passed_over: offsets of lines that have cues but are not hits, because many others have the same.
+        passed_before: number of such lines before the region.
     """
 
     offset: int
@@ -88,6 +102,8 @@ class Region:
     progress: tuple[tuple[int, bytes], ...]
     progress_blocks: int
     kinds: int = 0
+    passed_over: frozenset[int] = frozenset()
+    passed_before: int = 0
 
     def between(self, start: int, end: int) -> bytes:
         """The bytes between two offsets of the log."""
@@ -107,6 +123,8 @@ class Scan:
         head, tail: the first and the last bytes of the log.
         nuls: number of NUL bytes.
         damage: messages about parts that could not be read because compressed data are truncated or damaged.
+        expected_size: size of the log, in bytes; 0 if unknown.
+        dense: selects the hits of blocks with too many.
     """
 
     regions: list[Region] = field(default_factory=list)
@@ -118,6 +136,13 @@ class Scan:
     tail: bytes = b""
     nuls: int = 0
     damage: tuple[str, ...] = ()
+    expected_size: int = field(default=0, compare=False, repr=False)
+    dense: DenseBlocks | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def passed_over(self) -> int:
+        """Number of lines that have cues but are not hits, because many others have the same."""
+        return self.dense.passed_over.count if self.dense else 0
 
     @property
     def blank(self) -> bool:
@@ -157,6 +182,7 @@ class Scanner:
         wanted = frozenset(anchors)
         self.anchors = {n: text for n, text in enumerate(literals) if text in wanted}
         self._frames = frozenset(literals.index(text) for text in cues["frames"])
+        self._headers = frozenset(literals.index(text) for text in cues["headers"])
         self._first_completion = len(literals)
         self._first_chatter = len(literals) + len(cues["completion"])
         literals += (*cues["completion"], *cues["chatter"])
@@ -171,13 +197,22 @@ class Scanner:
         """
         damage: list[str] = []
         # Of a compressed log the tail begins too early, so that a little more is kept.
-        result = self.scan_blocks(log.blocks(damage.append), Window(), RetainedRegions(log.size))
+        size = log.size
+        result = self.scan_blocks(
+            log.blocks(damage.append), Window(), RetainedRegions(size), Scan(expected_size=size)
+        )
         result.damage = tuple(damage)
         return result
 
-    def scan_blocks(self, blocks: Iterable[Block], window: Window, kept: RetainedRegions) -> Scan:
-        """Scans blocks that continue the window."""
-        result = Scan()
+    def scan_blocks(
+        self,
+        blocks: Iterable[Block],
+        window: Window,
+        kept: RetainedRegions,
+        result: Scan | None = None,
+    ) -> Scan:
+        """Scans blocks that continue the window, and adds to the result, if given."""
+        result = result or Scan()
         for block in blocks:
             result.note_ends(block.data, block.data)
             result.size = block.offset + len(block.data)
@@ -217,11 +252,13 @@ class Scanner:
         first_completion, first_chatter = self._first_completion, self._first_chatter
         # Some cues end with the line, and so does the log, if without a line end.
         lines = data if data.endswith(b"\n") else data + b"\n"
-        for end, cue in self._cues.ends(lines):
+        matches = self._cues.packed_ends(lines)
+        if len(matches) > DENSE_MATCHES:
+            return self._selected_hits(block, matches, result)
+        for match in matches:
+            end, cue = match >> NUMBER_BITS, match & ((1 << NUMBER_BITS) - 1)
             if first_completion <= cue < first_chatter:
-                line = data[data.rfind(b"\n", 0, end) + 1 : data.find(b"\n", end)]
-                if b" failed" not in line:
-                    result.completed = offset + end
+                self._note_completion(block, end, result)
                 continue
             if end > next_line:
                 start = lines.rfind(b"\n", 0, end - 1) + 1
@@ -236,26 +273,71 @@ class Scanner:
             if not chatters or max(cues) < first_chatter
         ]
 
+    @staticmethod
+    def _note_completion(block: Block, end: int, result: Scan) -> None:
+        data = block.data
+        if b" failed" not in data[data.rfind(b"\n", 0, end) + 1 : data.find(b"\n", end)]:
+            result.completed = block.offset + end
+
+    def _selected_hits(self, block: Block, matches: array[int], result: Scan) -> list[Hit]:
+        """The hits of a block in which very many lines have cues."""
+        from epochzero.logs.dense import DenseBlocks
+
+        if result.dense is None:
+            result.dense = DenseBlocks(
+                self._headers,
+                self._frames,
+                self._first_completion,
+                self._first_chatter,
+                result.expected_size,
+            )
+        selection = result.dense.select(block, matches)
+        for end in selection.completions:
+            self._note_completion(block, end, result)
+        thinned = result.dense.passed_over.count > 0
+        return [Hit(*hit, thinned) for hit in selection.hits()]
+
     def _keep(self, window: Window, run: list[Hit], result: Scan, kept: RetainedRegions) -> None:
         kinds = self._kinds(window.text, run)
         key = hash(kinds)
         if kept.wants(key, run[-1].end):
-            kept.add(self._region(window, run, result, len(kinds)), key)
+            judged = len(run) if run[0].thinned else len(kinds)
+            kept.add(self._region(window, run, result, judged), key)
 
     def _region(self, window: Window, run: list[Hit], result: Scan, kinds: int) -> Region:
         start, end = window.bounds(run)
         lead = window.first_from(start - LEAD_BYTES)
+        passed = result.dense.passed_over if result.dense else None
         return Region(
             offset=start,
             line=window.line_number(start),
             text=window.text(start, end),
             hits=tuple(run),
-            progress=tuple(
-                self._progress_lines(window.text(lead, end + PROGRESS_BYTES), lead, end)
-            ),
+            progress=tuple(self._progress_around(window, lead, end, indexed=run[0].thinned)),
             progress_blocks=result.progress_blocks,
             kinds=kinds,
+            passed_before=passed.count_before(start) if passed else 0,
+            passed_over=passed.between(start, end) if passed else frozenset(),
         )
+
+    def _progress_around(
+        self, window: Window, lead: int, end: int, *, indexed: bool
+    ) -> list[tuple[int, bytes]]:
+        """The lines that show progress from ``lead`` to ``end``, and the first after it.
+
+        Args:
+            indexed: many regions are in the window, so that all its lines are searched once.
+        """
+        if not indexed:
+            return self._progress_lines(window.text(lead, end + PROGRESS_BYTES), lead, end)
+        if window.progress is None:
+            start = window.first_from(0)
+            text = window.text(start, window.end)
+            window.progress = self._progress_lines(text, start, window.end)
+        first = bisect_left(window.progress, (lead,))
+        last = bisect_left(window.progress, (end,))
+        after = bisect_left(window.progress, (end + PROGRESS_BYTES,))
+        return window.progress[first : min(last + PROGRESS_LINES, after)]
 
     def key(self, text: Callable[[int, int], bytes], run: Sequence[Hit]) -> int:
         """Identifies similar regions: a hash of the relevant lines without digits. It differs between
@@ -267,7 +349,9 @@ class Scanner:
         """
         return hash(self._kinds(text, run))
 
-    def _kinds(self, text: Callable[[int, int], bytes], run: Sequence[Hit]) -> frozenset[bytes]:
+    def _kinds(self, text: Callable[[int, int], bytes], run: Sequence[Hit]) -> frozenset[object]:
+        if run[0].thinned:
+            return frozenset(frozenset(hit.cues) for hit in run)
         return frozenset(
             text(hit.start, min(hit.end, hit.start + 240)).translate(None, b"0123456789")
             for hit in run
@@ -305,6 +389,9 @@ class Window:
 
     Args:
         before: the bytes before the first block, without hits near their end.
+
+    Attributes:
+        progress: the lines of the window that show progress; None if they were not searched.
     """
 
     def __init__(self, before: Block = START) -> None:
@@ -313,6 +400,7 @@ class Window:
         self._pending: list[Hit] = []
         self._counted = before.offset
         self._line = 1
+        self.progress: list[tuple[int, bytes]] | None = None
 
     @property
     def end(self) -> int:
@@ -338,6 +426,7 @@ class Window:
 
     def advance(self, block: Block, hits: list[Hit]) -> Iterator[list[Hit]]:
         """Adds the next block; yields the runs of hits that cannot grow any more."""
+        self.progress = None
         if not hits and not self._pending and len(block.data) >= GAP_BYTES:
             self.line_number(block.offset)
             self._buffer, self._offset = block.data, block.offset
