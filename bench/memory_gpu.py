@@ -15,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,7 @@ def main() -> None:
     if options.measured:
         before = _read(options.measured)
         cases = [case for case in cases if " ".join(case) in before]
-        measure = lambda case, _: before[" ".join(case)]  # noqa: E731
+        measure = partial(_recorded, before)
     with ThreadPoolExecutor(1) as background, ThreadPoolExecutor(AT_ONCE) as pool:
         if options.estimates:
             estimates: Any = json.loads(options.estimates.read_text(encoding="utf-8"))
@@ -243,6 +244,13 @@ def _read(path: Path) -> dict[str, dict[str, int]]:
         for row in measured
         if "error" not in row
     }
+
+
+def _recorded(
+    before: Mapping[str, Mapping[str, int]], case: Sequence[str], _: str
+) -> Mapping[str, int]:
+    """The peaks of an earlier measurement."""
+    return before[" ".join(case)]
 
 
 def _stand_in(gpu: GPU) -> Any:
