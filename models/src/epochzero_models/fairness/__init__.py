@@ -11,7 +11,6 @@ from epochzero_models.fairness.domain import Attribute, Domain
 from epochzero_models.fairness.measurement import Fairness, measure_fairness
 from epochzero_models.fairness.network import train_network
 from epochzero_models.fairness.search import Budget
-from epochzero_models.fairness.synthetic import Synthetic, synthesize_discrimination
 from epochzero_models.fairness.table import PeopleTable, load_people
 
 __all__ = [
@@ -20,9 +19,7 @@ __all__ = [
     "Domain",
     "Fairness",
     "PeopleTable",
-    "Synthetic",
     "load_people",
     "measure_fairness",
-    "synthesize_discrimination",
     "train_network",
 ]

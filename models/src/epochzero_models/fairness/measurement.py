@@ -19,7 +19,7 @@ from epochzero_models.fairness.search_plan import searched
 from epochzero_models.fairness.subject import Subject
 from epochzero_models.fairness.table import PeopleTable
 
-SCHEMA = "epochzero.model-fairness/1"
+SCHEMA = "epochzero.model-fairness/2"
 SAMPLE = 10_000
 """Number of random inputs from which the discriminated share of the domain is estimated."""
 LOOKED_INTO = 2000
@@ -81,23 +81,6 @@ class DiscriminatoryPair:
     other_output: str
 
 
-@dataclass(frozen=True, slots=True)
-class Recall:
-    """What the search with most instances found of a region with known discrimination.
-
-    Attributes:
-        region: its name.
-        shift: strength of the discrimination, in standard deviations of the score.
-        found: number of instances in it.
-        share: of the rows against which the truth discriminates, those against which the model does, too.
-    """
-
-    region: str
-    shift: float
-    found: int
-    share: Estimate
-
-
 @dataclass(frozen=True)
 class Retrained:
     """The model after retraining with instances.
@@ -132,7 +115,6 @@ class Fairness:
         searches: only the exhaustive one if the budget sufficed; otherwise ADF, AEQUITAS, random.
         drivers: protected attributes, then the others, each by share.
         examples: some instances.
-        recall: by region, if the discrimination is known.
         retrained: if requested.
         left_out: what was omitted, with the reasons.
         instances: everything found, by search.
@@ -150,7 +132,6 @@ class Fairness:
     searches: tuple[Searched, ...]
     drivers: tuple[Driver, ...]
     examples: tuple[DiscriminatoryPair, ...]
-    recall: tuple[Recall, ...]
     retrained: Retrained | None
     left_out: Mapping[str, str]
     instances: Mapping[str, Found] = field(repr=False)
@@ -229,7 +210,6 @@ def measure_fairness(
         ),
         drivers=_drivers(subject, best, draw),
         examples=_examples(people, best, draw),
-        recall=_recall(subject, people, best),
         retrained=retrained,
         left_out=left_out,
         instances={one.search: one for one in found},
@@ -300,22 +280,6 @@ def _examples(
             people.called(int(found.others[at])),
         )
         for at in torch.randperm(len(found), generator=draw)[:EXAMPLES].tolist()
-    )
-
-
-def _recall(subject: Subject, people: PeopleTable, found: Found) -> tuple[Recall, ...]:
-    made = people.made
-    if made is None:
-        return ()
-    told = subject.judge(people.levels).discriminates
-    return tuple(
-        Recall(
-            region.name,
-            region.shift,
-            int(made.discriminates(found.levels, region).sum()),
-            _share(told[made.discriminates(people.levels, region)]),
-        )
-        for region in made.regions
     )
 
 

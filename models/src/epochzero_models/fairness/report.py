@@ -61,7 +61,6 @@ def fairness_report(fairness: Fairness) -> Report:
         Section("Searches", [_searches(fairness), *_courses(fairness)]),
         Section("What drives it", list(_drivers(fairness))),
         Section("Examples", [f"{described(one)}." for one in fairness.examples]),
-        Section("Built-in discrimination", list(_recall(fairness))),
         Section("Left out", [f"{what}: {why}" for what, why in fairness.left_out.items()]),
     ]
     return Report(f"Fairness on {fairness.data}", lead, [one for one in sections if one.parts])
@@ -203,25 +202,4 @@ def _drivers(fairness: Fairness) -> Iterator[Part]:
                 "Of a protected attribute: instances where it alone brings another class. Of another: instances "
                 "that are no longer discriminated when it is drawn anew. Of 2,000 instances at most.",
             ),
-        )
-
-
-def _recall(fairness: Fairness) -> Iterator[Part]:
-    if fairness.recall:
-        rows: tuple[Row, ...] = tuple(
-            (one.region, one.shift, one.found, one.share.value, one.share.interval)
-            for one in fairness.recall
-        )
-        columns = (
-            Column("Region", "identity"), Column("Shift", "number"), Column("Instances", "count"),
-            Column("Learned by the model", "share"), _INTERVAL,
-        )  # fmt: skip
-        yield Table(
-            "recall",
-            "What was found of the discrimination that is built in",
-            columns,
-            rows,
-            fairness.rows,
-            "rows",
-            ("A shift is in standard deviations of the score.",),
         )

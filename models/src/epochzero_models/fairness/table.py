@@ -3,7 +3,6 @@
 census.csv            a table with a column of labels; also .tsv, .parquet, .jsonl; texts are numbered in their order
 adult.data            Census, Credit and Bank from the UCI repository, by the names in layouts.toml
 data.py:test          arrays of the user's code, .npz
-synthetic:region      generated, with known discrimination
 """
 
 from __future__ import annotations
@@ -25,11 +24,9 @@ from epochzero.errors import InputError
 from epochzero_models.classifier import Tell
 from epochzero_models.examples import Examples
 from epochzero_models.fairness.domain import Attribute, Domain, attribute_of, read_domains
-from epochzero_models.fairness.synthetic import Synthetic, synthesize_discrimination
 from epochzero_models.reading import label_column, load_examples, read_columns
 
 TABLES = (".csv", ".tsv", ".parquet", ".jsonl")
-SYNTHETIC = "synthetic:"
 LEFT_OUT = 0.3
 
 
@@ -43,7 +40,6 @@ class PeopleTable:
         levels: the rows, nearest level of each cell, shape (n, attributes).
         labels: shape (n,), from 0.
         classes: names of the labels; empty if they are numbers.
-        made: how a synthetic table was generated; its discrimination is known.
     """
 
     name: str
@@ -51,7 +47,6 @@ class PeopleTable:
     levels: Tensor
     labels: Tensor
     classes: tuple[str, ...] = ()
-    made: Synthetic | None = None
 
     @property
     def examples(self) -> Examples:
@@ -83,20 +78,17 @@ def load_people(
     """Load the table that a user names.
 
     Args:
-        source: a table, a file of the UCI repository, the user's code, or ``synthetic:KIND``.
+        source: a table, a file of the UCI repository, or the user's code.
         protected: protected columns; by default those of the known layouts.
         target: column of the labels; detected by name by default.
         domains: TOML file with possible values of columns, beyond those in the data.
         most: maximum number of rows, drawn at random.
-        seed: of the sample, and of synthetic data.
+        seed: of the sample.
         tell: called with the number of rows read.
 
     Raises:
         InputError: the table does not exist, a column is missing, or a cell is empty.
     """
-    if source.startswith(SYNTHETIC):
-        made = synthesize_discrimination(source.removeprefix(SYNTHETIC), seed=seed)
-        return PeopleTable(source, made.domain, made.levels, made.labels, made=made)
     path = Path(source)
     layout = _layouts().get(path.name)
     if layout is not None and path.is_file():

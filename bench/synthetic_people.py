@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import torch
 from torch import Tensor
 
-from epochzero.errors import InputError
+from epochzero_models.fairness import PeopleTable
 from epochzero_models.fairness.domain import Attribute, Domain
 
 ROWS = 8000
@@ -100,11 +99,10 @@ class Synthetic:
         score = _score(self.domain, levels)
         return (score > 0) & (score <= region.shift) & _inside(self.domain, levels, region)
 
-    @cached_property
-    def share(self) -> float:
-        """Return the share of rows against which the truth discriminates."""
-        any_region = torch.stack([self.discriminates(self.levels, one) for one in self.regions])
-        return float(any_region.any(dim=0).double().mean())
+    @property
+    def people(self) -> PeopleTable:
+        """The table without its truth."""
+        return PeopleTable(f"synthetic:{self.kind}", self.domain, self.levels, self.labels)
 
 
 def synthesize_discrimination(kind: str, rows: int = ROWS, seed: int = 0) -> Synthetic:
@@ -114,14 +112,7 @@ def synthesize_discrimination(kind: str, rows: int = ROWS, seed: int = 0) -> Syn
         kind: one of `KINDS`.
         rows: number of rows.
         seed: of the draw.
-
-    Raises:
-        InputError: the kind does not exist.
     """
-    if kind not in KINDS:
-        raise InputError(
-            f"synthetic:{kind}: unknown kind of table; choose one of {', '.join(KINDS)}"
-        )
     counts = COUNTABLE.get(kind, {**PROTECTED, **LEVELS})
     attributes = tuple(
         Attribute(name, tuple(float(level) for level in range(count)))
