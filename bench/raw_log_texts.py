@@ -1,4 +1,4 @@
-"""Rebuilds the raw logs that ``labels/raw_logs.jsonl`` and ``labels/raw_logs_blind.jsonl`` refer to.
+"""Rebuilds the raw logs that ``labels/raw_logs*.jsonl`` refer to.
 
 python bench/raw_log_texts.py --clones DIR
 
@@ -22,11 +22,12 @@ from typing import Any
 from common import REPOSITORY, SEED, jsonl, scratch
 
 __all__ = [
-    "BLIND",
     "HALVES",
     "LABELS",
+    "SETS",
     "RawLog",
     "Root",
+    "all_logs",
     "cached",
     "half_of",
     "raw_logs",
@@ -34,7 +35,11 @@ __all__ = [
 ]
 
 LABELS = REPOSITORY / "bench" / "labels" / "raw_logs.jsonl"
-BLIND = LABELS.with_name("raw_logs_blind.jsonl")
+SETS = (
+    LABELS,
+    LABELS.with_name("raw_logs_blind.jsonl"),
+    LABELS.with_name("raw_logs_blind_2.jsonl"),
+)
 HALVES = ("open", "held_out")
 
 
@@ -59,7 +64,8 @@ class RawLog:
         id: ``owner+name#`` and the start of the hash.
         repository, commit, path: where the text is.
         sha256: of the text.
-        half: "open" or "held_out", where all logs of a repository are in the same half; or "blind".
+        half: "open" or "held_out", where all logs of a repository are in the same half; "blind"; or
+            "blind_2_open" or "blind_2_held_out", the halves of the second blind set.
         ranks: "one" or "several".
         ended: "failed", "well", "cut" if the log does not show the end, or "disputed" if the two
             readings of the label differ; a disputed log is not measured.
@@ -96,6 +102,11 @@ def half_of(repository: str) -> str:
 def raw_logs(path: Path = LABELS) -> list[RawLog]:
     """The labelled logs of one file."""
     return [_raw_log(record) for record in jsonl(path)]
+
+
+def all_logs() -> list[RawLog]:
+    """The labelled logs of all sets."""
+    return [log for path in SETS for log in raw_logs(path)]
 
 
 def _raw_log(record: Mapping[str, Any]) -> RawLog:
@@ -166,7 +177,7 @@ def main() -> int:
     parser.add_argument("--clones", type=Path, required=True, metavar="DIR")
     parser.add_argument("--cache", type=Path, default=default_cache(), metavar="DIR")
     options = parser.parse_args()
-    logs = [*raw_logs(), *raw_logs(BLIND)]
+    logs = all_logs()
     problems = [text for log in logs if (text := rebuild(log, options.clones, options.cache))]
     for problem in problems:
         print(problem, file=sys.stderr)

@@ -1,9 +1,10 @@
 """What is found in raw logs of real jobs: how they ended, first cause, rank, retry, calibration.
 
 The logs are those of ``labels/raw_logs.jsonl``; ``raw_log_texts.py`` rebuilds them. Half of the
-repositories was held out until its first evaluation. ``--blind`` measures the logs of
-``labels/raw_logs_blind.jsonl``. Each evaluation of these two adds a line to
-``labels/raw_logs_looks.jsonl`` and prints totals alone.
+repositories was held out until its first evaluation. The options ``--blind...`` measure the logs of
+``labels/raw_logs_blind*.jsonl``, which were labelled before any diagnosis of them. Each evaluation
+of a part other than the open half adds a line to ``labels/raw_logs_looks.jsonl``; the first one of
+a blind part stays in the result file.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from common import DataFile, commit, fold, jsonl, line_hash, rate, save
-from raw_log_texts import BLIND, HALVES, LABELS, RawLog, cached, default_cache, raw_logs
+from raw_log_texts import HALVES, LABELS, SETS, RawLog, all_logs, cached, default_cache
 from rivals import Answer, Rival, answer_of
 from rivals.choice import add_options, chosen, not_run
 from scoring import Gold, Scored, accuracy, calibration, macro_f1, with_interval
@@ -31,6 +32,10 @@ from epochzero.reports.statistics import confusion, kappa
 
 LOOKS = LABELS.with_name("raw_logs_looks.jsonl")
 FIELDS = ("root_cause", "phase", "retry")
+BLIND = ("blind", "blind_2_open", "blind_2_held_out")
+PARTS = (*HALVES, *BLIND)
+DEVELOPMENT = ("open", "blind_2_open")
+"""Parts whose single logs may be inspected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +93,7 @@ def main() -> int:
     """Measures, prints, and stores the result; returns 1 if texts are missing."""
     options = _parser().parse_args()
     half: str = options.half
-    logs = [log for log in (*raw_logs(), *raw_logs(BLIND)) if log.half == half]
+    logs = [log for log in all_logs() if log.half == half]
     if missing := [log for log in logs if not cached(log, options.cache).is_file()]:
         print(
             f"{len(missing)} of {len(logs)} logs are not in {options.cache}. Rebuild them with "
@@ -106,20 +111,19 @@ def main() -> int:
     for name, tool in tools.items():
         found = [tool(log, _log(log, options.cache)) for log in logs]
         measured[name] = measure(found)
-        if name == "epochzero" and options.misses and half == "open":
+        if name == "epochzero" and options.misses and half in DEVELOPMENT:
             _print_misses(found)
     _print_table(measured)
     versions = {rival.name: rival.version for rival in rivals} | not_run(options)
-    data = [DataFile(f"bench/labels/{path.name}", path).described() for path in (LABELS, BLIND)]
-    agreed = agreement(list(jsonl(LABELS)))
+    data = [DataFile(f"bench/labels/{path.name}", path).described() for path in SETS]
+    numbers = {**_earlier(), half: measured}
+    if half in BLIND:
+        numbers.setdefault(f"{half}_first_look", measured)
     counts = Counter(look.get("half", "held_out") for look in looks(LOOKS))
-    numbers = {
-        **_earlier(),
-        half: measured,
-        "looks": counts["held_out"],
-        "looks_blind": counts["blind"],
-        "agreement": agreed,
-    }
+    numbers["looks"] = {part: counts[part] for part in PARTS[1:]}
+    numbers["agreement"] = agreement(list(jsonl(LABELS)))
+    read_twice = [record for record in jsonl(SETS[-1]) if record.get("readings") == 2]
+    numbers["agreement_blind_2"] = agreement(read_twice)
     save("raw_logs", numbers, data=data, rivals=versions)
     return 0
 
@@ -127,7 +131,7 @@ def main() -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__)
     group = parser.add_mutually_exclusive_group()
-    for half in (*HALVES[1:], "blind"):
+    for half in PARTS[1:]:
         group.add_argument(
             f"--{half.replace('_', '-')}",
             action="store_const",
@@ -136,7 +140,7 @@ def _parser() -> argparse.ArgumentParser:
             dest="half",
             help=f"measure the {half.replace('_', '-')} logs, which counts as a look",
         )
-    parser.add_argument("--misses", action="store_true", help="print what open logs miss")
+    parser.add_argument("--misses", action="store_true", help="print misses of open logs")
     parser.add_argument(
         "--cache", type=Path, default=default_cache(), metavar="DIR", help="the rebuilt logs"
     )
@@ -163,12 +167,12 @@ def _reading(record: Mapping[str, Any], reading: str, field: str) -> str:
 
 
 def looks(path: Path) -> list[dict[str, Any]]:
-    """The evaluations of the held-out half so far."""
+    """The evaluations so far of all parts but the open half."""
     return list(jsonl(path)) if path.is_file() else []
 
 
 def add_look(path: Path, half: str = "held_out") -> None:
-    """Records an evaluation of the held-out half or the blind logs, before anything is measured."""
+    """Records an evaluation of any part but the open half, before anything is measured."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
     look = {"date": now, "commit": commit(), "half": half}
     with path.open("a", encoding="utf-8") as file:
@@ -176,14 +180,13 @@ def add_look(path: Path, half: str = "held_out") -> None:
 
 
 def _earlier() -> dict[str, Any]:
-    """The halves as they were last measured; the one measured now replaces its own."""
+    """The parts as they were last measured, and the first evaluations of the blind ones."""
     path = LABELS.parent.parent / "results" / "raw_logs.json"
     if not path.is_file():
         return {}
     numbers = json.loads(path.read_text(encoding="utf-8"))["numbers"]
-    return {
-        half: numbers[half] for half in (*HALVES, "blind", "blind_first_look") if half in numbers
-    }
+    kept = (*PARTS, *(f"{part}_first_look" for part in BLIND))
+    return {part: numbers[part] for part in kept if part in numbers}
 
 
 def _log(log: RawLog, cache: Path) -> Log:

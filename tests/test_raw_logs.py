@@ -92,7 +92,7 @@ def found(bench: ModuleType, log: Any, outcome: str = "failed", **answer: Any) -
 
 
 def test_references_are_complete_and_contain_no_text(texts: ModuleType) -> None:
-    logs = texts.raw_logs()
+    logs = texts.all_logs()
     assert len({log.id for log in logs}) == len(logs)
     assert len({log.sha256 for log in logs}) == len(logs)
     for log in logs:
@@ -100,15 +100,21 @@ def test_references_are_complete_and_contain_no_text(texts: ModuleType) -> None:
         assert (log.root is not None) == (log.ended == "failed")
         assert bool(log.category) == (log.ended == "failed")
     allowed = {"line", "hashes"}
-    for line in LABELS.read_text(encoding="utf-8").splitlines():
-        record = json.loads(line)
+    lines = [line for path in texts.SETS for line in path.read_text(encoding="utf-8").splitlines()]
+    for record in map(json.loads, lines):
         assert all(set(root) == allowed for root in record.get("root_also", ()))
         assert not {"text", "log"} & set(record)
 
 
 def test_a_repository_is_in_one_half_that_its_name_decides(texts: ModuleType) -> None:
-    for log in texts.raw_logs():
-        assert log.half == texts.half_of(log.repository)
+    for path, prefix in ((texts.LABELS, ""), (texts.SETS[-1], "blind_2_")):
+        for log in texts.raw_logs(path):
+            assert log.half == prefix + texts.half_of(log.repository)
+
+
+def test_no_repository_is_in_two_sets(texts: ModuleType) -> None:
+    sets = [{log.repository for log in texts.raw_logs(path)} for path in texts.SETS]
+    assert sum(map(len, sets)) == len(set().union(*sets))
 
 
 def test_labels_are_words_of_the_taxonomy(texts: ModuleType) -> None:
@@ -118,7 +124,7 @@ def test_labels_are_words_of_the_taxonomy(texts: ModuleType) -> None:
         "phase": set(taxonomy.phases()) | {"unknown"},
         "retry": set(taxonomy.retries()) | {"unknown"},
     }
-    for log in texts.raw_logs():
+    for log in texts.all_logs():
         assert log.ended in {"failed", "well", "cut", "disputed"}
         if log.ended != "failed":
             continue
