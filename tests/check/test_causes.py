@@ -167,3 +167,11 @@ def test_files_of_one_missing_directory_are_one_cause(tmp_path: Path) -> None:
     assert [place.line for place in one.also] == [4]
     [same] = grouped([read(gone, 3), read(gone, 4)])
     assert same.message == f"open reads {gone}."
+
+
+def test_the_dry_run_knows_what_a_general_rule_only_sees_raised() -> None:
+    read = replace(READ, rule="exception-raised", severity="error", category="illegal_argument")
+    met = replace(MET, category="permission_denied", consequence="OSError: [Errno 30] Read-only")
+    assert told_once([read], [met], {"exception-raised"}) == [met]
+    elsewhere = replace(met, place=SourceLocation("model.py", 70))
+    assert told_once([read], [elsewhere], {"exception-raised"}) == [read, elsewhere]

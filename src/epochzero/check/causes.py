@@ -37,7 +37,10 @@ def told_once(
     for one in _by_place(met):
         at = next((at for at, known in enumerate(found) if _is_met(known, one)), None)
         if at is None:
-            found.append(one)
+            # A general rule only knows that the line raises; the dry run knows what.
+            like = [n for n in found if n.rule in general and _near(n.place, one.place)]
+            found = [n for n in found if n not in like]
+            found.append(_as_bad_as(one, like[0]) if like else one)
         else:
             message = f"{found[at].message.removesuffix('.')}. {SEEN_TOO}"
             found[at] = _as_bad_as(replace(found[at], message=message), one)

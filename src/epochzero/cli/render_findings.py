@@ -238,6 +238,8 @@ def _summary(found: CheckResult, seconds: float) -> str:
     if found.suppressed:
         parts.append(f"{len(found.suppressed)} suppressed")
     parts.append(f"{len(found.unknowns)} unknown")
+    if deleted := {path for run in found.dry for path in run.effects.deleted}:
+        parts.append(f"deletes {layout.one_line(', '.join(sorted(deleted)))}")
     return (
         f"{mark}  {', '.join(parts)}; {layout.counted(len(found.jobs), 'job')} on {layout.one_line(found.target)}, "
         f"{layout.counted(found.files, 'file')}, {layout.counted(len(found.rules), 'rule')}, {seconds:.1f} s"
