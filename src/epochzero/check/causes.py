@@ -23,8 +23,22 @@ _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _NO_FILE = re.compile(r"FileNotFoundError: No such file or directory: '(/[^']+)'")
 
 
+def is_decidable(one: Finding) -> bool:
+    """Whether a failure cannot happen if its line has run once: its kind does not depend on values or on a GPU."""
+    return bool(_OF_CODE.match(one.consequence))
+
+
+_OF_CODE = re.compile(
+    r"(?:NameError|UnboundLocalError|AttributeError|TypeError|ImportError|ModuleNotFoundError"
+    r"|FileNotFoundError|NotADirectoryError)\b"
+)
+
+
 def told_once(
-    read: Iterable[Finding], met: Iterable[Finding], general: Collection[str]
+    read: Iterable[Finding],
+    met: Iterable[Finding],
+    general: Collection[str],
+    passed: Collection[SourceLocation] = (),
 ) -> list[Finding]:
     """The findings of a check, each cause once.
 
@@ -32,8 +46,13 @@ def told_once(
         read: what rules found in the sources.
         met: what dry runs came upon.
         general: ids of the rules that give way to others.
+        passed: lines that dry runs passed: what `is_decidable` there is dropped.
     """
-    found = _without_general(_by_place(read), general)
+    lines = {(place.path, place.line) for place in passed}
+    left = [
+        one for one in read if not (is_decidable(one) and (one.place.path, one.place.line) in lines)
+    ]
+    found = _without_general(_by_place(left), general)
     for one in _by_place(met):
         at = next((at for at, known in enumerate(found) if _is_met(known, one)), None)
         if at is None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 from epochzero import platform, taxonomy
-from epochzero.check.causes import grouped, told_once
+from epochzero.check.causes import grouped, is_decidable, told_once
 from epochzero.check.data import RULE_ID as DATA_DIFFERS
 from epochzero.check.data import DataSet, compare_data, unknown_if_generated
 from epochzero.check.dryrun.model import DryRun
@@ -55,11 +55,24 @@ def run_check(request: CheckRequest) -> CheckResult:
         platforms = (
             [target] * len(read.jobs) if target else machines_of(read.jobs, request.environment)
         )
-        jobs = [replace(job, seconds_per_epoch=settings.seconds_per_epoch) for job in read.jobs]
+        jobs = [
+            replace(
+                job if target else _with_search_path(job, request.environment),
+                seconds_per_epoch=settings.seconds_per_epoch,
+            )
+            for job in read.jobs
+        ]
         programs = _in_order(map(_program, jobs, platforms))
-        runs = _dry_runs(request, programs, platforms)
+        read_answers = [
+            answer
+            for program, machine in zip(programs, platforms, strict=True)
+            for answer in run_rules(program, machine, rules)
+        ]
+        runs = _dry_runs(request, programs, platforms, read_answers)
         other = _other_ids(request, is_dry=bool(runs))
-        findings, unknowns = _answers(request, rules, programs, platforms, runs, other)
+        findings, unknowns = _answers(
+            request, rules, read_answers, programs, platforms, runs, other
+        )
         unknowns += _unknowns(request, target, read, platforms, programs, runs)
         kept, suppressed = apply(
             findings,
@@ -116,6 +129,13 @@ def _target(request: CheckRequest) -> Target | None:
     return read_target(request.target) if request.target and str(request.target) else None
 
 
+def _with_search_path(job: Job, environment: Mapping[str, str] | None) -> Job:
+    """A job of this machine inherits PYTHONPATH from the shell, in which its own modules may be."""
+    if job.container or not (path := (environment or {}).get("PYTHONPATH")):
+        return job
+    return replace(job, environment={"PYTHONPATH": path, **job.environment})
+
+
 def _program(job: Job, target: Target) -> Program:
     """The job's program; an empty one where there is nothing to read."""
     if not job.is_program:
@@ -136,7 +156,10 @@ def _in_order(programs: Iterable[Program]) -> list[Program]:
 
 
 def _dry_runs(
-    request: CheckRequest, programs: Sequence[Program], platforms: Sequence[Target]
+    request: CheckRequest,
+    programs: Sequence[Program],
+    platforms: Sequence[Target],
+    answers: Sequence[Finding | Unknown],
 ) -> tuple[DryRun, ...]:
     if request.dry is None:
         return ()
@@ -145,7 +168,8 @@ def _dry_runs(
         raise InputError("a dry run does not work on Windows: use WSL, or check without --dry")
     from epochzero.check.dryrun.jobs import dry_run_all
 
-    return dry_run_all(request, request.dry, programs, platforms, _generated(request))
+    claims = [one.place for one in answers if isinstance(one, Finding) and is_decidable(one)]
+    return dry_run_all(request, request.dry, programs, platforms, _generated(request), claims)
 
 
 def _generated(request: CheckRequest) -> Sequence[DataSet]:
@@ -171,17 +195,14 @@ def _other_ids(request: CheckRequest, *, is_dry: bool) -> list[str]:
 def _answers(
     request: CheckRequest,
     rules: Sequence[Rule],
+    read: Sequence[Finding | Unknown],
     programs: Sequence[Program],
     platforms: Sequence[Target],
     runs: Sequence[DryRun],
     other: Sequence[str],
 ) -> tuple[list[Finding], list[Unknown]]:
     """What rules, data and dry runs find, each cause once, and what the rules could not decide."""
-    answers: list[Finding | Unknown] = [
-        answer
-        for program, platform in zip(programs, platforms, strict=True)
-        for answer in run_rules(program, platform, rules)
-    ]
+    answers = list(read)
     if runs and (generated := _generated(request)):
         answers = list(
             unknown_if_generated(answers, generated, programs, platforms[0], request.folder)
@@ -194,6 +215,7 @@ def _answers(
         (answer for answer in answers if isinstance(answer, Finding)),
         (one for run in runs for one in run.findings if one.rule in other),
         {rule.id for rule in rules if rule.general},
+        [place for run in runs for place in run.passed],
     )
     return list(findings), [answer for answer in answers if isinstance(answer, Unknown)]
 

@@ -512,3 +512,39 @@ def test_a_job_finds_what_the_jobs_before_it_have_written(tmp_path: Path, key: s
     assert [one.place for one in found.dry[0].effects.written] == ["results/"]
     assert found.dry[1].effects.written == ()
     assert list(tmp_path.glob("*/")) in ([], [tmp_path / "__pycache__"])
+
+
+@pytest.mark.usefixtures("preloaded")
+def test_a_line_that_ran_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "helper.py").write_text("def double(x):\n    return 2 * x\n")
+    (tmp_path / "train.py").write_text(
+        "import os, sys\n"
+        "sys.path[:0] = [os.path.join(os.path.dirname(__file__), name) for name in ('li' + 'b',)]\n"
+        "def main():\n"
+        "    from helper import double\n"
+        "    return double(missing)\n"
+        "missing = 3 if len(sys.argv) > 1 else 4\n"
+        "main()\n"
+        "print(absent)\n"
+    )
+    command = [sys.executable, "train.py"]
+    read = check(command, folder=tmp_path, environment=dict(os.environ))
+    assert {(one.rule, one.place.line) for one in read.findings} == {
+        ("module-missing", 4),
+        ("undefined-name", 8),
+    }
+    found = check(command, folder=tmp_path, environment=dict(os.environ), dry=Limits(seconds=60))
+    assert [(one.rule, one.place.line) for one in found.findings] == [("undefined-name", 8)]
+    assert [place.line for place in found.dry[0].passed] == [4]
+
+
+def test_the_shells_search_path_finds_modules_of_the_job(tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "helper.py").write_text("value = 1\n")
+    (tmp_path / "train.py").write_text("from helper import value, absent\n")
+    environment = {**os.environ, "PYTHONPATH": "lib"}
+    found = check([sys.executable, "train.py"], folder=tmp_path, environment=environment)
+    assert [one.consequence for one in found.findings] == [
+        "ImportError: cannot import name 'absent' from 'helper'"
+    ]

@@ -17,6 +17,6 @@ def test_all_that_name_a_module_adjust_it(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.syspath_prepend(str(tmp_path))
     first = {"library_to_adjust": lambda module: module.steps.append("memory")}
     second = {"library_to_adjust": lambda module: module.steps.append("phases"), "other": print}
-    finder = Finder(Roots([]), lambda *_: None, first, second)
+    finder = Finder(Roots([]), lambda *_: None, {}, first, second)
     monkeypatch.setattr(sys, "meta_path", [finder, *sys.meta_path])
     assert importlib.import_module("library_to_adjust").steps == ["memory", "phases"]

@@ -48,6 +48,7 @@ class DryRunPlan:
         batch: maximum number of samples in a batch; 0 for no limit.
         resume: the script runs again with its own checkpoint.
         made: data that are placed where the job reads its own.
+        claims: absolute paths and lines that a rule claims to fail.
     """
 
     mode: Mode
@@ -58,6 +59,7 @@ class DryRunPlan:
     batch: int = 0
     resume: bool = True
     made: Sequence[ProvidedFiles] = ()
+    claims: Sequence[tuple[str, int]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +160,7 @@ def attempt(
         "often": plan.often,
         "batch": plan.batch,
         "resume": plan.resume,
+        "claims": list(plan.claims),
         "made": [*(("", str(job.base / one.text)) for one in job.makes), *plan.made],
     }
     ended = run_contained(

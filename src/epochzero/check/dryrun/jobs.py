@@ -16,7 +16,7 @@ from epochzero.check.dryrun.memory.layout import Layout
 from epochzero.check.dryrun.model import DryRun, ProvidedFiles
 from epochzero.check.dryrun.run import dry_run
 from epochzero.check.dryrun.synthesize import over_made_data
-from epochzero.check.findings import Unknown
+from epochzero.check.findings import SourceLocation, Unknown
 from epochzero.check.program.model import Program
 from epochzero.check.request import CheckRequest
 from epochzero.check.target.model import Target
@@ -28,6 +28,7 @@ def dry_run_all(
     programs: Sequence[Program],
     platforms: Sequence[Target],
     data: Sequence[DataSet],
+    claims: Sequence[SourceLocation],
 ) -> tuple[DryRun, ...]:
     """Run each job with a known script or module and known arguments.
 
@@ -37,6 +38,7 @@ def dry_run_all(
         programs: programs of the jobs.
         platforms: platform of each program.
         data: data sets to generate first.
+        claims: lines that rules claim to fail on this machine.
     """
     runnable = [
         (program, platform)
@@ -46,7 +48,7 @@ def dry_run_all(
     with Handed.on() if len(runnable) > 1 else nullcontext() as handed:
         return tuple(
             over_made_data(
-                partial(_dry_run, request, limits, handed, *each),
+                partial(_dry_run, request, limits, handed, claims, *each),
                 data,
                 request.folder,
                 limits.seconds,
@@ -59,6 +61,7 @@ def _dry_run(
     request: CheckRequest,
     limits: Limits,
     handed: Handed | None,
+    claims: Sequence[SourceLocation],
     program: Program,
     platform: Target,
     made: Sequence[ProvidedFiles],
@@ -79,6 +82,7 @@ def _dry_run(
         fit=option if isinstance(option, Option) else None,
         history=request.history,
         layout=Layout.read(request.layout) if request.layout and regular else None,
+        claims=claims if platform.here else (),
         hear=request.on_record,
     )
     unknown_option = (option,) if isinstance(option, Unknown) else ()

@@ -131,6 +131,7 @@ class DryRun:
         assumptions: differences from the platform, including shortened loops.
         effects: side effects that it would have had.
         seconds: duration.
+        passed: lines that ran although a rule claims that they fail; these claims are dropped.
         memory: memory that it would use on the platform's GPU; None in mode ``real``.
         smallest_gpu: smallest sufficient preset; None if none is sufficient or known.
         largest: largest value of an option with which it fits, if requested.
@@ -147,6 +148,7 @@ class DryRun:
     assumptions: tuple[Assumption, ...]
     effects: Effects
     seconds: float
+    passed: tuple[SourceLocation, ...] = ()
     memory: Memory | None = None
     smallest_gpu: GPU | None = None
     largest: Largest | None = None

@@ -50,6 +50,14 @@ class Reached:
 
 
 @dataclass(frozen=True, slots=True)
+class Passed:
+    """A line has run that a rule claims to fail."""
+
+    path: str = ""
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Shortened:
     """A loop skipped iterations; ``total`` is its number of iterations, 0 if unknown."""
 
@@ -226,6 +234,7 @@ Record = (
     | Tries
     | Site
     | Reached
+    | Passed
     | Shortened
     | Assumed
     | Saved
@@ -244,6 +253,7 @@ _KINDS: Mapping[str, type[Record]] = {
     "started": Started,
     "site": Site,
     "reached": Reached,
+    "passed": Passed,
     "shortened": Shortened,
     "assumed": Assumed,
     "saved": Saved,

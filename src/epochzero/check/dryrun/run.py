@@ -47,6 +47,7 @@ from epochzero.check.dryrun.records import (
     Frame,
     Hung,
     NaN,
+    Passed,
     Raised,
     Reached,
     Record,
@@ -55,7 +56,7 @@ from epochzero.check.dryrun.records import (
     Site,
 )
 from epochzero.check.dryrun.records import Ended as Finished
-from epochzero.check.findings import Finding, Unknown
+from epochzero.check.findings import Finding, SourceLocation, Unknown
 from epochzero.check.job.model import Job
 from epochzero.check.target.model import GPU, Target
 
@@ -104,6 +105,7 @@ def dry_run(
     fit: Option | None = None,
     history: Sequence[PastPeak] = (),
     layout: Layout | None = None,
+    claims: Sequence[SourceLocation] = (),
     hear: Hear = lambda _: None,
 ) -> DryRun:
     """Run a job dry and report how far it runs and what would fail.
@@ -121,12 +123,19 @@ def dry_run(
         fit: option of the job whose largest fitting value is requested.
         history: GPU memory of past runs; those of this job correct the estimate.
         layout: how the job would be divided over GPUs, if its memory is requested.
+        claims: lines that rules claim to fail on this machine.
         hear: called with events as they happen, from more than one thread.
     """
     modes: tuple[Mode, ...] = ("real", "fake") if gpus else ("real",)
     devices = len(target.gpus or ()) or 1
     plans = [
-        DryRunPlan(mode, gpus, devices, made=(*made, *(handed.so_far(mode) if handed else ())))
+        DryRunPlan(
+            mode,
+            gpus,
+            devices,
+            made=(*made, *(handed.so_far(mode) if handed else ())),
+            claims=[(str(job.base / one.path), one.line) for one in claims],
+        )
         for mode in modes
     ]
     tried = together(
@@ -163,6 +172,7 @@ def dry_run(
         seconds=max(one.seconds for one in tried),
         memory=memory,
         smallest_gpu=smallest_of(last, job, gpus[0], history) if memory else None,
+        passed=_passed(tried[0], job, claims),
         largest=largest,
         layout=by_layout if isinstance(by_layout, LayoutMemory) else None,
     )
@@ -354,6 +364,15 @@ def _parts(records: Sequence[Record], job: Job) -> Iterable[Part]:
             if site.part == name and not any(p == site.path and n in spans for p, n in lines):
                 place = place_of(site.path, site.line, job)
                 yield Part(name, "unknown", place, reached=False, condition=site.condition)
+
+
+def _passed(real: _Tried, job: Job, claims: Sequence[SourceLocation]) -> tuple[SourceLocation, ...]:
+    """The claimed lines that ran with real values and did not raise later."""
+    raised = real.last.raised
+    failed = {(one.path, one.line) for one in raised.frames} if raised else set()
+    ran = {(one.path, one.line) for one in real.records if isinstance(one, Passed)} - failed
+    places = {(at.path, at.line) for path, line in ran for at in (place_of(path, line, job),)}
+    return tuple(one for one in claims if (one.path, one.line) in places)
 
 
 def _pretended(gpus: Sequence[GPU], target: Target, job: Job) -> Iterator[Assumption]:

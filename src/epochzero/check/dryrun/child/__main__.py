@@ -83,8 +83,8 @@ class DryRun:
     Args:
         spec: what to run: ``script``, ``module`` or ``code`` (its path and text), ``argv``, ``roots``, ``mode``, ``gpus``, ``devices``
             (that JAX sees), ``world``, ``seconds``, ``batch`` (samples of a batch at most, 0 for all), ``whole`` (loops are not
-            shortened), ``often`` (how often a loop sees the same before it jumps ahead), ``resume`` (what was saved is given to the script once more) and ``made`` (data,
-            and where to put them).
+            shortened), ``often`` (how often a loop sees the same before it jumps ahead), ``resume`` (what was saved is given to the script once more), ``made`` (data,
+            and where to put them) and ``claims`` (paths and lines that a rule claims to fail).
         records: where to write what happens.
     """
 
@@ -94,6 +94,9 @@ class DryRun:
         self._roots = Roots(spec["roots"])
         self._runtime = Runtime(records, spec["seconds"], whole=spec["whole"], often=spec["often"])
         self._fake = spec["mode"] == "fake"
+        self._claims: dict[str, set[int]] = {}
+        for path, line in spec["claims"]:
+            self._claims.setdefault(os.path.realpath(path), set()).add(line)
         self._phases = Phases(
             records, self._runtime, self._roots, real=not self._fake, batch=spec["batch"]
         )
@@ -167,7 +170,7 @@ class DryRun:
             without_deepspeed.adjusted(self._phases),
             traced.watched(self._phases, self._runtime, self._spec["devices"]),
         )
-        sys.meta_path.insert(0, Finder(self._roots, self._seen, *adjusted))
+        sys.meta_path.insert(0, Finder(self._roots, self._seen, self._claims, *adjusted))
         sys.meta_path.append(StandIn(self._roots, self._phases.assume, self._phases.configured))
 
     def _torch(self, torch: ModuleType) -> None:
@@ -245,7 +248,7 @@ class DryRun:
         else:
             path = self._spec["script"]
             sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
-        code = compiled(given["text"].encode(), path, self._seen) if given else self._code(path)
+        code = compiled(given["text"].encode(), path, self._seen, {}) if given else self._code(path)
         main.__file__ = path  # loops that are watched name it, those of `-c` too
         sys.argv[:] = ["-c" if given else path, *self._spec["argv"]]
         sys.modules["epochzero.check.dryrun.child.__main__"] = sys.modules["__main__"]
@@ -265,7 +268,7 @@ class DryRun:
         with open(path, "rb") as file:
             source = file.read()
         if self._roots.holds(path):
-            return compiled(source, path, self._seen)
+            return compiled(source, path, self._seen, self._claims)
         return compile(source, path, "exec", dont_inherit=True)
 
     # -- How it ended --------------------------------------------------------------------------

@@ -6,26 +6,33 @@ import ast
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import CodeType, ModuleType
 from typing import Any
 
+from epochzero.check.dryrun.child.claimed import with_notes
 from epochzero.check.dryrun.child.frames import Roots
 from epochzero.check.dryrun.child.rewrite import rewritten
 
 Seen = Callable[[ast.Module, str], None]
 Adjust = Callable[[ModuleType], None]
+Claims = Mapping[str, Collection[int]]
 
 
-def compiled(source: bytes, path: str, seen: Seen) -> CodeType:
+def compiled(source: bytes, path: str, seen: Seen, claims: Claims) -> CodeType:
     """The code of a user's module with its loops limited; ``seen`` gets it as it was written.
+
+    Lines in ``claims`` (by path) are noted when they have run.
 
     Raises:
         SyntaxError: it is no Python.
     """
     tree = ast.parse(source, path)
     seen(tree, path)
+    lines = claims.get(os.path.realpath(path), ())
+    tree = with_notes(tree, lines) if lines else tree
     return compile(rewritten(tree), path, "exec", dont_inherit=True)
 
 
@@ -35,12 +42,16 @@ class Finder(importlib.abc.MetaPathFinder):
     Args:
         roots: of the user's code.
         seen: is shown each module of the user's.
+        claims: lines of the user's files that are noted when they have run.
         adjusted: by the name of a library's module what is done once it is imported, all that name it in turn.
     """
 
-    def __init__(self, roots: Roots, seen: Seen, *adjusted: Mapping[str, Adjust]) -> None:
+    def __init__(
+        self, roots: Roots, seen: Seen, claims: Claims, *adjusted: Mapping[str, Adjust]
+    ) -> None:
         self._roots = roots
         self._seen = seen
+        self._claims = claims
         self._adjusted = {
             name: [table[name] for table in adjusted if name in table]
             for name in set().union(*adjusted)
@@ -56,7 +67,7 @@ class Finder(importlib.abc.MetaPathFinder):
         if name in self._adjusted:
             spec.loader = _Adjusting(name, spec.loader.path, self._adjusted.pop(name))
         elif self._roots.holds(spec.loader.path):
-            spec.loader = _Rewriting(name, spec.loader.path, self._seen)
+            spec.loader = _Rewriting(name, spec.loader.path, self._seen, self._claims)
         return spec
 
     def _by_others(
@@ -71,13 +82,14 @@ class Finder(importlib.abc.MetaPathFinder):
 
 
 class _Rewriting(importlib.machinery.SourceFileLoader):
-    def __init__(self, name: str, path: str, seen: Seen) -> None:
+    def __init__(self, name: str, path: str, seen: Seen, claims: Claims) -> None:
         super().__init__(name, path)
         self._seen = seen
+        self._claims = claims
 
     def get_code(self, fullname: str) -> CodeType:
         """The rewritten code; never that of a cache, and none is written."""
-        return compiled(self.get_data(self.path), self.path, self._seen)
+        return compiled(self.get_data(self.path), self.path, self._seen, self._claims)
 
 
 class _Adjusting(importlib.machinery.SourceFileLoader):

@@ -91,10 +91,18 @@ class Runtime:
         self.visited: set[tuple[str, int]] = set()
         self.agreement: Agreement | None = None
         self._shortened: set[tuple[str, int]] = set()
+        self._passed: set[tuple[str, int]] = set()
         self._runs: Counter[tuple[str, int]] = Counter()
         self._gaps: dict[tuple[str, int], list[Gap]] = {}
         self._began = time.monotonic()
         self._seconds = seconds
+
+    def passed(self, path: str, line: int, value: Any = None) -> Any:
+        """Note that a line has run that a rule claims to fail; the value of its expression."""
+        if (path, line) not in self._passed:
+            self._passed.add((path, line))
+            self.records.emit("passed", path=path, line=line)
+        return value
 
     def loop(
         self,
