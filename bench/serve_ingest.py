@@ -24,8 +24,9 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import zstandard
 from common import save
+
+from epochzero import zstd
 
 JOBS = 5000
 AT_ONCE = 250
@@ -122,7 +123,7 @@ def received(client: httpx.Client, process: subprocess.Popen[bytes]) -> dict[str
         % (n, 1 / (n + 1), 1e-4 / (n + 1), n * 512)
         for n in range(PIECE // 60)
     )
-    data = zstandard.ZstdCompressor().compress(text)
+    data = zstd.compress(text)
     pieces = TEXT_MB * 1_000_000 // len(text)
     began, before = time.perf_counter(), used(process)[0]
     for number in range(pieces):

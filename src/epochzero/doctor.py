@@ -18,6 +18,9 @@ __all__ = ["Capability", "State", "capabilities"]
 State = Literal["works", "limited", "missing"]
 
 _EXTRAS = (
+    ("bug localization", "locate", ("numpy", "Stemmer", "tree_sitter_python")),
+    ("watching trainings", "watch", ("numpy",)),
+    ("data sets", "data", ("numpy", "PIL", "pyarrow")),
     ("team server", "serve", ("fastapi", "uvicorn", "jinja2")),
     ("studies", "study", ("matplotlib", "pyarrow", "scipy")),
     ("PostgreSQL", "postgres", ("psycopg",)),

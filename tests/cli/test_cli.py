@@ -51,7 +51,7 @@ def test_help_loads_nothing_heavy() -> None:
     )  # fmt: skip
     loaded = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines()}
     assert "epochzero.cli" in loaded
-    heavy = ("hyperscan", "numpy", "zstandard", "tomllib", "epochzero.diagnose", "epochzero.logs",
+    heavy = ("hyperscan", "numpy", "backports.zstd", "tomllib", "epochzero.diagnose", "epochzero.logs",
              "epochzero.code", "epochzero.locate")  # fmt: skip
     assert not [name for name in loaded if name.startswith(heavy)]
 
@@ -521,3 +521,63 @@ def test_a_full_disk_is_told(tmp_path: Path) -> None:
         done = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True)
     assert done.returncode == 2
     assert done.stderr == "epochzero: cannot write the output: No space left on device\n"
+
+
+# What the core does without: the packages of extras.
+EXTRAS = (
+    "numpy",
+    "Stemmer",
+    "tree_sitter_c",
+    "tree_sitter_python",
+    "torch",
+    "pyarrow",
+    "scipy",
+    "PIL",
+)
+WITHOUT_EXTRAS = f"""
+import sys
+sys.modules |= dict.fromkeys({EXTRAS!r})
+from epochzero.cli import main
+main()
+"""
+
+
+def without_extras(*arguments: str, home: Path) -> tuple[int, str, str]:
+    ran = subprocess.run(
+        [sys.executable, "-c", WITHOUT_EXTRAS, *arguments],
+        capture_output=True,
+        text=True,
+        cwd=home,
+        env={**os.environ, "EPOCHZERO_HOME": str(home)},
+    )
+    return ran.returncode, ran.stdout, ran.stderr
+
+
+def test_the_core_works_without_the_packages_of_extras(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("open('absent.csv')\n")
+    code, out, _ = without_extras("check", "--", "python", "train.py", home=tmp_path)
+    assert (code, "absent.csv" in out) == (1, True)
+    code, _, err = without_extras("run", "--", sys.executable, "train.py", home=tmp_path)
+    assert (code, "absent.csv" in err) == (1, True)
+    code, out, _ = without_extras("jobs", home=tmp_path)
+    assert (code, "failed" in out) == (0, True)
+    (tmp_path / "train.log").write_text("step 1\n" * 200_000 + "KeyError: 'fox'\n")
+    code, out, _ = without_extras("diagnose", "train.log", home=tmp_path)
+    assert (code, "fox" in out) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("command", "extra"),
+    [
+        (["locate", "train.py"], "locate"),
+        (["data", "profile", "train.py"], "data"),
+        (["run", "--watch", "--", "true"], "watch"),
+        (["study", "failures", "train.py", "--out", "x"], "study"),
+    ],
+)
+def test_a_command_names_the_extra_that_it_lacks(
+    tmp_path: Path, command: list[str], extra: str
+) -> None:
+    (tmp_path / "train.py").write_text("")
+    code, _, err = without_extras(*command, home=tmp_path)
+    assert (code, f"pip install 'epochzero[{extra}]'" in err) == (2, True)

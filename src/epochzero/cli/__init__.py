@@ -47,8 +47,19 @@ _COMMANDS = {
     "signatures": "List and check failure signatures.",
 }
 
-# Command of another distribution -> the extra that installs it.
-_EXTRAS = {"model": "models"}
+# Commands of other distributions.
+_ADDED = ("model",)
+# Command -> the extra that installs what it needs.
+_EXTRAS = {
+    "data": "data",
+    "github": "locate",
+    "label": "study",
+    "locate": "locate",
+    "model": "models",
+    "show": "watch",
+    "study": "study",
+    "watch": "watch",
+}
 # Commands that work only where jobs can be started.
 _STARTS_JOBS = ("run", "record", "replay")
 
@@ -60,7 +71,7 @@ class _Commands(Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
-        if cmd_name in _EXTRAS:
+        if cmd_name in _ADDED:
             return _added(cmd_name)
         if cmd_name in _STARTS_JOBS and platform.WHY_NO_JOBS:
             raise InputError(platform.WHY_NO_JOBS)
@@ -84,9 +95,12 @@ def _added(name: str) -> click.Command:
     for entry in entry_points(group="epochzero.commands", name=name):
         command: click.Command = entry.load()
         return command
-    raise InputError(
-        f"`epochzero {name}` requires another package: pip install 'epochzero[{_EXTRAS[name]}]'"
-    )
+    raise InputError(_needs(name, "another package"))
+
+
+def _needs(command: str, package: str) -> str:
+    extra = _EXTRAS[command]
+    return f"`epochzero {command}` requires {package}: pip install 'epochzero[{extra}]'"
 
 
 _FIRST_COMMANDS = """\
@@ -127,6 +141,13 @@ def main() -> None:
         commands.main(prog_name="epochzero", color=False if os.environ.get("NO_COLOR") else None)
     except EpochZeroError as error:
         click.echo(f"epochzero: {error}", err=True)
+        sys.exit(2)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        command = next((word for word in sys.argv[1:] if word in _COMMANDS), "")
+        if package == "epochzero" or command not in _EXTRAS:
+            raise
+        click.echo(f"epochzero: {_needs(command, package)}", err=True)
         sys.exit(2)
     except BrokenPipeError:
         # The reader of our output (head, less) has gone; nothing more can be said to it.

@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -297,6 +298,8 @@ def command(
     """
     if not watches and (fail_on or values):
         raise click.UsageError("--fail-on and --values require --watch")
+    if watches and find_spec("numpy") is None:  # Before the job starts, not when it has ended.
+        raise InputError("--watch requires NumPy: pip install 'epochzero[watch]'")
     if not simulates and (ranks is not None or build_packages):
         raise click.UsageError("--ranks and --build-packages require --simulate")
     if (simulates or faults) and platform.NAME != "Linux":

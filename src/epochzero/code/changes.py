@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
-import zstandard
 
+from epochzero import zstd
 from epochzero.code.words import BagList, ranges
 
 if TYPE_CHECKING:
@@ -258,8 +258,11 @@ class Changes(Sequence[Change]):
         head = [FORMAT_VERSION, said, len(self), len(text), [len(array) for array in arrays]]
         line = json.dumps(head).encode() + b"\n"
         parts = [*map(_padded, (line, *(array.tobytes() for array in arrays))), text]
-        compressor = zstandard.ZstdCompressor(level=_COMPRESSION, write_checksum=True)
-        return compressor.compress(b"".join(parts))
+        options: dict[int, int] = {
+            zstd.CompressionParameter.compression_level: _COMPRESSION,
+            zstd.CompressionParameter.checksum_flag: 1,
+        }
+        return zstd.compress(b"".join(parts), options=options)
 
     @classmethod
     def from_bytes(cls, data: bytes) -> tuple[Changes, dict[str, Any]]:
@@ -269,8 +272,8 @@ class Changes(Sequence[Change]):
             ValueError: the bytes are of another version or damaged.
         """
         try:
-            whole = zstandard.decompress(data)
-        except zstandard.ZstdError as error:
+            whole = zstd.decompress(data)
+        except zstd.ZstdError as error:
             raise ValueError(f"damaged history: {error}") from error
         start = whole.find(b"\n") + 1
         head = json.loads(whole[:start] or whole)

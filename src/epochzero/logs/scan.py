@@ -580,9 +580,11 @@ def newlines(data: bytes, start: int, end: int) -> int:
     """Number of line ends between two offsets."""
     if end - start < FEW_BYTES:
         return data.count(b"\n", start, end)
-    # Four times as fast; worth its import in logs of more than one block.
-    import numpy as np
-
+    # Four times as fast, if it is installed; worth its import in logs of more than one block.
+    try:
+        import numpy as np
+    except ImportError:
+        return data.count(b"\n", start, end)
     return int(np.count_nonzero(np.frombuffer(data, np.uint8, end - start, start) == ord("\n")))
 
 

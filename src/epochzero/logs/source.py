@@ -243,17 +243,17 @@ class _Packing:
     copy: Callable[[Any], _Member] | None = None
 
 
-# Loading zstandard takes longer than reading most logs, and few logs need it.
-def _zstandard_member() -> _Member:
-    import zstandard
+# Few logs need zstd.
+def _zstd_member() -> _Member:
+    from epochzero import zstd
 
-    return zstandard.ZstdDecompressor().decompressobj()
+    return zstd.ZstdDecompressor()
 
 
-def _zstandard_error() -> type[Exception]:
-    import zstandard
+def _zstd_error() -> type[Exception]:
+    from epochzero import zstd
 
-    return zstandard.ZstdError
+    return zstd.ZstdError
 
 
 _PACKINGS = (
@@ -269,8 +269,8 @@ _PACKINGS = (
         ZSTD,
         # A data frame, or one that readers skip; pzstd writes both.
         re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"),
-        _zstandard_member,
-        _zstandard_error,
+        _zstd_member,
+        _zstd_error,
         1 << 10,
     ),
 )

@@ -130,9 +130,8 @@ def send_attempt(to: Destination, folder: Path) -> bool:
 
 def _send(to: Destination, place: str, file: Path, begin: int, end: int) -> None:
     """Sends the bytes of a file between two places, as far as the service does not have them."""
-    import zstandard
+    from epochzero import zstd
 
-    compressor = zstandard.ZstdCompressor()
     with open(file, "rb") as source:
         while begin < end:
             source.seek(begin)
@@ -140,7 +139,7 @@ def _send(to: Destination, place: str, file: Path, begin: int, end: int) -> None
             if not data:
                 return
             try:
-                answer = to.ask("PUT", f"{place}?offset={begin}", compressor.compress(data))
+                answer = to.ask("PUT", f"{place}?offset={begin}", zstd.compress(data))
                 begin = int(answer["size"])
             except _RefusedError as refused:
                 # Another sender may have been faster; what differs cannot be mended.

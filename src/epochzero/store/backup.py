@@ -11,13 +11,13 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import sqlalchemy
-import zstandard
 from sqlalchemy import Column, LargeBinary, Table, insert, select
 from sqlalchemy.orm import Session
 
+from epochzero import zstd
 from epochzero.errors import InputError
 from epochzero.store.database import Database
 from epochzero.store.schema import REVISION, Base
@@ -42,7 +42,7 @@ def back_up(database: Database, file: Path) -> int:
     try:
         with (
             open(making, "xb", opener=_private) as raw,
-            zstandard.ZstdCompressor().stream_writer(raw) as out,
+            zstd.ZstdFile(raw, "wb") as out,
         ):
             count = _write(database, out)
         making.rename(file)
@@ -71,17 +71,17 @@ def restore(database: Database, file: Path) -> int:
     try:
         with (
             open(file, "rb") as raw,
-            zstandard.ZstdDecompressor().stream_reader(raw) as text,
+            zstd.ZstdFile(raw) as text,
             database.write() as session,
         ):
             return _read(session, _lines(text), str(file))
     except OSError as error:
         raise InputError(f"{file}: cannot be read: {error.strerror}") from error
-    except (zstandard.ZstdError, ValueError, KeyError, TypeError) as error:
+    except (zstd.ZstdError, EOFError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{file}: is not a complete backup: {error}") from error
 
 
-def _write(database: Database, out: IO[bytes]) -> int:
+def _write(database: Database, out: zstd.ZstdFile) -> int:
     count = 0
     with database.read() as session:
         if database.is_postgresql:
@@ -158,7 +158,7 @@ def _count_on(session: Session, tables: Iterable[Table]) -> None:
             session.execute(select(sqlalchemy.func.setval(sequence, last)).where(last.is_not(None)))
 
 
-def _put(out: IO[bytes], value: Any) -> None:
+def _put(out: zstd.ZstdFile, value: Any) -> None:
     out.write(json.dumps(value, separators=(",", ":")).encode() + b"\n")
 
 

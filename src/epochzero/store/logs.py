@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-import zstandard
 from sqlalchemy import Select, delete, select, update
 from sqlalchemy.orm import Session
 
+from epochzero import zstd
 from epochzero.store.bulk_insert import insert_each_once, insert_rows
 from epochzero.store.schema import Chunk, Output, OutputChunk
 
@@ -148,12 +148,11 @@ def store_outputs(session: Session, parts: Mapping[int, Parts]) -> None:
     outputs = session.scalars(
         select(Output).where(Output.rank_id.in_(parts), Output.stored.is_(None))
     ).all()
-    compressor = zstandard.ZstdCompressor(level=_LEVEL)
     for some in _together(_pieces(outputs, parts)):
         chunks = {place["digest"]: chunk for place, chunk in some}
         known = set(session.scalars(select(Chunk.digest).where(Chunk.digest.in_(chunks))))
         new = [
-            {"digest": digest, "size": len(chunk), "data": compressor.compress(chunk)}
+            {"digest": digest, "size": len(chunk), "data": zstd.compress(chunk, _LEVEL)}
             # In a fixed order: two writers that wait for each other's rows would deadlock.
             for digest, chunk in sorted(chunks.items())
             if digest not in known
@@ -227,7 +226,6 @@ def forget_outputs(session: Session, ranks: Select[int] | Sequence[int]) -> None
 
 def read_output(session: Session, output: Output) -> Iterator[bytes]:
     """The bytes of a log, in parts."""
-    decompressor = zstandard.ZstdDecompressor()
     digests = session.scalars(
         select(OutputChunk.digest)
         .where(OutputChunk.output_id == output.id)
@@ -235,7 +233,7 @@ def read_output(session: Session, output: Output) -> Iterator[bytes]:
     )
     for digest in digests.all():
         chunk = session.get_one(Chunk, digest)
-        yield decompressor.decompress(chunk.data, max_output_size=chunk.size)
+        yield zstd.decompress(chunk.data)
         session.expunge(chunk)
 
 

@@ -9,14 +9,13 @@ import zlib
 from collections.abc import AsyncIterator, Iterator
 from typing import Protocol
 
-import zstandard
 from fastapi import HTTPException, Request
 
+from epochzero import zstd
+
 _PIECE = 256 << 10
-_STEP = 1 << 10
-"""A zstd block of four bytes produces at most 128 KiB, so this produces at most 32 MiB."""
-_WINDOW = 8 << 20
-"""A zstd frame may request more memory than this; frames of our clients do not."""
+_WINDOW_LOG = 23
+"""A zstd frame may request more memory than 8 MiB; frames of our clients do not."""
 
 
 class _Decoder(Protocol):
@@ -57,21 +56,24 @@ class _Zstd:
         self._begun = False
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        while data:
+        more = bool(data)
+        while more:
             if self._decoder.eof:
                 self._decoder = self._next()
             self._begun = True
-            step, data = data[:_STEP], data[_STEP:]
-            if piece := self._decoder.decompress(step):
+            if piece := self._decoder.decompress(data, _PIECE):
                 yield piece
-            data = self._decoder.unused_data + data
+            data = self._decoder.unused_data if self._decoder.eof else b""
+            more = bool(data) or not (self._decoder.eof or self._decoder.needs_input)
 
     def whole(self) -> bool:
         return self._decoder.eof or not self._begun
 
     @staticmethod
-    def _next() -> zstandard.ZstdDecompressionObj:
-        return zstandard.ZstdDecompressor(max_window_size=_WINDOW).decompressobj()
+    def _next() -> zstd.ZstdDecompressor:
+        return zstd.ZstdDecompressor(
+            options={zstd.DecompressionParameter.window_log_max: _WINDOW_LOG}
+        )
 
 
 async def pieces(request: Request, most: int) -> AsyncIterator[bytes]:
@@ -93,7 +95,7 @@ async def pieces(request: Request, most: int) -> AsyncIterator[bytes]:
                 if size > most:
                     raise HTTPException(413, f"the request exceeds {most} bytes of text")
                 yield piece
-    except (zlib.error, zstandard.ZstdError) as error:
+    except (zlib.error, zstd.ZstdError) as error:
         raise HTTPException(422, f"the compression is damaged: {error}") from error
     if not decoder.whole():
         raise HTTPException(422, "the compressed body is truncated")

@@ -357,8 +357,10 @@ def _npy(file: BinaryIO, size: int, head: bytes, reading: Reading) -> FileFault 
             return _bad("npy", "is not a NumPy array")
         return None if reading.pickles else _pickled("is a pickle, not an array")
     # The import takes longer than most checks, and few jobs have such a file.
-    from numpy.lib import format as npy
-
+    try:
+        from numpy.lib import format as npy
+    except ImportError:
+        return None
     file.seek(0)
     version = npy.read_magic(file)
     if version not in ((1, 0), (2, 0)):

@@ -19,8 +19,7 @@ from importlib.resources import files
 from itertools import pairwise
 from types import MappingProxyType
 
-import zstandard
-
+from epochzero import zstd
 from epochzero.check.target.model import Signature
 from epochzero.check.target.packages import well_known
 from epochzero.check.target.signature import Signatures, text_of
@@ -56,8 +55,7 @@ class ApiHistory:
     @classmethod
     def of(cls, distribution: str, data: bytes) -> ApiHistory:
         """Parse a file that `written` created."""
-        decompressor = zstandard.ZstdDecompressor(max_window_size=1 << 27)
-        return cls(distribution, decompressor.decompress(data).decode())
+        return cls(distribution, zstd.decompress(data).decode())
 
     def index(self, version: str) -> int | None:
         """The index of the recorded version of the same minor release."""
@@ -159,12 +157,7 @@ def written(versions: Sequence[str], apis: Sequence[Api]) -> bytes:
                 lines.setdefault(line, []).append(index)
         text_line = [_at(line, indexes, there, last) for line, indexes in sorted(lines.items())]
         blocks.append("\n".join([_at(module, there, range(last + 1), last), *text_line]))
-    options = zstandard.ZstdCompressionParameters.from_level(
-        _LEVEL, window_log=26, enable_ldm=True, write_checksum=True
-    )
-    return zstandard.ZstdCompressor(compression_params=options).compress(
-        "\n\n".join(blocks).encode()
-    )
+    return zstd.compress_far("\n\n".join(blocks).encode(), _LEVEL, window_log=26)
 
 
 def _at(text: str, indexes: Sequence[int], always: Sequence[int], last: int) -> str:

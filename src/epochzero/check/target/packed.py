@@ -12,8 +12,7 @@ import re
 import textwrap
 from collections.abc import Iterator, Mapping
 
-import zstandard
-
+from epochzero import zstd
 from epochzero.check.target.model import Signature
 from epochzero.check.target.signature import Signatures, text_of
 
@@ -67,10 +66,7 @@ def packed(api: Api) -> str:
         for module, names in api.items()
     )
     data = "\n".join(blocks).encode()
-    options = zstandard.ZstdCompressionParameters.from_level(
-        _LEVEL, window_log=25, enable_ldm=True, write_checksum=True
-    )
-    done = zstandard.ZstdCompressor(compression_params=options).compress(data)
+    done = zstd.compress_far(data, _LEVEL, window_log=25)
     return "\n".join(textwrap.wrap(base64.b85encode(done).decode(), _LINE, break_on_hyphens=False))
 
 
@@ -82,11 +78,14 @@ def unpacked(text: str) -> Api:
     """
     try:
         data = base64.b85decode("".join(text.split()))
-        size = zstandard.frame_content_size(data)
-        if not 0 <= size <= LARGEST_API_BYTES:
+        size = zstd.get_frame_info(data).decompressed_size
+        if size is None or size > LARGEST_API_BYTES:
             raise ValueError(f"its {size} bytes are not 0 to {LARGEST_API_BYTES}")
-        api_text = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompress(data).decode()
-    except zstandard.ZstdError as error:
+        decompressor = zstd.ZstdDecompressor()
+        api_text = decompressor.decompress(data, LARGEST_API_BYTES).decode()
+        if not decompressor.eof:
+            raise ValueError("it is truncated")
+    except zstd.ZstdError as error:
         raise ValueError(str(error)) from error
     texts: dict[str, str] = {}
     for block in api_text.split("\n\n"):
