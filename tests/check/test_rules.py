@@ -97,6 +97,38 @@ def test_an_example_is_a_small_job() -> None:
     )
 
 
+def test_an_example_may_be_what_differs_from_another() -> None:
+    full, moved, ignored, other = examples("""
+        import os
+
+        print(os.missing)  # <-
+        print(1)
+        ---- caught if
+         import os
+        +import sys
+        @@
+        -print(os.missing)  # <-
+        -print(1)
+        +print(1, os.missing)  # <-
+        ---- ignored if
+        -print(os.missing)
+        +print(os.sep)
+        ----
+        print(2)
+    """)
+    assert (full.line, full.is_caught) == (3, True)
+    assert moved == Case({"train.py": "import os\nimport sys\n\nprint(1, os.missing)\n"}, line=4)
+    assert ignored == Case({"train.py": "import os\n\nprint(os.sep)\nprint(1)\n"})
+    assert not ignored.is_caught
+    assert other == Case({"train.py": "print(2)\n"})
+
+
+@pytest.mark.parametrize("diff", ["-x = 1\n+x = 2", "-x = 3\n+x = 2", "+x = 2", "x = 1"])
+def test_a_difference_that_does_not_apply_in_one_place_is_refused(diff: str) -> None:
+    with pytest.raises(ValueError, match="exactly one place"):
+        examples(f"x = 1\nx = 1\ny = 3  # <-\n---- caught if\n{diff}\n")
+
+
 # -- The catalogue -----------------------------------------------------------------------------
 
 RULE = """\
@@ -105,7 +137,7 @@ from epochzero.check.rule import Rule, examples
 RULE = Rule(
     title="Something goes wrong", category="path_not_found", why="It does.",
     fix="Correct it.", source="A study", check=lambda view: (),
-    catches=examples("x  # <-"), leaves=examples("y"),
+    cases=(*examples("x  # <-"), *examples("y")),
 )
 """
 
@@ -140,9 +172,8 @@ def test_a_new_rule_is_one_new_file(package: Path) -> None:
         ('"It does."', '" "', "why is empty"),
         ('"Correct it."', '""', "fix is empty"),
         ('"A study"', '""', "source is empty"),
-        ('examples("x  # <-")', "()", "a rule needs at least one case"),
-        ('examples("y")', "()", "one in leaves"),
-        ("  # <-", "", "no line for the expected finding"),
+        ("  # <-", "", "a rule needs a case with a finding"),
+        (', *examples("y")', ",", "and one without"),
         ('("y")', '("$ python main.py\\ny")', "a case runs main.py"),
         ("RULE = Rule", "RULE = 1, Rule", "not a Rule"),
         ("RULE = ", "RULE = missing or ", "cannot be imported: name 'missing'"),

@@ -64,8 +64,7 @@ class Rule:
         fix: general advice; a finding gives it with its own values.
         source: a study, documentation or issue that shows that it happens.
         check: yields findings and undecided questions.
-        catches: cases that must give a finding at the given line.
-        leaves: cases that must give no finding.
+        cases: cases that must give a finding at the given line, and cases that must give none.
         background: starts work in another process while rules run; this rule collects the result.
         general: yields to another rule that reports the same error at the same line.
         id: name of the file with dashes, such as ``path-not-found``; set by the catalogue, used by
@@ -78,11 +77,20 @@ class Rule:
     fix: str
     source: str
     check: Callable[[JobView], Claims]
-    catches: tuple[Case, ...]
-    leaves: tuple[Case, ...]
+    cases: tuple[Case, ...]
     background: Callable[[JobView], AbstractContextManager[None]] | None = None
     general: bool = False
     id: str = ""
+
+    @property
+    def catches(self) -> tuple[Case, ...]:
+        """The cases that must give a finding."""
+        return tuple(case for case in self.cases if case.is_caught)
+
+    @property
+    def leaves(self) -> tuple[Case, ...]:
+        """The cases that must give no finding."""
+        return tuple(case for case in self.cases if not case.is_caught)
 
     def findings(self, view: JobView) -> Iterator[Finding | Unknown]:
         """Findings with the id of the rule, and the questions that it could not decide."""

@@ -10,9 +10,10 @@ from textwrap import dedent
 
 __all__ = ["Case", "examples"]
 
-_CASE = re.compile(r"^----\n", re.MULTILINE)
+_CASE = re.compile(r"^----(?: (caught|ignored) if)?\n", re.MULTILINE)
 _FILE = re.compile(r"^==> (.+) <==\n", re.MULTILINE)
 _MARK = re.compile(r"  # <-$", re.MULTILINE)
+_CHANGE = re.compile(r"^@@\n", re.MULTILINE)
 _CUT = "\n\\ No newline at end of file\n"
 _TARGET = "target.toml"
 
@@ -37,26 +38,69 @@ class Case:
     line: int = 0
     path: str = "train.py"
 
+    @property
+    def is_caught(self) -> bool:
+        """Whether a finding is expected."""
+        return self.line > 0 or self.path == "<command>"
 
-def examples(text: str, *, begin: str = "") -> tuple[Case, ...]:
-    r"""The cases in a text, which are separated by lines ``----``.
 
-    A case is the content of ``train.py``, behind the lines of ``begin``. Other files follow, each after a line with its name, as
+def examples(text: str) -> tuple[Case, ...]:
+    r"""The cases in a text, which are separated by lines that start with ``----``.
+
+    A case is the content of ``train.py``. Other files follow, each after a line with its name, as
     ``head`` prints several files; ``target.toml`` is the target. ``# <-`` marks the line of the
-    expected finding. A first line with ``$`` is the command, with variables of the environment
-    before it; without one, ``python train.py`` runs. ``\ No newline at end of file`` has the
-    meaning that it has in a diff.
+    expected finding; without a mark, none is expected. A first line with ``$`` is the command, with
+    variables of the environment before it; without one, ``python train.py`` runs.
+    ``\ No newline at end of file`` has the meaning that it has in a diff.
 
-    >>> examples('''
+    After ``---- caught if`` or ``---- ignored if`` stands what differs from the last case before it that
+    is written in full, as a unified diff: ``+`` and ``-`` before lines that are added and removed, a space
+    before lines that only show where, ``@@`` between changes in different places. With ``ignored``, the
+    mark of the full case does not count.
+
+    >>> found, ignored = examples('''
     ...     $ SEED=1 python train.py --steps 8
     ...     import os
     ...     print(open("steps.json").read())  # <-
     ...     ==> target.toml <==
     ...     gpus = 1
-    ... ''')[0].line
-    2
+    ...     ---- ignored if
+    ...      import os
+    ...     +open("steps.json", "w").write("8")
+    ... ''')
+    >>> found.line, ignored.line
+    (2, 0)
+
+    Raises:
+        ValueError: a diff does not apply, or applies in more than one place.
     """
-    return tuple(_case(begin + part) for part in _CASE.split(dedent(text).removeprefix("\n")))
+    first, *others = _CASE.split(dedent(text).removeprefix("\n"))
+    full = first
+    cases = [_case(first)]
+    for kind, part in zip(others[::2], others[1::2], strict=True):
+        if kind:
+            cases.append(_case(_changed(full if kind == "caught" else _MARK.sub("", full), part)))
+        else:
+            full = part
+            cases.append(_case(full))
+    return tuple(cases)
+
+
+def _changed(text: str, diff: str) -> str:
+    """A text with the changes of a diff."""
+    lines = text.split("\n")
+    edits = []
+    for change in _CHANGE.split(diff):
+        marked = [(line[:1] or " ", line[1:]) for line in change.removesuffix("\n").split("\n")]
+        old = [line for mark, line in marked if mark != "+"]
+        starts = [at for at in range(len(lines)) if lines[at : at + len(old)] == old]
+        if not old or len(starts) != 1 or not {mark for mark, _ in marked} <= {"+", "-", " "}:
+            raise ValueError(f"this does not apply in exactly one place:\n{change}")
+        new = [line for mark, line in marked if mark != "-"]
+        edits.append((starts[0], len(old), new))
+    for start, count, new in sorted(edits, reverse=True):
+        lines[start : start + count] = new
+    return "\n".join(lines)
 
 
 def _case(text: str) -> Case:

@@ -38,25 +38,34 @@ RULE = Rule(
     fix="Use the replacement.",
     source="Zhang et al., ICSE 2020, section 5.3, finding 7; release notes named in api_changes.toml",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import torch
 
         scaler = torch.cuda.amp.GradScaler()  # <-
         ==> target.toml <==
         [distributions]
         "torch" = "2.5.1"
+        ---- ignored if
+        -"torch" = "2.5.1"
+        +"torch" = "2.1.0"
         ----
         import numpy as np
         print(np.float(1))  # <-
         ==> target.toml <==
         [distributions]
         "numpy" = "1.22.0"
+        ---- ignored if
+        -"numpy" = "1.22.0"
+        +"numpy" = "1.26.0"
         ----
         from transformers import TrainingArguments
         args = TrainingArguments('out', evaluation_strategy='epoch')  # <-
         ==> target.toml <==
         [distributions]
         "transformers" = "4.42.0"
+        ---- ignored if
+        -"transformers" = "4.42.0"
+        +"transformers" = "4.40.0"
         ----
         from torchvision import models
 
@@ -64,37 +73,23 @@ RULE = Rule(
         ==> target.toml <==
         [distributions]
         "torchvision" = "0.15.2"
-    """),
-    leaves=examples("""
-        import torch
-
-        scaler = torch.cuda.amp.GradScaler()
-        ==> target.toml <==
-        [distributions]
-        "torch" = "2.1.0"
         ----
         import torch
 
         scaler = torch.cuda.amp.GradScaler()
-        ----
-        import numpy as np
-        trapezoid = np.trapezoid if hasattr(np, 'trapezoid') else np.trapz
-        ==> target.toml <==
-        [distributions]
-        "numpy" = "2.4.6"
         ----
         import numpy as np
         trapezoid = getattr(np, 'trapezoid', None) or np.trapz
         ==> target.toml <==
         [distributions]
         "numpy" = "2.4.6"
-        ----
-        import numpy as np
-        new = getattr(np, 'trapezoid', None)
-        print((np.trapz if new is None else new)([1]))
-        ==> target.toml <==
-        [distributions]
-        "numpy" = "2.4.6"
+        ---- ignored if
+        -trapezoid = getattr(np, 'trapezoid', None) or np.trapz
+        +trapezoid = np.trapezoid if hasattr(np, 'trapezoid') else np.trapz
+        ---- ignored if
+        -trapezoid = getattr(np, 'trapezoid', None) or np.trapz
+        +new = getattr(np, 'trapezoid', None)
+        +print((np.trapz if new is None else new)([1]))
         ----
         import numpy as np
         try:
@@ -163,18 +158,6 @@ RULE = Rule(
         ==> target.toml <==
         [distributions]
         "torch" = "2.5.1"
-        ----
-        import numpy as np
-        print(np.float(1))
-        ==> target.toml <==
-        [distributions]
-        "numpy" = "1.26.0"
-        ----
-        from transformers import TrainingArguments
-        args = TrainingArguments('out', evaluation_strategy='epoch')
-        ==> target.toml <==
-        [distributions]
-        "transformers" = "4.40.0"
         ----
         import torch
 

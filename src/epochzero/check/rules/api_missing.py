@@ -106,7 +106,7 @@ RULE = Rule(
     fix="Use a name that the target's version has.",
     source="Zhang et al., ICSE 2020, section 5.3, finding 7: frameworks evolve rapidly",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import mylib
 
         mylib.laod('a')  # <-
@@ -119,58 +119,46 @@ RULE = Rule(
         VERSION = false
         [api."mylib.nn"]
         Linear = "(a, b)"
-        ----
-        from mylib import save  # <-
-
-        save('a')
-        ==> target.toml <==
-        [api.mylib]
-        load = "(path)"
-        Trainer = "(model)"
-        "Trainer.fit" = "(data)"
-        "Trainer.save" = "(path)"
-        VERSION = false
-        [api."mylib.nn"]
-        Linear = "(a, b)"
-        ----
-        import mylib.nn as nn
-
-        print(nn.Linaer(1, 2))  # <-
-        ==> target.toml <==
-        [api.mylib]
-        load = "(path)"
-        Trainer = "(model)"
-        "Trainer.fit" = "(data)"
-        "Trainer.save" = "(path)"
-        VERSION = false
-        [api."mylib.nn"]
-        Linear = "(a, b)"
-        ----
-        import mylib
-
-        mylib.Trainer('m').fti([1])  # <-
-        ==> target.toml <==
-        [api.mylib]
-        load = "(path)"
-        Trainer = "(model)"
-        "Trainer.fit" = "(data)"
-        "Trainer.save" = "(path)"
-        VERSION = false
-        [api."mylib.nn"]
-        Linear = "(a, b)"
-        ----
-        import mylib
-
-        print(mylib.float16)  # <-
-        ==> target.toml <==
-        [api.mylib]
-        load = "(path)"
-        Trainer = "(model)"
-        "Trainer.fit" = "(data)"
-        "Trainer.save" = "(path)"
-        VERSION = false
-        [api."mylib.nn"]
-        Linear = "(a, b)"
+        ---- caught if
+        -import mylib
+        +from mylib import save  # <-
+        @@
+        -mylib.laod('a')  # <-
+        +save('a')
+        ---- caught if
+        -import mylib
+        +import mylib.nn as nn
+        @@
+        -mylib.laod('a')  # <-
+        +print(nn.Linaer(1, 2))  # <-
+        ---- caught if
+        -mylib.laod('a')  # <-
+        +mylib.Trainer('m').fti([1])  # <-
+        ---- caught if
+        -mylib.laod('a')  # <-
+        +print(mylib.float16)  # <-
+        ---- ignored if
+        -mylib.laod('a')
+        +mylib.load('a')
+        +print(mylib.VERSION)
+        ---- ignored if
+        -import mylib
+        -
+        -mylib.laod('a')
+        +try:
+        +    from mylib import save
+        +except ImportError:
+        +    save = None
+        ---- ignored if
+        +from mylib import nn
+         import mylib
+        @@
+        -mylib.laod('a')
+        +print(nn.Linear(1, 2), mylib.nn)
+        ---- ignored if
+        -mylib.laod('a')
+        +if hasattr(mylib, 'save'):
+        +    mylib.save('a')
         ----
         from torch import nn
 
@@ -178,31 +166,20 @@ RULE = Rule(
         ==> target.toml <==
         [distributions]
         torch = "2.1.2"
-        ----
-        from torch.nn.attention import SDPBackend  # <-
-        ==> target.toml <==
-        [distributions]
-        torch = "2.1.2"
+        ---- ignored if
+        -torch = "2.1.2"
+        +torch = "2.4.0+cu121"
+        ---- ignored if
+        -torch = "2.1.2"
+        +torch = "9.9"
         ----
         import torch.nn.attention.flex_attention  # <-
         ==> target.toml <==
         [distributions]
         torch = "2.1.2"
-    """),
-    leaves=examples("""
-        import mylib
-
-        mylib.load('a')
-        print(mylib.VERSION)
-        ==> target.toml <==
-        [api.mylib]
-        load = "(path)"
-        Trainer = "(model)"
-        "Trainer.fit" = "(data)"
-        "Trainer.save" = "(path)"
-        VERSION = false
-        [api."mylib.nn"]
-        Linear = "(a, b)"
+        ---- caught if
+        -import torch.nn.attention.flex_attention  # <-
+        +from torch.nn.attention import SDPBackend  # <-
         ----
         import mylib
 
@@ -211,20 +188,6 @@ RULE = Rule(
         [api.mylib]
         load = "(path)"
         "*" = false
-        ----
-        from torch import nn
-
-        norm = nn.RMSNorm(8)
-        ==> target.toml <==
-        [distributions]
-        torch = "2.4.0+cu121"
-        ----
-        from torch import nn
-
-        norm = nn.RMSNorm(8)
-        ==> target.toml <==
-        [distributions]
-        torch = "9.9"
         ----
         import torch
 
@@ -237,47 +200,5 @@ RULE = Rule(
         import mylib
 
         mylib.laod('a')
-        ----
-        try:
-            from mylib import save
-        except ImportError:
-            save = None
-        ==> target.toml <==
-        [api.mylib]
-        load = "(path)"
-        Trainer = "(model)"
-        "Trainer.fit" = "(data)"
-        "Trainer.save" = "(path)"
-        VERSION = false
-        [api."mylib.nn"]
-        Linear = "(a, b)"
-        ----
-        from mylib import nn
-        import mylib
-
-        print(nn.Linear(1, 2), mylib.nn)
-        ==> target.toml <==
-        [api.mylib]
-        load = "(path)"
-        Trainer = "(model)"
-        "Trainer.fit" = "(data)"
-        "Trainer.save" = "(path)"
-        VERSION = false
-        [api."mylib.nn"]
-        Linear = "(a, b)"
-        ----
-        import mylib
-
-        if hasattr(mylib, 'save'):
-            mylib.save('a')
-        ==> target.toml <==
-        [api.mylib]
-        load = "(path)"
-        Trainer = "(model)"
-        "Trainer.fit" = "(data)"
-        "Trainer.save" = "(path)"
-        VERSION = false
-        [api."mylib.nn"]
-        Linear = "(a, b)"
     """),
 )

@@ -69,12 +69,18 @@ RULE = Rule(
     fix="Use the replacement, or pin the version that the job was written for.",
     source="Zhang et al., ICSE 2020, section 5.3, finding 7; release notes named in api_changes.toml",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import numpy as np
         mask = np.zeros(4, dtype=np.bool)  # <-
         ==> target.toml <==
         [distributions]
         "numpy" = "1.26.4"
+        ---- ignored if
+        -"numpy" = "1.26.4"
+        +"numpy" = "1.23.5"
+        ---- ignored if
+        -"numpy" = "1.26.4"
+        +"numpy" = "2.1.0"
         ----
         import torch
         from torch import nn, optim
@@ -85,6 +91,9 @@ RULE = Rule(
         ==> target.toml <==
         [distributions]
         "torch" = "2.7.1"
+        ---- ignored if
+        -"torch" = "2.7.1"
+        +"torch" = "2.6.0"
         ----
         import pandas as pd
 
@@ -93,6 +102,9 @@ RULE = Rule(
         ==> target.toml <==
         [distributions]
         "pandas" = "2.2.3"
+        ---- ignored if
+        -"pandas" = "2.2.3"
+        +"pandas" = "1.5.3"
         ----
         import pytorch_lightning as pl
 
@@ -113,47 +125,12 @@ RULE = Rule(
         ==> target.toml <==
         [distributions]
         "keras" = "3.3.3"
-    """),
-    leaves=examples("""
-        import numpy as np
-        mask = np.zeros(4, dtype=np.bool)
-        ==> target.toml <==
-        [distributions]
-        "numpy" = "1.23.5"
+        ---- ignored if
+        -"keras" = "3.3.3"
+        +"keras" = "2.10.0"
         ----
         import numpy as np
         mask = np.zeros(4, dtype=np.bool)
-        ==> target.toml <==
-        [distributions]
-        "numpy" = "2.1.0"
-        ----
-        import numpy as np
-        mask = np.zeros(4, dtype=np.bool)
-        ----
-        from keras.utils import np_utils
-
-        print(np_utils.to_categorical([1]))
-        ==> target.toml <==
-        [distributions]
-        "keras" = "2.10.0"
-        ----
-        import torch
-        from torch import nn, optim
-
-        model = nn.Linear(2, 2)
-        optimizer = optim.SGD(model.parameters(), lr=0.1)
-        scheduler = optim.lr_scheduler.ReduceLROnPlateau(optimizer, 'min', verbose=True)
-        ==> target.toml <==
-        [distributions]
-        "torch" = "2.6.0"
-        ----
-        import pandas as pd
-
-        frame = pd.read_csv('a.csv')
-        frame = frame.append({'a': 1})
-        ==> target.toml <==
-        [distributions]
-        "pandas" = "1.5.3"
         ----
         try:
             from sklearn.externals import joblib

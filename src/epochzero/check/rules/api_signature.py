@@ -102,7 +102,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.2, Framework API Misuse: softmax() got an unexpected keyword "
     "argument 'axis'",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import mylib
 
         mylib.load('a', True)  # <-
@@ -113,39 +113,33 @@ RULE = Rule(
         Trainer = "(model, epochs=...)"
         "Trainer.fit" = "(data, *, ckpt_path=...)"
         VERSION = false
-        ----
-        import mylib
-
-        mylib.Trainer('m', epoch=3)  # <-
-        ==> target.toml <==
-        [api.mylib]
-        load = "(path, *, strict=...)"
-        make = "(**options)"
-        Trainer = "(model, epochs=...)"
-        "Trainer.fit" = "(data, *, ckpt_path=...)"
-        VERSION = false
-        ----
-        import mylib
-
-        mylib.load()  # <-
-        ==> target.toml <==
-        [api.mylib]
-        load = "(path, *, strict=...)"
-        make = "(**options)"
-        Trainer = "(model, epochs=...)"
-        "Trainer.fit" = "(data, *, ckpt_path=...)"
-        VERSION = false
-        ----
-        import mylib
-
-        mylib.Trainer('m').fit([1], resume=True)  # <-
-        ==> target.toml <==
-        [api.mylib]
-        load = "(path, *, strict=...)"
-        make = "(**options)"
-        Trainer = "(model, epochs=...)"
-        "Trainer.fit" = "(data, *, ckpt_path=...)"
-        VERSION = false
+        ---- caught if
+        -mylib.load('a', True)  # <-
+        +mylib.Trainer('m', epoch=3)  # <-
+        ---- caught if
+        -mylib.load('a', True)  # <-
+        +mylib.load()  # <-
+        ---- caught if
+        -mylib.load('a', True)  # <-
+        +mylib.Trainer('m').fit([1], resume=True)  # <-
+        ---- ignored if
+        -mylib.load('a', True)
+        +mylib.load('a', strict=False)
+        ---- ignored if
+        -mylib.load('a', True)
+        +mylib.make(a=1, b=2)
+        ---- ignored if
+        -mylib.load('a', True)
+        +mylib.load(*open('a').read().split())
+        ---- ignored if
+        -mylib.load('a', True)
+        +
+        +class Mine(mylib.Trainer):
+        +    def __init__(self):
+        +        super().__init__('m', epochs=2)
+        +
+        +
+        +Mine().fit([1], ckpt_path='a')
         ----
         import torch
 
@@ -154,6 +148,9 @@ RULE = Rule(
         ==> target.toml <==
         [distributions]
         torch = "1.13.1"
+        ---- ignored if
+        -torch = "1.13.1"
+        +torch = "2.0.1"
         ----
         import torch
         import torch.nn.functional as F
@@ -162,15 +159,6 @@ RULE = Rule(
         ==> target.toml <==
         [distributions]
         torch = "1.13.1"
-    """),
-    leaves=examples("""
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        optimizer = torch.optim.AdamW(model.parameters(), fused=True)
-        ==> target.toml <==
-        [distributions]
-        torch = "2.0.1"
         ----
         import torch
 
@@ -183,59 +171,7 @@ RULE = Rule(
         ----
         import mylib
 
-        mylib.load('a', strict=False)
-        ==> target.toml <==
-        [api.mylib]
-        load = "(path, *, strict=...)"
-        make = "(**options)"
-        Trainer = "(model, epochs=...)"
-        "Trainer.fit" = "(data, *, ckpt_path=...)"
-        VERSION = false
-        ----
-        import mylib
-
-        mylib.make(a=1, b=2)
-        ==> target.toml <==
-        [api.mylib]
-        load = "(path, *, strict=...)"
-        make = "(**options)"
-        Trainer = "(model, epochs=...)"
-        "Trainer.fit" = "(data, *, ckpt_path=...)"
-        VERSION = false
-        ----
-        import mylib
-
-        mylib.load(*open('a').read().split())
-        ==> target.toml <==
-        [api.mylib]
-        load = "(path, *, strict=...)"
-        make = "(**options)"
-        Trainer = "(model, epochs=...)"
-        "Trainer.fit" = "(data, *, ckpt_path=...)"
-        VERSION = false
-        ----
-        import mylib
-
         mylib.load()
-        ----
-        import inspect
-        import mylib
-
-        GIVEN = {'epochs': 2, 'note': 'x'}
-        known = inspect.signature(mylib.Trainer).parameters
-        chosen = {}
-        for key, value in GIVEN.items():
-            if key not in known:
-                continue
-            chosen[key] = value
-        mylib.Trainer('m', **chosen)
-        ==> target.toml <==
-        [api.mylib]
-        load = "(path, *, strict=...)"
-        make = "(**options)"
-        Trainer = "(model, epochs=...)"
-        "Trainer.fit" = "(data, *, ckpt_path=...)"
-        VERSION = false
         ----
         import inspect
         import mylib
@@ -251,58 +187,24 @@ RULE = Rule(
         Trainer = "(model, epochs=...)"
         "Trainer.fit" = "(data, *, ckpt_path=...)"
         VERSION = false
-        ----
-        import inspect
-        import mylib
-
-        GIVEN = {'epochs': 2, 'note': 'x'}
-        known = inspect.signature(mylib.Trainer).parameters
-        chosen = dict(GIVEN)
-        for key in GIVEN:
-            if key not in known:
-                del chosen[key]
-        mylib.Trainer('m', **chosen)
-        ==> target.toml <==
-        [api.mylib]
-        load = "(path, *, strict=...)"
-        make = "(**options)"
-        Trainer = "(model, epochs=...)"
-        "Trainer.fit" = "(data, *, ckpt_path=...)"
-        VERSION = false
-        ----
-        import inspect
-        import mylib
-
-        GIVEN = {'epochs': 2, 'note': 'x'}
-        known = inspect.signature(mylib.Trainer).parameters
-        chosen = {}
-        for key in GIVEN:
-            if key in known:
-                chosen.update({key: GIVEN[key]})
-        mylib.Trainer('m', **chosen)
-        ==> target.toml <==
-        [api.mylib]
-        load = "(path, *, strict=...)"
-        make = "(**options)"
-        Trainer = "(model, epochs=...)"
-        "Trainer.fit" = "(data, *, ckpt_path=...)"
-        VERSION = false
-        ----
-        import mylib
-
-
-        class Mine(mylib.Trainer):
-            def __init__(self):
-                super().__init__('m', epochs=2)
-
-
-        Mine().fit([1], ckpt_path='a')
-        ==> target.toml <==
-        [api.mylib]
-        load = "(path, *, strict=...)"
-        make = "(**options)"
-        Trainer = "(model, epochs=...)"
-        "Trainer.fit" = "(data, *, ckpt_path=...)"
-        VERSION = false
+        ---- ignored if
+        -chosen = {key: value for key, value in GIVEN.items() if key in known}
+        +chosen = {}
+        +for key, value in GIVEN.items():
+        +    if key not in known:
+        +        continue
+        +    chosen[key] = value
+        ---- ignored if
+        -chosen = {key: value for key, value in GIVEN.items() if key in known}
+        +chosen = dict(GIVEN)
+        +for key in GIVEN:
+        +    if key not in known:
+        +        del chosen[key]
+        ---- ignored if
+        -chosen = {key: value for key, value in GIVEN.items() if key in known}
+        +chosen = {}
+        +for key in GIVEN:
+        +    if key in known:
+        +        chosen.update({key: GIVEN[key]})
     """),
 )

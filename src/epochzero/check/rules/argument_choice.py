@@ -19,7 +19,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.3: about half of the illegal arguments are passed to "
     "Python code by the launching script",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ python train.py --opt adm
         import argparse
 
@@ -27,6 +27,11 @@ RULE = Rule(
         parser.add_argument("--opt", choices=["sgd", "adam"])  # <-
         parser.add_argument("--n", type=int, choices=range(3))
         args = parser.parse_args()
+        ---- ignored if
+        -$ python train.py --opt adm
+        +$ python train.py --opt adam --n 2
+        ---- ignored if
+        -$ python train.py --opt adm
         ----
         $ python train.py --n 3
         import argparse
@@ -34,22 +39,6 @@ RULE = Rule(
         parser = argparse.ArgumentParser()
         parser.add_argument("--opt", choices=["sgd", "adam"])
         parser.add_argument("--n", type=int, choices=range(3))  # <-
-        args = parser.parse_args()
-    """),
-    leaves=examples("""
-        $ python train.py --opt adam --n 2
-        import argparse
-
-        parser = argparse.ArgumentParser()
-        parser.add_argument("--opt", choices=["sgd", "adam"])
-        parser.add_argument("--n", type=int, choices=range(3))
-        args = parser.parse_args()
-        ----
-        import argparse
-
-        parser = argparse.ArgumentParser()
-        parser.add_argument("--opt", choices=["sgd", "adam"])
-        parser.add_argument("--n", type=int, choices=range(3))
         args = parser.parse_args()
     """),
 )

@@ -110,38 +110,25 @@ RULE = Rule(
     fix="Pass the arguments that the function accepts.",
     source="Zhang et al., ICSE 2020, Table 1, Illegal Argument; section 5.5, common programming errors",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         def train(model, loader, epochs=3):
             print(model, loader, epochs)
 
 
         train('m')  # <-
-        ----
-        def train(model, loader, epochs=3):
-            print(model, loader, epochs)
-
-
-        train('m', 'l', epoch=4)  # <-
-        ----
-        def train(model, loader, epochs=3):
-            print(model, loader, epochs)
-
-
-        train('m', 'l', 3, 4)  # <-
-        ----
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self, width, classes):
-                super().__init__()
-                self.fc = nn.Linear(width, classes)
-
-            def forward(self, x):
-                return self.fc(x)
-
-
-        model = Net(10)  # <-
+        ---- caught if
+        -train('m')  # <-
+        +train('m', 'l', epoch=4)  # <-
+        ---- caught if
+        -train('m')  # <-
+        +train('m', 'l', 3, 4)  # <-
+        ---- ignored if
+        -train('m')
+        +train('m', loader='l')
+        ---- ignored if
+        -train('m')
+        +args = ['m', 'l']
+        +train(*args)
         ----
         class Trainer:
             def fit(self, data):
@@ -161,31 +148,6 @@ RULE = Rule(
         ==> models.py <==
         def build(width, depth):
             return width, depth
-        ----
-        MODELS = {}
-
-
-        def register(f):
-            MODELS[f.__name__] = f
-            return f
-
-
-        @register
-        def net(width, depth):
-            return width * depth
-        print(MODELS['net'](width=3))  # <-
-        ----
-        def by(model, name):
-            return name
-
-
-        print(list(map(by, [1, 2])))  # <-
-        ----
-        def by(model, name):
-            return name
-
-
-        print(sorted([1, 2], key=by))  # <-
         ----
         from multiprocessing import Pool
 
@@ -212,28 +174,6 @@ RULE = Rule(
         layer = nn.Linear(2, 2)
         layer.register_forward_hook(lambda module, output: print(output))  # <-
         ----
-        from dataclasses import dataclass
-
-
-        @dataclass
-        class Settings:
-            rate: float
-            epochs: int = 3
-
-
-        print(Settings(epochs=2))  # <-
-        ----
-        from dataclasses import dataclass
-
-
-        @dataclass
-        class Settings:
-            rate: float
-            epochs: int = 3
-
-
-        print(Settings(rate=1, epoch=2))  # <-
-        ----
         def train(model, loader, epochs=3):
             print(model, loader, epochs)
 
@@ -252,22 +192,6 @@ RULE = Rule(
         double = partial(scale, 2)
         print(double(3, 4))  # <-
         ----
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self, width, classes):
-                super().__init__()
-                self.fc = nn.Linear(width, classes)
-
-            def forward(self, x, mask):
-                return self.fc(x)
-
-
-        model = Net(10, 2)
-        print(model(1))  # <-
-    """),
-    leaves=examples("""
         MODELS = {}
 
 
@@ -280,12 +204,21 @@ RULE = Rule(
         def net(width, depth):
             return width * depth
         print(MODELS['net'](3, depth=2))
+        ---- caught if
+        -print(MODELS['net'](3, depth=2))
+        +print(MODELS['net'](width=3))  # <-
         ----
         def by(model, name):
             return name
 
 
         print(list(map(by, [1, 2], 'ab')), sorted([1], key=lambda one: one))
+        ---- caught if
+        -print(list(map(by, [1, 2], 'ab')), sorted([1], key=lambda one: one))
+        +print(list(map(by, [1, 2])))  # <-
+        ---- caught if
+        -print(list(map(by, [1, 2], 'ab')), sorted([1], key=lambda one: one))
+        +print(sorted([1, 2], key=by))  # <-
         ----
         from functools import partial
 
@@ -322,6 +255,12 @@ RULE = Rule(
 
 
         print(Settings(0.1, epochs=2), Settings(rate=1))
+        ---- caught if
+        -print(Settings(0.1, epochs=2), Settings(rate=1))
+        +print(Settings(epochs=2))  # <-
+        ---- caught if
+        -print(Settings(0.1, epochs=2), Settings(rate=1))
+        +print(Settings(rate=1, epoch=2))  # <-
         ----
         from functools import wraps
 
@@ -349,19 +288,6 @@ RULE = Rule(
 
         print(Net(1))
         ----
-        def train(model, loader, epochs=3):
-            print(model, loader, epochs)
-
-
-        train('m', loader='l')
-        ----
-        def train(model, loader, epochs=3):
-            print(model, loader, epochs)
-
-
-        args = ['m', 'l']
-        train(*args)
-        ----
         from torch import nn
 
 
@@ -375,6 +301,16 @@ RULE = Rule(
 
 
         model = Net(10, classes=2)
+        ---- caught if
+        -model = Net(10, classes=2)
+        +model = Net(10)  # <-
+        ---- caught if
+        -    def forward(self, x):
+        +    def forward(self, x, mask):
+        @@
+        -model = Net(10, classes=2)
+        +model = Net(10, 2)
+        +print(model(1))  # <-
         ----
         import click
 

@@ -19,7 +19,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.3: about half of the illegal arguments are passed to "
     "Python code by the launching script",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ python train.py shards
         import argparse
 
@@ -27,41 +27,18 @@ RULE = Rule(
         parser.add_argument("data")
         parser.add_argument("--lr", required=True)  # <-
         args = parser.parse_args()
+        ---- caught if
+        -$ python train.py shards
+        +$ python train.py shards --lr
+        ---- ignored if
+        -$ python train.py shards
+        +$ python train.py shards --lr 1
         ----
         $ python train.py --lr 1
         import argparse
 
         parser = argparse.ArgumentParser()
         parser.add_argument("data")  # <-
-        parser.add_argument("--lr", required=True)
-        args = parser.parse_args()
-        ----
-        $ python train.py shards --lr
-        import argparse
-
-        parser = argparse.ArgumentParser()
-        parser.add_argument("data")
-        parser.add_argument("--lr", required=True)  # <-
-        args = parser.parse_args()
-        ----
-        $ bash run.sh
-        ==> run.sh <==
-        set -e
-        python train.py --lr 1  # <-
-        ==> train.py <==
-        import argparse
-
-        parser = argparse.ArgumentParser()
-        parser.add_argument("data")
-        parser.add_argument("--lr", required=True)
-        args = parser.parse_args()
-    """),
-    leaves=examples("""
-        $ python train.py shards --lr 1
-        import argparse
-
-        parser = argparse.ArgumentParser()
-        parser.add_argument("data")
         parser.add_argument("--lr", required=True)
         args = parser.parse_args()
         ----
@@ -72,5 +49,12 @@ RULE = Rule(
         parser.add_argument("data")
         parser.add_argument("--lr", required=True)
         args = parser.parse_args()
+        ---- caught if
+        -$ python train.py --lr=1 -- -x
+        +$ bash run.sh
+        +==> run.sh <==
+        +set -e
+        +python train.py --lr 1  # <-
+        +==> train.py <==
     """),
 )

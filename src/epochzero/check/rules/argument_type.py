@@ -26,7 +26,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.3: about half of the illegal arguments are passed to "
     "Python code by the launching script",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ python train.py --lr 1e-3x
         import argparse
 
@@ -34,6 +34,12 @@ RULE = Rule(
         parser.add_argument("--lr", type=float)  # <-
         parser.add_argument("--amp", type=bool, default=True)
         args = parser.parse_args()
+        ---- ignored if
+        -$ python train.py --lr 1e-3x
+        +$ python train.py --lr 1e-3 --amp True
+        ---- ignored if
+        -$ python train.py --lr 1e-3x
+        +$ python train.py --amp 1
         ----
         $ python train.py --amp False
         import argparse
@@ -53,22 +59,5 @@ RULE = Rule(
         parser.add_argument("--lr", type=float)
         parser.add_argument("--out", default=True)
         args = parser.parse_args(sys.argv[1:])
-    """),
-    leaves=examples("""
-        $ python train.py --lr 1e-3 --amp True
-        import argparse
-
-        parser = argparse.ArgumentParser()
-        parser.add_argument("--lr", type=float)
-        parser.add_argument("--amp", type=bool, default=True)
-        args = parser.parse_args()
-        ----
-        $ python train.py --amp 1
-        import argparse
-
-        parser = argparse.ArgumentParser()
-        parser.add_argument("--lr", type=float)
-        parser.add_argument("--amp", type=bool, default=True)
-        args = parser.parse_args()
     """),
 )

@@ -23,7 +23,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.3: about half of the illegal arguments are passed to "
     "Python code by the launching script",
     check=_check,
-    catches=examples(r"""
+    cases=examples(r"""
         $ python train.py fit --model.width 8 --model.learning_rate 0.1
         from lightning.pytorch import LightningModule
         from lightning.pytorch.cli import LightningCLI
@@ -50,41 +50,21 @@ RULE = Rule(
         ==> wrong.yaml <==
         model:
           widht: 8
-        ----
-        $ python train.py fit --config wrong.yaml
-        from lightning.pytorch import LightningModule
-        from lightning.pytorch.cli import LightningCLI
-
-
-        class Data:
-            def __init__(self, **options):
-                self.options = options
-
-
-        class Net(LightningModule):
-            def __init__(self, width: int, lr: float = 0.1):
-                super().__init__()
-                self.lr = lr
-
-
-        LightningCLI(Net, Data)
-        ==> right.yaml <==
-        model:
-          width: 8
-          lr: 1e-3
-        data:
-          root: data
-        ==> wrong.yaml <==
-        model:
-          widht: 8  # <-
-        ----
-        $ python train.py --lr 1 --epoch-count 3
-        import argparse
-
-        parser = argparse.ArgumentParser()
-        parser.add_argument("--lr", type=float)
-        parser.add_argument("--epochs", type=int)
-        args = parser.parse_args()  # <-
+        ---- caught if
+        -$ python train.py fit --model.width 8 --model.learning_rate 0.1
+        +$ python train.py fit --config wrong.yaml
+        @@
+        -LightningCLI(Net, Data)  # <-
+        +LightningCLI(Net, Data)
+        @@
+        -  widht: 8
+        +  widht: 8  # <-
+        ---- ignored if
+        -$ python train.py fit --model.width 8 --model.learning_rate 0.1
+        +$ python train.py fit --config right.yaml --trainer.max_epochs=3
+        ---- ignored if
+        -$ python train.py fit --model.width 8 --model.learning_rate 0.1
+        +$ python train.py test --model.width=8 --data.anything 1 --ckpt_path=a.ckpt
         ----
         $ python train.py --lr=1 more
         import argparse
@@ -93,74 +73,11 @@ RULE = Rule(
         parser.add_argument("--lr", type=float)
         parser.add_argument("--epochs", type=int)
         args = parser.parse_args()  # <-
-        ----
-        $ bash run.sh
-        ==> run.sh <==
-        set -e
-        python train.py \
-            --lrr 3  # <-
-        ==> train.py <==
-        import argparse
-
-        parser = argparse.ArgumentParser()
-        parser.add_argument("--lr", type=float)
-        parser.add_argument("--epochs", type=int)
-        args = parser.parse_args()
-    """),
-    leaves=examples("""
-        $ python train.py fit --config right.yaml --trainer.max_epochs=3
-        from lightning.pytorch import LightningModule
-        from lightning.pytorch.cli import LightningCLI
-
-
-        class Data:
-            def __init__(self, **options):
-                self.options = options
-
-
-        class Net(LightningModule):
-            def __init__(self, width: int, lr: float = 0.1):
-                super().__init__()
-                self.lr = lr
-
-
-        LightningCLI(Net, Data)
-        ==> right.yaml <==
-        model:
-          width: 8
-          lr: 1e-3
-        data:
-          root: data
-        ==> wrong.yaml <==
-        model:
-          widht: 8
-        ----
-        $ python train.py test --model.width=8 --data.anything 1 --ckpt_path=a.ckpt
-        from lightning.pytorch import LightningModule
-        from lightning.pytorch.cli import LightningCLI
-
-
-        class Data:
-            def __init__(self, **options):
-                self.options = options
-
-
-        class Net(LightningModule):
-            def __init__(self, width: int, lr: float = 0.1):
-                super().__init__()
-                self.lr = lr
-
-
-        LightningCLI(Net, Data)
-        ==> right.yaml <==
-        model:
-          width: 8
-          lr: 1e-3
-        data:
-          root: data
-        ==> wrong.yaml <==
-        model:
-          widht: 8
+        ---- caught if
+        -$ python train.py --lr=1 more
+        +$ python train.py --lr 1 --epoch-count 3
+        ---- ignored if
+        -$ python train.py --lr=1 more
         ----
         $ python train.py --lr 1 --ep 3
         import argparse
@@ -169,12 +86,13 @@ RULE = Rule(
         parser.add_argument("--lr", type=float)
         parser.add_argument("--epochs", type=int)
         args = parser.parse_args()
-        ----
-        import argparse
-
-        parser = argparse.ArgumentParser()
-        parser.add_argument("--lr", type=float)
-        parser.add_argument("--epochs", type=int)
-        args = parser.parse_args()
+        ---- caught if
+        -$ python train.py --lr 1 --ep 3
+        +$ bash run.sh
+        +==> run.sh <==
+        +set -e
+        +python train.py \
+        +    --lrr 3  # <-
+        +==> train.py <==
     """),
 )

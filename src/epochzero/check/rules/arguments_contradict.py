@@ -338,7 +338,7 @@ RULE = Rule(
     fix="Pass arguments that are compatible.",
     source="Zhang et al., ICSE 2020, section 3.3: Illegal Argument",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ torchrun --nproc_per_node=8 train.py
         import os
 
@@ -359,22 +359,6 @@ RULE = Rule(
         world = dist.get_world_size()
         assert a.batch_size % world == 0  # <-
         ----
-        $ python train.py --low 9
-        import argparse
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--low', type=int, default=1)
-        p.add_argument('--high', type=int, default=9)
-        p.add_argument('--amp', action='store_true')
-        def check(args):
-            if args.amp and args.low > 3:
-                raise ValueError('no')
-            assert args.low < args.high, 'order'  # <-
-
-
-        args = p.parse_args()
-        check(args)
-        ----
         $ python train.py --low 5 --amp
         import argparse
 
@@ -390,6 +374,18 @@ RULE = Rule(
 
         args = p.parse_args()
         check(args)
+        ---- caught if
+        -$ python train.py --low 5 --amp
+        +$ python train.py --low 9
+        @@
+        -    if args.amp and args.low > 3:  # <-
+        +    if args.amp and args.low > 3:
+        @@
+        -    assert args.low < args.high, 'order'
+        +    assert args.low < args.high, 'order'  # <-
+        ---- ignored if
+        -$ python train.py --low 5 --amp
+        +$ python train.py --low 3 --amp
         ----
         $ python train.py --amp
         import argparse
@@ -401,8 +397,7 @@ RULE = Rule(
         args = p.parse_args()
         if args.amp and args.high % 2:  # <-
             p.error('--amp needs an even --high')
-    """),
-    leaves=examples("""
+        ----
         import os
 
 
@@ -424,22 +419,6 @@ RULE = Rule(
         except AssertionError:
             pass
         ----
-        $ python train.py --low 3 --amp
-        import argparse
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--low', type=int, default=1)
-        p.add_argument('--high', type=int, default=9)
-        p.add_argument('--amp', action='store_true')
-        def check(args):
-            if args.amp and args.low > 3:
-                raise ValueError('no')
-            assert args.low < args.high, 'order'
-
-
-        args = p.parse_args()
-        check(args)
-        ----
         $ python train.py --low 9
         import argparse
 
@@ -450,18 +429,10 @@ RULE = Rule(
         args = p.parse_args()
         args.low = 0
         assert args.low < args.high
-        ----
-        $ python train.py --low 9
-        import argparse
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--low', type=int, default=1)
-        p.add_argument('--high', type=int, default=9)
-        p.add_argument('--amp', action='store_true')
-        args = p.parse_args()
-        import os
-        if os.path.exists('x'):
-            exit()
-        assert args.low < args.high
+        ---- ignored if
+        -args.low = 0
+        +import os
+        +if os.path.exists('x'):
+        +    exit()
     """),
 )

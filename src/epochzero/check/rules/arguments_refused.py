@@ -160,7 +160,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.3: Illegal Argument; the libraries' own checks, named "
     "in arguments_refused.toml",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         from torch.utils.data import DataLoader
 
         DataLoader([1, 2], num_workers=0, prefetch_factor=4)  # <-
@@ -184,6 +184,9 @@ RULE = Rule(
         from torch.utils.data import DataLoader
 
         DataLoader([1, 2], batch_size=size // 4)  # <-
+        ---- ignored if
+        -size = 3
+        +size = 8
         ----
         from torch.utils.data import DataLoader
 
@@ -196,8 +199,7 @@ RULE = Rule(
         from torch import nn
 
         layer = nn.Dropout(20)  # <-
-    """),
-    leaves=examples("""
+        ----
         from torch.utils.data import DataLoader
 
         DataLoader([1, 2], num_workers=2, prefetch_factor=4)
@@ -213,11 +215,6 @@ RULE = Rule(
         import torch
 
         torch.nn.MultiheadAttention(512, 8)
-        ----
-        size = 8
-        from torch.utils.data import DataLoader
-
-        DataLoader([1, 2], batch_size=size // 4)
         ----
         import sys
         from torch.utils.data import DataLoader

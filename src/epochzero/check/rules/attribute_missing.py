@@ -387,7 +387,7 @@ RULE = Rule(
     fix="Correct the name, or define it.",
     source="Zhang et al., ICSE 2020, Table 1, Attribute Not Found",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import torch
         from torch import nn
 
@@ -402,33 +402,15 @@ RULE = Rule(
 
 
         print(Net()(torch.rand(1, 2)))
-        ----
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.fc1 = nn.Linear(2, 2)
-
-            def forward(self, x):
-                return self.fc1(self.norm(x))  # <-
-
-
-        print(Net()(torch.rand(1, 2)))
-        ----
-        class Settings:
-            rate = 0.1
-
-            def __init__(self):
-                self.epochs = 3
-
-            def show(self):
-                print(self.epoch)  # <-
-
-
-        Settings().show()
+        ---- caught if
+        -        return self.fc2(x)  # <-
+        +        return self.fc1(self.norm(x))  # <-
+        ---- ignored if
+        -        return self.fc2(x)
+        +        return self.fc1(x)
+        ---- ignored if
+        -        return self.fc2(x)
+        +        return self.fc1(x) if self.training else x
         ----
         from models import make  # <-
         print(make)
@@ -448,28 +430,12 @@ RULE = Rule(
 
 
         show(Settings())
-        ----
-        import argparse
-
-        parser = argparse.ArgumentParser()
-        args = (parser.add_argument('--batch-size', type=int), parser.parse_args())[1]
-        print(args.batchsize)  # <-
-        ----
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self, width=2):
-                super().__init__()
-                self.fc = nn.Linear(width, width)
-
-            def forward(self, x):
-                return self.fc(x)
-
-
-        model = nn.parallel.DistributedDataParallel(Net())
-        print(model.width)  # <-
+        ---- ignored if
+        -    print(s.epoch)
+        +    print(s.epochs)
+        ---- ignored if
+         def show(s):
+        +    s.epoch = 3
         ----
         names = []
         names.push('a')  # <-
@@ -477,20 +443,6 @@ RULE = Rule(
         options = {'a': 1}
         for k, v in options.iteritems():  # <-
             print(k, v)
-        ----
-        from enum import Enum
-
-
-        class Split(Enum):
-            TRAIN = 'a'
-            VAL = 'b'
-            next = lambda self: self
-        print(Split.TEST)  # <-
-        ----
-        from collections import namedtuple
-
-        R = namedtuple('R', 'loss accuracy')
-        print(R(1, 2).acc)  # <-
         ----
         import random
 
@@ -505,8 +457,10 @@ RULE = Rule(
         ==> lib/net.py <==
         def build():
             return 1
-    """),
-    leaves=examples("""
+        ---- ignored if
+         import lib
+        +import lib.net
+        ----
         from enum import Enum
 
 
@@ -515,20 +469,17 @@ RULE = Rule(
             VAL = 'b'
             next = lambda self: self
         print(Split.VAL.value, Split.TRAIN.name, Split.VAL.next(), list(Split))
+        ---- caught if
+        -print(Split.VAL.value, Split.TRAIN.name, Split.VAL.next(), list(Split))
+        +print(Split.TEST)  # <-
         ----
         from collections import namedtuple
 
         R = namedtuple('R', 'loss accuracy')
         print(R(1, 2).loss, R(1, 2)._asdict())
-        ----
-        import lib
-        import lib.net
-
-        lib.net.build()
-        ==> lib/__init__.py <==
-        ==> lib/net.py <==
-        def build():
-            return 1
+        ---- caught if
+        -print(R(1, 2).loss, R(1, 2)._asdict())
+        +print(R(1, 2).acc)  # <-
         ----
         import lib
 
@@ -548,30 +499,17 @@ RULE = Rule(
 
         setup(ext_modules=[Extension('ops._C', ['ops/align.c'])])
         ----
-        class Settings:
-            rate = 0.1
-
-            def __init__(self):
-                self.epochs = 3
-
-
-        def show(s):
-            print(s.epochs)
-
-
-        show(Settings())
-        ----
-        import argparse
-
-        parser = argparse.ArgumentParser()
-        args = (parser.add_argument('--batch-size', type=int), parser.parse_args())[1]
-        print(args.batch_size)
-        ----
         import argparse
 
         parser = argparse.ArgumentParser()
         args = (parser.add_argument('--batch-size', type=int), parser.parse_args())[1]
         print(getattr(args, 'batchsize', 8))
+        ---- caught if
+        -print(getattr(args, 'batchsize', 8))
+        +print(args.batchsize)  # <-
+        ---- ignored if
+        -print(getattr(args, 'batchsize', 8))
+        +print(args.batch_size)
         ----
         import argparse
 
@@ -580,52 +518,6 @@ RULE = Rule(
         print(vars(args))
         args.world = 2
         print(args.world)
-        ----
-        class Settings:
-            rate = 0.1
-
-            def __init__(self):
-                self.epochs = 3
-
-
-        def show(s):
-            s.epoch = 3
-            print(s.epoch)
-
-
-        show(Settings())
-        ----
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self, width=2):
-                super().__init__()
-                self.fc = nn.Linear(width, width)
-
-            def forward(self, x):
-                return self.fc(x)
-
-
-        model = nn.parallel.DistributedDataParallel(Net())
-        print(model.module.width)
-        ----
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self, width=2):
-                super().__init__()
-                self.fc = nn.Linear(width, width)
-
-            def forward(self, x):
-                return self.fc(x)
-
-
-        model = nn.parallel.DistributedDataParallel(Net())
-        print(model.device, model.training)
         ----
         import torch
         from torch import nn
@@ -642,36 +534,15 @@ RULE = Rule(
 
         model = nn.parallel.DistributedDataParallel(Net())
         print(model.width if hasattr(model, 'width') else 0)
-        ----
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.fc1 = nn.Linear(2, 2)
-
-            def forward(self, x):
-                return self.fc1(x)
-
-
-        print(Net()(torch.rand(1, 2)))
-        ----
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.fc1 = nn.Linear(2, 2)
-
-            def forward(self, x):
-                return self.fc1(x) if self.training else x
-
-
-        print(Net()(torch.rand(1, 2)))
+        ---- caught if
+        -print(model.width if hasattr(model, 'width') else 0)
+        +print(model.width)  # <-
+        ---- ignored if
+        -print(model.width if hasattr(model, 'width') else 0)
+        +print(model.module.width)
+        ---- ignored if
+        -print(model.width if hasattr(model, 'width') else 0)
+        +print(model.device, model.training)
         ----
         class Settings:
             rate = 0.1
@@ -684,6 +555,9 @@ RULE = Rule(
 
 
         Settings().show()
+        ---- caught if
+        -        print(self.rate)
+        +        print(self.epoch)  # <-
         ----
         settings = None
         class Settings:

@@ -25,15 +25,14 @@ RULE = Rule(
     fix="Write `wait` at the end of the script.",
     source="Slurm documentation, sbatch: the batch script's end ends the job's allocation",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ sbatch job.slurm
         ==> job.slurm <==
         #!/bin/bash
         #SBATCH -n 1
         python train.py &  # <-
         ==> train.py <==
-    """),
-    leaves=examples("""
+        ----
         $ sbatch job.slurm
         ==> job.slurm <==
         #!/bin/bash

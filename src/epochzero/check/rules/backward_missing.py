@@ -22,14 +22,6 @@ def _check(view: JobView) -> Claims:
             return
 
 
-_BEGIN = """\
-import torch
-from torch import nn
-
-model = nn.Linear(4, 1)
-optimizer = torch.optim.Adam(model.parameters())
-"""
-
 RULE = Rule(
     title="The optimizer steps without gradients",
     category="framework_api_misuse",
@@ -38,13 +30,43 @@ RULE = Rule(
     fix="Call loss.backward() before optimizer.step().",
     source="PyTorch documentation, torch.optim.Optimizer.step and autograd",
     check=_check,
-    catches=examples(
-        """
+    cases=examples("""
+        import torch
+        from torch import nn
+
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.Adam(model.parameters())
         for step in range(100):
             loss = model(torch.rand(8, 4)).mean()
             optimizer.zero_grad()
             optimizer.step()  # <-
+        ---- caught if
+             optimizer.step()  # <-
+        +    print(loss.item())
+        ---- caught if
+        -for step in range(100):
+        +while True:
+        @@
+        -    optimizer.zero_grad()
+        ---- ignored if
+             optimizer.zero_grad()
+        +    loss.backward()
+        ---- ignored if
+             optimizer.zero_grad()
+        +    torch.autograd.backward(loss)
+        ---- ignored if
+             optimizer.zero_grad()
+        +    for p in model.parameters():
+        +        p.grad = p
+        ---- ignored if
+        -    optimizer.step()
+        +    optimizer.step(lambda: loss)
         ----
+        import torch
+        from torch import nn
+
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.Adam(model.parameters())
 
 
         def train(model, optimizer):
@@ -56,46 +78,11 @@ RULE = Rule(
 
         train(model, optimizer)
         ----
-        for step in range(100):
-            loss = model(torch.rand(8, 4)).mean()
-            optimizer.zero_grad()
-            optimizer.step()  # <-
-            print(loss.item())
-        ----
-        while True:
-            loss = model(torch.rand(8, 4)).mean()
-            optimizer.step()  # <-
-    """,
-        begin=_BEGIN,
-    ),
-    leaves=examples(
-        """
-        for step in range(100):
-            loss = model(torch.rand(8, 4)).mean()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        ----
-        for step in range(100):
-            loss = model(torch.rand(8, 4)).mean()
-            optimizer.zero_grad()
-            torch.autograd.backward(loss)
-            optimizer.step()
-        ----
-        for step in range(100):
-            loss = model(torch.rand(8, 4)).mean()
-            optimizer.zero_grad()
-            for p in model.parameters():
-                p.grad = p
-            optimizer.step()
-        ----
+        import torch
+        from torch import nn
+
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.Adam(model.parameters())
         optimizer.step()
-        ----
-        for step in range(100):
-            loss = model(torch.rand(8, 4)).mean()
-            optimizer.zero_grad()
-            optimizer.step(lambda: loss)
-    """,
-        begin=_BEGIN,
-    ),
+    """),
 )

@@ -41,7 +41,7 @@ RULE = Rule(
     "sbatch(1).",
     source="Slurm documentation, sbatch: DESCRIPTION, OPTIONS --time, --mem, and FILENAME PATTERN",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ kubectl apply -f job.yaml
         ==> job.yaml <==
         apiVersion: v1
@@ -61,64 +61,6 @@ RULE = Rule(
         ==> train.py <==
         print(1)
         ----
-        $ sbatch job.slurm
-        ==> job.slurm <==
-        #!/bin/bash
-        # SBATCH --gres=gpu:4  # <-
-        python train.py
-        ==> train.py <==
-        ----
-        $ sbatch job.slurm
-        ==> job.slurm <==
-        #!/bin/bash
-        cd .
-        #SBATCH --gres=gpu:4  # <-
-        python train.py
-        ==> train.py <==
-        ----
-        $ sbatch job.slurm
-        ==> job.slurm <==
-        #!/bin/bash
-        #SBATCH --gpu-per-node=4  # <-
-        python train.py
-        ==> train.py <==
-        ----
-        $ sbatch job.slurm
-        ==> job.slurm <==
-        #!/bin/bash
-        #SBATCH --mem=16 GB  # <-
-        python train.py
-        ==> train.py <==
-        ----
-        $ sbatch job.slurm
-        ==> job.slurm <==
-        #!/bin/bash
-        #SBATCH --mem=1.5G  # <-
-        python train.py
-        ==> train.py <==
-        ----
-        $ sbatch job.slurm
-        ==> job.slurm <==
-        #!/bin/bash
-        #SBATCH --time=24h  # <-
-        python train.py
-        ==> train.py <==
-        ----
-        $ sbatch job.slurm
-        ==> job.slurm <==
-        #!/bin/bash
-        #SBATCH --output=$HOME/logs/%j.out  # <-
-        python train.py
-        ==> train.py <==
-        ----
-        $ sbatch job.slurm
-        ==> job.slurm <==
-        #!/bin/bash
-        #SBATCH --nodes = 2  # <-
-        python train.py
-        ==> train.py <==
-    """),
-    leaves=examples("""
         $ kubectl apply -f job.yaml
         ==> job.yaml <==
         apiVersion: apps/v1
@@ -147,29 +89,42 @@ RULE = Rule(
         $ sbatch job.slurm
         ==> job.slurm <==
         #!/bin/bash
-        #SBATCH --time=1-00:00:00 --mem=16GB -N 2-4 -n 8 # a remark  # <-
+        #SBATCH --of-a-plug-in=4 --exclusive --mail-type=END,FAIL
         python train.py
         ==> train.py <==
-        ----
-        $ sbatch job.slurm
-        ==> job.slurm <==
-        #!/bin/bash
-        ##SBATCH --gres=gpu:4  # <-
-        python train.py
-        ==> train.py <==
-        ----
-        $ sbatch job.slurm
-        ==> job.slurm <==
-        #!/bin/bash
-        #SBATCH --part=gpu --requeue --job-name='a b' --output=%x-%j.out  # <-
-        python train.py
-        ==> train.py <==
-        ----
-        $ sbatch job.slurm
-        ==> job.slurm <==
-        #!/bin/bash
-        #SBATCH --of-a-plug-in=4 --exclusive --mail-type=END,FAIL  # <-
-        python train.py
-        ==> train.py <==
+        ---- caught if
+        -#SBATCH --of-a-plug-in=4 --exclusive --mail-type=END,FAIL
+        +# SBATCH --gres=gpu:4  # <-
+        ---- caught if
+        -#SBATCH --of-a-plug-in=4 --exclusive --mail-type=END,FAIL
+        +cd .
+        +#SBATCH --gres=gpu:4  # <-
+        ---- caught if
+        -#SBATCH --of-a-plug-in=4 --exclusive --mail-type=END,FAIL
+        +#SBATCH --gpu-per-node=4  # <-
+        ---- caught if
+        -#SBATCH --of-a-plug-in=4 --exclusive --mail-type=END,FAIL
+        +#SBATCH --mem=16 GB  # <-
+        ---- caught if
+        -#SBATCH --of-a-plug-in=4 --exclusive --mail-type=END,FAIL
+        +#SBATCH --mem=1.5G  # <-
+        ---- caught if
+        -#SBATCH --of-a-plug-in=4 --exclusive --mail-type=END,FAIL
+        +#SBATCH --time=24h  # <-
+        ---- caught if
+        -#SBATCH --of-a-plug-in=4 --exclusive --mail-type=END,FAIL
+        +#SBATCH --output=$HOME/logs/%j.out  # <-
+        ---- caught if
+        -#SBATCH --of-a-plug-in=4 --exclusive --mail-type=END,FAIL
+        +#SBATCH --nodes = 2  # <-
+        ---- ignored if
+        -#SBATCH --of-a-plug-in=4 --exclusive --mail-type=END,FAIL
+        +#SBATCH --time=1-00:00:00 --mem=16GB -N 2-4 -n 8 # a remark
+        ---- ignored if
+        -#SBATCH --of-a-plug-in=4 --exclusive --mail-type=END,FAIL
+        +##SBATCH --gres=gpu:4
+        ---- ignored if
+        -#SBATCH --of-a-plug-in=4 --exclusive --mail-type=END,FAIL
+        +#SBATCH --part=gpu --requeue --job-name='a b' --output=%x-%j.out
     """),
 )

@@ -94,55 +94,22 @@ RULE = Rule(
     source="Megatron-LM, num_microbatches_calculator; DeepSpeed documentation, 'Batch Size Related "
     "Parameters'",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ deepspeed --num_gpus 3 train.py
         import deepspeed
 
         model = object()
         deepspeed.initialize(model=model, config={'train_batch_size': 32,  # <-
             'train_micro_batch_size_per_gpu': 4, 'gradient_accumulation_steps': 2})
-        ----
-        $ torchrun --nproc_per_node=8 train.py --micro-batch-size 4 --global-batch-size 36  # <-
-        import argparse
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--tensor-model-parallel-size', type=int, default=1)
-        p.add_argument('--pipeline-model-parallel-size', type=int, default=1)
-        p.add_argument('--micro-batch-size', type=int)
-        p.add_argument('--global-batch-size', type=int)
-        args = p.parse_args()
-        ----
-        $ torchrun --nproc_per_node=8 train.py
-        import deepspeed
-
-        model = object()
-        deepspeed.initialize(model=model, config={'train_batch_size': 32,  # <-
-            'train_micro_batch_size_per_gpu': 4, 'gradient_accumulation_steps': 2})
-    """),
-    leaves=examples("""
-        $ deepspeed --num_gpus 2 train.py
-        import deepspeed
-
-        model = object()
-        deepspeed.initialize(model=model, config={'train_batch_size': 32,
-            'train_micro_batch_size_per_gpu': 4, 'gradient_accumulation_steps': 2})
-        ----
-        $ torchrun --nproc_per_node=8 train.py --micro-batch-size 4 --global-batch-size 64
-        import argparse
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--tensor-model-parallel-size', type=int, default=1)
-        p.add_argument('--pipeline-model-parallel-size', type=int, default=1)
-        p.add_argument('--micro-batch-size', type=int)
-        p.add_argument('--global-batch-size', type=int)
-        args = p.parse_args()
-        ----
-        $ torchrun --nproc_per_node=4 train.py
-        import deepspeed
-
-        model = object()
-        deepspeed.initialize(model=model, config={'train_batch_size': 32,
-            'train_micro_batch_size_per_gpu': 4, 'gradient_accumulation_steps': 2})
+        ---- caught if
+        -$ deepspeed --num_gpus 3 train.py
+        +$ torchrun --nproc_per_node=8 train.py
+        ---- ignored if
+        -$ deepspeed --num_gpus 3 train.py
+        +$ deepspeed --num_gpus 2 train.py
+        ---- ignored if
+        -$ deepspeed --num_gpus 3 train.py
+        +$ torchrun --nproc_per_node=4 train.py
         ----
         $ python train.py --micro-batch-size 4 --global-batch-size 3
         import argparse
@@ -153,5 +120,11 @@ RULE = Rule(
         p.add_argument('--micro-batch-size', type=int)
         p.add_argument('--global-batch-size', type=int)
         args = p.parse_args()
+        ---- caught if
+        -$ python train.py --micro-batch-size 4 --global-batch-size 3
+        +$ torchrun --nproc_per_node=8 train.py --micro-batch-size 4 --global-batch-size 36  # <-
+        ---- ignored if
+        -$ python train.py --micro-batch-size 4 --global-batch-size 3
+        +$ torchrun --nproc_per_node=8 train.py --micro-batch-size 4 --global-batch-size 64
     """),
 )

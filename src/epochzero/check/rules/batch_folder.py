@@ -29,22 +29,16 @@ RULE = Rule(
     fix="Add `cd $PBS_O_WORKDIR` before the first command, or `#$ -cwd` for Grid Engine.",
     source="PBS Professional User's Guide, PBS_O_WORKDIR; qsub(1) of Grid Engine, -cwd",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ HOME=/nowhere qsub job.pbs
         ==> job.pbs <==
         #!/bin/bash
         #PBS -l walltime=1:00:00
         python train.py  # <-
         ==> train.py <==
-    """),
-    leaves=examples("""
-        $ HOME=/nowhere qsub job.pbs
-        ==> job.pbs <==
-        #!/bin/bash
-        #PBS -l walltime=1:00:00
-        cd $PBS_O_WORKDIR
-        python train.py
-        ==> train.py <==
+        ---- ignored if
+         #PBS -l walltime=1:00:00
+        +cd $PBS_O_WORKDIR
         ----
         $ HOME=/nowhere qsub job.sge
         ==> job.sge <==

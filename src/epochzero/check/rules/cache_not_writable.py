@@ -61,7 +61,7 @@ RULE = Rule(
     "on the target.",
     source="huggingface_hub documentation: environment variables",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         from transformers import AutoModel
         AutoModel.from_pretrained('bert-base-uncased')  # <-
         ==> target.toml <==
@@ -76,21 +76,34 @@ RULE = Rule(
 
         [[mounts]]
         path = "/scratch"
-        ----
-        from torchvision.models import resnet18
-        net = resnet18(weights='DEFAULT')  # <-
-        ==> target.toml <==
-        [user]
-        name = "mara"
-        uid = 1000
-        home = "/home/mara"
-
-        [[mounts]]
-        path = "/home"
-        writable = false
-
-        [[mounts]]
-        path = "/scratch"
+        ---- caught if
+        -from transformers import AutoModel
+        -AutoModel.from_pretrained('bert-base-uncased')  # <-
+        +from torchvision.models import resnet18
+        +net = resnet18(weights='DEFAULT')  # <-
+        ---- caught if
+        -from transformers import AutoModel
+        -AutoModel.from_pretrained('bert-base-uncased')  # <-
+        +import nltk
+        +nltk.download('punkt')  # <-
+        ---- caught if
+         path = "/scratch"
+        +
+        +[environment]
+        +HF_HOME = "/home/shared/models"
+        ---- ignored if
+         path = "/scratch"
+        +
+        +[environment]
+        +HF_HOME = "/scratch/hf"
+        ---- ignored if
+        -AutoModel.from_pretrained('bert-base-uncased')
+        +AutoModel.from_pretrained('bert-base-uncased', cache_dir='/scratch/hf')
+        ---- ignored if
+        -from transformers import AutoModel
+        -AutoModel.from_pretrained('bert-base-uncased')
+        +import torch
+        +model = torch.nn.Linear(2, 2)
         ----
         from transformers import AutoModel
         AutoModel.from_pretrained('bert-base-uncased')  # <-
@@ -102,99 +115,11 @@ RULE = Rule(
 
         [files]
         "/home/mara" = false
-        ----
-        import nltk
-        nltk.download('punkt')  # <-
-        ==> target.toml <==
-        [user]
-        name = "mara"
-        uid = 1000
-        home = "/home/mara"
-
-        [[mounts]]
-        path = "/home"
-        writable = false
-
-        [[mounts]]
-        path = "/scratch"
-        ----
-        from transformers import AutoModel
-        AutoModel.from_pretrained('bert-base-uncased')  # <-
-        ==> target.toml <==
-        [user]
-        name = "mara"
-        uid = 1000
-        home = "/home/mara"
-
-        [[mounts]]
-        path = "/home"
-        writable = false
-
-        [[mounts]]
-        path = "/scratch"
-
-        [environment]
-        HF_HOME = "/home/shared/models"
-    """),
-    leaves=examples("""
-        from transformers import AutoModel
-        AutoModel.from_pretrained('bert-base-uncased')
-        ==> target.toml <==
-        [user]
-        name = "mara"
-        uid = 1000
-        home = "/home/mara"
-
+        ---- ignored if
+        -[files]
+        -"/home/mara" = false
         ----
         from transformers import AutoModel
         AutoModel.from_pretrained('bert-base-uncased')
-        ----
-        from transformers import AutoModel
-        AutoModel.from_pretrained('bert-base-uncased')
-        ==> target.toml <==
-        [user]
-        name = "mara"
-        uid = 1000
-        home = "/home/mara"
-
-        [[mounts]]
-        path = "/home"
-        writable = false
-
-        [[mounts]]
-        path = "/scratch"
-
-        [environment]
-        HF_HOME = "/scratch/hf"
-        ----
-        from transformers import AutoModel
-        AutoModel.from_pretrained('bert-base-uncased', cache_dir='/scratch/hf')
-        ==> target.toml <==
-        [user]
-        name = "mara"
-        uid = 1000
-        home = "/home/mara"
-
-        [[mounts]]
-        path = "/home"
-        writable = false
-
-        [[mounts]]
-        path = "/scratch"
-        ----
-        import torch
-        model = torch.nn.Linear(2, 2)
-        ==> target.toml <==
-        [user]
-        name = "mara"
-        uid = 1000
-        home = "/home/mara"
-
-        [[mounts]]
-        path = "/home"
-        writable = false
-
-        [[mounts]]
-        path = "/scratch"
     """),
 )

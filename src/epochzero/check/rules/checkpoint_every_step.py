@@ -46,12 +46,6 @@ def _is_step(loop: ast.For) -> bool:
     return bool(_BATCHES.search(ast.unparse(loop.iter))) and not _EPOCHS.search(names)
 
 
-_BEGIN = """\
-import torch
-model = torch.nn.Linear(2, 2)
-loader = [torch.zeros(4, 2)] * 8
-"""
-
 RULE = Rule(
     title="The training saves a checkpoint in every step",
     category="storage_full",
@@ -60,21 +54,27 @@ RULE = Rule(
     fix="Save once per epoch, or every few hundred steps.",
     source="documentation of transformers: save_steps=500; mlfoundations/open_lm #154",
     check=_check,
-    catches=examples(
-        """
+    cases=examples("""
+        import torch
+        model = torch.nn.Linear(2, 2)
+        loader = [torch.zeros(4, 2)] * 8
         for batch in loader:
             model(batch)
             torch.save(model.state_dict(), 'last.pt')  # <-
+        ---- ignored if
+        -    torch.save(model.state_dict(), 'last.pt')
+        +torch.save(model.state_dict(), 'last.pt')
         ----
-        for epoch in range(3):
-            for batch in loader:
-                model(batch)
-                torch.save(model.state_dict(), 'last.pt')  # <-
-        ----
+        import torch
+        model = torch.nn.Linear(2, 2)
+        loader = [torch.zeros(4, 2)] * 8
         for step, batch in enumerate(loader):
             model(batch)
             torch.save(model, f'step{step}.pt')  # <-
         ----
+        import torch
+        model = torch.nn.Linear(2, 2)
+        loader = [torch.zeros(4, 2)] * 8
 
 
         def save():
@@ -83,27 +83,29 @@ RULE = Rule(
 
         for batch in loader:
             save()
-    """,
-        begin=_BEGIN,
-    ),
-    leaves=examples(
-        """
+        ----
+        import torch
+        model = torch.nn.Linear(2, 2)
+        loader = [torch.zeros(4, 2)] * 8
         for epoch in range(3):
             for batch in loader:
                 model(batch)
             torch.save(model.state_dict(), 'last.pt')
+        ---- caught if
+        -    torch.save(model.state_dict(), 'last.pt')
+        +        torch.save(model.state_dict(), 'last.pt')  # <-
         ----
+        import torch
+        model = torch.nn.Linear(2, 2)
+        loader = [torch.zeros(4, 2)] * 8
         for step, batch in enumerate(loader):
             if step % 500 == 0:
                 torch.save(model.state_dict(), 'last.pt')
         ----
-        for batch in loader:
-            model(batch)
-        torch.save(model.state_dict(), 'last.pt')
-        ----
+        import torch
+        model = torch.nn.Linear(2, 2)
+        loader = [torch.zeros(4, 2)] * 8
         for epoch in range(9):
             torch.save(model.state_dict(), 'last.pt')
-    """,
-        begin=_BEGIN,
-    ),
+    """),
 )

@@ -111,18 +111,6 @@ def _claim(program: Program, call: Called, wrapped: bool) -> Claim:
     )  # fmt: skip
 
 
-_BEGIN = """\
-import torch
-from torch import nn
-
-
-def build():
-    return nn.Linear(4, 2)
-
-
-model = nn.DataParallel(build())
-"""
-
 RULE = Rule(
     title="The weights of a wrapped model are loaded into an unwrapped one",
     category="tensor_mismatch",
@@ -132,45 +120,49 @@ RULE = Rule(
     fix="Save the weights of model.module.",
     source="PyTorch tutorial, Saving and Loading Models, Saving torch.nn.DataParallel Models",
     check=_check,
-    catches=examples(
-        """
+    cases=examples("""
+        import torch
+        from torch import nn
+
+
+        def build():
+            return nn.Linear(4, 2)
+
+
+        model = nn.DataParallel(build())
         torch.save(model.state_dict(), 'm.pt')
         best = build()
         best.load_state_dict(torch.load('m.pt'))  # <-
-        ----
-        torch.save({'model': model.state_dict(), 'epoch': 1}, 'm.pt')
-        best = build()
-        saved = torch.load('m.pt', map_location='cpu')
-        best.load_state_dict(saved['model'])  # <-
-        ----
-        torch.save(build().state_dict(), 'm.pt')
-        model.load_state_dict(torch.load('m.pt'))  # <-
-    """,
-        begin=_BEGIN,
-    ),
-    leaves=examples(
-        """
-        torch.save(model.module.state_dict(), 'm.pt')
-        best = build()
-        best.load_state_dict(torch.load('m.pt'))
-        ----
-        torch.save(model.state_dict(), 'm.pt')
-        model.load_state_dict(torch.load('m.pt'))
-        ----
-        torch.save(model.state_dict(), 'm.pt')
-        best = build()
-        best.load_state_dict(torch.load('m.pt'), strict=False)
-        ----
-        torch.save(model.state_dict(), 'm.pt')
-        best = build()
-        state = {k.removeprefix('module.'): v for k, v in torch.load('m.pt').items()}
-        best.load_state_dict(state)
-        ----
-        torch.save(model.state_dict(), 'm.pt')
-        best = build()
-        best.load_state_dict(torch.load('other.pt'))
-        ==> other.pt <==
-    """,
-        begin=_BEGIN,
-    ),
+        ---- caught if
+        -torch.save(model.state_dict(), 'm.pt')
+        +torch.save({'model': model.state_dict(), 'epoch': 1}, 'm.pt')
+        @@
+        -best.load_state_dict(torch.load('m.pt'))  # <-
+        +saved = torch.load('m.pt', map_location='cpu')
+        +best.load_state_dict(saved['model'])  # <-
+        ---- caught if
+        -torch.save(model.state_dict(), 'm.pt')
+        -best = build()
+        -best.load_state_dict(torch.load('m.pt'))  # <-
+        +torch.save(build().state_dict(), 'm.pt')
+        +model.load_state_dict(torch.load('m.pt'))  # <-
+        ---- ignored if
+        -torch.save(model.state_dict(), 'm.pt')
+        +torch.save(model.module.state_dict(), 'm.pt')
+        ---- ignored if
+        -best = build()
+        -best.load_state_dict(torch.load('m.pt'))
+        +model.load_state_dict(torch.load('m.pt'))
+        ---- ignored if
+        -best.load_state_dict(torch.load('m.pt'))
+        +best.load_state_dict(torch.load('m.pt'), strict=False)
+        ---- ignored if
+        -best.load_state_dict(torch.load('m.pt'))
+        +state = {k.removeprefix('module.'): v for k, v in torch.load('m.pt').items()}
+        +best.load_state_dict(state)
+        ---- ignored if
+        -best.load_state_dict(torch.load('m.pt'))
+        +best.load_state_dict(torch.load('other.pt'))
+        +==> other.pt <==
+    """),
 )

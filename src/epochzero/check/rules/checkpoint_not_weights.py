@@ -75,7 +75,7 @@ RULE = Rule(
     source="PyTorch 2.6 release notes, Flip default of torch.load to weights_only=True; documentation of "
     "torch.serialization",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import argparse
         import torch
 
@@ -85,57 +85,47 @@ RULE = Rule(
         state = torch.load('last.pt')  # <-
         ==> target.toml <==
         distributions = { torch = "2.7.1" }
-        ----
-        import argparse
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        torch.save(model, 'last.pt')
-        state = torch.load('last.pt')  # <-
-        ==> target.toml <==
-        distributions = { torch = "2.7.1" }
-        ----
-        import argparse
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        import numpy as np
-        torch.save({'best': np.mean([1, 2])}, 'last.pt')
-        state = torch.load('last.pt')  # <-
-        ==> target.toml <==
-        distributions = { torch = "2.7.1" }
-        ----
-        import argparse
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        args = argparse.ArgumentParser().parse_args()
-        torch.save({'model': model.state_dict(), 'args': args}, 'last.pt')
-        torch.load('last.pt', weights_only=True)  # <-
-        ----
-        import argparse
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        class Net(torch.nn.Module):
-            pass
-
-
-        torch.save(Net(), 'last.pt')
-        state = torch.load('last.pt')  # <-
-        ==> target.toml <==
-        distributions = { torch = "2.7.1" }
-    """),
-    leaves=examples("""
-        import argparse
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        args = argparse.ArgumentParser().parse_args()
-        torch.save({'model': model.state_dict(), 'args': args}, 'last.pt')
-        state = torch.load('last.pt')
-        ==> target.toml <==
-        distributions = { torch = "2.5.1" }
+        ---- caught if
+        -args = argparse.ArgumentParser().parse_args()
+        -torch.save({'model': model.state_dict(), 'args': args}, 'last.pt')
+        +torch.save(model, 'last.pt')
+        ---- caught if
+        -args = argparse.ArgumentParser().parse_args()
+        -torch.save({'model': model.state_dict(), 'args': args}, 'last.pt')
+        +import numpy as np
+        +torch.save({'best': np.mean([1, 2])}, 'last.pt')
+        ---- caught if
+        -args = argparse.ArgumentParser().parse_args()
+        -torch.save({'model': model.state_dict(), 'args': args}, 'last.pt')
+        +class Net(torch.nn.Module):
+        +    pass
+        +
+        +
+        +torch.save(Net(), 'last.pt')
+        ---- ignored if
+        -distributions = { torch = "2.7.1" }
+        +distributions = { torch = "2.5.1" }
+        ---- ignored if
+        -state = torch.load('last.pt')
+        +torch.load('last.pt', weights_only=False)
+        ---- ignored if
+        -torch.save({'model': model.state_dict(), 'args': args}, 'last.pt')
+        +torch.save({'model': model.state_dict(), 'args': vars(args)}, 'last.pt')
+        ---- ignored if
+        -args = argparse.ArgumentParser().parse_args()
+        -torch.save({'model': model.state_dict(), 'args': args}, 'last.pt')
+        +torch.save({'model': model.state_dict(), 'epoch': 3}, 'last.pt')
+        ---- ignored if
+         torch.save({'model': model.state_dict(), 'args': args}, 'last.pt')
+        +torch.serialization.add_safe_globals([argparse.Namespace])
+        ---- ignored if
+        +$ env TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1 python train.py
+         import argparse
+        ---- ignored if
+        -args = argparse.ArgumentParser().parse_args()
+        -torch.save({'model': model.state_dict(), 'args': args}, 'last.pt')
+        +import numpy as np
+        +torch.save({'best': float(np.mean([1, 2]))}, 'last.pt')
         ----
         import argparse
         import torch
@@ -144,66 +134,8 @@ RULE = Rule(
         args = argparse.ArgumentParser().parse_args()
         torch.save({'model': model.state_dict(), 'args': args}, 'last.pt')
         state = torch.load('last.pt')
-        ----
-        import argparse
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        args = argparse.ArgumentParser().parse_args()
-        torch.save({'model': model.state_dict(), 'args': args}, 'last.pt')
-        torch.load('last.pt', weights_only=False)
-        ==> target.toml <==
-        distributions = { torch = "2.7.1" }
-        ----
-        import argparse
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        args = argparse.ArgumentParser().parse_args()
-        torch.save({'model': model.state_dict(), 'args': vars(args)}, 'last.pt')
-        state = torch.load('last.pt')
-        ==> target.toml <==
-        distributions = { torch = "2.7.1" }
-        ----
-        import argparse
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        torch.save({'model': model.state_dict(), 'epoch': 3}, 'last.pt')
-        state = torch.load('last.pt')
-        ==> target.toml <==
-        distributions = { torch = "2.7.1" }
-        ----
-        import argparse
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        args = argparse.ArgumentParser().parse_args()
-        torch.save({'model': model.state_dict(), 'args': args}, 'last.pt')
-        torch.serialization.add_safe_globals([argparse.Namespace])
-        state = torch.load('last.pt')
-        ==> target.toml <==
-        distributions = { torch = "2.7.1" }
-        ----
-        $ env TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD=1 python train.py
-        import argparse
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        args = argparse.ArgumentParser().parse_args()
-        torch.save({'model': model.state_dict(), 'args': args}, 'last.pt')
-        state = torch.load('last.pt')
-        ==> target.toml <==
-        distributions = { torch = "2.7.1" }
-        ----
-        import argparse
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        import numpy as np
-        torch.save({'best': float(np.mean([1, 2]))}, 'last.pt')
-        state = torch.load('last.pt')
-        ==> target.toml <==
-        distributions = { torch = "2.7.1" }
+        ---- caught if
+        -state = torch.load('last.pt')
+        +torch.load('last.pt', weights_only=True)  # <-
     """),
 )

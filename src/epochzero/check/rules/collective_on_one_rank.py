@@ -113,7 +113,7 @@ RULE = Rule(
     source="PyTorch documentation, torch.distributed, collective functions: must be called by all ranks "
     "of the group",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ torchrun --nproc_per_node=4 train.py
         import torch
         import torch.distributed as dist
@@ -123,6 +123,39 @@ RULE = Rule(
         if rank == 0:
             torch.save({}, 'a.pt')
             dist.barrier()  # <-
+        ---- caught if
+        -if rank == 0:
+        -    torch.save({}, 'a.pt')
+        +if not rank:
+        ---- ignored if
+        -    dist.barrier()
+        +dist.barrier()
+        ---- ignored if
+        -    torch.save({}, 'a.pt')
+        -    dist.barrier()
+        +    dist.broadcast(torch.ones(1), 0)
+        +else:
+        +    dist.broadcast(torch.ones(1), 0)
+        ---- ignored if
+         rank = dist.get_rank()
+        +if rank != 0:
+        +    dist.barrier()
+        +print('prepares')
+        @@
+        -    torch.save({}, 'a.pt')
+        ---- ignored if
+        -    torch.save({}, 'a.pt')
+        -    dist.barrier()
+        +    dist.barrier(group=None)
+        ---- ignored if
+        -$ torchrun --nproc_per_node=4 train.py
+        +$ torchrun --nproc_per_node=1 train.py
+        @@
+        -    torch.save({}, 'a.pt')
+        ---- ignored if
+        -if rank == 0:
+        -    torch.save({}, 'a.pt')
+        +if dist.get_world_size() > 1:
         ----
         $ torchrun --nproc_per_node=4 train.py
         import torch
@@ -148,75 +181,5 @@ RULE = Rule(
             if rank == 0 and epoch > 1:
                 if epoch:
                     dist.broadcast(torch.ones(1), 0)  # <-
-        ----
-        $ torchrun --nproc_per_node=4 train.py
-        import torch
-        import torch.distributed as dist
-
-        dist.init_process_group('gloo')
-        rank = dist.get_rank()
-        if not rank:
-            dist.barrier()  # <-
-    """),
-    leaves=examples("""
-        $ torchrun --nproc_per_node=4 train.py
-        import torch
-        import torch.distributed as dist
-
-        dist.init_process_group('gloo')
-        rank = dist.get_rank()
-        if rank == 0:
-            torch.save({}, 'a.pt')
-        dist.barrier()
-        ----
-        $ torchrun --nproc_per_node=4 train.py
-        import torch
-        import torch.distributed as dist
-
-        dist.init_process_group('gloo')
-        rank = dist.get_rank()
-        if rank == 0:
-            dist.broadcast(torch.ones(1), 0)
-        else:
-            dist.broadcast(torch.ones(1), 0)
-        ----
-        $ torchrun --nproc_per_node=4 train.py
-        import torch
-        import torch.distributed as dist
-
-        dist.init_process_group('gloo')
-        rank = dist.get_rank()
-        if rank != 0:
-            dist.barrier()
-        print('prepares')
-        if rank == 0:
-            dist.barrier()
-        ----
-        $ torchrun --nproc_per_node=4 train.py
-        import torch
-        import torch.distributed as dist
-
-        dist.init_process_group('gloo')
-        rank = dist.get_rank()
-        if rank == 0:
-            dist.barrier(group=None)
-        ----
-        $ torchrun --nproc_per_node=1 train.py
-        import torch
-        import torch.distributed as dist
-
-        dist.init_process_group('gloo')
-        rank = dist.get_rank()
-        if rank == 0:
-            dist.barrier()
-        ----
-        $ torchrun --nproc_per_node=4 train.py
-        import torch
-        import torch.distributed as dist
-
-        dist.init_process_group('gloo')
-        rank = dist.get_rank()
-        if dist.get_world_size() > 1:
-            dist.barrier()
     """),
 )

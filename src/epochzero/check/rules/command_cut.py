@@ -27,15 +27,17 @@ RULE = Rule(
     fix="End each line but the last with a backslash, without blanks after it.",
     source="POSIX, Shell Command Language, 2.2.1 Escape Character (Backslash)",
     check=_check,
-    catches=(
+    cases=(
         *examples(r"""
-        $ bash run.sh
-        ==> run.sh <==
-        python train.py \
-            # --lr 1 \
-            --epochs 3  # <-
-        ==> train.py <==
-    """),
+            $ bash run.sh
+            ==> run.sh <==
+            python train.py \
+                # --lr 1 \
+                --epochs 3  # <-
+            ==> train.py <==
+            ---- ignored if
+            -    # --lr 1 \
+        """),
         Case(
             {"run.sh": "python train.py \\ \n    --epochs 3\n", "train.py": ""},
             command=("bash", "run.sh"),
@@ -43,11 +45,4 @@ RULE = Rule(
             path="run.sh",
         ),
     ),
-    leaves=examples(r"""
-        $ bash run.sh
-        ==> run.sh <==
-        python train.py \
-            --epochs 3
-        ==> train.py <==
-    """),
 )

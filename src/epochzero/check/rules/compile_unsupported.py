@@ -45,12 +45,6 @@ def _compiles(call: Called) -> bool:
     return call.name == "torch.compile" and is_default and disabled is None
 
 
-_BEGIN = """\
-import torch
-
-model = torch.nn.Linear(2, 2).cuda()
-"""
-
 RULE = Rule(
     title="torch.compile is used on a GPU that its compiler does not support",
     category="gpu_fault",
@@ -59,53 +53,41 @@ RULE = Rule(
     fix="Do not use torch.compile on such a platform.",
     source="PyTorch documentation, torch.compile, Troubleshooting; torch/_inductor/exc.py, GPUTooOldForTriton",
     check=_check,
-    catches=examples(
-        """
+    cases=examples("""
+        import torch
+
+        model = torch.nn.Linear(2, 2).cuda()
         model = torch.compile(model)  # <-
         model(torch.rand(1, 2).cuda())
         ==> target.toml <==
         gpus = "1 x P100"
+        ---- caught if
+        -model = torch.compile(model)  # <-
+        +model = torch.compile(model, mode='max-autotune')  # <-
+        ---- ignored if
+        -==> target.toml <==
+        -gpus = "1 x P100"
+        ---- ignored if
+        -gpus = "1 x P100"
+        +gpus = "1 x H100"
+        +programs = ["gcc"]
+        ---- ignored if
+        -model = torch.compile(model)
+        +model = torch.compile(model, backend='eager')
+        ---- ignored if
+        -model = torch.compile(model)
+        +model = torch.compile(model, disable=True)
+        ---- ignored if
+         model(torch.rand(1, 2).cuda())
+        +torch._dynamo.config.suppress_errors = True
         ----
-        model = torch.compile(model, mode='max-autotune')  # <-
-        model(torch.rand(1, 2).cuda())
-        ==> target.toml <==
-        gpus = "1 x P100"
-    """,
-        begin=_BEGIN,
-    ),
-    leaves=examples(
-        """
-        model = torch.compile(model)
-        model(torch.rand(1, 2).cuda())
-        ----
-        model = torch.compile(model)
-        model(torch.rand(1, 2).cuda())
-        ==> target.toml <==
-        gpus = "1 x H100"
-        programs = ["gcc"]
-        ----
-        model = torch.compile(model, backend='eager')
-        model(torch.rand(1, 2).cuda())
-        ==> target.toml <==
-        gpus = "1 x P100"
-        ----
-        model = torch.compile(model, disable=True)
-        model(torch.rand(1, 2).cuda())
-        ==> target.toml <==
-        gpus = "1 x P100"
-        ----
-        model = torch.compile(model)
-        model(torch.rand(1, 2).cuda())
-        torch._dynamo.config.suppress_errors = True
-        ==> target.toml <==
-        gpus = "1 x P100"
-        ----
+        import torch
+
+        model = torch.nn.Linear(2, 2).cuda()
         if torch.cuda.get_device_capability() > (6, 2):
             model = torch.compile(model)
         model(torch.rand(1, 2).cuda())
         ==> target.toml <==
         gpus = "1 x H100"
-    """,
-        begin=_BEGIN,
-    ),
+    """),
 )

@@ -149,7 +149,7 @@ RULE = Rule(
     fix="Add the key to the file, or read it with a default.",
     source="Zhang et al., ICSE 2020, section 3.3: Key Not Found; section 4: failures in evaluation",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import yaml
 
         with open('c.yaml') as stream:
@@ -165,34 +165,10 @@ RULE = Rule(
         print(config['lrr'])  # <-
         ==> c.json <==
         {"lr": 0.1}
-        ----
-        import hydra
-
-
-        @hydra.main(config_path='conf', config_name='main')
-        def main(cfg):
-            print(cfg.lr, cfg.seed)  # <-
-
-
-        main()
-        ==> conf/main.yaml <==
-        lr: 0.1
-        model:
-          depth: 3
-        ----
-        import hydra
-
-
-        @hydra.main(config_path='conf', config_name='main')
-        def main(cfg):
-            print(cfg.model.width)  # <-
-
-
-        main()
-        ==> conf/main.yaml <==
-        lr: 0.1
-        model:
-          depth: 3
+        ---- ignored if
+        -print(config['lrr'])
+        +config['x'] = 1
+        +print(config['lr'], config['x'], config.get('y'))
         ----
         import hydra
 
@@ -209,22 +185,21 @@ RULE = Rule(
         out: ${paths.out}/run
         near: ${.data}
         at: ${now:%Y}
-        ----
-        import hydra
-
-
-        @hydra.main(config_path='conf', config_name='main')
-        def main(cfg):
-            print(cfg['out'])  # <-
-
-
-        main()
-        ==> conf/main.yaml <==
-        data:
-          root: ???
-        out: ${paths.out}/run
-        near: ${.data}
-        at: ${now:%Y}
+        ---- caught if
+        -    print(cfg.data.root)  # <-
+        +    print(cfg['out'])  # <-
+        ---- ignored if
+        +$ python train.py data.root=a
+         import hydra
+        ---- ignored if
+        +$ python train.py +paths.out=a
+         import hydra
+        @@
+        -    print(cfg.data.root)
+        +    print(cfg.out)
+        ---- ignored if
+        -    print(cfg.data.root)
+        +    print(cfg.data.get('root'), cfg.near, cfg.at)
         ----
         from omegaconf import OmegaConf
         cfg = OmegaConf.load('c.yaml')
@@ -232,21 +207,9 @@ RULE = Rule(
         ==> c.yaml <==
         data:
           test: ${paths.test}/x
-    """),
-    leaves=examples("""
-        import hydra
-
-
-        @hydra.main(config_path='conf', config_name='main')
-        def main(cfg):
-            print(cfg.model.depth, cfg.get('seed'))
-
-
-        main()
-        ==> conf/main.yaml <==
-        lr: 0.1
-        model:
-          depth: 3
+        ---- ignored if
+        -cfg = OmegaConf.load('c.yaml')
+        +cfg = OmegaConf.merge(OmegaConf.load('c.yaml'), OmegaConf.from_cli())
         ----
         import hydra
 
@@ -261,85 +224,21 @@ RULE = Rule(
         lr: 0.1
         model:
           depth: 3
-        ----
-        $ python train.py +seed=3
-        import hydra
-
-
-        @hydra.main(config_path='conf', config_name='main')
-        def main(cfg):
-            print(cfg.seed)
-
-
-        main()
-        ==> conf/main.yaml <==
-        lr: 0.1
-        model:
-          depth: 3
-        ----
-        $ python train.py data.root=a
-        import hydra
-
-
-        @hydra.main(config_path='conf', config_name='main')
-        def main(cfg):
-            print(cfg.data.root)
-
-
-        main()
-        ==> conf/main.yaml <==
-        data:
-          root: ???
-        out: ${paths.out}/run
-        near: ${.data}
-        at: ${now:%Y}
-        ----
-        $ python train.py +paths.out=a
-        import hydra
-
-
-        @hydra.main(config_path='conf', config_name='main')
-        def main(cfg):
-            print(cfg.out)
-
-
-        main()
-        ==> conf/main.yaml <==
-        data:
-          root: ???
-        out: ${paths.out}/run
-        near: ${.data}
-        at: ${now:%Y}
-        ----
-        import hydra
-
-
-        @hydra.main(config_path='conf', config_name='main')
-        def main(cfg):
-            print(cfg.data.get('root'), cfg.near, cfg.at)
-
-
-        main()
-        ==> conf/main.yaml <==
-        data:
-          root: ???
-        out: ${paths.out}/run
-        near: ${.data}
-        at: ${now:%Y}
-        ----
-        from omegaconf import OmegaConf
-        cfg = OmegaConf.merge(OmegaConf.load('c.yaml'), OmegaConf.from_cli())
-        print(cfg.data.test)
-        ==> c.yaml <==
-        data:
-          test: ${paths.test}/x
-        ----
-        import json
-        config = json.load(open('c.json'))
-        config['x'] = 1
-        print(config['lr'], config['x'], config.get('y'))
-        ==> c.json <==
-        {"lr": 0.1}
+        ---- caught if
+        -    print('seed' in cfg and cfg.seed)
+        +    print(cfg.lr, cfg.seed)  # <-
+        ---- caught if
+        -    print('seed' in cfg and cfg.seed)
+        +    print(cfg.model.width)  # <-
+        ---- ignored if
+        -    print('seed' in cfg and cfg.seed)
+        +    print(cfg.model.depth, cfg.get('seed'))
+        ---- ignored if
+        +$ python train.py +seed=3
+         import hydra
+        @@
+        -    print('seed' in cfg and cfg.seed)
+        +    print(cfg.seed)
         ----
         import json
         config = json.load(open('c.json'))

@@ -129,54 +129,66 @@ RULE = Rule(
     source="Hydra documentation, 'The Defaults List'; Accelerate documentation, 'Launching your "
     "scripts'; jsonargparse documentation, 'Configuration files'",
     check=_check,
-    catches=(
+    cases=(
         *examples("""
-        import hydra
+            import hydra
 
 
-        @hydra.main(config_path='conf', config_name='main')
-        def main(cfg):  # <-
-            print(cfg)
+            @hydra.main(config_path='conf', config_name='main')
+            def main(cfg):  # <-
+                print(cfg)
 
 
-        main()
-        ==> conf/other.yaml <==
-        lr: 1
-        ----
-        import hydra
+            main()
+            ==> conf/other.yaml <==
+            lr: 1
+            ---- caught if
+            -==> conf/other.yaml <==
+            -lr: 1
+            ---- ignored if
+             import hydra
+            +from hydra.core.config_store import ConfigStore
+            +
+            +ConfigStore.instance().store('main', {'lr': 1})
+            ----
+            $ python train.py fit --config small.yaml  # <-
+            from lightning.pytorch.cli import LightningCLI
+            LightningCLI()
+            ----
+            $ accelerate launch --config_file four.yaml train.py  # <-
+            print(1)
+            ----
+            import hydra
 
 
-        @hydra.main(config_path='conf', config_name='main')
-        def main(cfg):  # <-
-            print(cfg)
+            @hydra.main(config_path='conf', config_name='main')
+            def main(cfg):
+                print(cfg)
 
 
-        main()
-        ----
-        import hydra
-
-
-        @hydra.main(config_path='conf', config_name='main')
-        def main(cfg):
-            print(cfg)
-
-
-        main()
-        ==> conf/main.yaml <==
-        defaults:
-          - model: vit  # <-
-          - _self_
-        lr: 0.1
-        ==> conf/model/vgg.yaml <==
-        a: 1
-        ----
-        $ python train.py fit --config small.yaml  # <-
-        from lightning.pytorch.cli import LightningCLI
-        LightningCLI()
-        ----
-        $ accelerate launch --config_file four.yaml train.py  # <-
-        print(1)
-    """),
+            main()
+            ==> conf/main.yaml <==
+            lr: 1
+            ---- caught if
+            -lr: 1
+            +defaults:
+            +  - model: vit  # <-
+            +  - _self_
+            +lr: 0.1
+            +==> conf/model/vgg.yaml <==
+            +a: 1
+            ----
+            $ python train.py fit --config=small.yaml
+            from lightning.pytorch.cli import LightningCLI
+            LightningCLI()
+            ==> small.yaml <==
+            seed_everything: 1
+            ----
+            $ accelerate launch --config_file four.yaml train.py
+            print(1)
+            ==> four.yaml <==
+            num_processes: 4
+        """),
         Case(
             {
                 "train.py": "import hydra\n\n\n@hydra.main(config_path='conf', config_name='main')\ndef main(cfg):\n    print(cfg)\n\n\nmain()\n",
@@ -186,43 +198,4 @@ RULE = Rule(
             path="conf/main.yaml",
         ),
     ),
-    leaves=examples("""
-        import hydra
-
-
-        @hydra.main(config_path='conf', config_name='main')
-        def main(cfg):
-            print(cfg)
-
-
-        main()
-        ==> conf/main.yaml <==
-        lr: 1
-        ----
-        import hydra
-        from hydra.core.config_store import ConfigStore
-
-        ConfigStore.instance().store('main', {'lr': 1})
-
-
-        @hydra.main(config_path='conf', config_name='main')
-        def main(cfg):
-            print(cfg)
-
-
-        main()
-        ==> conf/other.yaml <==
-        lr: 1
-        ----
-        $ python train.py fit --config=small.yaml
-        from lightning.pytorch.cli import LightningCLI
-        LightningCLI()
-        ==> small.yaml <==
-        seed_everything: 1
-        ----
-        $ accelerate launch --config_file four.yaml train.py
-        print(1)
-        ==> four.yaml <==
-        num_processes: 4
-    """),
 )

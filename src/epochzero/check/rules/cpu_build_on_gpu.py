@@ -52,7 +52,7 @@ RULE = Rule(
     fix="Install a CUDA build, request a GPU, or choose the device with torch.cuda.is_available().",
     source="pytorch/pytorch issue 30664, Torch not compiled with CUDA enabled",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import torch
         from torch import nn
 
@@ -60,6 +60,9 @@ RULE = Rule(
         model.cuda()  # <-
         ==> target.toml <==
         cuda_of_torch = ""
+        ---- ignored if
+        -cuda_of_torch = ""
+        +gpus = "1 x A100"
         ----
         import torch
         from torch import nn
@@ -97,8 +100,12 @@ RULE = Rule(
 
         model = nn.Linear(4, 2)
         model.cuda()  # <-
-    """),
-    leaves=examples("""
+        ---- ignored if
+        -$ docker run image python train.py
+        ---- ignored if
+        -$ docker run image python train.py
+        +$ docker run --gpus=1 image python train.py
+        ----
         import torch
         from torch import nn
 
@@ -115,27 +122,6 @@ RULE = Rule(
             model.cuda()
         ==> target.toml <==
         gpus = "none"
-        ----
-        import torch
-        from torch import nn
-
-        model = nn.Linear(4, 2)
-        model.cuda()
-        ==> target.toml <==
-        gpus = "1 x A100"
-        ----
-        import torch
-        from torch import nn
-
-        model = nn.Linear(4, 2)
-        model.cuda()
-        ----
-        $ docker run --gpus=1 image python train.py
-        import torch
-        from torch import nn
-
-        model = nn.Linear(4, 2)
-        model.cuda()
         ----
         $ docker run image python train.py
         import torch

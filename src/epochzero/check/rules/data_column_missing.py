@@ -155,7 +155,7 @@ RULE = Rule(
     fix="Use the column names of the file.",
     source="Zhang et al., ICSE 2020, Table 1: Key Not Found; section 5.4: check the schema before",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import pandas as pd
         frame = pd.read_csv('a.csv')
         y = frame['label']  # <-
@@ -163,54 +163,55 @@ RULE = Rule(
         text,sentiment
         good,1
         bad,0
-        ----
-        import pandas as pd
-        frame = pd.read_csv('a.csv')
-        frame['text'] = frame['text'].str.lower()
-        print(frame.groupby(frame['label']).head(2))  # <-
-        ==> a.csv <==
-        text,sentiment
-        good,1
-        bad,0
-        ----
-        import pandas as pd
-        frame = pd.read_csv('a.csv')
-        y = frame.pop('label')  # <-
-        ==> a.csv <==
-        text,sentiment
-        good,1
-        bad,0
-        ----
-        import pandas as pd
-        frame = pd.read_csv('a.csv')
-        frame.groupby('label').mean()  # <-
-        ==> a.csv <==
-        text,sentiment
-        good,1
-        bad,0
-        ----
-        import pandas as pd
-        frame = pd.read_csv('a.csv')
-        x = frame.drop(columns=['label'])  # <-
-        ==> a.csv <==
-        text,sentiment
-        good,1
-        bad,0
-        ----
-        import pandas as pd
-        pd.read_csv('a.csv', usecols=['text', 'label'])  # <-
-        ==> a.csv <==
-        text,sentiment
-        good,1
-        bad,0
-        ----
-        import pandas as pd
-        frame = pd.read_csv('a.csv')
-        frame = frame.sort_values(by='Sentiment')  # <-
-        ==> a.csv <==
-        text,sentiment
-        good,1
-        bad,0
+        ---- caught if
+        -y = frame['label']  # <-
+        +frame['text'] = frame['text'].str.lower()
+        +print(frame.groupby(frame['label']).head(2))  # <-
+        ---- caught if
+        -y = frame['label']  # <-
+        +y = frame.pop('label')  # <-
+        ---- caught if
+        -y = frame['label']  # <-
+        +frame.groupby('label').mean()  # <-
+        ---- caught if
+        -y = frame['label']  # <-
+        +x = frame.drop(columns=['label'])  # <-
+        ---- caught if
+        -frame = pd.read_csv('a.csv')
+        -y = frame['label']  # <-
+        +pd.read_csv('a.csv', usecols=['text', 'label'])  # <-
+        ---- caught if
+        -y = frame['label']  # <-
+        +frame = frame.sort_values(by='Sentiment')  # <-
+        ---- ignored if
+        -y = frame['label']
+        +frame.loc[:, 'label'] = 1
+        +print(frame['label'])
+        ---- ignored if
+        -y = frame['label']
+        +y = frame['sentiment'].map(len)
+        ---- ignored if
+        -y = frame['label']
+        +if 'label' in frame.columns:
+        +    print(frame['label'])
+        ---- ignored if
+        -y = frame['label']
+        +y = frame.pop('sentiment')
+        ---- ignored if
+        -y = frame['label']
+        +frame['label'] = frame['sentiment'] > 0
+        +frame.groupby('label').mean()
+        ---- ignored if
+        -y = frame['label']
+        +frame.columns = ['text', 'label']
+        +y = frame.pop('label')
+        ---- ignored if
+        -y = frame['label']
+        +frame.rename(columns={'sentiment': 'label'}, inplace=True)
+        +y = frame.pop('label')
+        ---- ignored if
+        -y = frame['label']
+        +x = frame.drop(columns=['label'], errors='ignore')
         ----
         import csv
         with open('a.csv') as file:
@@ -229,23 +230,6 @@ RULE = Rule(
         text,sentiment
         good,1
         bad,0
-    """),
-    leaves=examples("""
-        import csv
-        with open('a.csv') as file:
-            for row in csv.DictReader(file):
-                print(row['label'])
-        ==> a.csv <==
-        text,label
-        good,1
-        ----
-        import csv
-
-        rows = list(csv.DictReader(open('a.csv')))
-        labels = [int(row['label']) for row in rows]
-        ==> a.csv <==
-        text,label
-        good,1
         ----
         import csv
         with open('a.csv') as file:
@@ -253,6 +237,10 @@ RULE = Rule(
                 print(row['label'])
         ==> a.csv <==
         text,sentiment
+        ---- ignored if
+        -text,sentiment
+        +text,label
+        +good,1
         ----
         import csv
 
@@ -260,15 +248,10 @@ RULE = Rule(
         labels = [int(row['label']) for row in rows]
         ==> a.csv <==
         text,sentiment
-        ----
-        import csv
-        for row in csv.DictReader(open('a.csv')):
-            row['label'] = int(row['sentiment'])
-            print(row['label'])
-        ==> a.csv <==
-        text,sentiment
-        good,1
-        bad,0
+        ---- ignored if
+        -text,sentiment
+        +text,label
+        +good,1
         ----
         import csv
         rows = csv.DictReader(open('a.csv'), ['text', 'label'])
@@ -285,80 +268,16 @@ RULE = Rule(
         text,sentiment
         good,1
         bad,0
-        ----
-        import pandas as pd
-        frame = pd.read_csv('a.csv')
-        frame.loc[:, 'label'] = 1
-        print(frame['label'])
-        ==> a.csv <==
-        text,sentiment
-        good,1
-        bad,0
-        ----
-        import pandas as pd
-        frame = pd.read_csv('a.csv')
-        y = frame['sentiment'].map(len)
-        ==> a.csv <==
-        text,sentiment
-        good,1
-        bad,0
-        ----
-        import pandas as pd
-        frame = pd.read_csv('a.csv')
-        if 'label' in frame.columns:
-            print(frame['label'])
-        ==> a.csv <==
-        text,sentiment
-        good,1
-        bad,0
-        ----
-        import pandas as pd
-        frame = pd.read_csv('a.csv')
-        y = frame.pop('sentiment')
-        ==> a.csv <==
-        text,sentiment
-        good,1
-        bad,0
-        ----
-        import pandas as pd
-        frame = pd.read_csv('a.csv')
-        frame['label'] = frame['sentiment'] > 0
-        frame.groupby('label').mean()
-        ==> a.csv <==
-        text,sentiment
-        good,1
-        bad,0
-        ----
-        import pandas as pd
-        frame = pd.read_csv('a.csv')
-        frame.columns = ['text', 'label']
-        y = frame.pop('label')
-        ==> a.csv <==
-        text,sentiment
-        good,1
-        bad,0
-        ----
-        import pandas as pd
-        frame = pd.read_csv('a.csv')
-        frame.rename(columns={'sentiment': 'label'}, inplace=True)
-        y = frame.pop('label')
-        ==> a.csv <==
-        text,sentiment
-        good,1
-        bad,0
+        ---- ignored if
+        -    if 'label' in row:
+        -        print(row['label'])
+        +    row['label'] = int(row['sentiment'])
+        +    print(row['label'])
         ----
         import pandas as pd
         frame = pd.read_csv('a.csv', names=['t', 'label'])
         y = frame.pop('label')
         ==> a.csv <==
         x,1
-        ----
-        import pandas as pd
-        frame = pd.read_csv('a.csv')
-        x = frame.drop(columns=['label'], errors='ignore')
-        ==> a.csv <==
-        text,sentiment
-        good,1
-        bad,0
     """),
 )

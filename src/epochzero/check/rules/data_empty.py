@@ -19,7 +19,7 @@ RULE = Rule(
     fix="Fill the file, or pass the correct path of the data.",
     source="Zhang et al., ICSE 2020, section 4.4: Corrupt Data",
     check=data_check("empty", _fix),
-    catches=examples(r"""
+    cases=examples(r"""
         import pandas as pd
         pd.read_csv('a.csv')  # <-
         ==> a.csv <==
@@ -33,6 +33,13 @@ RULE = Rule(
         ==> data/0/a.jpg <==
         x
         \ No newline at end of file
+        ---- caught if
+        -files = sorted(Path('data').glob('*/*.png'))  # <-
+        +files = sorted(Path('data').glob('*/*.png'))
+        +last = files[-1]  # <-
+        ---- ignored if
+        -==> data/0/a.jpg <==
+        +==> data/0/a.png <==
         ----
         import torch
         torch.load('last.pt')  # <-
@@ -44,14 +51,6 @@ RULE = Rule(
         x
         \ No newline at end of file
         ----
-        from pathlib import Path
-        files = sorted(Path('data').glob('*/*.png'))
-        last = files[-1]  # <-
-        ==> data/0/a.jpg <==
-        x
-        \ No newline at end of file
-    """),
-    leaves=examples(r"""
         import pandas as pd
         pd.read_csv('a.csv')
         ==> a.csv <==
@@ -60,12 +59,6 @@ RULE = Rule(
         ----
         text = open('notes.txt').read()
         ==> notes.txt <==
-        ----
-        from pathlib import Path
-        files = sorted(Path('data').glob('*/*.png'))
-        ==> data/0/a.png <==
-        x
-        \ No newline at end of file
         ----
         import glob
         import torch

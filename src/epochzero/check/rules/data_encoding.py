@@ -23,24 +23,44 @@ RULE = Rule(
     fix="Pass the encoding of the file.",
     source="Zhang et al., ICSE 2020, Table 1: Unexpected Encoding",
     check=data_check("encoding", _fix),
-    catches=(
+    cases=(
         *examples(r"""
-        text = open('a.txt', encoding='ascii').read()  # <-
-        ==> a.txt <==
-        café
-        ----
-        import pandas as pd
-        pd.read_csv('a.csv', encoding='ascii')  # <-
-        ==> a.csv <==
-        a
-        café
-        ----
-        for line in open('a.txt', 'r', -1, 'ascii'):  # <-
-            print(line)
-        ==> a.txt <==
-        ß
-        \ No newline at end of file
-    """),
+            text = open('a.txt', encoding='ascii').read()  # <-
+            ==> a.txt <==
+            café
+            ----
+            import pandas as pd
+            pd.read_csv('a.csv', encoding='ascii')  # <-
+            ==> a.csv <==
+            a
+            café
+            ----
+            for line in open('a.txt', 'r', -1, 'ascii'):  # <-
+                print(line)
+            ==> a.txt <==
+            ß
+            \ No newline at end of file
+            ----
+            text = open('a.txt').read()
+            ==> a.txt <==
+            café
+            ----
+            data = open('a.txt', 'rb').read()
+            ==> a.txt <==
+            café
+            ----
+            text = open('a.txt', encoding='ascii').read()
+            ==> a.txt <==
+            cafe
+            ----
+            open('a.txt', encoding='ascii', errors='replace').read()
+            ==> a.txt <==
+            café
+            ----
+            open('a.txt', encoding='latin-1').read()
+            ==> a.txt <==
+            café
+        """),
         Case(
             {
                 "train.py": "from pathlib import Path\ntext = Path('a.txt').read_text(encoding='ascii')\n",
@@ -49,25 +69,4 @@ RULE = Rule(
             line=2,
         ),
     ),
-    leaves=examples("""
-        text = open('a.txt').read()
-        ==> a.txt <==
-        café
-        ----
-        data = open('a.txt', 'rb').read()
-        ==> a.txt <==
-        café
-        ----
-        text = open('a.txt', encoding='ascii').read()
-        ==> a.txt <==
-        cafe
-        ----
-        open('a.txt', encoding='ascii', errors='replace').read()
-        ==> a.txt <==
-        café
-        ----
-        open('a.txt', encoding='latin-1').read()
-        ==> a.txt <==
-        café
-    """),
 )

@@ -23,7 +23,7 @@ RULE = Rule(
     fix="Correct the file, or read it in its actual format.",
     source="Zhang et al., ICSE 2020, section 4.4: Corrupt Data",
     check=data_check("not-parsable", _fix),
-    catches=examples(r"""
+    cases=examples(r"""
         import torch
         torch.load('w.pt')  # <-
         ==> w.pt <==
@@ -41,14 +41,14 @@ RULE = Rule(
         with open('a.json') as file:
             items = json.load(file)  # <-
         ==> a.json <==
-        {"a": 1}
-        {"a": 2}
-        ----
-        import json
-        with open('a.json') as file:
-            items = json.load(file)  # <-
-        ==> a.json <==
         {"a": 1,}
+        ---- caught if
+        -{"a": 1,}
+        +{"a": 1}
+        +{"a": 2}
+        ---- ignored if
+        -{"a": 1,}
+        +{"a": [1, 2.5, null]}
         ----
         import pandas as pd
         frame = pd.read_csv('a.csv')  # <-
@@ -56,6 +56,9 @@ RULE = Rule(
         a,b
         1,2
         1,2,3
+        ---- ignored if
+        -1,2,3
+        +3,4
         ----
         import yaml
         cfg = yaml.safe_load(open('a.yaml'))  # <-
@@ -77,6 +80,10 @@ RULE = Rule(
         {"a": 1}
         {"a": 2
         {"a": 3}
+        ---- ignored if
+        -{"a": 2
+        -{"a": 3}
+        +{"a": 2}
         ----
         import json
         items = []
@@ -86,6 +93,16 @@ RULE = Rule(
         {"a": 1}
         {"a": 2
         {"a": 3}
+        ---- ignored if
+        -{"a": 2
+        -{"a": 3}
+        +{"a": 2}
+        ---- ignored if
+        -    items.append(json.loads(line.strip()))
+        +    try:
+        +        items.append(json.loads(line))
+        +    except ValueError:
+        +        pass
         ----
         import json
         def items():
@@ -96,57 +113,10 @@ RULE = Rule(
         {"a": 1}
         {"a": 2
         {"a": 3}
-    """),
-    leaves=examples(r"""
-        import json
-
-        with open('a.jsonl') as file:
-            items = [json.loads(line) for line in file]
-        ==> a.jsonl <==
-        {"a": 1}
-        {"a": 2}
-        ----
-        import json
-        items = []
-        for line in open('a.jsonl'):
-            items.append(json.loads(line.strip()))
-        ==> a.jsonl <==
-        {"a": 1}
-        {"a": 2}
-        ----
-        import json
-        def items():
-            for at, line in enumerate(open('a.jsonl')):
-                yield at, json.loads(line)
-        print(list(items()))
-        ==> a.jsonl <==
-        {"a": 1}
-        {"a": 2}
-        ----
-        import json
-        items = []
-        for line in open('a.jsonl'):
-            try:
-                items.append(json.loads(line))
-            except ValueError:
-                pass
-        ==> a.jsonl <==
-        {"a": 1}
-        {"a": 2
-        {"a": 3}
-        ----
-        import json
-        with open('a.json') as file:
-            items = json.load(file)
-        ==> a.json <==
-        {"a": [1, 2.5, null]}
-        ----
-        import pandas as pd
-        frame = pd.read_csv('a.csv')
-        ==> a.csv <==
-        a,b
-        1,2
-        3,4
+        ---- ignored if
+        -{"a": 2
+        -{"a": 3}
+        +{"a": 2}
         ----
         import pandas as pd
         frame = pd.read_csv('a.csv')

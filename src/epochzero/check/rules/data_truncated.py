@@ -19,65 +19,49 @@ RULE = Rule(
     fix="Copy the file again, and compare its size or checksum with the original.",
     source="Zhang et al., ICSE 2020, section 4.4: truncated JSON",
     check=data_check("truncated", _fix),
-    catches=(
+    cases=(
         *examples(r"""
-        import json
-        with open('a.json') as file:
-            items = json.load(file)  # <-
-        ==> a.json <==
-        {"images": [{"id": 1}, {"id": 2
-        \ No newline at end of file
-        ----
-        import pandas as pd
-        frame = pd.read_csv('a.csv')  # <-
-        ==> a.csv <==
-        a,b,c
-        1,2,3
-        4,5
-        \ No newline at end of file
-        ----
-        import pandas as pd
-        pd.read_parquet('a.parquet')  # <-
-        ==> a.parquet <==
-        PAR1xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
-        \ No newline at end of file
-        ----
-        import pandas as pd
-        pd.read_json('a.jsonl', lines=True)  # <-
-        ==> a.jsonl <==
-        {"a": 1}
-        {"a":
-        \ No newline at end of file
-    """),
+            import json
+            with open('a.json') as file:
+                items = json.load(file)  # <-
+            ==> a.json <==
+            {"images": [{"id": 1}, {"id": 2
+            \ No newline at end of file
+            ---- ignored if
+            -{"images": [{"id": 1}, {"id": 2
+            +{"images": [{"id": 1}, {"id": 2}]}
+            ----
+            import pandas as pd
+            frame = pd.read_csv('a.csv')  # <-
+            ==> a.csv <==
+            a,b,c
+            1,2,3
+            4,5
+            \ No newline at end of file
+            ---- ignored if
+            -4,5
+            +4,5,6
+            ----
+            import pandas as pd
+            pd.read_parquet('a.parquet')  # <-
+            ==> a.parquet <==
+            PAR1xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+            \ No newline at end of file
+            ----
+            import pandas as pd
+            pd.read_json('a.jsonl', lines=True)  # <-
+            ==> a.jsonl <==
+            {"a": 1}
+            {"a":
+            \ No newline at end of file
+            ---- ignored if
+            -{"a":
+            +{"a": 2}
+        """),
         Case(
             {"train.py": "import torch\ntorch.load('w.pt')\n", "w.pt": "PK\x03\x04" + "x" * 99},
             line=2,
         ),
-    ),
-    leaves=(
-        *examples(r"""
-        import json
-        with open('a.json') as file:
-            items = json.load(file)
-        ==> a.json <==
-        {"images": [{"id": 1}, {"id": 2}]}
-        \ No newline at end of file
-        ----
-        import pandas as pd
-        frame = pd.read_csv('a.csv')
-        ==> a.csv <==
-        a,b,c
-        1,2,3
-        4,5,6
-        \ No newline at end of file
-        ----
-        import pandas as pd
-        pd.read_json('a.jsonl', lines=True)
-        ==> a.jsonl <==
-        {"a": 1}
-        {"a": 2}
-        \ No newline at end of file
-    """),
         Case(
             {"train.py": "size = len(open('w.pt', 'rb').read())\n", "w.pt": "PK\x03\x04" + "x" * 99}
         ),

@@ -77,7 +77,7 @@ RULE = Rule(
     source="PyTorch documentation, torch.utils.data.Dataset: subclasses should overwrite __getitem__ and "
     "__len__",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 
@@ -87,86 +87,38 @@ RULE = Rule(
 
 
         loader = DataLoader(Images(), batch_size=4, shuffle=True)  # <-
-        ----
-        from torch.utils.data import DataLoader, Dataset, IterableDataset
+        ---- caught if
+        -    def __getitem__(self, i):
+        +    def __len__(self):
+        ---- caught if
+        -class Images(Dataset):
+        +class Images:
+        ---- caught if
+                 return 1
 
+        +    def length(self):
+        +        return 1
+        +
+        ---- ignored if
+                 return 1
 
-        class Images(Dataset):
-            def __len__(self):
-                return 1
+        +    def __len__(self):
+        +        return 1
+        +
+        ---- ignored if
+        -class Images(Dataset):
+        -    def __getitem__(self, i):
+        +class Images(IterableDataset):
+        +    def __iter__(self):
+        ---- ignored if
+                 return 1
 
-
-        loader = DataLoader(Images(), batch_size=4, shuffle=True)  # <-
-        ----
-        from torch.utils.data import DataLoader, Dataset, IterableDataset
-
-
-        class Images:
-            def __getitem__(self, i):
-                return 1
-
-
-        loader = DataLoader(Images(), batch_size=4, shuffle=True)  # <-
-        ----
-        from torch.utils.data import DataLoader, Dataset, IterableDataset
-
-
-        class Images(Dataset):
-            def __getitem__(self, i):
-                return 1
-
-            def length(self):
-                return 1
-
-
-        loader = DataLoader(Images(), batch_size=4, shuffle=True)  # <-
-    """),
-    leaves=examples("""
-        from torch.utils.data import DataLoader, Dataset, IterableDataset
-
-
-        class Images(Dataset):
-            def __getitem__(self, i):
-                return 1
-
-            def __len__(self):
-                return 1
-
-
-        loader = DataLoader(Images(), batch_size=4, shuffle=True)
-        ----
-        from torch.utils.data import DataLoader, Dataset, IterableDataset
-
-
-        class Images(IterableDataset):
-            def __iter__(self):
-                return 1
-
-
-        loader = DataLoader(Images(), batch_size=4, shuffle=True)
-        ----
-        from torch.utils.data import DataLoader, Dataset, IterableDataset
-
-
-        class Images(Dataset):
-            def __getitem__(self, i):
-                return 1
-
-            def __getattr__(self, name):
-                return 1
-
-
-        loader = DataLoader(Images(), batch_size=4, shuffle=True)
-        ----
-        from torch.utils.data import DataLoader, Dataset, IterableDataset
-
-
-        class Images(Dataset):
-            def __getitem__(self, i):
-                return 1
-
-
-        loader = DataLoader(Images(), batch_size=4, sampler=[1, 2])
+        +    def __getattr__(self, name):
+        +        return 1
+        +
+        ---- ignored if
+        -loader = DataLoader(Images(), batch_size=4, shuffle=True)
+        +loader = DataLoader(Images(), batch_size=4, sampler=[1, 2])
         ----
         from torch.utils.data import DataLoader
         print(DataLoader([1, 2]))

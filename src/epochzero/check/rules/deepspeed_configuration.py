@@ -73,7 +73,7 @@ RULE = Rule(
     fix="Correct the configuration.",
     source="DeepSpeed documentation, 'DeepSpeed Configuration JSON'",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import deepspeed
 
         deepspeed.initialize(model=object(), config='ds.json')
@@ -85,6 +85,17 @@ RULE = Rule(
         "enabled": true  # <-
         }
         }
+        ---- caught if
+        +$ python train.py --deepspeed_config ds.json
+        +import argparse
+         import deepspeed
+        @@
+        -deepspeed.initialize(model=object(), config='ds.json')
+        +parser = deepspeed.add_config_arguments(argparse.ArgumentParser())
+        +deepspeed.initialize(args=parser.parse_args(), model=object())
+        ---- ignored if
+        -"enabled": true
+        +"enabled": false
         ----
         import deepspeed
 
@@ -96,41 +107,10 @@ RULE = Rule(
 
         deepspeed.initialize(model=object(), config='ds.json')
         ==> ds.json <==
-        {"train_batch_size": 8, "zero_optimization": {"stage": 4}}  # <-
-        ----
-        $ python train.py --deepspeed_config ds.json
-        import argparse
-        import deepspeed
-
-        parser = deepspeed.add_config_arguments(argparse.ArgumentParser())
-        deepspeed.initialize(args=parser.parse_args(), model=object())
-        ==> ds.json <==
-        {
-        "train_batch_size": 8,
-        "fp16": {"enabled": true},
-        "bf16": {
-        "enabled": true  # <-
-        }
-        }
-    """),
-    leaves=examples("""
-        import deepspeed
-
-        deepspeed.initialize(model=object(), config='ds.json')
-        ==> ds.json <==
-        {
-        "train_batch_size": 8,
-        "fp16": {"enabled": true},
-        "bf16": {
-        "enabled": false
-        }
-        }
-        ----
-        import deepspeed
-
-        deepspeed.initialize(model=object(), config='ds.json')
-        ==> ds.json <==
         {"train_micro_batch_size_per_gpu": 4}
+        ---- caught if
+        -{"train_micro_batch_size_per_gpu": 4}
+        +{"train_batch_size": 8, "zero_optimization": {"stage": 4}}  # <-
         ----
         $ python train.py --deepspeed_config=ds.json
         import argparse

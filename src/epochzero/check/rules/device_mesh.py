@@ -64,7 +64,7 @@ RULE = Rule(
     fix="Compute one of the sizes from the world size.",
     source="PyTorch documentation, torch.distributed.device_mesh.init_device_mesh",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ torchrun --nproc_per_node=4 train.py
         import argparse
         from torch.distributed.device_mesh import init_device_mesh
@@ -74,57 +74,23 @@ RULE = Rule(
         p.add_argument('--dp', type=int, default=2)
         a = p.parse_args()
         mesh = init_device_mesh('cuda', (a.dp, a.tp), mesh_dim_names=('dp', 'tp'))  # <-
-        ----
-        $ torchrun --nproc_per_node=8 train.py --dp 4
-        import argparse
-        from torch.distributed.device_mesh import init_device_mesh
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--tp', type=int, default=4)
-        p.add_argument('--dp', type=int, default=2)
-        a = p.parse_args()
-        mesh = init_device_mesh('cuda', (a.dp, a.tp), mesh_dim_names=('dp', 'tp'))  # <-
-        ----
-        $ torchrun --nproc_per_node=8 train.py --tp 2
-        import argparse
-        from torch.distributed.device_mesh import init_device_mesh
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--tp', type=int, default=4)
-        p.add_argument('--dp', type=int, default=2)
-        a = p.parse_args()
-        mesh = init_device_mesh('cuda', (a.dp, a.tp), mesh_dim_names=('dp', 'tp'))  # <-
-        ----
-        $ torchrun --nproc_per_node=8 train.py
-        import torch.distributed as dist
-        from torch.distributed.device_mesh import init_device_mesh
-
-        dist.init_process_group('nccl')
-        world = dist.get_world_size()
-        mesh = init_device_mesh('cuda', (world // 2, 3))  # <-
+        ---- caught if
+        -$ torchrun --nproc_per_node=4 train.py
+        +$ torchrun --nproc_per_node=8 train.py --dp 4
+        ---- caught if
+        -$ torchrun --nproc_per_node=4 train.py
+        +$ torchrun --nproc_per_node=8 train.py --tp 2
+        ---- ignored if
+        -$ torchrun --nproc_per_node=4 train.py
+        +$ torchrun --nproc_per_node=8 train.py
+        ---- ignored if
+        -$ torchrun --nproc_per_node=4 train.py
+        ---- ignored if
+        -$ torchrun --nproc_per_node=4 train.py
+        +$ torchrun --nproc_per_node=gpu train.py
         ----
         from torch.distributed.device_mesh import init_device_mesh
         mesh = init_device_mesh('cuda', (2, 4), mesh_dim_names=('dp', 'pp', 'tp'))  # <-
-    """),
-    leaves=examples("""
-        $ torchrun --nproc_per_node=8 train.py
-        import argparse
-        from torch.distributed.device_mesh import init_device_mesh
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--tp', type=int, default=4)
-        p.add_argument('--dp', type=int, default=2)
-        a = p.parse_args()
-        mesh = init_device_mesh('cuda', (a.dp, a.tp), mesh_dim_names=('dp', 'tp'))
-        ----
-        import argparse
-        from torch.distributed.device_mesh import init_device_mesh
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--tp', type=int, default=4)
-        p.add_argument('--dp', type=int, default=2)
-        a = p.parse_args()
-        mesh = init_device_mesh('cuda', (a.dp, a.tp), mesh_dim_names=('dp', 'tp'))
         ----
         $ torchrun --nproc_per_node=8 train.py
         import torch.distributed as dist
@@ -133,15 +99,8 @@ RULE = Rule(
         dist.init_process_group('nccl')
         world = dist.get_world_size()
         mesh = init_device_mesh('cuda', (world // 2, 2))
-        ----
-        $ torchrun --nproc_per_node=gpu train.py
-        import argparse
-        from torch.distributed.device_mesh import init_device_mesh
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--tp', type=int, default=4)
-        p.add_argument('--dp', type=int, default=2)
-        a = p.parse_args()
-        mesh = init_device_mesh('cuda', (a.dp, a.tp), mesh_dim_names=('dp', 'tp'))
+        ---- caught if
+        -mesh = init_device_mesh('cuda', (world // 2, 2))
+        +mesh = init_device_mesh('cuda', (world // 2, 3))  # <-
     """),
 )

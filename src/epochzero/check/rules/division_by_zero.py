@@ -162,7 +162,7 @@ RULE = Rule(
     fix="Divide by max(1, count), or report that the evaluation has no data.",
     source="Zhang et al., ICSE 2020, Table 1, Division by Zero, and section 3.3 on evaluation",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ python train.py --n 0
         import argparse
 
@@ -170,16 +170,38 @@ RULE = Rule(
         p.add_argument('--n', type=int, default=4)
         args = p.parse_args()
         print(100 // args.n)  # <-
-        ----
-        $ python train.py --n 0
-        import argparse
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--n', type=int, default=4)
-        args = p.parse_args()
-        for step, x in enumerate(open('a')):
-            if step % args.n == 0:  # <-
-                print(x)
+        ---- caught if
+        -print(100 // args.n)  # <-
+        +for step, x in enumerate(open('a')):
+        +    if step % args.n == 0:  # <-
+        +        print(x)
+        ---- ignored if
+        -$ python train.py --n 0
+        +$ python train.py --n 5
+        ---- ignored if
+        -print(100 // args.n)
+        +print('mlp-%d' % args.n)
+        ---- ignored if
+        -print(100 // args.n)
+        +print('a' 'b%s' % args.n)
+        ---- ignored if
+        -print(100 // args.n)
+        +print(f'{1}-%d' % args.n)
+        ---- ignored if
+        -print(100 // args.n)
+        +print(('a-' + '%d') % args.n)
+        ---- ignored if
+        -print(100 // args.n)
+        +print(args.name % args.n if hasattr(args, 'name') else 0)
+        ---- ignored if
+        -print(100 // args.n)
+        +print(open('a').readline() % args.n)
+        ---- ignored if
+        -print(100 // args.n)
+        +print(b'%d' % args.n)
+        ---- ignored if
+        -print(100 // args.n)
+        +print('%d of %d' % (args.n, args.n))
         ----
         from torch.utils.data import DataLoader
 
@@ -192,6 +214,12 @@ RULE = Rule(
 
 
         validate(DataLoader([1, 2], batch_size=8, drop_last=True))
+        ---- ignored if
+        -validate(DataLoader([1, 2], batch_size=8, drop_last=True))
+        +validate(DataLoader([1, 2], batch_size=8))
+        ---- ignored if
+        -validate(DataLoader([1, 2], batch_size=8, drop_last=True))
+        +validate(DataLoader([1], drop_last=True, shuffle=True))
         ----
         def mean(values):
             print(values)
@@ -199,6 +227,9 @@ RULE = Rule(
 
 
         mean([])
+        ---- ignored if
+        -mean([])
+        +mean([1, 2])
         ----
         results = {}
         print(1 / len(results))  # <-
@@ -212,120 +243,9 @@ RULE = Rule(
         for epoch in range(9):
             if epoch % every == 0:  # <-
                 print(epoch)
-    """),
-    leaves=examples("""
-        $ python train.py --epochs 30
-        import argparse
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--epochs', type=int)
-        every = p.parse_args().epochs // 10
-        for epoch in range(9):
-            if epoch % every == 0:
-                print(epoch)
-        ----
-        $ python train.py --n 5
-        import argparse
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--n', type=int, default=4)
-        args = p.parse_args()
-        print(100 // args.n)
-        ----
-        $ python train.py --n 0
-        import argparse
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--n', type=int, default=4)
-        args = p.parse_args()
-        print('mlp-%d' % args.n)
-        ----
-        $ python train.py --n 0
-        import argparse
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--n', type=int, default=4)
-        args = p.parse_args()
-        print('a' 'b%s' % args.n)
-        ----
-        $ python train.py --n 0
-        import argparse
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--n', type=int, default=4)
-        args = p.parse_args()
-        print(f'{1}-%d' % args.n)
-        ----
-        $ python train.py --n 0
-        import argparse
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--n', type=int, default=4)
-        args = p.parse_args()
-        print(('a-' + '%d') % args.n)
-        ----
-        $ python train.py --n 0
-        import argparse
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--n', type=int, default=4)
-        args = p.parse_args()
-        print(args.name % args.n if hasattr(args, 'name') else 0)
-        ----
-        $ python train.py --n 0
-        import argparse
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--n', type=int, default=4)
-        args = p.parse_args()
-        print(open('a').readline() % args.n)
-        ----
-        $ python train.py --n 0
-        import argparse
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--n', type=int, default=4)
-        args = p.parse_args()
-        print(b'%d' % args.n)
-        ----
-        $ python train.py --n 0
-        import argparse
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--n', type=int, default=4)
-        args = p.parse_args()
-        print('%d of %d' % (args.n, args.n))
-        ----
-        from torch.utils.data import DataLoader
-
-
-        def validate(loader):
-            total = 0
-            for x in loader:
-                total += x
-            return total / len(loader)
-
-
-        validate(DataLoader([1, 2], batch_size=8))
-        ----
-        from torch.utils.data import DataLoader
-
-
-        def validate(loader):
-            total = 0
-            for x in loader:
-                total += x
-            return total / len(loader)
-
-
-        validate(DataLoader([1], drop_last=True, shuffle=True))
-        ----
-        def mean(values):
-            print(values)
-            return sum(values) / len(values)
-
-
-        mean([1, 2])
+        ---- ignored if
+        -$ python train.py --epochs 3
+        +$ python train.py --epochs 30
         ----
         results = {}
         print(1 / len(results) if results else 0)

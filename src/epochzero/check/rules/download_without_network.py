@@ -55,12 +55,20 @@ RULE = Rule(
     fix="Download in advance, to a location that the target can read.",
     source="transformers documentation, offline mode; huggingface/transformers #9147",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         from transformers import AutoModel
         model = AutoModel.from_pretrained('bert-base-uncased')  # <-
         ==> target.toml <==
         [network]
         internet = false
+        ---- ignored if
+         internet = false
+        +
+        +[environment]
+        +HF_HUB_OFFLINE = "1"
+        ---- ignored if
+         internet = false
+        +hosts = ["huggingface.co"]
         ----
         $ docker run -v .:/job -w /job --network none image python train.py
         from transformers import AutoModel
@@ -101,23 +109,13 @@ RULE = Rule(
         ==> target.toml <==
         [network]
         internet = false
-    """),
-    leaves=examples("""
+        ----
         from transformers import AutoModel
         model = AutoModel.from_pretrained('bert-base-uncased')
         ----
         $ docker run -v .:/job -w /job --network host image python train.py
         from transformers import AutoModel
         model = AutoModel.from_pretrained('bert-base-uncased')
-        ----
-        from transformers import AutoModel
-        model = AutoModel.from_pretrained('bert-base-uncased')
-        ==> target.toml <==
-        [network]
-        internet = false
-
-        [environment]
-        HF_HUB_OFFLINE = "1"
         ----
         from transformers import AutoModel
         model = AutoModel.from_pretrained('./bert')
@@ -140,13 +138,6 @@ RULE = Rule(
         ==> target.toml <==
         [network]
         internet = false
-        ----
-        from transformers import AutoModel
-        model = AutoModel.from_pretrained('bert-base-uncased')
-        ==> target.toml <==
-        [network]
-        internet = false
-        hosts = ["huggingface.co"]
         ----
         import requests
         try:

@@ -43,13 +43,18 @@ RULE = Rule(
     source="NVIDIA, CUDA Toolkit release notes, minimum required driver version for CUDA minor version "
     "compatibility",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import torch
 
         x = torch.zeros(3).cuda()  # <-
         ==> target.toml <==
         driver = "470.57.02"
         cuda_of_torch = "12.1"
+        ---- ignored if
+        -cuda_of_torch = "12.1"
+        ---- ignored if
+         driver = "470.57.02"
+        +cuda = "12.2"
         ----
         import torch
 
@@ -72,8 +77,7 @@ RULE = Rule(
         ==> target.toml <==
         driver = "390.46"
         cuda_of_torch = "10.2"
-    """),
-    leaves=examples("""
+        ----
         import torch
 
         x = torch.zeros(3).cuda()
@@ -87,20 +91,6 @@ RULE = Rule(
         ==> target.toml <==
         driver = "580.65.06"
         cuda_of_torch = "11.8"
-        ----
-        import torch
-
-        x = torch.zeros(3).cuda()
-        ==> target.toml <==
-        driver = "470.57.02"
-        ----
-        import torch
-
-        x = torch.zeros(3).cuda()
-        ==> target.toml <==
-        driver = "470.57.02"
-        cuda = "12.2"
-        cuda_of_torch = "12.1"
         ----
         import torch
         print(torch.ones(2))

@@ -29,7 +29,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.2: differences between the local environment and the "
     "platform; venv in the Python documentation",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ bash run.sh
         ==> run.sh <==
         set -e
@@ -39,8 +39,7 @@ RULE = Rule(
         ==> target.toml <==
         [files]
         "/venv/bin/activate" = false
-    """),
-    leaves=examples("""
+        ----
         $ bash run.sh
         ==> run.sh <==
         python -m venv venv

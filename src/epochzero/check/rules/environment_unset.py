@@ -135,23 +135,9 @@ RULE = Rule(
     source="torchrun's documentation, section 'Environment Variables'; Zhang et al., ICSE 2020, "
     "section 3.2",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import os
         rank = int(os.environ['RANK'])  # <-
-        ----
-        import os
-
-        root = os.environ['DATA_ROOT']  # <-
-        ==> target.toml <==
-        [environment]
-        HOME = "/root"
-        ----
-        import os
-
-        workers = int(os.getenv('WORKERS'))  # <-
-        ==> target.toml <==
-        [environment]
-        HOME = "/root"
         ----
         from omegaconf import OmegaConf
 
@@ -162,17 +148,9 @@ RULE = Rule(
         ==> target.toml <==
         [environment]
         HOME = "/root"
-    """),
-    leaves=examples("""
-        from omegaconf import OmegaConf
-
-        cfg = OmegaConf.load('c.yaml')
-        print(cfg.root)
-        ==> c.yaml <==
-        root: ${oc.env:DATA_ROOT,/data}/imagenet
-        ==> target.toml <==
-        [environment]
-        HOME = "/root"
+        ---- ignored if
+        -root: ${oc.env:DATA_ROOT}/imagenet
+        +root: ${oc.env:DATA_ROOT,/data}/imagenet
         ----
         import os
         root = os.environ['DATA_ROOT']
@@ -193,6 +171,14 @@ RULE = Rule(
         ==> target.toml <==
         [environment]
         HOME = "/root"
+        ---- caught if
+        -workers = int(os.getenv('WORKERS', '4'))
+        +
+        +root = os.environ['DATA_ROOT']  # <-
+        ---- caught if
+        -workers = int(os.getenv('WORKERS', '4'))
+        +
+        +workers = int(os.getenv('WORKERS'))  # <-
         ----
         import os
         if 'RANK' in os.environ:

@@ -112,7 +112,7 @@ RULE = Rule(
     fix="Request more time, train fewer epochs, or resume from checkpoints in a next job.",
     source="sbatch(1), --time; Zhang et al., ICSE 2020, section 3.2: jobs that are ended by the platform",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ sbatch run.sh
         import argparse
 
@@ -129,23 +129,23 @@ RULE = Rule(
         ==> pyproject.toml <==
         [tool.epochzero.check]
         seconds-per-epoch = 3600
-        ----
-        $ sbatch run.sh
-        import argparse
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--epochs', type=int, default=20)
-        p.add_argument('--resume', default='')
-        args = p.parse_args()
-        for epoch in range(args.epochs):
-            print(epoch)
-        ==> run.sh <==
-        #!/bin/bash
-        #SBATCH --time=16:00:00  # <-
-        python train.py --epochs 17
-        ==> pyproject.toml <==
-        [tool.epochzero.check]
-        seconds-per-epoch = 3600
+        ---- caught if
+        -#SBATCH --time=12:00:00  # <-
+        -python train.py
+        +#SBATCH --time=16:00:00  # <-
+        +python train.py --epochs 17
+        ---- ignored if
+        -#SBATCH --time=12:00:00
+        +#SBATCH --time=1-00:00:00
+        ---- ignored if
+        -python train.py
+        +python train.py --epochs 10
+        ---- ignored if
+        -[tool.epochzero.check]
+        -seconds-per-epoch = 3600
+        ---- ignored if
+        -python train.py
+        +python train.py --resume last.pt
         ----
         $ python train.py  # <-
         import argparse
@@ -171,98 +171,16 @@ RULE = Rule(
         {"epoch": 3.0, "train_runtime": 21600.0}
         ==> run.sh <==
         #!/bin/bash
-        #SBATCH --time=10:00:00  # <-
-        python train.py
-    """),
-    leaves=examples("""
-        $ sbatch run.sh
-        import argparse
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--epochs', type=int, default=20)
-        p.add_argument('--resume', default='')
-        args = p.parse_args()
-        for epoch in range(args.epochs):
-            print(epoch)
-        ==> run.sh <==
-        #!/bin/bash
-        #SBATCH --time=1-00:00:00
-        python train.py
-        ==> pyproject.toml <==
-        [tool.epochzero.check]
-        seconds-per-epoch = 3600
-        ----
-        $ sbatch run.sh
-        import argparse
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--epochs', type=int, default=20)
-        p.add_argument('--resume', default='')
-        args = p.parse_args()
-        for epoch in range(args.epochs):
-            print(epoch)
-        ==> run.sh <==
-        #!/bin/bash
-        #SBATCH --time=12:00:00
-        python train.py --epochs 10
-        ==> pyproject.toml <==
-        [tool.epochzero.check]
-        seconds-per-epoch = 3600
-        ----
-        $ sbatch run.sh
-        import argparse
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--epochs', type=int, default=20)
-        p.add_argument('--resume', default='')
-        args = p.parse_args()
-        for epoch in range(args.epochs):
-            print(epoch)
-        ==> run.sh <==
-        #!/bin/bash
-        #SBATCH --time=12:00:00
-        python train.py
-        ==> pyproject.toml <==
-        ----
-        $ sbatch run.sh
-        import argparse
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--epochs', type=int, default=20)
-        p.add_argument('--resume', default='')
-        args = p.parse_args()
-        for epoch in range(args.epochs):
-            print(epoch)
-        ==> run.sh <==
-        #!/bin/bash
-        #SBATCH --time=12:00:00
-        python train.py --resume last.pt
-        ==> pyproject.toml <==
-        [tool.epochzero.check]
-        seconds-per-epoch = 3600
-        ----
-        $ sbatch run.sh
-        from transformers import Trainer, TrainingArguments
-
-        arguments = TrainingArguments(output_dir='out', num_train_epochs=10)
-        Trainer(args=arguments).train()
-        ==> out/train_results.json <==
-        {"epoch": 3.0, "train_runtime": 21600.0}
-        ==> run.sh <==
-        #!/bin/bash
         #SBATCH --time=24:00:00
         python train.py
-        ----
-        $ sbatch run.sh
-        from transformers import Trainer, TrainingArguments
-
-        arguments = TrainingArguments(output_dir='out', num_train_epochs=10)
-        Trainer(args=arguments).train()
-        ==> out/train_results.json <==
-        {}
-        ==> run.sh <==
-        #!/bin/bash
-        #SBATCH --time=1:00:00
-        python train.py
+        ---- caught if
+        -#SBATCH --time=24:00:00
+        +#SBATCH --time=10:00:00  # <-
+        ---- ignored if
+        -{"epoch": 3.0, "train_runtime": 21600.0}
+        +{}
+        @@
+        -#SBATCH --time=24:00:00
+        +#SBATCH --time=1:00:00
     """),
 )

@@ -146,7 +146,7 @@ RULE = Rule(
     fix="Call model.eval() before the evaluation and model.train() after it.",
     source="PyTorch documentation, torch.nn.Module.eval; Autograd mechanics, evaluation mode",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import torch
         from torch import nn
 
@@ -159,58 +159,48 @@ RULE = Rule(
             optimizer.step()
         with torch.no_grad():  # <-
             print(model(torch.rand(2, 4)))
-        ----
-        import torch
-        from torch import nn
-
-        model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for step in range(9):
-            loss = model(torch.rand(2, 4)).sum()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-
-
-        def validate(model, data):
-            with torch.no_grad():  # <-
-                for x in data:
-                    print(model(x))
-
-
-        validate(model, [torch.rand(2, 4)])
-        ----
-        import torch
-        from torch import nn
-
-        model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for step in range(9):
-            loss = model(torch.rand(2, 4)).sum()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        with torch.no_grad():  # <-
-            print(model(torch.rand(2, 4)))
-        ----
-        import torch
-        from torch import nn
-
-        model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for step in range(9):
-            loss = model(torch.rand(2, 4)).sum()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-
-
-        @torch.no_grad()
-        def evaluate(model):
-            print(model(torch.rand(2, 4)))  # <-
-
-
-        evaluate(model)
+        ---- caught if
+        -with torch.no_grad():  # <-
+        -    print(model(torch.rand(2, 4)))
+        +
+        +
+        +def validate(model, data):
+        +    with torch.no_grad():  # <-
+        +        for x in data:
+        +            print(model(x))
+        +
+        +
+        +validate(model, [torch.rand(2, 4)])
+        ---- caught if
+        -model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+        +model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
+        ---- caught if
+        -with torch.no_grad():  # <-
+        -    print(model(torch.rand(2, 4)))
+        +
+        +
+        +@torch.no_grad()
+        +def evaluate(model):
+        +    print(model(torch.rand(2, 4)))  # <-
+        +
+        +
+        +evaluate(model)
+        ---- ignored if
+             optimizer.step()
+        +model.eval()
+        ---- ignored if
+             optimizer.step()
+        +model.train(False)
+        ---- ignored if
+        -model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+        +model = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
+        ---- ignored if
+        -with torch.no_grad():
+        -    print(model(torch.rand(2, 4)))
+        ---- ignored if
+        -    print(model(torch.rand(2, 4)))
+        +    for p in model.parameters():
+        +        p.mul_(0.9)
         ----
         import torch
         from torch import nn
@@ -226,169 +216,39 @@ RULE = Rule(
                 optimizer.step()
             with torch.no_grad():  # <-
                 print(model(torch.rand(2, 4)))
-        ----
-        import torch
-        from torch import nn
-
-        model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-        teacher = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for epoch in range(9):
-            teacher.eval()
-            for step in range(100):
-                optimizer.zero_grad()
-                model(torch.rand(2, 4)).sum().backward()
-                optimizer.step()
-            with torch.no_grad():  # <-
-                print(model(torch.rand(2, 4)))
-        ----
-        import torch
-        from torch import nn
-
-        model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-        teacher = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for epoch in range(9):
-            for step in range(100):
-                optimizer.zero_grad()
-                model(torch.rand(2, 4)).sum().backward()
-                optimizer.step()
-            model.eval()
-            model.train()
-            with torch.no_grad():  # <-
-                print(model(torch.rand(2, 4)))
-        ----
-        import torch
-        from torch import nn
-
-        @torch.no_grad()
-        def validate(net):
-            print(net(torch.rand(2, 4)))  # <-
-
-
-        model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-        teacher = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for epoch in range(9):
-            model.train()
-            for step in range(100):
-                optimizer.zero_grad()
-                model(torch.rand(2, 4)).sum().backward()
-                optimizer.step()
-            validate(model)
-    """),
-    leaves=examples("""
-        import torch
-        from torch import nn
-
-        model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for step in range(9):
-            loss = model(torch.rand(2, 4)).sum()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        model.eval()
-        with torch.no_grad():
-            print(model(torch.rand(2, 4)))
-        ----
-        import torch
-        from torch import nn
-
-        model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for step in range(9):
-            loss = model(torch.rand(2, 4)).sum()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        model.train(False)
-        with torch.no_grad():
-            print(model(torch.rand(2, 4)))
-        ----
-        import torch
-        from torch import nn
-
-        model = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for step in range(9):
-            loss = model(torch.rand(2, 4)).sum()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        with torch.no_grad():
-            print(model(torch.rand(2, 4)))
-        ----
-        import torch
-        from torch import nn
-
-        model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for step in range(9):
-            loss = model(torch.rand(2, 4)).sum()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        ----
-        import torch
-        from torch import nn
-
-        model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-        teacher = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for epoch in range(9):
-            model.train()
-            for step in range(100):
-                optimizer.zero_grad()
-                model(torch.rand(2, 4)).sum().backward()
-                optimizer.step()
-            model.eval()
-            with torch.no_grad():
-                print(model(torch.rand(2, 4)))
-        ----
-        import torch
-        from torch import nn
-
-        model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-        teacher = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for epoch in range(9):
-            model.train()
-            for step in range(100):
-                optimizer.zero_grad()
-                model(torch.rand(2, 4)).sum().backward()
-                optimizer.step()
-            teacher.eval()
-            with torch.no_grad():
-                print(teacher(torch.rand(2, 4)))
-        ----
-        import torch
-        from torch import nn
-
-        model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-        teacher = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for epoch in range(9):
-            model.train()
-            for step in range(100):
-                optimizer.zero_grad()
-                model(torch.rand(2, 4)).sum().backward()
-                optimizer.step()
-                with torch.no_grad():
-                    print(model(torch.rand(2, 4)))
-        ----
-        import torch
-        from torch import nn
-
-        model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for step in range(9):
-            loss = model(torch.rand(2, 4)).sum()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        with torch.no_grad():
-            for p in model.parameters():
-                p.mul_(0.9)
+        ---- caught if
+        -    model.train()
+        +    teacher.eval()
+        ---- caught if
+        -    model.train()
+        @@
+                 optimizer.step()
+        +    model.eval()
+        +    model.train()
+        ---- caught if
+         from torch import nn
+        +
+        +@torch.no_grad()
+        +def validate(net):
+        +    print(net(torch.rand(2, 4)))  # <-
+        +
+        @@
+        -    with torch.no_grad():  # <-
+        -        print(model(torch.rand(2, 4)))
+        +    validate(model)
+        ---- ignored if
+                 optimizer.step()
+        +    model.eval()
+        ---- ignored if
+                 optimizer.step()
+        +    teacher.eval()
+        @@
+        -        print(model(torch.rand(2, 4)))
+        +        print(teacher(torch.rand(2, 4)))
+        ---- ignored if
+        -    with torch.no_grad():
+        -        print(model(torch.rand(2, 4)))
+        +        with torch.no_grad():
+        +            print(model(torch.rand(2, 4)))
     """),
 )

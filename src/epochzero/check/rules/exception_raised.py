@@ -56,7 +56,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, Table 1, Illegal Argument and Not Implemented",
     check=_check,
     general=True,
-    catches=examples("""
+    cases=examples("""
         $ python train.py --optimizer adam
         import argparse
 
@@ -70,6 +70,14 @@ RULE = Rule(
         parser = argparse.ArgumentParser()
         parser.add_argument('--optimizer', default='sgd')
         build(parser.parse_args().optimizer)
+        ---- ignored if
+        -$ python train.py --optimizer adam
+        ---- ignored if
+        -build(parser.parse_args().optimizer)
+        +try:
+        +    build(parser.parse_args().optimizer)
+        +except ValueError:
+        +    pass
         ----
         class Base:
             def test(self):
@@ -97,53 +105,9 @@ RULE = Rule(
 
 
         Mine()  # <-
-    """),
-    leaves=examples("""
-        import argparse
-
-
-        def build(name):
-            if name == 'sgd':
-                return 1
-            raise ValueError(f'no optimizer {name}')
-
-
-        parser = argparse.ArgumentParser()
-        parser.add_argument('--optimizer', default='sgd')
-        build(parser.parse_args().optimizer)
-        ----
-        from abc import ABC, abstractmethod
-
-
-        class Task(ABC):
-            @abstractmethod
-            def test(self):
-                pass
-
-
-        class Mine(Task):
-            def test(self):
-                print(1)
-
-
-        Mine()
-        ----
-        $ python train.py --optimizer adam
-        import argparse
-
-
-        def build(name):
-            if name == 'sgd':
-                return 1
-            raise ValueError(f'no optimizer {name}')
-
-
-        parser = argparse.ArgumentParser()
-        parser.add_argument('--optimizer', default='sgd')
-        try:
-            build(parser.parse_args().optimizer)
-        except ValueError:
-            pass
+        ---- ignored if
+        -    def tests(self):
+        +    def test(self):
         ----
         import random
 

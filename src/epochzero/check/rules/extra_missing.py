@@ -128,7 +128,7 @@ RULE = Rule(
     fix="Install the library with its extra.",
     source="gymnasium's documentation of its extras; pandas, Installation, optional dependencies",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import gymnasium as gym
 
         env = gym.make('LunarLander-v3')  # <-
@@ -136,6 +136,20 @@ RULE = Rule(
         [distributions.gymnasium]
         version = "1.2.2"
         modules = ["gymnasium"]
+        ---- ignored if
+         modules = ["gymnasium"]
+        +[distributions.box2d-py]
+        +version = "2.3.5"
+        +modules = ["Box2D"]
+        ---- ignored if
+        -env = gym.make('LunarLander-v3')
+        +env = gym.make('CartPole-v1')
+        ---- ignored if
+        -env = gym.make('LunarLander-v3')
+        +try:
+        +    gym.make('LunarLander-v3')
+        +except Exception:
+        +    pass
         ----
         import pandas as pd
         x = pd.read_parquet('https://a.org/x')  # <-
@@ -155,37 +169,9 @@ RULE = Rule(
         [distributions]
         torch = "2.9.1"
         transformers = "5.1.0"
-        ----
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        torch.onnx.export(model, torch.ones(2), 'm.onnx')  # <-
-        ==> target.toml <==
-        [distributions]
-        torch = "2.9.1"
-        transformers = "5.1.0"
-        ----
-        from transformers import AutoModel
-
-        model = AutoModel.from_pretrained('bert', device_map='auto')  # <-
-        ==> target.toml <==
-        [distributions]
-        torch = "2.9.1"
-        transformers = "5.1.0"
-    """),
-    leaves=examples("""
-        def writer():
-            from torch.utils.tensorboard import SummaryWriter
-
-            return SummaryWriter('runs')
-
-
-        writer()
-        ==> target.toml <==
-        [distributions]
-        torch = "2.9.1"
-        transformers = "5.1.0"
-        tensorboard = "2.20.0"
+        ---- ignored if
+         transformers = "5.1.0"
+        +tensorboard = "2.20.0"
         ----
         import torch
 
@@ -195,6 +181,9 @@ RULE = Rule(
         [distributions]
         torch = "2.9.1"
         transformers = "5.1.0"
+        ---- caught if
+        -torch.onnx.export(model, torch.ones(2), 'm.onnx', dynamo=False)
+        +torch.onnx.export(model, torch.ones(2), 'm.onnx')  # <-
         ----
         import torch
 
@@ -212,6 +201,9 @@ RULE = Rule(
         [distributions]
         torch = "2.9.1"
         transformers = "5.1.0"
+        ---- caught if
+        -model = AutoModel.from_pretrained('bert', device_map=None)
+        +model = AutoModel.from_pretrained('bert', device_map='auto')  # <-
         ----
         $ python train.py auto
         import sys
@@ -227,35 +219,5 @@ RULE = Rule(
         import gymnasium as gym
 
         env = gym.make('LunarLander-v3')
-        ==> target.toml <==
-        [distributions.gymnasium]
-        version = "1.2.2"
-        modules = ["gymnasium"]
-        [distributions.box2d-py]
-        version = "2.3.5"
-        modules = ["Box2D"]
-        ----
-        import gymnasium as gym
-
-        env = gym.make('CartPole-v1')
-        ==> target.toml <==
-        [distributions.gymnasium]
-        version = "1.2.2"
-        modules = ["gymnasium"]
-        ----
-        import gymnasium as gym
-
-        env = gym.make('LunarLander-v3')
-        ----
-        import gymnasium as gym
-
-        try:
-            gym.make('LunarLander-v3')
-        except Exception:
-            pass
-        ==> target.toml <==
-        [distributions.gymnasium]
-        version = "1.2.2"
-        modules = ["gymnasium"]
     """),
 )

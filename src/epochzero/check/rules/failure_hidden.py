@@ -25,29 +25,19 @@ RULE = Rule(
     fix="Add `set -o pipefail` before it.",
     source="bash(1), Pipelines: the exit status of a pipeline is that of the last command",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ bash run.sh
         ==> run.sh <==
         set -e
         python train.py 2>&1 | tee log  # <-
         ==> train.py <==
-    """),
-    leaves=examples("""
-        $ bash run.sh
-        ==> run.sh <==
-        set -eo pipefail
-        python train.py 2>&1 | tee log
-        ==> train.py <==
-        ----
-        $ bash run.sh
-        ==> run.sh <==
-        set -e
-        echo 1 | python train.py
-        ==> train.py <==
-        ----
-        $ bash run.sh
-        ==> run.sh <==
-        python train.py 2>&1 | tee log
-        ==> train.py <==
+        ---- ignored if
+        -set -e
+        +set -eo pipefail
+        ---- ignored if
+        -python train.py 2>&1 | tee log
+        +echo 1 | python train.py
+        ---- ignored if
+        -set -e
     """),
 )

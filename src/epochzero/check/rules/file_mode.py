@@ -82,48 +82,44 @@ RULE = Rule(
     fix="Open the file in the mode that the call requires.",
     source="Python documentation, io, 'Text I/O' and 'Binary I/O'; pickle.dump; json.dump",
     check=_check,
-    catches=examples(r"""
-        import pickle
-        with open('a.pkl', 'w') as file:
-            pickle.dump({}, file)  # <-
-        ----
-        import pickle
-        with open('a.pkl', 'r') as file:
-            pickle.load(file)  # <-
-        ==> a.pkl <==
-        x
-        \ No newline at end of file
-        ----
-        import json
-        json.dump({}, open('a.json', 'wb'))  # <-
-        ----
-        with open('a.txt', 'w') as file:
-            text = file.read()  # <-
-        ----
-        open('a.txt').write('x')  # <-
-        ==> a.txt <==
-    """),
-    leaves=(
+    cases=(
         *examples(r"""
-        import pickle
-        with open('a.pkl', 'wb') as file:
-            pickle.dump({}, file)
-        ----
-        with open('a.txt', 'r+') as file:
-            text = file.read()
-        ==> a.txt <==
-        x
-        \ No newline at end of file
-        ----
-        with open('a.txt', 'rb') as file:
-            text = file.read()
-        ==> a.txt <==
-        x
-        \ No newline at end of file
-        ----
-        import json
-        json.dump({}, open('a.json', 'w'))
-    """),
+            import pickle
+            with open('a.pkl', 'w') as file:
+                pickle.dump({}, file)  # <-
+            ----
+            import pickle
+            with open('a.pkl', 'r') as file:
+                pickle.load(file)  # <-
+            ==> a.pkl <==
+            x
+            \ No newline at end of file
+            ----
+            import json
+            json.dump({}, open('a.json', 'wb'))  # <-
+            ----
+            with open('a.txt', 'w') as file:
+                text = file.read()  # <-
+            ----
+            open('a.txt').write('x')  # <-
+            ==> a.txt <==
+            ----
+            import pickle
+            with open('a.pkl', 'wb') as file:
+                pickle.dump({}, file)
+            ----
+            with open('a.txt', 'rb') as file:
+                text = file.read()
+            ==> a.txt <==
+            x
+            \ No newline at end of file
+            ---- ignored if
+            -with open('a.txt', 'rb') as file:
+            +with open('a.txt', 'r+') as file:
+            ----
+            import json
+            json.dump({}, open('a.json', 'w'))
+        """),
         Case(
             {
                 "train.py": "import pickle\nwith open('a.pkl', 'rb') as file:\n    pickle.load(file)\n",

@@ -60,30 +60,19 @@ RULE = Rule(
     fix="Correct the path, or let the script change to its own directory first.",
     source="Zhang et al., ICSE 2020, Table 1: Path Not Found, 1,954 of 4,960 failures",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ bash run.sh
         ==> run.sh <==
         set -e
         cd experiments  # <-
         python ../train.py
         ==> train.py <==
-    """),
-    leaves=examples("""
-        $ bash run.sh
-        ==> run.sh <==
-        set -e
-        cd experiments
-        python ../train.py
-        ==> train.py <==
-        ==> experiments/a <==
-        ----
-        $ bash run.sh
-        ==> run.sh <==
-        mkdir -p experiments
-        set -e
-        cd experiments
-        python ../train.py
-        ==> train.py <==
+        ---- ignored if
+         ==> train.py <==
+        +==> experiments/a <==
+        ---- ignored if
+         ==> run.sh <==
+        +mkdir -p experiments
         ----
         $ bash run.sh
         ==> run.sh <==

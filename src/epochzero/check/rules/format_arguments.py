@@ -62,14 +62,13 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, Table 1: Type Mismatch, 566 of 4,960 failures",
     check=_check,
     background=reading,
-    catches=examples("""
+    cases=examples("""
         loss = 0.5
         print('%d: %f' % (loss,))  # <-
         ----
         loss = 0.5
         print('{} {}'.format(loss))  # <-
-    """),
-    leaves=examples("""
+        ----
         loss = 0.5
         print('%d%%: %f' % (1, loss))
         ----

@@ -64,7 +64,7 @@ RULE = Rule(
     fix="Define forward in the class.",
     source="PyTorch documentation, torch.nn.Module.forward: should be overridden by all subclasses",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import torch
         from torch import nn
 
@@ -93,103 +93,39 @@ RULE = Rule(
 
 
         print(Net()(torch.rand(2, 2)))  # <-
-        ----
-        import torch
-        from torch import nn
+        ---- caught if
+                 self.fc = nn.Linear(2, 2)
 
+        +    def foward(self, x):
+        +        return self.fc(x)
+        +
+        ---- caught if
+        -print(Net()(torch.rand(2, 2)))  # <-
+        +net = Net()
+        +for step in range(3):
+        +    print(net(torch.rand(2, 2)))  # <-
+        ---- ignored if
+                 self.fc = nn.Linear(2, 2)
 
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.fc = nn.Linear(2, 2)
+        +    def forward(self, x):
+        +        return self.fc(x)
+        +
+        ---- ignored if
+        -print(Net()(torch.rand(2, 2)))
+        +print(Net())
+        ---- ignored if
+        -class Net(nn.Module):
+        +class Net(nn.Sequential):
+        ---- ignored if
+                 self.fc = nn.Linear(2, 2)
 
-            def foward(self, x):
-                return self.fc(x)
+        +    forward = lambda self, x: self.fc(x)
+        +
+        ---- ignored if
+                 self.fc = nn.Linear(2, 2)
 
-
-        print(Net()(torch.rand(2, 2)))  # <-
-        ----
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.fc = nn.Linear(2, 2)
-
-
-        net = Net()
-        for step in range(3):
-            print(net(torch.rand(2, 2)))  # <-
-    """),
-    leaves=examples("""
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.fc = nn.Linear(2, 2)
-
-            def forward(self, x):
-                return self.fc(x)
-
-
-        print(Net()(torch.rand(2, 2)))
-        ----
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.fc = nn.Linear(2, 2)
-
-
-        print(Net())
-        ----
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Sequential):
-            def __init__(self):
-                super().__init__()
-                self.fc = nn.Linear(2, 2)
-
-
-        print(Net()(torch.rand(2, 2)))
-        ----
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.fc = nn.Linear(2, 2)
-
-            forward = lambda self, x: self.fc(x)
-
-
-        print(Net()(torch.rand(2, 2)))
-        ----
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.fc = nn.Linear(2, 2)
-
-            def __call__(self, x):
-                return self.fc(x)
-
-
-        print(Net()(torch.rand(2, 2)))
+        +    def __call__(self, x):
+        +        return self.fc(x)
+        +
     """),
 )

@@ -73,7 +73,7 @@ RULE = Rule(
     source="NVIDIA, CUDA C++ Programming Guide, binary and PTX compatibility; pytorch/pytorch issue "
     "31285",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import torch
 
         x = torch.zeros(3).cuda()  # <-
@@ -83,16 +83,14 @@ RULE = Rule(
         model = "NVIDIA H100"
         memory_bytes = "80 GiB"
         capability = "9.0"
-        ----
-        import torch
-
-        x = torch.zeros(3).cuda()  # <-
-        ==> target.toml <==
-        gpu_architectures = ["sm_80", "sm_90"]
-        [[gpus]]
-        model = "Tesla V100"
-        memory_bytes = "16 GiB"
-        capability = "7.0"
+        ---- ignored if
+        -gpu_architectures = ["sm_70", "sm_80"]
+        +gpu_architectures = ["sm_70", "compute_70"]
+        ---- ignored if
+        -gpu_architectures = ["sm_70", "sm_80"]
+        +cuda_of_torch = "12.4"
+        ---- ignored if
+        -gpu_architectures = ["sm_70", "sm_80"]
         ----
         import torch
 
@@ -103,16 +101,9 @@ RULE = Rule(
         model = "Tesla V100"
         memory_bytes = "16 GiB"
         capability = "7.0"
-        ----
-        import torch
-
-        x = torch.zeros(3).cuda()  # <-
-        ==> target.toml <==
-        cuda_of_torch = "12.4"
-        [[gpus]]
-        model = "NVIDIA B200"
-        memory_bytes = "180 GiB"
-        capability = "10.0"
+        ---- caught if
+        -cuda_of_torch = "13.0"
+        +gpu_architectures = ["sm_80", "sm_90"]
         ----
         import torch
 
@@ -123,8 +114,10 @@ RULE = Rule(
         model = "NVIDIA B200"
         memory_bytes = "180 GiB"
         capability = "10.0"
-    """),
-    leaves=examples("""
+        ---- caught if
+        -gpu_architectures = ["sm_90a"]
+        +cuda_of_torch = "12.4"
+        ----
         import torch
 
         x = torch.zeros(3).cuda()
@@ -134,35 +127,6 @@ RULE = Rule(
         model = "NVIDIA A10"
         memory_bytes = "24 GiB"
         capability = "8.6"
-        ----
-        import torch
-
-        x = torch.zeros(3).cuda()
-        ==> target.toml <==
-        gpu_architectures = ["sm_70", "compute_70"]
-        [[gpus]]
-        model = "NVIDIA H100"
-        memory_bytes = "80 GiB"
-        capability = "9.0"
-        ----
-        import torch
-
-        x = torch.zeros(3).cuda()
-        ==> target.toml <==
-        cuda_of_torch = "12.4"
-        [[gpus]]
-        model = "NVIDIA H100"
-        memory_bytes = "80 GiB"
-        capability = "9.0"
-        ----
-        import torch
-
-        x = torch.zeros(3).cuda()
-        ==> target.toml <==
-        [[gpus]]
-        model = "NVIDIA H100"
-        memory_bytes = "80 GiB"
-        capability = "9.0"
         ----
         import torch
         print(torch.zeros(3))

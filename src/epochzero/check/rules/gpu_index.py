@@ -84,20 +84,41 @@ RULE = Rule(
     fix="Use 'cuda', and let the scheduler or CUDA_VISIBLE_DEVICES choose.",
     source="PyTorch documentation, CUDA semantics; CUDA C++ Programming Guide, Device enumeration",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import torch
 
         model = torch.nn.Linear(2, 2)
         model.to('cuda:3')  # <-
         ==> target.toml <==
         gpus = "2 x H100"
-        ----
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        model.cuda(2)  # <-
-        ==> target.toml <==
-        gpus = "2 x H100"
+        ---- caught if
+        -model.to('cuda:3')  # <-
+        +model.cuda(2)  # <-
+        ---- caught if
+        -model.to('cuda:3')  # <-
+        +model = torch.nn.DataParallel(model, device_ids=[0, 1, 2, 3])  # <-
+        ---- ignored if
+        -model.to('cuda:3')
+        +model.to('cuda:1')
+        ---- ignored if
+        -model.to('cuda:3')
+        +model.to('cuda')
+        +model.cuda()
+        ---- ignored if
+        -==> target.toml <==
+        -gpus = "2 x H100"
+        ---- ignored if
+        -model.to('cuda:3')
+        +try:
+        +    model.cuda(7)
+        +except RuntimeError:
+        +    pass
+        ---- ignored if
+        -model.to('cuda:3')
+        +print(model(torch.rand(3, 2)).to(torch.float32), model.to('cpu'))
+        ---- ignored if
+        -model.to('cuda:3')
+        +model = torch.nn.DataParallel(model)
         ----
         $ env CUDA_VISIBLE_DEVICES=2 python train.py
         import torch
@@ -112,13 +133,6 @@ RULE = Rule(
 
         main()
         ----
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        model = torch.nn.DataParallel(model, device_ids=[0, 1, 2, 3])  # <-
-        ==> target.toml <==
-        gpus = "2 x H100"
-        ----
         $ sbatch run.sh
         import torch
 
@@ -128,21 +142,6 @@ RULE = Rule(
         #SBATCH --gres=gpu:4
         python train.py
         ----
-        import torch
-
-        x = torch.zeros(2, device='cuda:2')  # <-
-        ==> target.toml <==
-        gpus = "2 x H100"
-        ----
-        import os
-
-        os.environ['CUDA_VISIBLE_DEVICES'] = '2,3'
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        model.cuda(2)  # <-
-    """),
-    leaves=examples("""
         import os
 
         os.environ['CUDA_VISIBLE_DEVICES'] = '2,3'
@@ -150,55 +149,17 @@ RULE = Rule(
 
         model = torch.nn.Linear(2, 2)
         model.cuda(1)
-        ----
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        model.to('cuda:1')
-        ==> target.toml <==
-        gpus = "2 x H100"
-        ----
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        model.to('cuda')
-        model.cuda()
-        ==> target.toml <==
-        gpus = "2 x H100"
-        ----
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        model.to('cuda:3')
-        ----
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        try:
-            model.cuda(7)
-        except RuntimeError:
-            pass
-        ==> target.toml <==
-        gpus = "2 x H100"
-        ----
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        print(model(torch.rand(3, 2)).to(torch.float32), model.to('cpu'))
-        ==> target.toml <==
-        gpus = "2 x H100"
-        ----
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        model = torch.nn.DataParallel(model)
-        ==> target.toml <==
-        gpus = "2 x H100"
+        ---- caught if
+        -model.cuda(1)
+        +model.cuda(2)  # <-
         ----
         import torch
 
         x = torch.zeros(32, device='cuda')
         ==> target.toml <==
         gpus = "2 x H100"
+        ---- caught if
+        -x = torch.zeros(32, device='cuda')
+        +x = torch.zeros(2, device='cuda:2')  # <-
     """),
 )

@@ -90,13 +90,6 @@ def _claim(call: Called, message: str, consequence: str, fix: str) -> Claim:
     )
 
 
-_BEGIN = """\
-import torch
-
-model = torch.nn.Linear(2, 2).cuda()
-optimizer = torch.optim.SGD(model.parameters(), lr=1)
-"""
-
 RULE = Rule(
     title="Half-precision gradients are not scaled, or are clipped while scaled",
     category="framework_api_misuse",
@@ -106,8 +99,11 @@ RULE = Rule(
     fix="Use GradScaler with float16, and call unscale_ before clipping.",
     source="PyTorch documentation, Automatic mixed precision examples: typical training, gradient clipping",
     check=_check,
-    catches=examples(
-        """
+    cases=examples("""
+        import torch
+
+        model = torch.nn.Linear(2, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
         scaler = torch.amp.GradScaler('cuda')
         for step in range(9):
             optimizer.zero_grad()
@@ -117,64 +113,23 @@ RULE = Rule(
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1)  # <-
             scaler.step(optimizer)
             scaler.update()
+        ---- ignored if
+        -scaler = torch.amp.GradScaler('cuda')
+        +scaler = torch.amp.GradScaler('cuda', enabled=False)
+        @@
+        -    with torch.autocast('cuda'):
+        -        loss = model(torch.rand(4, 2)).sum()
+        +    loss = model(torch.rand(4, 2)).sum()
+        ---- ignored if
+             scaler.scale(loss).backward()
+        +    scaler.unscale_(optimizer)
+        ---- ignored if
+        -    torch.nn.utils.clip_grad_norm_(model.parameters(), 1)
         ----
-        scaler = None
-        for step in range(9):
-            optimizer.zero_grad()
-            with torch.autocast('cuda'):  # <-
-                loss = model(torch.rand(4, 2)).sum()
-            loss.backward()
-            optimizer.step()
-        ----
-        scaler = None
-        for step in range(9):
-            optimizer.zero_grad()
-            with torch.autocast('cuda', dtype=torch.float16):  # <-
-                loss = model(torch.rand(4, 2)).sum()
-            loss.backward()
-            optimizer.step()
-    """,
-        begin=_BEGIN,
-    ),
-    leaves=examples(
-        """
-        scaler = torch.amp.GradScaler('cuda', enabled=False)
-        for step in range(9):
-            optimizer.zero_grad()
-            loss = model(torch.rand(4, 2)).sum()
-            scaler.scale(loss).backward()
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1)
-            scaler.step(optimizer)
-            scaler.update()
-        ----
-        scaler = torch.amp.GradScaler('cuda')
-        for step in range(9):
-            optimizer.zero_grad()
-            with torch.autocast('cuda'):
-                loss = model(torch.rand(4, 2)).sum()
-            scaler.scale(loss).backward()
-            scaler.unscale_(optimizer)
-            torch.nn.utils.clip_grad_norm_(model.parameters(), 1)
-            scaler.step(optimizer)
-            scaler.update()
-        ----
-        scaler = torch.amp.GradScaler('cuda')
-        for step in range(9):
-            optimizer.zero_grad()
-            with torch.autocast('cuda'):
-                loss = model(torch.rand(4, 2)).sum()
-            scaler.scale(loss).backward()
-            scaler.step(optimizer)
-            scaler.update()
-        ----
-        scaler = None
-        for step in range(9):
-            optimizer.zero_grad()
-            with torch.autocast('cuda', dtype=torch.bfloat16):
-                loss = model(torch.rand(4, 2)).sum()
-            loss.backward()
-            optimizer.step()
-        ----
+        import torch
+
+        model = torch.nn.Linear(2, 2).cuda()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
         scaler = None
         for step in range(9):
             optimizer.zero_grad()
@@ -182,15 +137,17 @@ RULE = Rule(
                 loss = model(torch.rand(4, 2)).sum()
             loss.backward()
             optimizer.step()
-        ----
-        scaler = None
-        for step in range(9):
-            optimizer.zero_grad()
-            with torch.autocast('cuda', enabled=step > 99):
-                loss = model(torch.rand(4, 2)).sum()
-            loss.backward()
-            optimizer.step()
-    """,
-        begin=_BEGIN,
-    ),
+        ---- caught if
+        -    with torch.autocast('cpu'):
+        +    with torch.autocast('cuda'):  # <-
+        ---- caught if
+        -    with torch.autocast('cpu'):
+        +    with torch.autocast('cuda', dtype=torch.float16):  # <-
+        ---- ignored if
+        -    with torch.autocast('cpu'):
+        +    with torch.autocast('cuda', dtype=torch.bfloat16):
+        ---- ignored if
+        -    with torch.autocast('cpu'):
+        +    with torch.autocast('cuda', enabled=step > 99):
+    """),
 )

@@ -156,7 +156,7 @@ RULE = Rule(
     source="Hugging Face Transformers, Trainer.compute_loss (4.46: num_items_in_batch); Lightning, upgrade "
     "from 1.9 to 2.0",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         from transformers import Trainer
 
 
@@ -170,20 +170,28 @@ RULE = Rule(
         ==> target.toml <==
         [distributions.transformers]
         version = "4.46.2"
-        ----
-        from transformers import Trainer
-
-
-        class Weighted(Trainer):
-            def training_step(self, model, inputs):  # <-
-                return model(**inputs).loss
-
-
-        trainer = Weighted(model='m')
-        trainer.train()
-        ==> target.toml <==
-        [distributions.transformers]
-        version = "5.1.0"
+        ---- caught if
+        -    def compute_loss(self, model, inputs, return_outputs=False):  # <-
+        +    def training_step(self, model, inputs):  # <-
+        @@
+        -version = "4.46.2"
+        +version = "5.1.0"
+        ---- ignored if
+        -version = "4.46.2"
+        +version = "4.45.2"
+        ---- ignored if
+        -==> target.toml <==
+        -[distributions.transformers]
+        -version = "4.46.2"
+        ---- ignored if
+        -    def compute_loss(self, model, inputs, return_outputs=False):
+        +    def compute_loss(self, model, inputs, return_outputs=False, **kwargs):
+        ---- ignored if
+        -trainer = Weighted(model='m')
+        +trainer = Trainer(model='m')
+        ---- ignored if
+        -trainer.train()
+        +trainer.evaluate()
         ----
         import lightning as L
 
@@ -197,6 +205,24 @@ RULE = Rule(
         ==> target.toml <==
         [distributions.lightning]
         version = "2.5.0"
+        ---- caught if
+        -    def on_validation_epoch_end(self, outputs):  # <-
+        +    def validation_step(self):  # <-
+        ---- ignored if
+        -version = "2.5.0"
+        +version = "1.9.5"
+        ---- ignored if
+        -    def on_validation_epoch_end(self, outputs):
+        +    def on_validation_epoch_end(self):
+        ---- ignored if
+        -    def on_validation_epoch_end(self, outputs):
+        +    def training_step(self, batch):
+        ---- ignored if
+        -    def on_validation_epoch_end(self, outputs):
+        +    def validation_step(self, batch, batch_idx, dataloader_idx=0):
+        ---- ignored if
+        -    def on_validation_epoch_end(self, outputs):
+        +    def on_train_batch_end(self, *args):
         ----
         import pytorch_lightning as L
 
@@ -210,19 +236,6 @@ RULE = Rule(
         ==> target.toml <==
         [distributions.pytorch-lightning]
         version = "2.1.0"
-        ----
-        import lightning as L
-
-
-        class Net(L.LightningModule):
-            def validation_step(self):  # <-
-                return None
-
-
-        L.Trainer().fit(Net())
-        ==> target.toml <==
-        [distributions.lightning]
-        version = "2.5.0"
         ----
         from transformers import Trainer, TrainerCallback
 
@@ -246,138 +259,5 @@ RULE = Rule(
 
 
         keras.Sequential([]).fit([1], [1], callbacks=[Log()])
-    """),
-    leaves=examples("""
-        from transformers import Trainer
-
-
-        class Weighted(Trainer):
-            def compute_loss(self, model, inputs, return_outputs=False):
-                return model(**inputs).loss
-
-
-        trainer = Weighted(model='m')
-        trainer.train()
-        ==> target.toml <==
-        [distributions.transformers]
-        version = "4.45.2"
-        ----
-        from transformers import Trainer
-
-
-        class Weighted(Trainer):
-            def compute_loss(self, model, inputs, return_outputs=False):
-                return model(**inputs).loss
-
-
-        trainer = Weighted(model='m')
-        trainer.train()
-        ----
-        from transformers import Trainer
-
-
-        class Weighted(Trainer):
-            def compute_loss(self, model, inputs, return_outputs=False, **kwargs):
-                return model(**inputs).loss
-
-
-        trainer = Weighted(model='m')
-        trainer.train()
-        ==> target.toml <==
-        [distributions.transformers]
-        version = "4.46.2"
-        ----
-        from transformers import Trainer
-
-
-        class Weighted(Trainer):
-            def compute_loss(self, model, inputs, return_outputs=False):
-                return model(**inputs).loss
-
-
-        trainer = Trainer(model='m')
-        trainer.train()
-        ==> target.toml <==
-        [distributions.transformers]
-        version = "4.46.2"
-        ----
-        import lightning as L
-
-
-        class Net(L.LightningModule):
-            def on_validation_epoch_end(self, outputs):
-                return None
-
-
-        L.Trainer().fit(Net())
-        ==> target.toml <==
-        [distributions.lightning]
-        version = "1.9.5"
-        ----
-        import lightning as L
-
-
-        class Net(L.LightningModule):
-            def on_validation_epoch_end(self):
-                return None
-
-
-        L.Trainer().fit(Net())
-        ==> target.toml <==
-        [distributions.lightning]
-        version = "2.5.0"
-        ----
-        import lightning as L
-
-
-        class Net(L.LightningModule):
-            def training_step(self, batch):
-                return None
-
-
-        L.Trainer().fit(Net())
-        ==> target.toml <==
-        [distributions.lightning]
-        version = "2.5.0"
-        ----
-        import lightning as L
-
-
-        class Net(L.LightningModule):
-            def validation_step(self, batch, batch_idx, dataloader_idx=0):
-                return None
-
-
-        L.Trainer().fit(Net())
-        ==> target.toml <==
-        [distributions.lightning]
-        version = "2.5.0"
-        ----
-        from transformers import Trainer
-
-
-        class Weighted(Trainer):
-            def compute_loss(self, model, inputs, return_outputs=False):
-                return model(**inputs).loss
-
-
-        trainer = Weighted(model='m')
-        trainer.evaluate()
-        ==> target.toml <==
-        [distributions.transformers]
-        version = "4.46.2"
-        ----
-        import lightning as L
-
-
-        class Net(L.LightningModule):
-            def on_train_batch_end(self, *args):
-                return None
-
-
-        L.Trainer().fit(Net())
-        ==> target.toml <==
-        [distributions.lightning]
-        version = "2.5.0"
     """),
 )

@@ -18,11 +18,14 @@ RULE = Rule(
         ),
         fix="Provide the missing input, or check the length first.",
     ),
-    catches=examples("""
+    cases=examples("""
         $ python train.py data
         import sys
 
         print(sys.argv[2])  # <-
+        ---- ignored if
+        -print(sys.argv[2])
+        +print(sys.argv[1], sys.argv[-1])
         ----
         splits = ('train', 'val')
 
@@ -35,12 +38,6 @@ RULE = Rule(
         ----
         names = 'a,b'.split(',')
         print(names[2])  # <-
-    """),
-    leaves=examples("""
-        $ python train.py data
-        import sys
-
-        print(sys.argv[1], sys.argv[-1])
         ----
         import sys
 

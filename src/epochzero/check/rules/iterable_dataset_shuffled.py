@@ -71,7 +71,7 @@ RULE = Rule(
     source="PyTorch documentation, torch.utils.data, Iterable-style datasets: sampler and shuffle do not "
     "apply; DataLoader.__init__",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import torch
         from torch.utils.data import DataLoader, IterableDataset
 
@@ -88,96 +88,28 @@ RULE = Rule(
 
 
         loader = DataLoader(Lines(), 4, shuffle=True)  # <-
-        ----
-        import torch
-        from torch.utils.data import DataLoader, IterableDataset
-
-
-        class Lines(IterableDataset):
-            def __iter__(self):
-                return iter(range(9))
-
-            def __getitem__(self, at):
-                return at
-
-            def __len__(self):
-                return 9
-
-
-        order = torch.utils.data.SequentialSampler([1])
-        loader = DataLoader(Lines(), 4, sampler=order)  # <-
-        ----
-        import torch
-        from torch.utils.data import DataLoader, IterableDataset
-
-
-        class Lines(IterableDataset):
-            def __iter__(self):
-                return iter(range(9))
-
-            def __getitem__(self, at):
-                return at
-
-            def __len__(self):
-                return 9
-
-
-        class Words(Lines):
-            pass
-
-
-        loader = DataLoader(Words(), 4, True)  # <-
-    """),
-    leaves=examples("""
-        import torch
-        from torch.utils.data import DataLoader, IterableDataset
-
-
-        class Lines(IterableDataset):
-            def __iter__(self):
-                return iter(range(9))
-
-            def __getitem__(self, at):
-                return at
-
-            def __len__(self):
-                return 9
-
-
-        loader = DataLoader(Lines(), 4)
-        ----
-        import torch
-        from torch.utils.data import DataLoader, IterableDataset
-
-
-        class Lines(IterableDataset):
-            def __iter__(self):
-                return iter(range(9))
-
-            def __getitem__(self, at):
-                return at
-
-            def __len__(self):
-                return 9
-
-
-        loader = DataLoader(Lines(), 4, shuffle=False, sampler=None)
-        ----
-        import torch
-        from torch.utils.data import DataLoader, Dataset
-
-
-        class Lines(Dataset):
-            def __iter__(self):
-                return iter(range(9))
-
-            def __getitem__(self, at):
-                return at
-
-            def __len__(self):
-                return 9
-
-
-        loader = DataLoader(Lines(), 4, shuffle=True)
+        ---- caught if
+        -loader = DataLoader(Lines(), 4, shuffle=True)  # <-
+        +order = torch.utils.data.SequentialSampler([1])
+        +loader = DataLoader(Lines(), 4, sampler=order)  # <-
+        ---- caught if
+        -loader = DataLoader(Lines(), 4, shuffle=True)  # <-
+        +class Words(Lines):
+        +    pass
+        +
+        +
+        +loader = DataLoader(Words(), 4, True)  # <-
+        ---- ignored if
+        -loader = DataLoader(Lines(), 4, shuffle=True)
+        +loader = DataLoader(Lines(), 4)
+        ---- ignored if
+        -loader = DataLoader(Lines(), 4, shuffle=True)
+        +loader = DataLoader(Lines(), 4, shuffle=False, sampler=None)
+        ---- ignored if
+        -from torch.utils.data import DataLoader, IterableDataset
+        +from torch.utils.data import DataLoader, Dataset
+        @@
+        -class Lines(IterableDataset):
+        +class Lines(Dataset):
     """),
 )

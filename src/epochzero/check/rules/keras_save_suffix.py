@@ -101,13 +101,43 @@ RULE = Rule(
     fix="Use the suffix .keras for models and .weights.h5 for weights.",
     source="Keras 3 migration guide, Saving a model in the TF SavedModel format; keras/src/saving/saving_api.py",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import keras
 
         model = keras.Sequential([keras.layers.Dense(1)])
         model.save('model')  # <-
         ==> target.toml <==
         distributions = { keras = "3.12.0" }
+        ---- caught if
+        -model.save('model')  # <-
+        +model.save_weights('weights.h5')  # <-
+        ---- caught if
+        -model.save('model')  # <-
+        +keras.saving.save_model(model, 'model.tf')  # <-
+        ---- ignored if
+        -distributions = { keras = "3.12.0" }
+        +distributions = { keras = "2.15.0" }
+        ---- ignored if
+        -==> target.toml <==
+        -distributions = { keras = "3.12.0" }
+        ---- ignored if
+        -model.save('model')
+        +model.save('model.keras')
+        ---- ignored if
+        -model.save('model')
+        +model.save('model.h5')
+        ---- ignored if
+        -model.save('model')
+        +model.save('model', zipped=False)
+        ---- ignored if
+        -model.save('model')
+        +model.save_weights('model.weights.h5')
+        ---- ignored if
+        -model.save('model')
+        +try:
+        +    model.save('model')
+        +except ValueError:
+        +    pass
         ----
         from pathlib import Path
         from tensorflow import keras
@@ -122,82 +152,18 @@ RULE = Rule(
         ----
         import keras
 
-        model = keras.Sequential([keras.layers.Dense(1)])
-        model.save_weights('weights.h5')  # <-
-        ==> target.toml <==
-        distributions = { keras = "3.12.0" }
-        ----
-        import keras
-
-        model = keras.Sequential([keras.layers.Dense(1)])
-        keras.saving.save_model(model, 'model.tf')  # <-
-        ==> target.toml <==
-        distributions = { keras = "3.12.0" }
-        ----
-        import keras
-
-        keep = keras.callbacks.ModelCheckpoint('w-{epoch}')  # <-
-        ==> target.toml <==
-        distributions = { keras = "3.12.0" }
-        ----
-        import keras
-
-        keep = keras.callbacks.ModelCheckpoint('w.h5', save_weights_only=True)  # <-
-        ==> target.toml <==
-        distributions = { keras = "3.12.0" }
-    """),
-    leaves=examples("""
-        import keras
-
-        model = keras.Sequential([keras.layers.Dense(1)])
-        model.save('model')
-        ==> target.toml <==
-        distributions = { keras = "2.15.0" }
-        ----
-        import keras
-
-        model = keras.Sequential([keras.layers.Dense(1)])
-        model.save('model')
-        ----
-        import keras
-
-        model = keras.Sequential([keras.layers.Dense(1)])
-        model.save('model.keras')
-        ==> target.toml <==
-        distributions = { keras = "3.12.0" }
-        ----
-        import keras
-
-        model = keras.Sequential([keras.layers.Dense(1)])
-        model.save('model.h5')
-        ==> target.toml <==
-        distributions = { keras = "3.12.0" }
-        ----
-        import keras
-
-        model = keras.Sequential([keras.layers.Dense(1)])
-        model.save('model', zipped=False)
-        ==> target.toml <==
-        distributions = { keras = "3.12.0" }
-        ----
-        import keras
-
-        model = keras.Sequential([keras.layers.Dense(1)])
-        model.save_weights('model.weights.h5')
-        ==> target.toml <==
-        distributions = { keras = "3.12.0" }
-        ----
-        import keras
-
-        keep = keras.callbacks.ModelCheckpoint('w-{epoch}.keras')
-        ==> target.toml <==
-        distributions = { keras = "3.12.0" }
-        ----
-        import keras
-
         keep = keras.callbacks.ModelCheckpoint('w.weights.h5', save_weights_only=True)
         ==> target.toml <==
         distributions = { keras = "3.12.0" }
+        ---- caught if
+        -keep = keras.callbacks.ModelCheckpoint('w.weights.h5', save_weights_only=True)
+        +keep = keras.callbacks.ModelCheckpoint('w-{epoch}')  # <-
+        ---- caught if
+        -keep = keras.callbacks.ModelCheckpoint('w.weights.h5', save_weights_only=True)
+        +keep = keras.callbacks.ModelCheckpoint('w.h5', save_weights_only=True)  # <-
+        ---- ignored if
+        -keep = keras.callbacks.ModelCheckpoint('w.weights.h5', save_weights_only=True)
+        +keep = keras.callbacks.ModelCheckpoint('w-{epoch}.keras')
         ----
         $ python train.py a.keras
         import sys
@@ -205,16 +171,6 @@ RULE = Rule(
 
         model = keras.Sequential([keras.layers.Dense(1)])
         model.save(sys.argv[1])
-        ==> target.toml <==
-        distributions = { keras = "3.12.0" }
-        ----
-        import keras
-
-        model = keras.Sequential([keras.layers.Dense(1)])
-        try:
-            model.save('model')
-        except ValueError:
-            pass
         ==> target.toml <==
         distributions = { keras = "3.12.0" }
     """),

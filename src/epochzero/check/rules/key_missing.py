@@ -59,7 +59,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, Table 1, Key Not Found",
     check=_check,
     general=True,
-    catches=examples("""
+    cases=examples("""
         options = {'lr': 0.1, 'epochs': 3}
         print(options['epoch'])  # <-
         ----
@@ -82,8 +82,7 @@ RULE = Rule(
         options = {'lr': 0.1, 'epochs': 3}
         for key in ['lr', 'batch']:
             print(options[key])  # <-
-    """),
-    leaves=examples("""
+        ----
         options = {'lr': 0.1, 'epochs': 3}
         print(options['epochs'], options.get('split'))
         ----

@@ -68,7 +68,7 @@ RULE = Rule(
     fix="Take the launcher's numbers from the batch system's variables, such as $SLURM_NNODES.",
     source="torchrun's documentation, --nnodes; sbatch(1), --nodes and --gres",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ sbatch run.sh
         ==> train.py <==
         ==> run.sh <==
@@ -76,6 +76,12 @@ RULE = Rule(
         #SBATCH --nodes=1
         #SBATCH --gres=gpu:4
         srun torchrun --nnodes=2 --nproc_per_node=4 --rdzv_backend=c10d --rdzv_endpoint=node0:29500 train.py  # <-
+        ---- ignored if
+        -#SBATCH --nodes=1
+        +#SBATCH --nodes=2
+        ---- ignored if
+        -srun torchrun --nnodes=2 --nproc_per_node=4 --rdzv_backend=c10d --rdzv_endpoint=node0:29500 train.py
+        +srun torchrun --nnodes=$N --nproc_per_node=gpu --rdzv_backend=c10d --rdzv_endpoint=node0:29500 train.py
         ----
         $ sbatch run.sh
         ==> train.py <==
@@ -91,22 +97,5 @@ RULE = Rule(
         #!/bin/bash
         #SBATCH --nodes=2  # <-
         srun torchrun --nproc_per_node=4 train.py
-    """),
-    leaves=examples("""
-        $ sbatch run.sh
-        ==> train.py <==
-        ==> run.sh <==
-        #!/bin/bash
-        #SBATCH --nodes=2
-        #SBATCH --gres=gpu:4
-        srun torchrun --nnodes=2 --nproc_per_node=4 --rdzv_backend=c10d --rdzv_endpoint=node0:29500 train.py
-        ----
-        $ sbatch run.sh
-        ==> train.py <==
-        ==> run.sh <==
-        #!/bin/bash
-        #SBATCH --nodes=1
-        #SBATCH --gres=gpu:4
-        srun torchrun --nnodes=$N --nproc_per_node=gpu --rdzv_backend=c10d --rdzv_endpoint=node0:29500 train.py
     """),
 )

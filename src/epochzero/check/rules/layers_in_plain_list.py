@@ -119,15 +119,6 @@ def _is_registered(cls: ast.ClassDef, name: str) -> bool:
     return False
 
 
-_BEGIN = """\
-from torch import nn
-
-
-class Net(nn.Module):
-    def __init__(self, n=3):
-        super().__init__()
-"""
-
 RULE = Rule(
     title="Layers are stored in a plain list, where their module does not find them",
     category="framework_api_misuse",
@@ -137,8 +128,13 @@ RULE = Rule(
     fix="Use nn.ModuleList, nn.ModuleDict or nn.Sequential.",
     source="PyTorch documentation, torch.nn.ModuleList: modules it contains are properly registered",
     check=_check,
-    catches=examples(
-        """
+    cases=examples("""
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self, n=3):
+                super().__init__()
                 self.layers = [nn.Linear(4, 4) for _ in range(n)]  # <-
 
             def forward(self, x):
@@ -148,94 +144,32 @@ RULE = Rule(
 
 
         print(Net())
-        ----
-                self.layers = [nn.Linear(4, 4), nn.ReLU()]  # <-
-
-            def forward(self, x):
-                for layer in self.layers:
-                    x = layer(x)
-                return x
-
-
-        print(Net())
-        ----
-                self.layers = {'a': nn.Conv2d(3, 3, 1)}  # <-
-
-            def forward(self, x):
-                for layer in self.layers:
-                    x = layer(x)
-                return x
-
-
-        print(Net())
-        ----
-                self.n = n
-                self.layers = [nn.LSTM(4, 4)]  # <-
-
-            def forward(self, x):
-                for layer in self.layers:
-                    x = layer(x)
-                return x
-
-
-        print(Net())
-    """,
-        begin=_BEGIN,
-    ),
-    leaves=examples(
-        """
-                self.layers = nn.ModuleList([nn.Linear(4, 4) for _ in range(n)])
-
-            def forward(self, x):
-                for layer in self.layers:
-                    x = layer(x)
-                return x
-
-
-        print(Net())
-        ----
-                self.layers = [nn.ReLU(), nn.Dropout(0.1)]
-
-            def forward(self, x):
-                for layer in self.layers:
-                    x = layer(x)
-                return x
-
-
-        print(Net())
-        ----
-                self.layers = [nn.Linear(4, 4)]
-                self.net = nn.Sequential(*self.layers)
-
-            def forward(self, x):
-                for layer in self.layers:
-                    x = layer(x)
-                return x
-
-
-        print(Net())
-        ----
-                layers = [nn.Linear(4, 4)]
-                self.layers = nn.Sequential(*layers)
-
-            def forward(self, x):
-                for layer in self.layers:
-                    x = layer(x)
-                return x
-
-
-        print(Net())
-        ----
-                self.layers = [1, 2]
-
-            def forward(self, x):
-                for layer in self.layers:
-                    x = layer(x)
-                return x
-
-
-        print(Net())
-    """,
-        begin=_BEGIN,
-    ),
+        ---- caught if
+        -        self.layers = [nn.Linear(4, 4) for _ in range(n)]  # <-
+        +        self.layers = [nn.Linear(4, 4), nn.ReLU()]  # <-
+        ---- caught if
+        -        self.layers = [nn.Linear(4, 4) for _ in range(n)]  # <-
+        +        self.layers = {'a': nn.Conv2d(3, 3, 1)}  # <-
+        ---- caught if
+        -        self.layers = [nn.Linear(4, 4) for _ in range(n)]  # <-
+        +        self.n = n
+        +        self.layers = [nn.LSTM(4, 4)]  # <-
+        ---- ignored if
+        -        self.layers = [nn.Linear(4, 4) for _ in range(n)]
+        +        self.layers = nn.ModuleList([nn.Linear(4, 4) for _ in range(n)])
+        ---- ignored if
+        -        self.layers = [nn.Linear(4, 4) for _ in range(n)]
+        +        self.layers = [nn.ReLU(), nn.Dropout(0.1)]
+        ---- ignored if
+        -        self.layers = [nn.Linear(4, 4) for _ in range(n)]
+        +        self.layers = [nn.Linear(4, 4)]
+        +        self.net = nn.Sequential(*self.layers)
+        ---- ignored if
+        -        self.layers = [nn.Linear(4, 4) for _ in range(n)]
+        +        layers = [nn.Linear(4, 4)]
+        +        self.layers = nn.Sequential(*layers)
+        ---- ignored if
+        -        self.layers = [nn.Linear(4, 4) for _ in range(n)]
+        +        self.layers = [1, 2]
+    """),
 )

@@ -96,7 +96,7 @@ RULE = Rule(
     fix="Start the job with torchrun, and read LOCAL_RANK from the environment.",
     source="PyTorch documentation, torchrun, Transitioning from torch.distributed.launch to torchrun",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ python -m torch.distributed.launch --nproc_per_node=2 train.py
         import argparse
         import os
@@ -108,6 +108,15 @@ RULE = Rule(
         torch.cuda.set_device(args.local_rank)
         ==> target.toml <==
         distributions = { torch = "2.4.0" }
+        ---- ignored if
+        -parser.add_argument('--local_rank', type=int, default=0)
+        +parser.add_argument('--local-rank', '--local_rank', type=int, default=0)
+        ---- ignored if
+        -==> target.toml <==
+        -distributions = { torch = "2.4.0" }
+        ---- ignored if
+        -distributions = { torch = "2.4.0" }
+        +distributions = { torch = "1.13.1" }
         ----
         $ python -m torch.distributed.launch --nproc_per_node=2 train.py
         import argparse
@@ -116,6 +125,9 @@ RULE = Rule(
 
         parser = argparse.ArgumentParser()  # <-
         args = parser.parse_args()
+        ---- ignored if
+        -$ python -m torch.distributed.launch --nproc_per_node=2 train.py
+        +$ python -m torch.distributed.launch --use_env --nproc_per_node=2 train.py
         ----
         $ torchrun --nproc_per_node=2 train.py
         import argparse
@@ -126,76 +138,15 @@ RULE = Rule(
         parser.add_argument('--local_rank', type=int, default=0)  # <-
         args = parser.parse_args()
         torch.cuda.set_device(args.local_rank)
-    """),
-    leaves=examples("""
-        $ python -m torch.distributed.launch --nproc_per_node=2 train.py
-        import argparse
-        import os
-        import torch
-
-        parser = argparse.ArgumentParser()
-        parser.add_argument('--local-rank', '--local_rank', type=int, default=0)
-        args = parser.parse_args()
-        torch.cuda.set_device(args.local_rank)
-        ==> target.toml <==
-        distributions = { torch = "2.4.0" }
-        ----
-        $ python -m torch.distributed.launch --nproc_per_node=2 train.py
-        import argparse
-        import os
-        import torch
-
-        parser = argparse.ArgumentParser()
-        parser.add_argument('--local_rank', type=int, default=0)
-        args = parser.parse_args()
-        torch.cuda.set_device(args.local_rank)
-        ----
-        $ python -m torch.distributed.launch --nproc_per_node=2 train.py
-        import argparse
-        import os
-        import torch
-
-        parser = argparse.ArgumentParser()
-        parser.add_argument('--local_rank', type=int, default=0)
-        args = parser.parse_args()
-        torch.cuda.set_device(args.local_rank)
-        ==> target.toml <==
-        distributions = { torch = "1.13.1" }
-        ----
-        $ python -m torch.distributed.launch --use_env --nproc_per_node=2 train.py
-        import argparse
-        import os
-        import torch
-
-        parser = argparse.ArgumentParser()
-        args = parser.parse_args()
-        ----
-        $ torchrun --nproc_per_node=2 train.py
-        import argparse
-        import os
-        import torch
-
-        parser = argparse.ArgumentParser()
-        parser.add_argument('--local_rank', type=int, default=0)
-        args = parser.parse_args()
-        args.local_rank = int(os.environ['LOCAL_RANK'])
-        ----
-        $ torchrun --nproc_per_node=2 train.py
-        import argparse
-        import os
-        import torch
-
-        parser = argparse.ArgumentParser()
-        args = parser.parse_args()
-        torch.cuda.set_device(int(os.environ['LOCAL_RANK']))
-        ----
-        import argparse
-        import os
-        import torch
-
-        parser = argparse.ArgumentParser()
-        parser.add_argument('--local_rank', type=int, default=0)
-        args = parser.parse_args()
-        torch.cuda.set_device(args.local_rank)
+        ---- ignored if
+        -torch.cuda.set_device(args.local_rank)
+        +args.local_rank = int(os.environ['LOCAL_RANK'])
+        ---- ignored if
+        -parser.add_argument('--local_rank', type=int, default=0)
+        @@
+        -torch.cuda.set_device(args.local_rank)
+        +torch.cuda.set_device(int(os.environ['LOCAL_RANK']))
+        ---- ignored if
+        -$ torchrun --nproc_per_node=2 train.py
     """),
 )

@@ -72,15 +72,6 @@ def _is_plain_again(module: Module, node: ast.AugAssign) -> bool:
     return False
 
 
-_BEGIN = """\
-import torch
-from torch import nn
-
-model = nn.Linear(2, 1)
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-total = 0
-"""
-
 RULE = Rule(
     title="Losses are summed together with their graphs",
     category="gpu_out_of_memory",
@@ -90,23 +81,44 @@ RULE = Rule(
     source="PyTorch documentation, frequently asked questions: don't accumulate history across your "
     "training loop",
     check=_check,
-    catches=examples(
-        """
+    cases=examples("""
+        import torch
+        from torch import nn
+
+        model = nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        total = 0
         for step in range(9):
             loss = model(torch.rand(4, 2)).mean()
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
             total += loss  # <-
+        ---- caught if
+             total += loss  # <-
+        +print(total / 9)
+        ---- caught if
+         total = 0
+        +sums = {'a': 0}
+        @@
+        -    total += loss  # <-
+        +    sums['a'] += loss  # <-
+        ---- ignored if
+        -    total += loss
+        +    total += loss.item()
+        ---- ignored if
+             optimizer.step()
+        +    loss = loss.item()
+        ---- ignored if
+        -    total += loss
+        +    total += step
         ----
-        for step in range(9):
-            loss = model(torch.rand(4, 2)).mean()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            total += loss  # <-
-        print(total / 9)
-        ----
+        import torch
+        from torch import nn
+
+        model = nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        total = 0
 
 
         def train():
@@ -122,45 +134,15 @@ RULE = Rule(
 
         train()
         ----
-        sums = {'a': 0}
-        for step in range(9):
-            loss = model(torch.rand(4, 2)).mean()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            sums['a'] += loss  # <-
-    """,
-        begin=_BEGIN,
-    ),
-    leaves=examples(
-        """
-        for step in range(9):
-            loss = model(torch.rand(4, 2)).mean()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            total += loss.item()
-        ----
-        for step in range(9):
-            loss = model(torch.rand(4, 2)).mean()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            loss = loss.item()
-            total += loss
-        ----
+        import torch
+        from torch import nn
+
+        model = nn.Linear(2, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        total = 0
         for step in range(9):
             loss = model(torch.rand(4, 2)).mean()
             total += loss
         total.backward()
-        ----
-        for step in range(9):
-            loss = model(torch.rand(4, 2)).mean()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            total += step
-    """,
-        begin=_BEGIN,
-    ),
+    """),
 )

@@ -114,15 +114,6 @@ def _is_one_less(scores: Value | None, wanted: Value | None) -> bool:
     return one is not None and other is not None and len(one) == len(other) + 1
 
 
-_BEGIN = """\
-import torch
-from torch import nn
-import torch.nn.functional as F
-
-layer = nn.Linear(4, 3)
-x, y = torch.rand(8, 4), torch.randint(3, (8,))
-"""
-
 RULE = Rule(
     title="A loss receives numbers of a type that it rejects",
     category="type_mismatch",
@@ -134,51 +125,62 @@ RULE = Rule(
     source="PyTorch documentation, torch.nn.CrossEntropyLoss, NLLLoss and BCEWithLogitsLoss: shape and "
     "type of input and target",
     check=_check,
-    catches=examples(
-        """
+    cases=examples("""
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
         print(F.cross_entropy(layer(x), F.one_hot(y, 3)))  # <-
-        ----
-        print(F.cross_entropy(layer(x).argmax(dim=1), y))  # <-
-        ----
-        print(nn.CrossEntropyLoss()(y, layer(x)))  # <-
-        ----
-        print(F.nll_loss(F.log_softmax(layer(x), 1), y.int()))  # <-
-        ----
-        one = nn.Linear(4, 1)
-        print(F.binary_cross_entropy_with_logits(one(x).squeeze(1), y.clamp(0, 1).long()))  # <-
-    """,
-        begin=_BEGIN,
-    ),
-    leaves=examples(
-        """
-        print(F.cross_entropy(layer(x), y))
-        ----
-        print(F.cross_entropy(layer(x), F.one_hot(y, 3).float()))
-        ----
-        print(F.cross_entropy(layer(x), torch.rand(8, 3)))
-        ----
-        from torch.utils.data import DataLoader, TensorDataset
-
-        data = TensorDataset(x, y)
-        loss = nn.CrossEntropyLoss()
-        for x, y in DataLoader(data, batch_size=4):
-            print(loss(layer(x), y))
-        ----
-        from torch.utils.data import DataLoader, TensorDataset
-
-        data = TensorDataset(x, y.float())
-        loss = nn.CrossEntropyLoss()
-        for x, y in DataLoader(data, batch_size=4):
-            print(loss(layer(x), y.long()))
-        ----
-        one = nn.Linear(4, 1)
-        print(F.binary_cross_entropy_with_logits(one(x).squeeze(1), y.clamp(0, 1).float()))
-        ----
-        print((layer(x).argmax(dim=1) == y).float().mean())
-        ----
-        y = y.float()
-        print(F.cross_entropy(layer(x), y.to('cpu', torch.long)))
-    """,
-        begin=_BEGIN,
-    ),
+        ---- caught if
+        -print(F.cross_entropy(layer(x), F.one_hot(y, 3)))  # <-
+        +print(F.cross_entropy(layer(x).argmax(dim=1), y))  # <-
+        ---- caught if
+        -print(F.cross_entropy(layer(x), F.one_hot(y, 3)))  # <-
+        +print(nn.CrossEntropyLoss()(y, layer(x)))  # <-
+        ---- caught if
+        -print(F.cross_entropy(layer(x), F.one_hot(y, 3)))  # <-
+        +print(F.nll_loss(F.log_softmax(layer(x), 1), y.int()))  # <-
+        ---- caught if
+        -print(F.cross_entropy(layer(x), F.one_hot(y, 3)))  # <-
+        +one = nn.Linear(4, 1)
+        +print(F.binary_cross_entropy_with_logits(one(x).squeeze(1), y.clamp(0, 1).long()))  # <-
+        ---- ignored if
+        -print(F.cross_entropy(layer(x), F.one_hot(y, 3)))
+        +print(F.cross_entropy(layer(x), y))
+        ---- ignored if
+        -print(F.cross_entropy(layer(x), F.one_hot(y, 3)))
+        +print(F.cross_entropy(layer(x), F.one_hot(y, 3).float()))
+        ---- ignored if
+        -print(F.cross_entropy(layer(x), F.one_hot(y, 3)))
+        +print(F.cross_entropy(layer(x), torch.rand(8, 3)))
+        ---- ignored if
+        -print(F.cross_entropy(layer(x), F.one_hot(y, 3)))
+        +from torch.utils.data import DataLoader, TensorDataset
+        +
+        +data = TensorDataset(x, y)
+        +loss = nn.CrossEntropyLoss()
+        +for x, y in DataLoader(data, batch_size=4):
+        +    print(loss(layer(x), y))
+        ---- ignored if
+        -print(F.cross_entropy(layer(x), F.one_hot(y, 3)))
+        +from torch.utils.data import DataLoader, TensorDataset
+        +
+        +data = TensorDataset(x, y.float())
+        +loss = nn.CrossEntropyLoss()
+        +for x, y in DataLoader(data, batch_size=4):
+        +    print(loss(layer(x), y.long()))
+        ---- ignored if
+        -print(F.cross_entropy(layer(x), F.one_hot(y, 3)))
+        +one = nn.Linear(4, 1)
+        +print(F.binary_cross_entropy_with_logits(one(x).squeeze(1), y.clamp(0, 1).float()))
+        ---- ignored if
+        -print(F.cross_entropy(layer(x), F.one_hot(y, 3)))
+        +print((layer(x).argmax(dim=1) == y).float().mean())
+        ---- ignored if
+        -print(F.cross_entropy(layer(x), F.one_hot(y, 3)))
+        +y = y.float()
+        +print(F.cross_entropy(layer(x), y.to('cpu', torch.long)))
+    """),
 )

@@ -59,14 +59,13 @@ RULE = Rule(
     fix="Pass the address of the first node.",
     source="torchrun's documentation, section 'Multi-node': --rdzv-endpoint",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ torchrun --nnodes=2 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=localhost:29500 train.py  # <-
         ==> train.py <==
         ----
         $ torchrun --nnodes=2 --nproc_per_node=8 train.py  # <-
         ==> train.py <==
-    """),
-    leaves=examples("""
+        ----
         $ torchrun --nnodes=2 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=node1:29500 train.py
         ==> train.py <==
         ----

@@ -59,7 +59,7 @@ RULE = Rule(
     source="Kubernetes documentation, Assign Memory Resources: exceed a container's memory limit; "
     "sbatch(1), --mem; import measured with PyTorch 2.13",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ kubectl apply -f job.yaml
         ==> job.yaml <==
         apiVersion: v1
@@ -80,24 +80,15 @@ RULE = Rule(
         ==> job.slurm <==
         #!/bin/bash
         #SBATCH --gres=gpu:1
-        #SBATCH --mem=2G  # <-
-        python train.py
-        ==> train.py <==
-        import torch
-
-        model = torch.nn.Linear(2, 2).cuda()
-    """),
-    leaves=examples("""
-        $ sbatch job.slurm
-        ==> job.slurm <==
-        #!/bin/bash
-        #SBATCH --gres=gpu:1
         #SBATCH --mem=32G
         python train.py
         ==> train.py <==
         import torch
 
         model = torch.nn.Linear(2, 2).cuda()
+        ---- caught if
+        -#SBATCH --mem=32G
+        +#SBATCH --mem=2G  # <-
         ----
         $ sbatch job.slurm
         ==> job.slurm <==

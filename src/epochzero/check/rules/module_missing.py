@@ -278,13 +278,19 @@ RULE = Rule(
     fix="Install the distribution in the image, or choose an image that contains it.",
     source="Zhang et al., ICSE 2020, Table 1: Library Not Found, 309 of 4,960 failures",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ python -m lightning run  # <-
         ==> train.py <==
         ==> target.toml <==
         [distributions.numpy]
         version = "2.1.0"
         modules = ["numpy"]
+        ---- ignored if
+        -$ python -m lightning run
+        +$ python -m timeit x
+        ---- ignored if
+        -$ python -m lightning run
+        +$ python -m numpy.testing
         ----
         import os
         import yaml  # <-
@@ -309,17 +315,16 @@ RULE = Rule(
         [distributions.numpy]
         version = "2.1.0"
         modules = ["numpy"]
+        ---- ignored if
+        -$ python app/train.py
+        +$ env PYTHONPATH=. python app/train.py
+        ---- ignored if
+        -$ python app/train.py
+        +$ bash run.sh
+        +==> run.sh <==
+        +pip install -e .
+        +python app/train.py
         ----
-        try:
-            import ujson as json
-        except ImportError:
-            import simplejson as json  # <-
-        ==> target.toml <==
-        [distributions.numpy]
-        version = "2.1.0"
-        modules = ["numpy"]
-    """),
-    leaves=examples("""
         $ python app/train.py
         ==> app/train.py <==
         import rootutils
@@ -368,41 +373,9 @@ RULE = Rule(
         [distributions.numpy]
         version = "2.1.0"
         modules = ["numpy"]
-        ----
-        $ python -m timeit x
-        ==> train.py <==
-        ==> target.toml <==
-        [distributions.numpy]
-        version = "2.1.0"
-        modules = ["numpy"]
-        ----
-        $ python -m numpy.testing
-        ==> train.py <==
-        ==> target.toml <==
-        [distributions.numpy]
-        version = "2.1.0"
-        modules = ["numpy"]
-        ----
-        $ env PYTHONPATH=. python app/train.py
-        ==> app/train.py <==
-        import app.model
-        ==> app/model.py <==
-        ==> target.toml <==
-        [distributions.numpy]
-        version = "2.1.0"
-        modules = ["numpy"]
-        ----
-        $ bash run.sh
-        ==> run.sh <==
-        pip install -e .
-        python app/train.py
-        ==> app/train.py <==
-        import app.model
-        ==> app/model.py <==
-        ==> target.toml <==
-        [distributions.numpy]
-        version = "2.1.0"
-        modules = ["numpy"]
+        ---- caught if
+        -    import json
+        +    import simplejson as json  # <-
         ----
         import yaml
         ----

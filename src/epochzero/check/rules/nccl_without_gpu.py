@@ -46,7 +46,7 @@ RULE = Rule(
     fix="Use gloo if torch.cuda.is_available() is False.",
     source="PyTorch documentation, torch.distributed, Backends; ProcessGroupNCCL.cpp",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import torch
         import torch.distributed as dist
 
@@ -58,89 +58,34 @@ RULE = Rule(
         main()
         ==> target.toml <==
         gpus = []
-        ----
-        import torch
-        import torch.distributed as dist
-
-
-        def main():
-            dist.init_process_group(backend='nccl', init_method='env://')  # <-
-
-
-        main()
-        ==> target.toml <==
-        [distributions.torch]
-        version = "2.6.0+cpu"
-        ----
-        $ env CUDA_VISIBLE_DEVICES= torchrun --nproc-per-node=2 train.py
-        import torch
-        import torch.distributed as dist
-
-
-        def main():
-            dist.init_process_group('nccl')  # <-
-
-
-        main()
-    """),
-    leaves=examples("""
-        import torch
-        import torch.distributed as dist
-
-
-        def main():
-            dist.init_process_group('gloo')
-
-
-        main()
-        ==> target.toml <==
-        gpus = []
-        ----
-        import torch
-        import torch.distributed as dist
-
-
-        def main():
-            dist.init_process_group('nccl')
-
-
-        main()
-        ----
-        import torch
-        import torch.distributed as dist
-
-
-        def main():
-            dist.init_process_group('nccl')
-
-
-        main()
-        ==> target.toml <==
-        gpus = "2 x H100"
-        ----
-        import torch
-        import torch.distributed as dist
-
-
-        def main():
-            dist.init_process_group('nccl' if torch.cuda.is_available() else 'gloo')
-
-
-        main()
-        ==> target.toml <==
-        gpus = []
-        ----
-        import torch
-        import torch.distributed as dist
-
-
-        def main():
-            if torch.cuda.is_available():
-                dist.init_process_group('nccl')
-
-
-        main()
-        ==> target.toml <==
-        gpus = []
+        ---- caught if
+        -    dist.init_process_group('nccl')  # <-
+        +    dist.init_process_group(backend='nccl', init_method='env://')  # <-
+        @@
+        -gpus = []
+        +[distributions.torch]
+        +version = "2.6.0+cpu"
+        ---- caught if
+        +$ env CUDA_VISIBLE_DEVICES= torchrun --nproc-per-node=2 train.py
+         import torch
+        @@
+        -==> target.toml <==
+        -gpus = []
+        ---- ignored if
+        -    dist.init_process_group('nccl')
+        +    dist.init_process_group('gloo')
+        ---- ignored if
+        -==> target.toml <==
+        -gpus = []
+        ---- ignored if
+        -gpus = []
+        +gpus = "2 x H100"
+        ---- ignored if
+        -    dist.init_process_group('nccl')
+        +    dist.init_process_group('nccl' if torch.cuda.is_available() else 'gloo')
+        ---- ignored if
+        -    dist.init_process_group('nccl')
+        +    if torch.cuda.is_available():
+        +        dist.init_process_group('nccl')
     """),
 )

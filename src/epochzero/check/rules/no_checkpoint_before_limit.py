@@ -35,7 +35,7 @@ RULE = Rule(
     fix="Save a checkpoint every epoch.",
     source="sbatch(1), --time and --signal; PyTorch tutorials, Saving and loading a general checkpoint",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ sbatch run.sh
         import torch
 
@@ -49,51 +49,18 @@ RULE = Rule(
         #!/bin/bash
         #SBATCH --time=12:00:00
         python train.py
-        ----
-        $ sbatch run.sh
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        for epoch in range(900):
-            optimizer.zero_grad()
-            model(torch.rand(4, 2)).sum().backward()
-            optimizer.step()  # <-
-        print(model)
-        ==> run.sh <==
-        #!/bin/bash
-        #SBATCH --time=2-00:00:00
-        python train.py
-    """),
-    leaves=examples("""
-        $ sbatch run.sh
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        for epoch in range(900):
-            optimizer.zero_grad()
-            model(torch.rand(4, 2)).sum().backward()
-            optimizer.step()
-            torch.save(model.state_dict(), 'last.pt')
-        ==> run.sh <==
-        #!/bin/bash
-        #SBATCH --time=12:00:00
-        python train.py
-        ----
-        $ sbatch run.sh
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        for epoch in range(900):
-            optimizer.zero_grad()
-            model(torch.rand(4, 2)).sum().backward()
-            optimizer.step()
-        ==> run.sh <==
-        #!/bin/bash
-        #SBATCH --time=00:20:00
-        python train.py
+        ---- caught if
+             optimizer.step()  # <-
+        +print(model)
+        @@
+        -#SBATCH --time=12:00:00
+        +#SBATCH --time=2-00:00:00
+        ---- ignored if
+             optimizer.step()
+        +    torch.save(model.state_dict(), 'last.pt')
+        ---- ignored if
+        -#SBATCH --time=12:00:00
+        +#SBATCH --time=00:20:00
         ----
         import torch
 

@@ -96,17 +96,6 @@ def _is_plain(node: ast.expr) -> bool:
     return compared or not attributes.isdisjoint(_PLAIN) or not called.isdisjoint(("float", "int"))
 
 
-_BEGIN = """\
-import torch
-
-model, loss_of = torch.nn.Linear(2, 2), torch.nn.MSELoss()
-optimizer = torch.optim.SGD(model.parameters(), lr=1)
-for step in range(9):
-    optimizer.zero_grad()
-    model(torch.rand(4, 2)).sum().backward()
-    optimizer.step()
-"""
-
 RULE = Rule(
     title="The evaluation stores the graphs of all its batches",
     category="gpu_out_of_memory",
@@ -117,8 +106,15 @@ RULE = Rule(
     source="PyTorch documentation, frequently asked questions: My model reports CUDA out of memory; "
     "torch.no_grad",
     check=_check,
-    catches=examples(
-        """
+    cases=examples("""
+        import torch
+
+        model, loss_of = torch.nn.Linear(2, 2), torch.nn.MSELoss()
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        for step in range(9):
+            optimizer.zero_grad()
+            model(torch.rand(4, 2)).sum().backward()
+            optimizer.step()
 
 
         def evaluate(data):
@@ -131,116 +127,29 @@ RULE = Rule(
 
 
         evaluate([torch.rand(4, 2)] * 100)
-        ----
-
-
-        def evaluate(data):
-            total, outputs = 0, []
-            for x in data:
-                output = model(x)
-                loss = loss_of(output, x)
-                outputs.append(output)  # <-
-            return total, outputs
-
-
-        evaluate([torch.rand(4, 2)] * 100)
-        ----
-
-
-        def evaluate(data):
-            total, outputs = 0, []
-            for x in data:
-                output = model(x)
-                loss = loss_of(output, x)
-                outputs.append(output.cpu())  # <-
-            return total, outputs
-
-
-        evaluate([torch.rand(4, 2)] * 100)
-    """,
-        begin=_BEGIN,
-    ),
-    leaves=examples(
-        """
-
-
-        def evaluate(data):
-            total, outputs = 0, []
-            for x in data:
-                output = model(x)
-                loss = loss_of(output, x)
-                total += loss.item()
-            return total, outputs
-
-
-        evaluate([torch.rand(4, 2)] * 100)
-        ----
-
-
-        def evaluate(data):
-            total, outputs = 0, []
-            for x in data:
-                output = model(x)
-                loss = loss_of(output, x)
-                outputs.append(output.argmax(1))
-            return total, outputs
-
-
-        evaluate([torch.rand(4, 2)] * 100)
-        ----
-
-
-        def evaluate(data):
-            total, outputs = 0, []
-            for x in data:
-                output = model(x)
-                loss = loss_of(output, x)
-                outputs.append(output.detach())
-            return total, outputs
-
-
-        evaluate([torch.rand(4, 2)] * 100)
-        ----
-
-
-        @torch.no_grad()
-        def evaluate(data):
-            total, outputs = 0, []
-            for x in data:
-                output = model(x)
-                loss = loss_of(output, x)
-                total += loss
-            return total, outputs
-
-
-        evaluate([torch.rand(4, 2)] * 100)
-        ----
-
-
-        def evaluate(data):
-            total, outputs = 0, []
-            for x in data:
-                output = model(x)
-                loss = loss_of(output, x)
-                loss.backward(); total += loss
-            return total, outputs
-
-
-        evaluate([torch.rand(4, 2)] * 100)
-        ----
-
-
-        def evaluate(data):
-            total, outputs = 0, []
-            for x in data:
-                output = model(x)
-                loss = loss_of(output, x)
-                total += (output > 0).sum()
-            return total, outputs
-
-
-        evaluate([torch.rand(4, 2)] * 100)
-    """,
-        begin=_BEGIN,
-    ),
+        ---- caught if
+        -        total += loss  # <-
+        +        outputs.append(output)  # <-
+        ---- caught if
+        -        total += loss  # <-
+        +        outputs.append(output.cpu())  # <-
+        ---- ignored if
+        -        total += loss
+        +        total += loss.item()
+        ---- ignored if
+        -        total += loss
+        +        outputs.append(output.argmax(1))
+        ---- ignored if
+        -        total += loss
+        +        outputs.append(output.detach())
+        ---- ignored if
+        +@torch.no_grad()
+         def evaluate(data):
+        ---- ignored if
+        -        total += loss
+        +        loss.backward(); total += loss
+        ---- ignored if
+        -        total += loss
+        +        total += (output > 0).sum()
+    """),
 )

@@ -84,13 +84,36 @@ RULE = Rule(
     fix="Add the return statement, or do not use the result.",
     source="Zhang et al., ICSE 2020, Table 1, Null Reference",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         def test(model):
             accuracy = len(model)
             print(accuracy)
 
 
         loss, accuracy = test('m')  # <-
+        ---- caught if
+        -loss, accuracy = test('m')  # <-
+        +print(test('m')['loss'])  # <-
+        ---- caught if
+        -loss, accuracy = test('m')  # <-
+        +result = test('m')
+        +print(result.loss)  # <-
+        ---- caught if
+        -loss, accuracy = test('m')  # <-
+        +for row in test('m'):  # <-
+        +    print(row)
+        ---- ignored if
+        -loss, accuracy = test('m')
+        +test('m')
+        ---- ignored if
+        -loss, accuracy = test('m')
+        +result = test('m')
+        +print(result)
+        ---- ignored if
+        -loss, accuracy = test('m')
+        +result = test('m')
+        +if result:
+        +    print(result.loss)
         ----
         class Runner:
             def test(self):
@@ -101,50 +124,16 @@ RULE = Rule(
         runner = Runner()
         loss, accuracy = runner.test()  # <-
         ----
-        def test(model):
-            accuracy = len(model)
-            print(accuracy)
-
-
-        print(test('m')['loss'])  # <-
-        ----
-        def test(model):
-            accuracy = len(model)
-            print(accuracy)
-
-
-        result = test('m')
-        print(result.loss)  # <-
-        ----
-        def test(model):
-            accuracy = len(model)
-            print(accuracy)
-
-
-        for row in test('m'):  # <-
-            print(row)
-        ----
         names = ['b', 'a']
         names = names.sort()
         print(len(names))  # <-
-        ----
-        class T:
-            def __init__(self):
-                self.s = None
-
-            def step(self):
-                self.s.step()  # <-
-
-
-        T().step()
         ----
         options = {'a': 1}
         print(options.get('b') + 1)  # <-
         ----
         best = None
         print(f'{best:.2f}')  # <-
-    """),
-    leaves=examples("""
+        ----
         class T:
             def __init__(self):
                 self.s = None
@@ -154,6 +143,9 @@ RULE = Rule(
 
 
         T().step()
+        ---- caught if
+        -        self.s and self.s.step()
+        +        self.s.step()  # <-
         ----
         class T:
             def __init__(self):
@@ -189,30 +181,6 @@ RULE = Rule(
         best = Best()
         for i in range(100):
             best.update(i)
-        ----
-        def test(model):
-            accuracy = len(model)
-            print(accuracy)
-
-
-        test('m')
-        ----
-        def test(model):
-            accuracy = len(model)
-            print(accuracy)
-
-
-        result = test('m')
-        print(result)
-        ----
-        def test(model):
-            accuracy = len(model)
-            print(accuracy)
-
-
-        result = test('m')
-        if result:
-            print(result.loss)
         ----
         def find(x):
             if x:

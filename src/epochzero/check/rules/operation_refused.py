@@ -19,21 +19,23 @@ RULE = Rule(
         ),
         fix="Convert the value at its source. If it is an option, set its type.",
     ),
-    catches=examples("""
+    cases=examples("""
         import argparse
 
         parser = argparse.ArgumentParser()
         parser.add_argument('--rate', default='0.1')
         args = parser.parse_args()
         print(args.rate / 10)  # <-
-        ----
-        import argparse
-
-        parser = argparse.ArgumentParser()
-        parser.add_argument('--rate', default='0.1')
-        args = parser.parse_args()
-        if args.rate > 1:  # <-
-            print(1)
+        ---- caught if
+        -print(args.rate / 10)  # <-
+        +if args.rate > 1:  # <-
+        +    print(1)
+        ---- ignored if
+        -parser.add_argument('--rate', default='0.1')
+        +parser.add_argument('--rate', default='0.1', type=float)
+        ---- ignored if
+        -print(args.rate / 10)
+        +print(float(args.rate) / 10)
         ----
         epoch = 3
         print('epoch ' + epoch)  # <-
@@ -70,21 +72,6 @@ RULE = Rule(
         print(int(c['steps']))  # <-
         ==> c.json <==
         {"steps": "1e3"}
-    """),
-    leaves=examples("""
-        import argparse
-
-        parser = argparse.ArgumentParser()
-        parser.add_argument('--rate', default='0.1', type=float)
-        args = parser.parse_args()
-        print(args.rate / 10)
-        ----
-        import argparse
-
-        parser = argparse.ArgumentParser()
-        parser.add_argument('--rate', default='0.1')
-        args = parser.parse_args()
-        print(float(args.rate) / 10)
         ----
         epoch = 3
         print('epoch ' + str(epoch), f'{epoch:03d}', '=' * epoch)

@@ -104,53 +104,32 @@ RULE = Rule(
     fix="Create the directory before you submit the job.",
     source="Slurm documentation, sbatch, --output; Bash manual, Redirections",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ sbatch run.sh
         ==> run.sh <==
         #!/bin/bash
         #SBATCH --output=logs/%j.out  # <-
         python train.py
         ==> train.py <==
-        ----
-        $ sbatch run.sh
-        ==> run.sh <==
-        #!/bin/bash
-        #SBATCH --output=logs/%j.out  # <-
-        mkdir -p logs
-        python train.py
-        ==> train.py <==
+        ---- caught if
+         #SBATCH --output=logs/%j.out  # <-
+        +mkdir -p logs
+        ---- ignored if
+         ==> train.py <==
+        +==> logs/.keep <==
+        ---- ignored if
+        -#SBATCH --output=logs/%j.out
+        +#SBATCH --output=%j.out
         ----
         $ bash run.sh
         ==> run.sh <==
         python train.py > logs/train.log 2>&1  # <-
         ==> train.py <==
-    """),
-    leaves=examples("""
-        $ sbatch run.sh
-        ==> run.sh <==
-        #!/bin/bash
-        #SBATCH --output=logs/%j.out
-        python train.py
-        ==> train.py <==
-        ==> logs/.keep <==
-        ----
-        $ sbatch run.sh
-        ==> run.sh <==
-        #!/bin/bash
-        #SBATCH --output=%j.out
-        python train.py
-        ==> train.py <==
-        ----
-        $ bash run.sh
-        ==> run.sh <==
-        mkdir -p logs
-        python train.py > logs/train.log 2>&1
-        ==> train.py <==
-        ----
-        $ bash run.sh
-        ==> run.sh <==
-        tar xf data.tar
-        python train.py > logs/train.log 2>&1
-        ==> train.py <==
+        ---- ignored if
+         ==> run.sh <==
+        +mkdir -p logs
+        ---- ignored if
+         ==> run.sh <==
+        +tar xf data.tar
     """),
 )

@@ -45,7 +45,7 @@ RULE = Rule(
     fix="Break the cycle, or run the module with `python -m`.",
     source="Python documentation, The import system, section 5.7; FAQ, How do I share global variables",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import model
 
         print(model.build())
@@ -59,6 +59,14 @@ RULE = Rule(
         from model import build  # <-
 
         weight = build
+        ---- ignored if
+        -from loss import weight
+        +def build():
+        +    return 1
+        @@
+        -def build():
+        -    return 1
+        +from loss import weight
         ----
         from .model import build  # <-
 
@@ -66,6 +74,12 @@ RULE = Rule(
         ==> model.py <==
         def build():
             return 1
+        ---- ignored if
+        -from .model import build
+        +try:
+        +    from .model import build
+        +except ImportError:
+        +    from model import build
         ----
         import lib.run
         ==> lib/__init__.py <==
@@ -74,21 +88,6 @@ RULE = Rule(
         ==> model.py <==
         def build():
             return 1
-    """),
-    leaves=examples("""
-        import model
-
-        print(model.build())
-        ==> model.py <==
-        def build():
-            return 1
-
-
-        from loss import weight
-        ==> loss.py <==
-        from model import build
-
-        weight = build
         ----
         import model
 
@@ -105,16 +104,6 @@ RULE = Rule(
 
         def f():
             return model.build()
-        ----
-        try:
-            from .model import build
-        except ImportError:
-            from model import build
-
-        build()
-        ==> model.py <==
-        def build():
-            return 1
         ----
         $ python -m lib.run
         ==> lib/__init__.py <==

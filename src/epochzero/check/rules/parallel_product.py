@@ -146,7 +146,7 @@ RULE = Rule(
     source="Megatron-LM, parallel_state.initialize_model_parallel; vLLM documentation, 'Distributed "
     "Inference and Serving'",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ torchrun --nproc_per_node=4 train.py --config-file c.yaml
         from nanotron.trainer import DistributedTrainer
 
@@ -156,6 +156,9 @@ RULE = Rule(
           dp: 2  # <-
           pp: 2
           tp: 2
+        ---- ignored if
+        -$ torchrun --nproc_per_node=4 train.py --config-file c.yaml
+        +$ torchrun --nproc_per_node=8 train.py --config-file c.yaml
         ----
         $ torchrun --nproc_per_node=6 train.py --job.config_file c.toml
         from torchtitan.train import main
@@ -165,58 +168,15 @@ RULE = Rule(
         [parallelism]
         tensor_parallel_degree = 4  # <-
         data_parallel_shard_degree = -1
-        ----
-        $ torchrun --nproc_per_node=8 train.py --tensor-model-parallel-size 4 --pipeline-model-parallel-size 4  # <-
-        import argparse
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--tensor-model-parallel-size', type=int, default=1)
-        p.add_argument('--pipeline-model-parallel-size', type=int, default=1)
-        p.add_argument('--micro-batch-size', type=int)
-        p.add_argument('--global-batch-size', type=int)
-        args = p.parse_args()
-        ----
-        $ torchrun --nproc_per_node=4 pretrain_gpt.py --tensor-model-parallel-size 8 --num-layers 24  # <-
-        ==> pretrain_gpt.py <==
-        from megatron.training import pretrain
-
-        pretrain()
+        ---- ignored if
+        -$ torchrun --nproc_per_node=6 train.py --job.config_file c.toml
+        +$ torchrun --nproc_per_node=8 train.py --job.config_file c.toml
         ----
         import vllm
 
         vllm.LLM(model='m', tensor_parallel_size=8)  # <-
         ==> target.toml <==
         gpus = "2 x H100"
-    """),
-    leaves=examples("""
-        $ torchrun --nproc_per_node=8 train.py --config-file c.yaml
-        from nanotron.trainer import DistributedTrainer
-
-        DistributedTrainer('c.yaml')
-        ==> c.yaml <==
-        parallelism:
-          dp: 2
-          pp: 2
-          tp: 2
-        ----
-        $ torchrun --nproc_per_node=8 train.py --job.config_file c.toml
-        from torchtitan.train import main
-
-        main()
-        ==> c.toml <==
-        [parallelism]
-        tensor_parallel_degree = 4
-        data_parallel_shard_degree = -1
-        ----
-        $ torchrun --nproc_per_node=8 train.py --tensor-model-parallel-size 4 --pipeline-model-parallel-size 2
-        import argparse
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--tensor-model-parallel-size', type=int, default=1)
-        p.add_argument('--pipeline-model-parallel-size', type=int, default=1)
-        p.add_argument('--micro-batch-size', type=int)
-        p.add_argument('--global-batch-size', type=int)
-        args = p.parse_args()
         ----
         $ python train.py --tensor-model-parallel-size 4
         import argparse
@@ -227,12 +187,21 @@ RULE = Rule(
         p.add_argument('--micro-batch-size', type=int)
         p.add_argument('--global-batch-size', type=int)
         args = p.parse_args()
+        ---- caught if
+        -$ python train.py --tensor-model-parallel-size 4
+        +$ torchrun --nproc_per_node=8 train.py --tensor-model-parallel-size 4 --pipeline-model-parallel-size 4  # <-
+        ---- ignored if
+        -$ python train.py --tensor-model-parallel-size 4
+        +$ torchrun --nproc_per_node=8 train.py --tensor-model-parallel-size 4 --pipeline-model-parallel-size 2
         ----
         $ torchrun --nproc_per_node=4 pretrain_gpt.py --tensor-model-parallel-size=2 --pipeline-model-parallel-size=2
         ==> pretrain_gpt.py <==
         from megatron.training import pretrain
 
         pretrain()
+        ---- caught if
+        -$ torchrun --nproc_per_node=4 pretrain_gpt.py --tensor-model-parallel-size=2 --pipeline-model-parallel-size=2
+        +$ torchrun --nproc_per_node=4 pretrain_gpt.py --tensor-model-parallel-size 8 --num-layers 24  # <-
         ----
         import vllm
         vllm.LLM(model='m', tensor_parallel_size=8)

@@ -28,11 +28,18 @@ RULE = Rule(
     fix="Pass exist_ok=True.",
     source="Python documentation: os.makedirs raises FileExistsError unless exist_ok is true",
     check=path_check("path-exists-refused", _describe),
-    catches=examples("""
+    cases=examples("""
         import os
         os.makedirs('out')  # <-
         ==> out/old.txt <==
         x
+        ---- ignored if
+        -os.makedirs('out')
+        +os.makedirs('out', exist_ok=True)
+        ---- ignored if
+        +import shutil
+        +shutil.rmtree('out', ignore_errors=True)
+         import os
         ----
         import os
         os.mkdir('out')
@@ -52,12 +59,6 @@ RULE = Rule(
         ==> data/a.txt <==
         x
         ==> work/a.txt <==
-        x
-    """),
-    leaves=examples("""
-        import os
-        os.makedirs('out', exist_ok=True)
-        ==> out/old.txt <==
         x
         ----
         import os
@@ -81,13 +82,6 @@ RULE = Rule(
         import shutil
         if os.path.exists('out'):
             shutil.rmtree('out')
-        os.makedirs('out')
-        ==> out/old.txt <==
-        x
-        ----
-        import shutil
-        shutil.rmtree('out', ignore_errors=True)
-        import os
         os.makedirs('out')
         ==> out/old.txt <==
         x

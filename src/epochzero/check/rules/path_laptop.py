@@ -27,7 +27,7 @@ RULE = Rule(
     fix="Take the path from an argument or an environment variable.",
     source="Zhang et al., ICSE 2020, section 5.1: parameterise paths and verify them early",
     check=path_check("path-laptop", _describe),
-    catches=examples(r"""
+    cases=examples(r"""
         import numpy as np
         x = np.load('/Users/mara/data/x.npy')  # <-
         ----
@@ -48,26 +48,20 @@ RULE = Rule(
         name = "mara"
         uid = 1000
         home = "/home/mara"
-        ----
-        import torch
-        ROOT = '/home/jonas/runs'
-        model = torch.nn.Linear(2, 2)
-        for epoch in range(3):
-            torch.save(model, f'{ROOT}/{epoch}.pt')  # <-
-        ==> target.toml <==
-        [user]
-        name = "mara"
-        uid = 1000
-        home = "/home/mara"
-    """),
-    leaves=examples("""
-        import torch
-        torch.load('/home/mara/models/best.pt')
-        ==> target.toml <==
-        [user]
-        name = "mara"
-        uid = 1000
-        home = "/home/mara"
+        ---- caught if
+        -torch.load('/home/jonas/models/best.pt')  # <-
+        +ROOT = '/home/jonas/runs'
+        +model = torch.nn.Linear(2, 2)
+        +for epoch in range(3):
+        +    torch.save(model, f'{ROOT}/{epoch}.pt')  # <-
+        ---- ignored if
+        -torch.load('/home/jonas/models/best.pt')
+        +torch.load('/home/mara/models/best.pt')
+        ---- ignored if
+         home = "/home/mara"
+        +[[mounts]]
+        +path = "/home/jonas"
+        +writable = false
         ----
         import pandas as pd
         frame = pd.read_csv('/content/drive/MyDrive/train.csv')
@@ -88,16 +82,5 @@ RULE = Rule(
 
         if os.path.isdir('/kaggle/input'):
             names = os.listdir('/kaggle/input')
-        ----
-        import torch
-        torch.load('/home/jonas/models/best.pt')
-        ==> target.toml <==
-        [user]
-        name = "mara"
-        uid = 1000
-        home = "/home/mara"
-        [[mounts]]
-        path = "/home/jonas"
-        writable = false
     """),
 )

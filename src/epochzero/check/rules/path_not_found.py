@@ -48,7 +48,7 @@ RULE = Rule(
     fix="Copy the file to the target, or take its path from an argument and check it at startup.",
     source="Zhang et al., ICSE 2020, Table 1: 39.4 % of 4,960 failures",
     check=_check,
-    catches=examples(r"""
+    cases=examples(r"""
         open('/data/val/x.csv').read()
         open('/data/test/x.csv').read()  # <-
         ==> target.toml <==
@@ -72,11 +72,6 @@ RULE = Rule(
         for epoch in range(6):
             torch.save(model.state_dict(), f'out/checkpoints/best_epoch{epoch}.pt')
         model.load_state_dict(torch.load('out/checkpoints/best.pt'))  # <-
-        ----
-        import glob
-        import torch
-        from torchvision import datasets
-        data = datasets.ImageFolder('images/train')  # <-
         ----
         from pathlib import Path
 
@@ -114,8 +109,10 @@ RULE = Rule(
         import torch
         from torchvision import datasets
         files = sorted(glob.glob('frames/*.png'))  # <-
-    """),
-    leaves=examples("""
+        ---- caught if
+        -files = sorted(glob.glob('frames/*.png'))  # <-
+        +data = datasets.ImageFolder('images/train')  # <-
+        ----
         open('/data/val/x.csv').read()
         open('/data/train/b.csv').read()
         ==> target.toml <==

@@ -26,7 +26,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, Table 1: Permission Denied; section 5.1: validate permissions "
     "early",
     check=path_check("path-not-writable", _describe),
-    catches=examples("""
+    cases=examples("""
         import torch
         model = torch.nn.Linear(2, 2)
         torch.save(model, '/data/model.pt')  # <-
@@ -37,6 +37,13 @@ RULE = Rule(
 
         [[mounts]]
         path = "/scratch"
+        ---- ignored if
+        -torch.save(model, '/data/model.pt')
+        +torch.save(model, '/scratch/model.pt')
+        ---- ignored if
+        -model = torch.nn.Linear(2, 2)
+        -torch.save(model, '/data/model.pt')
+        +torch.load('/data/model.pt')
         ----
         $ docker run -v /raid:/data:ro image python train.py
         import torch
@@ -61,6 +68,9 @@ RULE = Rule(
         [[mounts]]
         path = "/"
         writable = false
+        ---- ignored if
+        -      volumeMounts: [{name: work, mountPath: /data, readOnly: true}]
+        +      volumeMounts: [{name: work, mountPath: /data}]
         ----
         $ docker run --user 1000:1000 image python train.py
         import os
@@ -75,32 +85,20 @@ RULE = Rule(
 
         [[mounts]]
         path = "/scratch"
-        ----
-        open('/results.txt', 'w').write('x')  # <-
-        ==> target.toml <==
-        [user]
-        name = "mara"
-        uid = 1000
-        home = "/home/mara"
-        ----
-        open('/usr/share/notes.txt', 'a').write('x')  # <-
-        ==> target.toml <==
-        [user]
-        name = "mara"
-        uid = 1000
-        home = "/home/mara"
-        ----
-        import pandas as pd
-        frame = pd.DataFrame()
-        for i in range(3):
-            frame.to_csv(f'/data/out/{i}.csv')  # <-
-        ==> target.toml <==
-        [[mounts]]
-        path = "/data"
-        writable = false
-
-        [[mounts]]
-        path = "/scratch"
+        ---- caught if
+        -import os
+        -os.makedirs('/data/cache', exist_ok=True)  # <-
+        +import pandas as pd
+        +frame = pd.DataFrame()
+        +for i in range(3):
+        +    frame.to_csv(f'/data/out/{i}.csv')  # <-
+        ---- ignored if
+        -import os
+        -os.makedirs('/data/cache', exist_ok=True)
+        +try:
+        +    open('/data/lock', 'w').close()
+        +except OSError:
+        +    pass
         ----
         import sys
         from pathlib import Path
@@ -127,49 +125,8 @@ RULE = Rule(
 
         [[mounts]]
         path = "/scratch"
-    """),
-    leaves=examples("""
-        import torch
-        model = torch.nn.Linear(2, 2)
-        torch.save(model, '/scratch/model.pt')
-        ==> target.toml <==
-        [[mounts]]
-        path = "/data"
-        writable = false
-
-        [[mounts]]
-        path = "/scratch"
-        ----
-        import torch
-        torch.load('/data/model.pt')
-        ==> target.toml <==
-        [[mounts]]
-        path = "/data"
-        writable = false
-
-        [[mounts]]
-        path = "/scratch"
         ----
         open('/results.txt', 'w').write('x')
-        ----
-        $ kubectl create -f pod.yaml
-        import torch
-        model = torch.nn.Linear(2, 2)
-        torch.save(model, '/data/model.pt')
-        ==> pod.yaml <==
-        apiVersion: v1
-        kind: Pod
-        spec:
-          containers:
-            - image: gnn
-              workingDir: /job
-              command: [python, train.py]
-              volumeMounts: [{name: work, mountPath: /data}]
-          volumes: [{name: work, emptyDir: {}}]
-        ==> target.toml <==
-        [[mounts]]
-        path = "/"
-        writable = false
         ----
         $ docker run --tmpfs /data:size=1g image python train.py
         import torch
@@ -186,6 +143,12 @@ RULE = Rule(
         name = "mara"
         uid = 1000
         home = "/home/mara"
+        ---- caught if
+        -open('/tmp/results.txt', 'w').write('x')
+        +open('/results.txt', 'w').write('x')  # <-
+        ---- caught if
+        -open('/tmp/results.txt', 'w').write('x')
+        +open('/usr/share/notes.txt', 'a').write('x')  # <-
         ----
         open('/results.txt', 'w').write('x')
         ==> target.toml <==
@@ -193,17 +156,5 @@ RULE = Rule(
         name = "root"
         uid = 0
         home = "/root"
-        ----
-        try:
-            open('/data/lock', 'w').close()
-        except OSError:
-            pass
-        ==> target.toml <==
-        [[mounts]]
-        path = "/data"
-        writable = false
-
-        [[mounts]]
-        path = "/scratch"
     """),
 )

@@ -29,7 +29,7 @@ RULE = Rule(
     fix="Use a mounted directory, or mount this one.",
     source="Zhang et al., ICSE 2020, section 4.2; SkyPilot #2505",
     check=path_check("path-outside-mounts", _describe),
-    catches=examples("""
+    cases=examples("""
         import numpy as np
         np.load('/nfs/x.npy')  # <-
         ==> target.toml <==
@@ -38,6 +38,28 @@ RULE = Rule(
 
         [[mounts]]
         path = "/scratch"
+        ---- caught if
+        -import numpy as np
+        -np.load('/nfs/x.npy')  # <-
+        +for i in range(4):
+        +    open(f'/nfs/shards/{i}.bin', 'rb').read()  # <-
+        ---- caught if
+        -import numpy as np
+        -np.load('/nfs/x.npy')  # <-
+        +import os
+        +os.makedirs('/database/out', exist_ok=True)  # <-
+        ---- ignored if
+        -np.load('/nfs/x.npy')
+        +np.load('/data/x.npy')
+        ---- ignored if
+        -import numpy as np
+        -np.load('/nfs/x.npy')
+        +open('/tmp/x.txt', 'w').write('x')
+        ---- ignored if
+        -import numpy as np
+        -np.load('/nfs/x.npy')
+        +import os
+        +os.makedirs('out', exist_ok=True)
         ----
         import torch
         model = torch.nn.Linear(2, 2)
@@ -48,64 +70,11 @@ RULE = Rule(
 
         [[mounts]]
         path = "/scratch"
-        ----
-        for i in range(4):
-            open(f'/nfs/shards/{i}.bin', 'rb').read()  # <-
-        ==> target.toml <==
-        [[mounts]]
-        path = "/data"
-
-        [[mounts]]
-        path = "/scratch"
-        ----
-        import os
-        os.makedirs('/database/out', exist_ok=True)  # <-
-        ==> target.toml <==
-        [[mounts]]
-        path = "/data"
-
-        [[mounts]]
-        path = "/scratch"
-    """),
-    leaves=examples("""
-        import numpy as np
-        np.load('/data/x.npy')
-        ==> target.toml <==
-        [[mounts]]
-        path = "/data"
-
-        [[mounts]]
-        path = "/scratch"
-        ----
-        import torch
-        model = torch.nn.Linear(2, 2)
-        torch.save(model, '/results/model.pt')
-        ==> target.toml <==
-        [[mounts]]
-        path = "/data"
-
-        [[mounts]]
-        path = "/scratch"
-
-        [[mounts]]
-        path = "/"
-        ----
-        open('/tmp/x.txt', 'w').write('x')
-        ==> target.toml <==
-        [[mounts]]
-        path = "/data"
-
-        [[mounts]]
-        path = "/scratch"
-        ----
-        import os
-        os.makedirs('out', exist_ok=True)
-        ==> target.toml <==
-        [[mounts]]
-        path = "/data"
-
-        [[mounts]]
-        path = "/scratch"
+        ---- ignored if
+         path = "/scratch"
+        +
+        +[[mounts]]
+        +path = "/"
         ----
         import torch
         model = torch.nn.Linear(2, 2)

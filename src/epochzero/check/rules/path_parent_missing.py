@@ -31,13 +31,23 @@ RULE = Rule(
     fix="Create the directory at startup with os.makedirs(directory, exist_ok=True).",
     source="Zhang et al., ICSE 2020, Figure 10: 40 hours of 4 GPUs lost to a missing directory",
     check=path_check("path-parent-missing", _describe),
-    catches=examples("""
+    cases=examples("""
         import os
         import torch
 
         model = torch.nn.Linear(2, 2)
         for epoch in range(5):
             torch.save(model.state_dict(), f'checkpoints/{epoch}.pt')  # <-
+        ---- ignored if
+         model = torch.nn.Linear(2, 2)
+        +os.makedirs('checkpoints', exist_ok=True)
+        ---- ignored if
+             torch.save(model.state_dict(), f'checkpoints/{epoch}.pt')
+        +==> checkpoints/.gitkeep <==
+        ---- ignored if
+         model = torch.nn.Linear(2, 2)
+        +if not os.path.exists('checkpoints'):
+        +    os.makedirs('checkpoints')
         ----
         import pandas as pd
 
@@ -65,6 +75,9 @@ RULE = Rule(
         open('out/x', 'w')  # <-
         ==> run.sh <==
         python train.py && mkdir -p out
+        ---- ignored if
+        -python train.py && mkdir -p out
+        +mkdir -p out && python train.py
         ----
         import os
         import torch
@@ -78,32 +91,6 @@ RULE = Rule(
         ----
         import matplotlib.pyplot as plt
         plt.savefig('figures/loss.png')  # <-
-    """),
-    leaves=examples("""
-        import os
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        os.makedirs('checkpoints', exist_ok=True)
-        for epoch in range(5):
-            torch.save(model.state_dict(), f'checkpoints/{epoch}.pt')
-        ----
-        import os
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        for epoch in range(5):
-            torch.save(model.state_dict(), f'checkpoints/{epoch}.pt')
-        ==> checkpoints/.gitkeep <==
-        ----
-        import os
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        if not os.path.exists('checkpoints'):
-            os.makedirs('checkpoints')
-        for epoch in range(5):
-            torch.save(model.state_dict(), f'checkpoints/{epoch}.pt')
         ----
         import os
         import torch
@@ -120,10 +107,5 @@ RULE = Rule(
         open('out/x', 'w')
         ----
         open('/tmp/notes.txt', 'w').write('x')
-        ----
-        $ bash run.sh
-        open('out/x', 'w')
-        ==> run.sh <==
-        mkdir -p out && python train.py
     """),
 )

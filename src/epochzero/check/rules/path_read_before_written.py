@@ -24,7 +24,7 @@ RULE = Rule(
     fix="Write the file before reading it, or check that it exists.",
     source="Zhang et al., ICSE 2020, section 4.2: Path Not Found",
     check=path_check("path-read-before-written", _describe),
-    catches=examples("""
+    cases=examples("""
         import torch
 
         model = torch.nn.Linear(2, 2)
@@ -53,8 +53,7 @@ RULE = Rule(
         vocabulary = Path('vocab.txt')
         words = vocabulary.read_text().split()  # <-
         vocabulary.write_text(' '.join(words))
-    """),
-    leaves=examples("""
+        ----
         import torch
 
         model = torch.nn.Linear(2, 2)

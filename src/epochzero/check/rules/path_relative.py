@@ -28,7 +28,7 @@ RULE = Rule(
     "of the script.",
     source="Zhang et al., ICSE 2020, section 4.2: Path Not Found",
     check=path_check("path-relative", _describe),
-    catches=examples("""
+    cases=examples("""
         $ python src/train.py
         ==> train.py <==
         ==> src/train.py <==
@@ -37,6 +37,9 @@ RULE = Rule(
             settings = json.load(file)
         ==> src/config.json <==
         {}
+        ---- ignored if
+        -==> src/config.json <==
+        +==> config.json <==
         ----
         import os
 
@@ -76,16 +79,6 @@ RULE = Rule(
         data = datasets.ImageFolder('images')  # <-
         ==> images/cat/1.png <==
         x
-    """),
-    leaves=examples("""
-        $ python src/train.py
-        ==> train.py <==
-        ==> src/train.py <==
-        import json
-        with open('config.json') as file:
-            settings = json.load(file)
-        ==> config.json <==
-        {}
         ----
         import json
         with open('config.json') as file:

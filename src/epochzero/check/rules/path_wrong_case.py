@@ -25,18 +25,18 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 4.2: differences between the local machine and the "
     "platform",
     check=path_check("path-wrong-case", _describe),
-    catches=examples("""
+    cases=examples("""
         import pandas as pd
         frame = pd.read_csv('Data/train.csv')  # <-
         ==> data/train.csv <==
         a
         1
-        ----
-        import pandas as pd
-        frame = pd.read_csv('Data/train.csv')  # <-
-        ==> Data/Train.csv <==
-        a
-        1
+        ---- caught if
+        -==> data/train.csv <==
+        +==> Data/Train.csv <==
+        ---- ignored if
+        -==> data/train.csv <==
+        +==> other/train.csv <==
         ----
         from pathlib import Path
         text = (Path('cfg') / 'Base.json').read_text()  # <-
@@ -49,34 +49,19 @@ RULE = Rule(
         [files]
         "/models/Best.pt" = false
         "/models/best.pt" = true
-    """),
-    leaves=examples("""
-        import pandas as pd
-        frame = pd.read_csv('Data/train.csv')
-        ==> Data/train.csv <==
-        a
-        1
+        ---- ignored if
+        -"/models/Best.pt" = false
+        +"/models/Best.pt" = true
         ----
         import pandas as pd
         frame = pd.read_csv('Data/train.csv')
         ==> Data/train.csv <==
         a
         1
-        ==> data/Train.csv <==
-        a
-        1
-        ----
-        import pandas as pd
-        frame = pd.read_csv('Data/train.csv')
-        ==> other/train.csv <==
-        a
-        1
-        ----
-        import torch
-        torch.load('/models/Best.pt')
-        ==> target.toml <==
-        [files]
-        "/models/Best.pt" = true
-        "/models/best.pt" = true
+        ---- ignored if
+         1
+        +==> data/Train.csv <==
+        +a
+        +1
     """),
 )

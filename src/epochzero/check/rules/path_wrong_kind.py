@@ -42,7 +42,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.3: Path Not Found; Python documentation, "
     "IsADirectoryError, NotADirectoryError",
     check=path_check("path-wrong-kind", _describe),
-    catches=examples("""
+    cases=examples("""
         text = open('data').read()  # <-
         ==> data/a.txt <==
         x
@@ -51,32 +51,25 @@ RULE = Rule(
         names = os.listdir('data')  # <-
         ==> data <==
         x
+        ---- ignored if
+        -==> data <==
+        +==> data/a.txt <==
         ----
         import torch
         torch.save({}, 'best')  # <-
         ==> best/notes.txt <==
         x
+        ---- ignored if
+        -==> best/notes.txt <==
+        +==> best <==
         ----
         import os
         os.makedirs('runs', exist_ok=True)  # <-
         ==> runs <==
         x
-    """),
-    leaves=examples("""
-        import os
-        names = os.listdir('data')
-        ==> data/a.txt <==
-        x
-        ----
-        import torch
-        torch.save({}, 'best')
-        ==> best <==
-        x
-        ----
-        import os
-        os.makedirs('runs', exist_ok=True)
-        ==> runs/a.txt <==
-        x
+        ---- ignored if
+        -==> runs <==
+        +==> runs/a.txt <==
         ----
         import os
         os.remove('data')

@@ -106,14 +106,13 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.2: `pip install` without root is the usual Permission "
     "Denied",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import subprocess, sys
         subprocess.check_call(['pip', 'install', 'einops'])  # <-
         ----
         import os
         os.system('pip install -q einops')  # <-
-    """),
-    leaves=examples("""
+        ----
         import os
         os.system('pip list')
         ----

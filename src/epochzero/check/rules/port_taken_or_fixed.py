@@ -171,7 +171,7 @@ RULE = Rule(
     fix="Use a free port above 1023.",
     source="bind(2) and ip(7); pytorch/pytorch issue 85604 on ports of torchrun",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ torchrun --master_port=129500 train.py  # <-
         ==> train.py <==
         ----
@@ -184,12 +184,6 @@ RULE = Rule(
         ----
         $ bash run.sh
         ==> run.sh <==
-        torchrun --master_port 29511 train.py &
-        torchrun --master_port=29511 train.py  # <-
-        ==> train.py <==
-        ----
-        $ bash run.sh
-        ==> run.sh <==
         for seed in 1 2; do
           torchrun train.py &  # <-
         done
@@ -198,46 +192,6 @@ RULE = Rule(
         ----
         $ bash run.sh
         ==> run.sh <==
-        for seed in 1 2; do
-          python train.py --seed $seed &  # <-
-        done
-        wait
-        ==> train.py <==
-        import os
-        import torch.distributed as dist
-        import torch.multiprocessing as mp
-
-
-        def work(rank, world):
-            os.environ['MASTER_ADDR'] = 'localhost'
-            os.environ['MASTER_PORT'] = '12355'
-            dist.init_process_group('nccl', rank=rank, world_size=world)
-
-
-        mp.spawn(work, args=(2,), nprocs=2)
-    """),
-    leaves=examples("""
-        $ bash run.sh
-        ==> run.sh <==
-        python train.py &
-        wait
-        python train.py
-        ==> train.py <==
-        import os
-        import torch.distributed as dist
-        import torch.multiprocessing as mp
-
-
-        def work(rank, world):
-            os.environ['MASTER_ADDR'] = 'localhost'
-            os.environ['MASTER_PORT'] = '12355'
-            dist.init_process_group('nccl', rank=rank, world_size=world)
-
-
-        mp.spawn(work, args=(2,), nprocs=2)
-        ----
-        $ bash run.sh
-        ==> run.sh <==
         python train.py
         python train.py
         ==> train.py <==
@@ -253,6 +207,18 @@ RULE = Rule(
 
 
         mp.spawn(work, args=(2,), nprocs=2)
+        ---- caught if
+        -python train.py
+        -python train.py
+        +for seed in 1 2; do
+        +  python train.py --seed $seed &  # <-
+        +done
+        +wait
+        ---- ignored if
+         ==> run.sh <==
+        -python train.py
+        +python train.py &
+        +wait
         ----
         $ bash run.sh
         ==> run.sh <==
@@ -269,13 +235,13 @@ RULE = Rule(
         torchrun --master_port 29511 train.py &
         torchrun --master_port 29512 train.py
         ==> train.py <==
-        ----
-        $ bash run.sh
-        ==> run.sh <==
-        torchrun --master_port 29511 train.py &
-        wait
-        torchrun --master_port 29511 train.py
-        ==> train.py <==
+        ---- caught if
+        -torchrun --master_port 29512 train.py
+        +torchrun --master_port=29511 train.py  # <-
+        ---- ignored if
+        -torchrun --master_port 29512 train.py
+        +wait
+        +torchrun --master_port 29511 train.py
         ----
         $ bash run.sh
         ==> run.sh <==

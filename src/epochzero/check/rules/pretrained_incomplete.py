@@ -24,20 +24,47 @@ RULE = Rule(
     source="Transformers documentation, PreTrainedModel.from_pretrained; PEFT documentation, "
     "PeftModel.from_pretrained",
     check=data_check("incomplete", _fix),
-    catches=(
+    cases=(
         *examples(r"""
-        from transformers import AutoModel
-        model = AutoModel.from_pretrained('./bert', use_cache=1)  # <-
-        ==> bert/config.json <==
-        {}
-        \ No newline at end of file
-        ----
-        from transformers import AutoTokenizer
-        AutoTokenizer.from_pretrained('./bert')  # <-
-        ==> bert/config.json <==
-        {}
-        \ No newline at end of file
-    """),
+            from transformers import AutoModel
+            model = AutoModel.from_pretrained('./bert', use_cache=1)  # <-
+            ==> bert/config.json <==
+            {}
+            \ No newline at end of file
+            ---- ignored if
+            -==> bert/config.json <==
+            +==> bert/adapter_config.json <==
+            ----
+            from transformers import AutoTokenizer
+            AutoTokenizer.from_pretrained('./bert')  # <-
+            ==> bert/config.json <==
+            {}
+            \ No newline at end of file
+            ---- ignored if
+            -==> bert/config.json <==
+            +==> bert/tokenizer.json <==
+            ----
+            from transformers import AutoModel
+            model = AutoModel.from_pretrained('bert-base')
+            model.save_pretrained('out')
+            AutoModel.from_pretrained('./out')
+            ==> out/notes.txt <==
+            x
+            \ No newline at end of file
+            ----
+            from peft import PeftModel
+            from transformers import AutoModel
+            PeftModel.from_pretrained(AutoModel.from_pretrained('gpt2'), './adapter')
+            ==> adapter/adapter_config.json <==
+            {}
+            \ No newline at end of file
+            ----
+            from transformers import AutoModel
+            model = AutoModel.from_pretrained('./bert', subfolder='encoder')
+            ==> bert/notes.txt <==
+            x
+            \ No newline at end of file
+        """),
         Case(
             {
                 "train.py": "from transformers import AutoModel\nmodel = AutoModel.from_pretrained('./bert', use_cache=1)\n",
@@ -61,42 +88,6 @@ RULE = Rule(
             },
             line=2,
         ),
-    ),
-    leaves=(
-        *examples(r"""
-        from transformers import AutoModel
-        model = AutoModel.from_pretrained('./bert', use_cache=1)
-        ==> bert/adapter_config.json <==
-        {}
-        \ No newline at end of file
-        ----
-        from transformers import AutoTokenizer
-        AutoTokenizer.from_pretrained('./bert')
-        ==> bert/tokenizer.json <==
-        {}
-        \ No newline at end of file
-        ----
-        from transformers import AutoModel
-        model = AutoModel.from_pretrained('bert-base')
-        model.save_pretrained('out')
-        AutoModel.from_pretrained('./out')
-        ==> out/notes.txt <==
-        x
-        \ No newline at end of file
-        ----
-        from peft import PeftModel
-        from transformers import AutoModel
-        PeftModel.from_pretrained(AutoModel.from_pretrained('gpt2'), './adapter')
-        ==> adapter/adapter_config.json <==
-        {}
-        \ No newline at end of file
-        ----
-        from transformers import AutoModel
-        model = AutoModel.from_pretrained('./bert', subfolder='encoder')
-        ==> bert/notes.txt <==
-        x
-        \ No newline at end of file
-    """),
         Case(
             {
                 "train.py": "from transformers import AutoModel\nmodel = AutoModel.from_pretrained('./bert', use_cache=1)\n",

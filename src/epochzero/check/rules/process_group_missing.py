@@ -74,7 +74,7 @@ RULE = Rule(
     source="PyTorch documentation, torch.distributed, initialization: the package needs to be initialized "
     "before calling any other methods",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import torch
         import torch.distributed as dist
         rank = dist.get_rank()  # <-
@@ -103,8 +103,7 @@ RULE = Rule(
 
 
         main()
-    """),
-    leaves=examples("""
+        ----
         import torch
         import torch.distributed as dist
         dist.init_process_group('gloo')

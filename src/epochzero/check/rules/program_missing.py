@@ -152,7 +152,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.2: differences between the local environment and the "
     "platform",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import subprocess
         subprocess.run(['ffmpeg', '-i', 'a.mp4'])  # <-
         ==> target.toml <==
@@ -171,8 +171,7 @@ RULE = Rule(
         ==> train.py <==
         ==> target.toml <==
         programs = ["bash", "python"]
-    """),
-    leaves=examples("""
+        ----
         import os
         os.system('git rev-parse HEAD')
         ----

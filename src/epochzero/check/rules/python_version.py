@@ -157,7 +157,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.2: old Python as a cause of Syntax Error and Library "
     "Not Found; What's New in Python 3.8 to 3.14",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import sys
         import tomllib  # <-
         ==> target.toml <==
@@ -178,8 +178,7 @@ RULE = Rule(
                 print(x)
         ==> target.toml <==
         python = "3.9"
-    """),
-    leaves=examples("""
+        ----
         import tomllib
         ----
         import tomllib

@@ -57,7 +57,7 @@ RULE = Rule(
     source="PyTorch documentation, torch.nn.parallel.DistributedDataParallel: each process should work on "
     "one GPU of its own, by torch.cuda.set_device(i)",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ torchrun --nproc_per_node=2 train.py
         import os
         import torch
@@ -66,75 +66,31 @@ RULE = Rule(
 
         dist.init_process_group('nccl')
         model = DistributedDataParallel(torch.nn.Linear(2, 2).cuda())  # <-
-        ----
-        $ torchrun --nproc_per_node=2 train.py
-        import os
-        import torch
-        import torch.distributed as dist
-        from torch.nn.parallel import DistributedDataParallel
-
-        dist.init_process_group('nccl')
-        device = torch.device('cuda')
-        model = torch.nn.Linear(2, 2).to(device)  # <-
-        ----
-        $ torchrun --nproc_per_node=2 train.py
-        import os
-        import torch
-        import torch.distributed as dist
-        from torch.nn.parallel import DistributedDataParallel
-
-        dist.init_process_group('nccl')
-        def main():
-            model = torch.nn.Linear(2, 2).to('cuda:0')  # <-
-
-
-        main()
-    """),
-    leaves=examples("""
-        $ torchrun --nproc_per_node=2 train.py
-        import os
-        import torch
-        import torch.distributed as dist
-        from torch.nn.parallel import DistributedDataParallel
-
-        dist.init_process_group('nccl')
-        torch.cuda.set_device(int(os.environ['LOCAL_RANK']))
-        model = DistributedDataParallel(torch.nn.Linear(2, 2).cuda())
-        ----
-        $ torchrun --nproc_per_node=2 train.py
-        import os
-        import torch
-        import torch.distributed as dist
-        from torch.nn.parallel import DistributedDataParallel
-
-        dist.init_process_group('nccl')
-        model = torch.nn.Linear(2, 2).to(dist.get_rank())
-        ----
-        $ torchrun --nproc_per_node=1 train.py
-        import os
-        import torch
-        import torch.distributed as dist
-        from torch.nn.parallel import DistributedDataParallel
-
-        dist.init_process_group('nccl')
-        model = DistributedDataParallel(torch.nn.Linear(2, 2).cuda())
-        ----
-        $ torchrun --nproc_per_node=2 train.py
-        import os
-        import torch
-        import torch.distributed as dist
-        from torch.nn.parallel import DistributedDataParallel
-
-        dist.init_process_group('nccl')
-        model = torch.nn.Linear(2, 2).to(f'cuda:{dist.get_rank()}')
-        ----
-        $ torchrun --nproc_per_node=2 train.py
-        import os
-        import torch
-        import torch.distributed as dist
-        from torch.nn.parallel import DistributedDataParallel
-
-        dist.init_process_group('gloo')
-        model = DistributedDataParallel(torch.nn.Linear(2, 2).cuda())
+        ---- caught if
+        -model = DistributedDataParallel(torch.nn.Linear(2, 2).cuda())  # <-
+        +device = torch.device('cuda')
+        +model = torch.nn.Linear(2, 2).to(device)  # <-
+        ---- caught if
+        -model = DistributedDataParallel(torch.nn.Linear(2, 2).cuda())  # <-
+        +def main():
+        +    model = torch.nn.Linear(2, 2).to('cuda:0')  # <-
+        +
+        +
+        +main()
+        ---- ignored if
+         dist.init_process_group('nccl')
+        +torch.cuda.set_device(int(os.environ['LOCAL_RANK']))
+        ---- ignored if
+        -model = DistributedDataParallel(torch.nn.Linear(2, 2).cuda())
+        +model = torch.nn.Linear(2, 2).to(dist.get_rank())
+        ---- ignored if
+        -$ torchrun --nproc_per_node=2 train.py
+        +$ torchrun --nproc_per_node=1 train.py
+        ---- ignored if
+        -model = DistributedDataParallel(torch.nn.Linear(2, 2).cuda())
+        +model = torch.nn.Linear(2, 2).to(f'cuda:{dist.get_rank()}')
+        ---- ignored if
+        -dist.init_process_group('nccl')
+        +dist.init_process_group('gloo')
     """),
 )

@@ -86,7 +86,7 @@ RULE = Rule(
     fix="Start the program with torchrun, or set the variables first.",
     source="PyTorch documentation, torch.distributed, 'Environment variable initialization'",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import os
         import torch.distributed as dist
 
@@ -99,6 +99,25 @@ RULE = Rule(
         ==> target.toml <==
         [environment]
         HOME = "/root"
+        ---- caught if
+        +$ sbatch run.sh
+         import os
+        @@
+         main()
+        +==> run.sh <==
+        +#!/bin/bash
+        +#SBATCH --nodes=2 --ntasks-per-node=4
+        +srun python train.py
+        ---- ignored if
+        +$ sbatch run.sh
+         import os
+        @@
+         main()
+        +==> run.sh <==
+        +#!/bin/bash
+        +#SBATCH --nodes=2 --ntasks-per-node=4
+        +export MASTER_ADDR=n1 MASTER_PORT=29500 RANK=0 WORLD_SIZE=8
+        +srun python train.py
         ----
         import os
         import torch.distributed as dist
@@ -109,60 +128,14 @@ RULE = Rule(
 
 
         main()
-        ----
-        $ sbatch run.sh
-        import os
-        import torch.distributed as dist
-
-
-        def main():
-            dist.init_process_group('nccl')  # <-
-
-
-        main()
-        ==> run.sh <==
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=4
-        srun python train.py
-        ==> target.toml <==
-        [environment]
-        HOME = "/root"
+        ---- ignored if
+        +$ torchrun --nproc_per_node=2 train.py
+         import os
         ----
         import os
         import torch.distributed as dist
         rank = int(os.environ.get('SLURM_PROCID', 0))
         dist.init_process_group('gloo', rank=rank, world_size=2)  # <-
-        ==> target.toml <==
-        [environment]
-        HOME = "/root"
-    """),
-    leaves=examples("""
-        $ torchrun --nproc_per_node=2 train.py
-        import os
-        import torch.distributed as dist
-
-
-        def main():
-            dist.init_process_group('nccl')
-
-
-        main()
-        ----
-        $ sbatch run.sh
-        import os
-        import torch.distributed as dist
-
-
-        def main():
-            dist.init_process_group('nccl')
-
-
-        main()
-        ==> run.sh <==
-        #!/bin/bash
-        #SBATCH --nodes=2 --ntasks-per-node=4
-        export MASTER_ADDR=n1 MASTER_PORT=29500 RANK=0 WORLD_SIZE=8
-        srun python train.py
         ==> target.toml <==
         [environment]
         HOME = "/root"

@@ -203,7 +203,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 5.3: Keras 2.2.2 on TensorFlow 1.3; pip's documentation "
     "of `pip check`",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import os
         import torchvision  # <-
         ==> target.toml <==
@@ -214,6 +214,10 @@ RULE = Rule(
         version = "0.29.2"
         modules = ["torchvision"]
         requires = ["torch==2.13.0"]
+        ---- ignored if
+        -import os
+        -import torchvision
+        +import json
         ----
         import torchvision  # <-
         ==> target.toml <==
@@ -255,8 +259,10 @@ RULE = Rule(
         version = "4.44.2"
         modules = ["transformers"]
         requires = ["tokenizers<0.20,>=0.19"]
-    """),
-    leaves=examples("""
+        ---- ignored if
+        -version = "0.21.0"
+        +version = "0.19.1"
+        ----
         import torchvision
         import transformers
         ==> target.toml <==
@@ -284,16 +290,6 @@ RULE = Rule(
         jax = "0.5.3"
         jaxlib = "0.5.1"
         ----
-        import transformers
-        ==> target.toml <==
-        [distributions.tokenizers]
-        version = "0.19.1"
-        modules = ["tokenizers"]
-        [distributions.transformers]
-        version = "4.44.2"
-        modules = ["transformers"]
-        requires = ["tokenizers<0.20,>=0.19"]
-        ----
         import torchvision
         ==> target.toml <==
         [distributions.torch]
@@ -303,15 +299,5 @@ RULE = Rule(
         version = "0.29.2"
         modules = ["torchvision"]
         requires = ["torch==2.13.0", "scipy<1; extra == 'scipy'"]
-        ----
-        import json
-        ==> target.toml <==
-        [distributions.torch]
-        version = "2.12.0"
-        modules = ["torch"]
-        [distributions.torchvision]
-        version = "0.29.2"
-        modules = ["torchvision"]
-        requires = ["torch==2.13.0"]
     """),
 )

@@ -29,7 +29,7 @@ RULE = Rule(
     fix="Pass the path of an existing checkpoint.",
     source="Zhang et al., ICSE 2020, section 4.2; documentation of Lightning: ckpt_path",
     check=path_check("resume-missing", _describe),
-    catches=examples("""
+    cases=examples("""
         import lightning.pytorch as pl
         trainer = pl.Trainer()
         trainer.fit(None, ckpt_path='runs/last.ckpt')  # <-
@@ -43,22 +43,18 @@ RULE = Rule(
         args = parser.parse_args()
         if args.resume:
             torch.load(args.resume)  # <-
-        ----
-        $ python train.py --resume runs/last.pt
-        import argparse
-        import os
-        import torch
-        parser = argparse.ArgumentParser()
-        parser.add_argument('--resume')
-        args = parser.parse_args()
-        if os.path.isfile(args.resume):  # <-
-            torch.load(args.resume)
+        ---- caught if
+        -if args.resume:
+        -    torch.load(args.resume)  # <-
+        +if os.path.isfile(args.resume):  # <-
+        +    torch.load(args.resume)
+        ---- ignored if
+        -$ python train.py --resume runs/last.pt
         ----
         from transformers import Trainer
         trainer = Trainer(None)
         trainer.train(resume_from_checkpoint='./out/checkpoint-500')  # <-
-    """),
-    leaves=examples("""
+        ----
         import lightning.pytorch as pl
         trainer = pl.Trainer()
         trainer.fit(None, ckpt_path='runs/last.ckpt')
@@ -68,15 +64,6 @@ RULE = Rule(
         import lightning.pytorch as pl
         trainer = pl.Trainer()
         trainer.fit(None, ckpt_path='best')
-        ----
-        import argparse
-        import os
-        import torch
-        parser = argparse.ArgumentParser()
-        parser.add_argument('--resume')
-        args = parser.parse_args()
-        if args.resume:
-            torch.load(args.resume)
         ----
         import torch
         torch.save({}, 'last.pt')

@@ -38,7 +38,7 @@ RULE = Rule(
     source="PyTorch documentation, torch.utils.data.distributed.DistributedSampler, with "
     "DistributedDataParallel",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import torch
         from torch import nn
         from torch.nn.parallel import DistributedDataParallel as DDP
@@ -47,30 +47,27 @@ RULE = Rule(
         model = DDP(nn.Linear(2, 2))
         data = [1]
         loader = DataLoader(data, batch_size=4, shuffle=True)  # <-
-        ----
-        import torch
-        from torch import nn
-        from torch.nn.parallel import DistributedDataParallel as DDP
-        from torch.utils.data import DataLoader
-
-        model = DDP(nn.Linear(2, 2))
-        data = [1]
-        loader = DataLoader(data, 4, True)  # <-
-        ----
-        import torch
-        from torch import nn
-        from torch.nn.parallel import DistributedDataParallel as DDP
-        from torch.utils.data import DataLoader
-
-        model = DDP(nn.Linear(2, 2))
-        data = [1]
-
-
-        def load():
-            return DataLoader(data, shuffle=True)  # <-
-
-
-        load()
+        ---- caught if
+        -loader = DataLoader(data, batch_size=4, shuffle=True)  # <-
+        +loader = DataLoader(data, 4, True)  # <-
+        ---- caught if
+        -loader = DataLoader(data, batch_size=4, shuffle=True)  # <-
+        +
+        +
+        +def load():
+        +    return DataLoader(data, shuffle=True)  # <-
+        +
+        +
+        +load()
+        ---- ignored if
+        -loader = DataLoader(data, batch_size=4, shuffle=True)
+        +loader = DataLoader(data)
+        ---- ignored if
+        +import accelerate
+         import torch
+        @@
+        -loader = DataLoader(data, batch_size=4, shuffle=True)
+        +loader = DataLoader(data, shuffle=True)
         ----
         import torch
         from torch import nn
@@ -80,8 +77,10 @@ RULE = Rule(
         model = nn.parallel.DistributedDataParallel(nn.Linear(2, 2))
         data = [1]
         loader = DataLoader(data, shuffle=True)  # <-
-    """),
-    leaves=examples("""
+        ---- ignored if
+        -model = nn.parallel.DistributedDataParallel(nn.Linear(2, 2))
+        +model = nn.Linear(2, 2)
+        ----
         import torch
         from torch import nn
         from torch.nn.parallel import DistributedDataParallel as DDP
@@ -90,33 +89,5 @@ RULE = Rule(
         model = DDP(nn.Linear(2, 2))
         data = [1]
         loader = DataLoader(data, sampler=DistributedSampler(data))
-        ----
-        import torch
-        from torch import nn
-        from torch.nn.parallel import DistributedDataParallel as DDP
-        from torch.utils.data import DataLoader
-
-        model = DDP(nn.Linear(2, 2))
-        data = [1]
-        loader = DataLoader(data)
-        ----
-        import torch
-        from torch import nn
-        from torch.nn.parallel import DistributedDataParallel as DDP
-        from torch.utils.data import DataLoader
-
-        model = nn.Linear(2, 2)
-        data = [1]
-        loader = DataLoader(data, shuffle=True)
-        ----
-        import accelerate
-        import torch
-        from torch import nn
-        from torch.nn.parallel import DistributedDataParallel as DDP
-        from torch.utils.data import DataLoader
-
-        model = DDP(nn.Linear(2, 2))
-        data = [1]
-        loader = DataLoader(data, shuffle=True)
     """),
 )

@@ -138,15 +138,6 @@ def _too_early(program: Program, steps: list[Called]) -> Iterator[Claim]:
         )
 
 
-_BEGIN = """\
-import torch
-from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
-
-model = torch.nn.Linear(2, 2)
-optimizer = torch.optim.SGD(model.parameters(), lr=1)
-loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 2)), 4)
-"""
-
 RULE = Rule(
     title="A learning-rate scheduler steps too often, or too early",
     category="framework_api_misuse",
@@ -156,8 +147,13 @@ RULE = Rule(
     fix="Create the scheduler for as many steps as it takes, and step it after the optimizer.",
     source="PyTorch documentation, torch.optim, How to adjust learning rate; torch.optim.lr_scheduler.OneCycleLR",
     check=_check,
-    catches=examples(
-        """
+    cases=examples("""
+        import torch
+        from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 2)), 4)
         scheduler = OneCycleLR(optimizer, 0.1, total_steps=10)
         for epoch in range(10):
             for (x,) in loader:
@@ -165,7 +161,33 @@ RULE = Rule(
                 model(x).sum().backward()
                 optimizer.step(); scheduler.step()  # <-
             pass
+        ---- caught if
+        -scheduler = OneCycleLR(optimizer, 0.1, total_steps=10)
+        +scheduler = CosineAnnealingLR(optimizer, T_max=10)
+        ---- caught if
+        -scheduler = OneCycleLR(optimizer, 0.1, total_steps=10)
+        +scheduler = StepLR(optimizer, 3)
+        @@
+        -        optimizer.step(); scheduler.step()  # <-
+        +        scheduler.step(); optimizer.step()  # <-
+        ---- ignored if
+        -scheduler = OneCycleLR(optimizer, 0.1, total_steps=10)
+        +scheduler = OneCycleLR(optimizer, 0.1, epochs=10, steps_per_epoch=len(loader))
+        ---- ignored if
+        -scheduler = OneCycleLR(optimizer, 0.1, total_steps=10)
+        +scheduler = CosineAnnealingLR(optimizer, T_max=10 * len(loader))
+        ---- ignored if
+        -        optimizer.step(); scheduler.step()
+        -    pass
+        +        optimizer.step()
+        +    if epoch < 5: scheduler.step()
         ----
+        import torch
+        from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 2)), 4)
         scheduler = OneCycleLR(optimizer, 0.1, epochs=3, steps_per_epoch=2)
         for epoch in range(10):
             for (x,) in loader:
@@ -173,67 +195,22 @@ RULE = Rule(
                 model(x).sum().backward()
                 optimizer.step()
             scheduler.step()  # <-
+        ---- ignored if
+        -scheduler = OneCycleLR(optimizer, 0.1, epochs=3, steps_per_epoch=2)
+        +scheduler = OneCycleLR(optimizer, 0.1, total_steps=10)
+        ---- ignored if
+        -scheduler = OneCycleLR(optimizer, 0.1, epochs=3, steps_per_epoch=2)
+        +scheduler = CosineAnnealingLR(optimizer, T_max=10)
+        ---- ignored if
+        -scheduler = OneCycleLR(optimizer, 0.1, epochs=3, steps_per_epoch=2)
+        +scheduler = StepLR(optimizer, 3)
         ----
-        scheduler = CosineAnnealingLR(optimizer, T_max=10)
-        for epoch in range(10):
-            for (x,) in loader:
-                optimizer.zero_grad()
-                model(x).sum().backward()
-                optimizer.step(); scheduler.step()  # <-
-            pass
-        ----
-        scheduler = StepLR(optimizer, 3)
-        for epoch in range(10):
-            for (x,) in loader:
-                optimizer.zero_grad()
-                model(x).sum().backward()
-                scheduler.step(); optimizer.step()  # <-
-            pass
-    """,
-        begin=_BEGIN,
-    ),
-    leaves=examples(
-        """
-        scheduler = OneCycleLR(optimizer, 0.1, total_steps=10)
-        for epoch in range(10):
-            for (x,) in loader:
-                optimizer.zero_grad()
-                model(x).sum().backward()
-                optimizer.step()
-            scheduler.step()
-        ----
-        scheduler = OneCycleLR(optimizer, 0.1, epochs=10, steps_per_epoch=len(loader))
-        for epoch in range(10):
-            for (x,) in loader:
-                optimizer.zero_grad()
-                model(x).sum().backward()
-                optimizer.step(); scheduler.step()
-            pass
-        ----
-        scheduler = CosineAnnealingLR(optimizer, T_max=10)
-        for epoch in range(10):
-            for (x,) in loader:
-                optimizer.zero_grad()
-                model(x).sum().backward()
-                optimizer.step()
-            scheduler.step()
-        ----
-        scheduler = CosineAnnealingLR(optimizer, T_max=10 * len(loader))
-        for epoch in range(10):
-            for (x,) in loader:
-                optimizer.zero_grad()
-                model(x).sum().backward()
-                optimizer.step(); scheduler.step()
-            pass
-        ----
-        scheduler = StepLR(optimizer, 3)
-        for epoch in range(10):
-            for (x,) in loader:
-                optimizer.zero_grad()
-                model(x).sum().backward()
-                optimizer.step()
-            scheduler.step()
-        ----
+        import torch
+        from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 2)), 4)
         scheduler = None
         def train():
             scheduler = OneCycleLR(optimizer, 0.1, total_steps=4)
@@ -244,15 +221,5 @@ RULE = Rule(
 
         for fold in range(5):
             train()
-        ----
-        scheduler = OneCycleLR(optimizer, 0.1, total_steps=10)
-        for epoch in range(10):
-            for (x,) in loader:
-                optimizer.zero_grad()
-                model(x).sum().backward()
-                optimizer.step()
-            if epoch < 5: scheduler.step()
-    """,
-        begin=_BEGIN,
-    ),
+    """),
 )

@@ -28,7 +28,14 @@ RULE = Rule(
     source="gitattributes(5), eol; Zhang et al., ICSE 2020, section 3.2: differences between the "
     "local environment and the platform",
     check=_check,
-    catches=(
+    cases=(
+        *examples(r"""
+            $ bash run.sh
+            ==> run.sh <==
+            python train.py
+            printf 'a\r\n'
+            ==> train.py <==
+        """),
         Case(
             {"run.sh": "export A=1\r\npython train.py\r\n", "train.py": ""},
             command=("bash", "run.sh"),
@@ -36,11 +43,4 @@ RULE = Rule(
             path="run.sh",
         ),
     ),
-    leaves=examples(r"""
-        $ bash run.sh
-        ==> run.sh <==
-        python train.py
-        printf 'a\r\n'
-        ==> train.py <==
-    """),
 )

@@ -29,20 +29,15 @@ RULE = Rule(
     fix="Correct the name, or add the file to the job.",
     source="Zhang et al., ICSE 2020, Table 1: Path Not Found, 1,954 of 4,960 failures",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ bash run.sh
         ==> run.sh <==
         python train.py
         python evalute.py  # <-
         ==> train.py <==
         ==> evaluate.py <==
-    """),
-    leaves=examples("""
-        $ bash run.sh
-        ==> run.sh <==
-        python train.py
-        python evaluate.py
-        ==> train.py <==
-        ==> evaluate.py <==
+        ---- ignored if
+        -python evalute.py
+        +python evaluate.py
     """),
 )

@@ -55,7 +55,7 @@ RULE = Rule(
     "that runs it.",
     source="Zhang et al., ICSE 2020, Table 1: Permission Denied; execve(2)",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ bash run.sh
         ==> run.sh <==
         set -e
@@ -64,17 +64,9 @@ RULE = Rule(
         #!/bin/sh
         python train.py
         ==> train.py <==
-    """),
-    leaves=examples("""
-        $ bash run.sh
-        ==> run.sh <==
-        set -e
-        chmod +x step.sh
-        ./step.sh
-        ==> step.sh <==
-        #!/bin/sh
-        python train.py
-        ==> train.py <==
+        ---- ignored if
+         set -e
+        +chmod +x step.sh
         ----
         $ bash run.sh
         ==> run.sh <==

@@ -148,7 +148,7 @@ RULE = Rule(
     source="Weights & Biases documentation, 'Environment variables'; Hugging Face Hub documentation, "
     "'Gated models'",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import wandb
 
         wandb.init()  # <-
@@ -161,8 +161,7 @@ RULE = Rule(
         ==> target.toml <==
         [environment]
         HOME = "/root"
-    """),
-    leaves=examples("""
+        ----
         import wandb
         wandb.init()
         ----

@@ -64,7 +64,7 @@ RULE = Rule(
     fix="Set the seed once, before the training.",
     source="PyTorch documentation, Reproducibility; torch.manual_seed",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import torch
 
         model = torch.nn.Linear(2, 1)
@@ -74,6 +74,11 @@ RULE = Rule(
             optimizer.zero_grad()
             model(torch.rand(4, 2)).sum().backward()
             optimizer.step()
+        ---- ignored if
+         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        +torch.manual_seed(0)
+        @@
+        -    torch.manual_seed(0)
         ----
         import torch
 
@@ -89,6 +94,9 @@ RULE = Rule(
             optimizer.zero_grad()
             model(torch.rand(4, 2)).sum().backward()
             optimizer.step()
+        ---- ignored if
+        -    seed()
+        +    seed(epoch)
         ----
         import torch
 
@@ -100,32 +108,6 @@ RULE = Rule(
                 optimizer.zero_grad()
                 model(torch.rand(4, 2)).sum().backward()
                 optimizer.step()
-    """),
-    leaves=examples("""
-        import torch
-
-        model = torch.nn.Linear(2, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        torch.manual_seed(0)
-        for epoch in range(10):
-            optimizer.zero_grad()
-            model(torch.rand(4, 2)).sum().backward()
-            optimizer.step()
-        ----
-        import torch
-
-        model = torch.nn.Linear(2, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        def seed(number=42):
-            torch.manual_seed(number)
-            torch.cuda.manual_seed_all(number)
-
-
-        for epoch in range(10):
-            seed(epoch)
-            optimizer.zero_grad()
-            model(torch.rand(4, 2)).sum().backward()
-            optimizer.step()
         ----
         import torch
 

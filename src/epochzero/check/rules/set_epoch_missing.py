@@ -34,15 +34,6 @@ def _check(view: JobView) -> Claims:
             return
 
 
-_BEGIN = """\
-import torch
-from torch import nn
-from torch.utils.data import DataLoader, DistributedSampler
-
-model, data = nn.Linear(2, 2), torch.rand(8, 2)
-optimizer = torch.optim.SGD(model.parameters(), lr=1)
-"""
-
 RULE = Rule(
     title="A distributed sampler uses the same order in every epoch",
     category="framework_api_misuse",
@@ -50,65 +41,45 @@ RULE = Rule(
     fix="Call sampler.set_epoch(epoch).",
     source="PyTorch documentation, torch.utils.data.distributed.DistributedSampler, warning on set_epoch",
     check=_check,
-    catches=examples(
-        """
+    cases=examples("""
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, DistributedSampler
+
+        model, data = nn.Linear(2, 2), torch.rand(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
         sampler = DistributedSampler(data)  # <-
         for epoch in range(3):
             for x in DataLoader(data, sampler=sampler):
                 optimizer.zero_grad()
                 model(x).sum().backward()
                 optimizer.step()
+        ---- caught if
+        -sampler = DistributedSampler(data)  # <-
+        +sampler = DistributedSampler(data, shuffle=True)  # <-
+        ---- caught if
+        -sampler = DistributedSampler(data)  # <-
+        +sampler = DistributedSampler(data, 2, 0)  # <-
+        ---- caught if
+        -sampler = DistributedSampler(data)  # <-
+        +import torch.utils.data.distributed as d
+        +sampler = d.DistributedSampler(data)  # <-
+        ---- ignored if
+         for epoch in range(3):
+        +    sampler.set_epoch(epoch)
+        ---- ignored if
+        -sampler = DistributedSampler(data)
+        +sampler = DistributedSampler(data, shuffle=False)
+        ---- ignored if
+        -sampler = DistributedSampler(data)
+        +sampler = None
         ----
-        sampler = DistributedSampler(data, shuffle=True)  # <-
-        for epoch in range(3):
-            for x in DataLoader(data, sampler=sampler):
-                optimizer.zero_grad()
-                model(x).sum().backward()
-                optimizer.step()
-        ----
-        sampler = DistributedSampler(data, 2, 0)  # <-
-        for epoch in range(3):
-            for x in DataLoader(data, sampler=sampler):
-                optimizer.zero_grad()
-                model(x).sum().backward()
-                optimizer.step()
-        ----
-        import torch.utils.data.distributed as d
-        sampler = d.DistributedSampler(data)  # <-
-        for epoch in range(3):
-            for x in DataLoader(data, sampler=sampler):
-                optimizer.zero_grad()
-                model(x).sum().backward()
-                optimizer.step()
-    """,
-        begin=_BEGIN,
-    ),
-    leaves=examples(
-        """
+        import torch
+        from torch import nn
+        from torch.utils.data import DataLoader, DistributedSampler
+
+        model, data = nn.Linear(2, 2), torch.rand(8, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
         sampler = DistributedSampler(data)
-        for epoch in range(3):
-            sampler.set_epoch(epoch)
-            for x in DataLoader(data, sampler=sampler):
-                optimizer.zero_grad()
-                model(x).sum().backward()
-                optimizer.step()
-        ----
-        sampler = DistributedSampler(data, shuffle=False)
-        for epoch in range(3):
-            for x in DataLoader(data, sampler=sampler):
-                optimizer.zero_grad()
-                model(x).sum().backward()
-                optimizer.step()
-        ----
-        sampler = None
-        for epoch in range(3):
-            for x in DataLoader(data, sampler=sampler):
-                optimizer.zero_grad()
-                model(x).sum().backward()
-                optimizer.step()
-        ----
-        sampler = DistributedSampler(data)
-    """,
-        begin=_BEGIN,
-    ),
+    """),
 )

@@ -24,7 +24,7 @@ RULE = Rule(
     fix="Close the quote, or end the block with fi, done, esac or }.",
     source="POSIX, Shell Command Language, 2.8.1 Consequences of Shell Errors; bash(1), `-n`",
     check=_check,
-    catches=examples(r"""
+    cases=examples(r"""
         $ bash run.sh
         ==> run.sh <==
         python train.py
@@ -33,14 +33,9 @@ RULE = Rule(
           # <-
         \ No newline at end of file
         ==> train.py <==
-    """),
-    leaves=examples("""
-        $ bash run.sh
-        ==> run.sh <==
-        python train.py
-        if true; then
-        echo done
-        fi
-        ==> train.py <==
+        ---- ignored if
+        -
+        -\ No newline at end of file
+        +fi
     """),
 )

@@ -35,7 +35,7 @@ RULE = Rule(
     fix="Set the variable in the script, or use a default with ${NAME:-default}.",
     source="POSIX, Shell Command Language, 2.5.3 Shell Variables and 2.14 set -u",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ bash run.sh
         ==> run.sh <==
         set -u
@@ -47,8 +47,7 @@ RULE = Rule(
         python train.py
         python train.py --out "${OUT}/model.pt"  # <-
         ==> train.py <==
-    """),
-    leaves=examples("""
+        ----
         $ bash run.sh a
         ==> run.sh <==
         set -u

@@ -81,16 +81,6 @@ def _keeps_order(call: Called) -> bool:
     return isinstance(shuffle, Constant) and shuffle.value is False and data.made_by in _SORTED
 
 
-_BEGIN = """\
-import torch
-from torch.utils.data import DataLoader, TensorDataset, RandomSampler
-from torchvision.datasets import ImageFolder
-
-model = torch.nn.Linear(2, 2)
-optimizer = torch.optim.SGD(model.parameters(), lr=1)
-data = TensorDataset(torch.rand(8, 2))
-"""
-
 RULE = Rule(
     title="The training data have the same order in every epoch",
     category="framework_api_misuse",
@@ -99,40 +89,57 @@ RULE = Rule(
     fix="Pass shuffle=True, or a sampler, to the training loader.",
     source="PyTorch documentation, torch.utils.data.DataLoader: shuffle, default False",
     check=_check,
-    catches=examples(
-        """
+    cases=examples("""
+        import torch
+        from torch.utils.data import DataLoader, TensorDataset, RandomSampler
+        from torchvision.datasets import ImageFolder
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        data = TensorDataset(torch.rand(8, 2))
         train_loader = DataLoader(data, batch_size=4)  # <-
         for epoch in range(3):
             for x in train_loader:
                 optimizer.zero_grad()
                 model(x[0]).sum().backward()
                 optimizer.step()
+        ---- caught if
+        -train_loader = DataLoader(data, batch_size=4)  # <-
+        +train_loader = DataLoader(ImageFolder('.'), 4, shuffle=False)  # <-
+        ---- caught if
+        -train_loader = DataLoader(data, batch_size=4)  # <-
+        +class Data:
+        +    pass
+        +
+        +
+        +Data.train = train_loader = DataLoader(data)  # <-
+        ---- ignored if
+        -train_loader = DataLoader(data, batch_size=4)
+        +train_loader = DataLoader(data, batch_size=4, shuffle=True)
+        ---- ignored if
+        -train_loader = DataLoader(data, batch_size=4)
+        +train_loader = DataLoader(data, sampler=RandomSampler(data))
+        ---- ignored if
+        -train_loader = DataLoader(data, batch_size=4)
+        +train_loader = DataLoader(data, 4, shuffle=False)
+        ---- ignored if
+        -train_loader = DataLoader(data, batch_size=4)
+        +train_loader, test_loader = [], DataLoader(data)
+        ---- ignored if
+        -train_loader = DataLoader(data, batch_size=4)
+        +train_loader, tests = DataLoader(data, 4, True), DataLoader(data)
+        @@
+                 optimizer.step()
+        +    for x in tests:
+        +        print(model(x[0]))
         ----
-        train_loader = DataLoader(ImageFolder('.'), 4, shuffle=False)  # <-
-        for epoch in range(3):
-            for x in train_loader:
-                optimizer.zero_grad()
-                model(x[0]).sum().backward()
-                optimizer.step()
-        ----
-        class Data:
-            pass
+        import torch
+        from torch.utils.data import DataLoader, TensorDataset, RandomSampler
+        from torchvision.datasets import ImageFolder
 
-
-        Data.train = train_loader = DataLoader(data)  # <-
-        for epoch in range(3):
-            for x in train_loader:
-                optimizer.zero_grad()
-                model(x[0]).sum().backward()
-                optimizer.step()
-        ----
-        batches = DataLoader(data, batch_size=4)  # <-
-        for epoch in range(3):
-            for x in enumerate(batches):
-                optimizer.zero_grad()
-                model(x[1][0]).sum().backward()
-                optimizer.step()
-        ----
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        data = TensorDataset(torch.rand(8, 2))
 
 
         def run(loader):
@@ -143,50 +150,22 @@ RULE = Rule(
 
         for epoch in range(3):
             run(DataLoader(data, 4))  # <-
-    """,
-        begin=_BEGIN,
-    ),
-    leaves=examples(
-        """
-        train_loader = DataLoader(data, batch_size=4, shuffle=True)
-        for epoch in range(3):
-            for x in train_loader:
-                optimizer.zero_grad()
-                model(x[0]).sum().backward()
-                optimizer.step()
         ----
-        train_loader = DataLoader(data, sampler=RandomSampler(data))
-        for epoch in range(3):
-            for x in train_loader:
-                optimizer.zero_grad()
-                model(x[0]).sum().backward()
-                optimizer.step()
-        ----
-        train_loader = DataLoader(data, 4, shuffle=False)
-        for epoch in range(3):
-            for x in train_loader:
-                optimizer.zero_grad()
-                model(x[0]).sum().backward()
-                optimizer.step()
-        ----
-        train_loader, test_loader = [], DataLoader(data)
-        for epoch in range(3):
-            for x in train_loader:
-                optimizer.zero_grad()
-                model(x[0]).sum().backward()
-                optimizer.step()
-        ----
+        import torch
+        from torch.utils.data import DataLoader, TensorDataset, RandomSampler
+        from torchvision.datasets import ImageFolder
+
+        model = torch.nn.Linear(2, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=1)
+        data = TensorDataset(torch.rand(8, 2))
         train_loader = DataLoader(data)
-        ----
-        train_loader, tests = DataLoader(data, 4, True), DataLoader(data)
-        for epoch in range(3):
-            for x in train_loader:
-                optimizer.zero_grad()
-                model(x[0]).sum().backward()
-                optimizer.step()
-            for x in tests:
-                print(model(x[0]))
-    """,
-        begin=_BEGIN,
-    ),
+        ---- caught if
+        -train_loader = DataLoader(data)
+        +batches = DataLoader(data, batch_size=4)  # <-
+        +for epoch in range(3):
+        +    for x in enumerate(batches):
+        +        optimizer.zero_grad()
+        +        model(x[1][0]).sum().backward()
+        +        optimizer.step()
+    """),
 )

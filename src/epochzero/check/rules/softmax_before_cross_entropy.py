@@ -92,15 +92,6 @@ def _applied(value: Value | None, last_layers: Mapping[object, str]) -> str:
     return method if method in ("softmax", "sigmoid") and maker.startswith("torch.") else ""
 
 
-_BEGIN = """\
-import torch
-from torch import nn
-import torch.nn.functional as F
-
-layer = nn.Linear(4, 3)
-x, y = torch.rand(8, 4), torch.randint(3, (8,))
-"""
-
 RULE = Rule(
     title="A loss that expects scores receives probabilities",
     category="framework_api_misuse",
@@ -110,11 +101,22 @@ RULE = Rule(
     source="PyTorch documentation, torch.nn.CrossEntropyLoss, BCEWithLogitsLoss and NLLLoss, shape and "
     "meaning of input",
     check=_check,
-    catches=examples(
-        """
+    cases=examples("""
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
         p = F.softmax(layer(x), dim=1)
         print(F.cross_entropy(p, y))  # <-
         ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
         class Net(nn.Module):
             def __init__(self):
                 super().__init__()
@@ -126,42 +128,39 @@ RULE = Rule(
 
         net, loss = Net(), nn.CrossEntropyLoss()
         print(loss(net(x), y))  # <-
+        ---- ignored if
+        -        return torch.softmax(self.fc(x), 1)
+        +        return self.fc(x)
         ----
-        loss = nn.BCEWithLogitsLoss()
-        print(loss(torch.sigmoid(layer(x)), x))  # <-
-        ----
-        net = nn.Sequential(layer, nn.Softmax(dim=1))
-        loss = nn.CrossEntropyLoss()
-        print(loss(net(x), y))  # <-
-        ----
-        print(F.nll_loss(F.softmax(layer(x), -1), y))  # <-
-    """,
-        begin=_BEGIN,
-    ),
-    leaves=examples(
-        """
-        print(F.cross_entropy(layer(x), y))
-        ----
-        print(F.nll_loss(F.log_softmax(layer(x), 1), y))
-        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
         print(F.binary_cross_entropy(torch.sigmoid(layer(x)), x))
-        ----
-        scores = layer(x)
-        print(F.cross_entropy(scores, y))
-        print(scores.softmax(1))
-        ----
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.fc = nn.Linear(4, 3)
-
-            def forward(self, x):
-                return self.fc(x)
-
-
-        net, loss = Net(), nn.CrossEntropyLoss()
-        print(loss(net(x), y))
-    """,
-        begin=_BEGIN,
-    ),
+        ---- caught if
+        -print(F.binary_cross_entropy(torch.sigmoid(layer(x)), x))
+        +loss = nn.BCEWithLogitsLoss()
+        +print(loss(torch.sigmoid(layer(x)), x))  # <-
+        ---- caught if
+        -print(F.binary_cross_entropy(torch.sigmoid(layer(x)), x))
+        +net = nn.Sequential(layer, nn.Softmax(dim=1))
+        +loss = nn.CrossEntropyLoss()
+        +print(loss(net(x), y))  # <-
+        ---- caught if
+        -print(F.binary_cross_entropy(torch.sigmoid(layer(x)), x))
+        +print(F.nll_loss(F.softmax(layer(x), -1), y))  # <-
+        ---- ignored if
+        -print(F.binary_cross_entropy(torch.sigmoid(layer(x)), x))
+        +print(F.cross_entropy(layer(x), y))
+        ---- ignored if
+        -print(F.binary_cross_entropy(torch.sigmoid(layer(x)), x))
+        +print(F.nll_loss(F.log_softmax(layer(x), 1), y))
+        ---- ignored if
+        -print(F.binary_cross_entropy(torch.sigmoid(layer(x)), x))
+        +scores = layer(x)
+        +print(F.cross_entropy(scores, y))
+        +print(scores.softmax(1))
+    """),
 )

@@ -61,7 +61,7 @@ RULE = Rule(
     source="PyTorch documentation, torch.utils.data.random_split: fix the generator for reproducible "
     "results; scikit-learn, train_test_split: random_state",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import torch
         from torch.utils.data import TensorDataset, random_split
 
@@ -72,19 +72,28 @@ RULE = Rule(
         state = torch.load('last.pt')
         model.load_state_dict(state['model'])
         optimizer.load_state_dict(state['optimizer'])
-        ----
-        import torch
-        from torch.utils.data import TensorDataset, random_split
-
-        data = TensorDataset(torch.rand(10, 2))
-        model = torch.nn.Linear(2, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        from sklearn.model_selection import train_test_split
-
-        a, b = train_test_split(range(10))  # <-
-        state = torch.load('last.pt')
-        model.load_state_dict(state['model'])
-        optimizer.load_state_dict(state['optimizer'])
+        ---- caught if
+        -train, val = random_split(data, [8, 2])  # <-
+        +from sklearn.model_selection import train_test_split
+        +
+        +a, b = train_test_split(range(10))  # <-
+        ---- ignored if
+         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        +torch.manual_seed(1)
+        ---- ignored if
+        -train, val = random_split(data, [8, 2])
+        +fixed = torch.Generator().manual_seed(1)
+        +train, val = random_split(data, [8, 2], generator=fixed)
+        ---- ignored if
+        -train, val = random_split(data, [8, 2])
+        +from sklearn.model_selection import train_test_split
+        +
+        +a, b = train_test_split(range(10), random_state=3)
+        ---- ignored if
+        -train, val = random_split(data, [8, 2])
+        +from sklearn.model_selection import train_test_split
+        +
+        +a, b = train_test_split(range(10), shuffle=False)
         ----
         $ torchrun --nproc_per_node 4 train.py
         import torch
@@ -94,64 +103,7 @@ RULE = Rule(
         model = torch.nn.Linear(2, 1)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         train, val = random_split(data, [8, 2])  # <-
-    """),
-    leaves=examples("""
-        import torch
-        from torch.utils.data import TensorDataset, random_split
-
-        data = TensorDataset(torch.rand(10, 2))
-        model = torch.nn.Linear(2, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        train, val = random_split(data, [8, 2])
-        ----
-        import torch
-        from torch.utils.data import TensorDataset, random_split
-
-        data = TensorDataset(torch.rand(10, 2))
-        model = torch.nn.Linear(2, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        torch.manual_seed(1)
-        train, val = random_split(data, [8, 2])
-        state = torch.load('last.pt')
-        model.load_state_dict(state['model'])
-        optimizer.load_state_dict(state['optimizer'])
-        ----
-        import torch
-        from torch.utils.data import TensorDataset, random_split
-
-        data = TensorDataset(torch.rand(10, 2))
-        model = torch.nn.Linear(2, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        fixed = torch.Generator().manual_seed(1)
-        train, val = random_split(data, [8, 2], generator=fixed)
-        state = torch.load('last.pt')
-        model.load_state_dict(state['model'])
-        optimizer.load_state_dict(state['optimizer'])
-        ----
-        import torch
-        from torch.utils.data import TensorDataset, random_split
-
-        data = TensorDataset(torch.rand(10, 2))
-        model = torch.nn.Linear(2, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        from sklearn.model_selection import train_test_split
-
-        a, b = train_test_split(range(10), random_state=3)
-        state = torch.load('last.pt')
-        model.load_state_dict(state['model'])
-        optimizer.load_state_dict(state['optimizer'])
-        ----
-        import torch
-        from torch.utils.data import TensorDataset, random_split
-
-        data = TensorDataset(torch.rand(10, 2))
-        model = torch.nn.Linear(2, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        from sklearn.model_selection import train_test_split
-
-        a, b = train_test_split(range(10), shuffle=False)
-        state = torch.load('last.pt')
-        model.load_state_dict(state['model'])
-        optimizer.load_state_dict(state['optimizer'])
+        ---- ignored if
+        -$ torchrun --nproc_per_node 4 train.py
     """),
 )

@@ -149,13 +149,19 @@ RULE = Rule(
     fix="Retain fewer checkpoints, or save to a larger file system.",
     source="mlfoundations/open_lm #154; open-mmlab/mmdetection #12069: the quota, not the free space",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import numpy as np
         x = np.memmap('/scratch/x', dtype=np.float32, mode='w+', shape=(1000000, 512))  # <-
         ==> target.toml <==
         [[mounts]]
         path = "/scratch"
         free_bytes = 100000000
+        ---- ignored if
+        -x = np.memmap('/scratch/x', dtype=np.float32, mode='w+', shape=(1000000, 512))
+        +x = np.memmap('/scratch/x', dtype=np.float32, mode='w+', shape=(1000, 512))
+        ---- ignored if
+        -x = np.memmap('/scratch/x', dtype=np.float32, mode='w+', shape=(1000000, 512))
+        +x = np.memmap('/scratch/x', dtype=np.float32, mode='r', shape=(1000000, 512))
         ----
         import torch
         model = torch.nn.Linear(4096, 4096)
@@ -165,6 +171,23 @@ RULE = Rule(
         [[mounts]]
         path = "/scratch"
         free_bytes = 100000000
+        ---- caught if
+        -for epoch in range(5):
+        -    torch.save(model.state_dict(), f'/scratch/{epoch}.pt')  # <-
+        +optimizer = torch.optim.Adam(model.parameters())
+        +torch.save({'model': model.state_dict(), 'optimizer': optimizer.state_dict()}, '/scratch/last.pt')  # <-
+        ---- caught if
+        -free_bytes = 100000000
+        +free_bytes = 10000000000
+        +quota_bytes = 100000000
+        ---- ignored if
+        -for epoch in range(5):
+        +for epoch in range(1):
+        ---- ignored if
+        -for epoch in range(5):
+        -    torch.save(model.state_dict(), f'/scratch/{epoch}.pt')
+        +for epoch in range(50):
+        +    torch.save(model.state_dict(), '/scratch/last.pt')
         ----
         import torch
         from torch import nn
@@ -184,61 +207,9 @@ RULE = Rule(
         path = "/scratch"
         free_bytes = 100000000
         ----
-        import torch
-        model = torch.nn.Linear(4096, 4096)
-        optimizer = torch.optim.Adam(model.parameters())
-        torch.save({'model': model.state_dict(), 'optimizer': optimizer.state_dict()}, '/scratch/last.pt')  # <-
-        ==> target.toml <==
-        [[mounts]]
-        path = "/scratch"
-        free_bytes = 100000000
-        ----
-        import torch
-        model = torch.nn.Linear(4096, 4096)
-        for epoch in range(5):
-            torch.save(model.state_dict(), f'/scratch/{epoch}.pt')  # <-
-        ==> target.toml <==
-        [[mounts]]
-        path = "/scratch"
-        free_bytes = 10000000000
-        quota_bytes = 100000000
-        ----
         from transformers import AutoModel, TrainingArguments
         model = AutoModel.from_pretrained('gpt2')
         args = TrainingArguments('/scratch/out', save_total_limit=3)  # <-
-        ==> target.toml <==
-        [[mounts]]
-        path = "/scratch"
-        free_bytes = 100000000
-    """),
-    leaves=examples("""
-        import numpy as np
-        x = np.memmap('/scratch/x', dtype=np.float32, mode='w+', shape=(1000, 512))
-        ==> target.toml <==
-        [[mounts]]
-        path = "/scratch"
-        free_bytes = 100000000
-        ----
-        import numpy as np
-        x = np.memmap('/scratch/x', dtype=np.float32, mode='r', shape=(1000000, 512))
-        ==> target.toml <==
-        [[mounts]]
-        path = "/scratch"
-        free_bytes = 100000000
-        ----
-        import torch
-        model = torch.nn.Linear(4096, 4096)
-        for epoch in range(1):
-            torch.save(model.state_dict(), f'/scratch/{epoch}.pt')
-        ==> target.toml <==
-        [[mounts]]
-        path = "/scratch"
-        free_bytes = 100000000
-        ----
-        import torch
-        model = torch.nn.Linear(4096, 4096)
-        for epoch in range(50):
-            torch.save(model.state_dict(), '/scratch/last.pt')
         ==> target.toml <==
         [[mounts]]
         path = "/scratch"

@@ -79,7 +79,7 @@ RULE = Rule(
     source="PyTorch documentation, torch.nn.Module: super().__init__() must be called before assignment "
     "on the child",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import torch
         from torch import nn
 
@@ -93,125 +93,34 @@ RULE = Rule(
 
 
         print(Net())
-        ----
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self):
-                self.width = 2
-                self.fc = nn.Linear(2, self.width)  # <-
-
-            def forward(self, x):
-                return self.fc(x)
-
-
-        print(Net())
-        ----
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self):
-                self.fc = nn.Linear(2, 2)  # <-
-                super().__init__()
-
-            def forward(self, x):
-                return self.fc(x)
-
-
-        print(Net())
-        ----
-        import torch
-        from torch import nn
-
-
-        class Net(torch.nn.Module):
-            def __init__(self):
-                self.fc = torch.nn.Linear(2, 2)  # <-
-
-            def forward(self, x):
-                return self.fc(x)
-
-
-        print(Net())
-    """),
-    leaves=examples("""
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.fc = nn.Linear(2, 2)
-
-            def forward(self, x):
-                return self.fc(x)
-
-
-        print(Net())
-        ----
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self):
-                super(Net, self).__init__()
-                self.fc = nn.Linear(2, 2)
-
-            def forward(self, x):
-                return self.fc(x)
-
-
-        print(Net())
-        ----
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self):
-                nn.Module.__init__(self)
-                self.fc = nn.Linear(2, 2)
-
-            def forward(self, x):
-                return self.fc(x)
-
-
-        print(Net())
-        ----
-        import torch
-        from torch import nn
-
-
-        class Net(object):
-            def __init__(self):
-                self.fc = nn.Linear(2, 2)
-
-            def forward(self, x):
-                return self.fc(x)
-
-
-        print(Net())
-        ----
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self):
-                self.width = 2
-                super().__init__()
-                self.fc = nn.Linear(2, 2)
-
-            def forward(self, x):
-                return self.fc(x)
-
-
-        print(Net())
+        ---- caught if
+        -        self.fc = nn.Linear(2, 2)  # <-
+        +        self.width = 2
+        +        self.fc = nn.Linear(2, self.width)  # <-
+        ---- caught if
+                 self.fc = nn.Linear(2, 2)  # <-
+        +        super().__init__()
+        ---- caught if
+        -class Net(nn.Module):
+        +class Net(torch.nn.Module):
+        @@
+        -        self.fc = nn.Linear(2, 2)  # <-
+        +        self.fc = torch.nn.Linear(2, 2)  # <-
+        ---- ignored if
+             def __init__(self):
+        +        super().__init__()
+        ---- ignored if
+             def __init__(self):
+        +        super(Net, self).__init__()
+        ---- ignored if
+             def __init__(self):
+        +        nn.Module.__init__(self)
+        ---- ignored if
+        -class Net(nn.Module):
+        +class Net(object):
+        ---- ignored if
+             def __init__(self):
+        +        self.width = 2
+        +        super().__init__()
     """),
 )

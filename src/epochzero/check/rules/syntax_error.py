@@ -106,34 +106,33 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, Table 1: Syntax Error, 64 of 4,960 failures",
     check=_check,
     background=reading,
-    catches=examples("""
-        epochs = 3
-        for epoch in range(epochs)  # <-
-            print(epoch)
-        ----
-        def f():
-            x = 1
-           y = 2  # <-
-        ----
-        import model
-        ==> model.py <==
-        print 'loaded'  # <-
-        ----
-        for x in (1, 2):
-            print(x)
-        return  # <-
-        ----
-        def f(a, a):  # <-
-            return a
-
-        f(1, 2)
-    """),
-    leaves=(
+    cases=(
         *examples("""
-        print('# -*- not code -*-')
-        ==> old.py <==
-        print 'never imported'
-    """),
+            epochs = 3
+            for epoch in range(epochs)  # <-
+                print(epoch)
+            ----
+            def f():
+                x = 1
+               y = 2  # <-
+            ----
+            import model
+            ==> model.py <==
+            print 'loaded'  # <-
+            ----
+            for x in (1, 2):
+                print(x)
+            return  # <-
+            ----
+            def f(a, a):  # <-
+                return a
+
+            f(1, 2)
+            ----
+            print('# -*- not code -*-')
+            ==> old.py <==
+            print 'never imported'
+        """),
         Case({"train.py": "if True:\n\tprint('tabs')\n"}),
     ),
 )

@@ -27,7 +27,7 @@ RULE = Rule(
     fix="Request less time, and resume from checkpoints.",
     source="sbatch(1), --time",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ sbatch run.sh
         ==> train.py <==
         ==> run.sh <==
@@ -36,22 +36,11 @@ RULE = Rule(
         python train.py
         ==> target.toml <==
         time_limit_s = 86400
-    """),
-    leaves=examples("""
-        $ sbatch run.sh
-        ==> train.py <==
-        ==> run.sh <==
-        #!/bin/bash
-        #SBATCH --time=1-00:00:00
-        python train.py
-        ==> target.toml <==
-        time_limit_s = 86400
-        ----
-        $ sbatch run.sh
-        ==> train.py <==
-        ==> run.sh <==
-        #!/bin/bash
-        #SBATCH --time=2-00:00:00
-        python train.py
+        ---- ignored if
+        -#SBATCH --time=2-00:00:00
+        +#SBATCH --time=1-00:00:00
+        ---- ignored if
+        -==> target.toml <==
+        -time_limit_s = 86400
     """),
 )

@@ -95,20 +95,6 @@ def _is_once(test: ast.expr) -> bool:
     return compares and not any(isinstance(one, ast.Mod) for one in ast.walk(test))
 
 
-_BEGIN = """\
-import torch
-from torch import nn
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
-
-    def forward(self, x):
-        return self.body(x)
-"""
-
 RULE = Rule(
     title="The model continues to train in evaluation mode",
     category="framework_api_misuse",
@@ -118,8 +104,18 @@ RULE = Rule(
     fix="Call model.train() at the start of each training epoch.",
     source="PyTorch documentation, torch.nn.Module.train and eval",
     check=_check,
-    catches=examples(
-        """
+    cases=examples("""
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+
+            def forward(self, x):
+                return self.body(x)
 
 
         model = Net()
@@ -132,26 +128,112 @@ RULE = Rule(
                 model(x).sum().backward()
                 optimizer.step()
             model.eval()  # <-
+        ---- caught if
+        +def evaluate(model, data):
+        +    model.eval()  # <-
+        +    with torch.no_grad():
+        +        return sum(model(x).sum().item() for x in data)
+        +
+        +
+         model = Net()
+        @@
+        -model.train()
+        @@
+        -    model.eval()  # <-
+        +    if epoch % 3 == 0:
+        +        print(evaluate(model, data))
+        ---- caught if
+        +def evaluate(model, data):
+        +    model.eval()  # <-
+        +    with torch.no_grad():
+        +        return sum(model(x).sum().item() for x in data)
+        +
+        +
+         model = Net()
+        @@
+         for epoch in range(9):
+        +    evaluate(model, data)
+        @@
+        -    model.eval()  # <-
+        ---- caught if
+        -model.train()
+        +net = model.to('cpu')
+        @@
+         for epoch in range(9):
+        +    print(epoch)
+        @@
+        -    model.eval()  # <-
+        +    net.train(mode=False)  # <-
+        ---- ignored if
+        -model.train()
+        @@
+         for epoch in range(9):
+        +    model.train()
+        ---- ignored if
+        +def evaluate(model, data):
+        +    model.eval()
+        +    with torch.no_grad():
+        +        total = sum(model(x).sum().item() for x in data)
+        +    model.train()
+        +
+        +
+         model = Net()
+        @@
+        -model.train()
+        @@
+        -    model.eval()
+        +    evaluate(model, data)
+        ---- ignored if
+        -model.train()
+        @@
+        -    model.eval()
+        +model.eval()
+        +print(model(data[0]))
+        ---- ignored if
+        -model.train()
+        @@
+        -    model.eval()
+        +    if epoch == 8:
+        +        model.eval()
+        ---- ignored if
+        -model.train()
+        @@
+        -    model.eval()
+        +    if epoch > 5:
+        +        model.eval()
+        +        break
+        ---- ignored if
+        -model.train()
+        +model.eval()
+        @@
+        -    model.eval()
+        ---- ignored if
+        -model.train()
+        @@
+         for epoch in range(9):
+        +    model.eval()  # frozen statistics
+        @@
+        -    model.eval()
+        ---- ignored if
+        +teacher = Net()
+         model = Net()
+        @@
+        -model.train()
+        @@
+        -    model.eval()
+        +    teacher.eval()
         ----
+        import torch
+        from torch import nn
 
 
-        def evaluate(model, data):
-            model.eval()  # <-
-            with torch.no_grad():
-                return sum(model(x).sum().item() for x in data)
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.body = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
 
-
-        model = Net()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        data = [torch.rand(2, 4)]
-        for epoch in range(9):
-            for x in data:
-                optimizer.zero_grad()
-                model(x).sum().backward()
-                optimizer.step()
-            if epoch % 3 == 0:
-                print(evaluate(model, data))
-        ----
+            def forward(self, x):
+                return self.body(x)
 
 
         class Trainer:
@@ -177,180 +259,8 @@ RULE = Rule(
 
 
         Trainer('cpu').fit(5)
-        ----
-
-
-        def evaluate(model, data):
-            model.eval()  # <-
-            with torch.no_grad():
-                return sum(model(x).sum().item() for x in data)
-
-
-        model = Net()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        data = [torch.rand(2, 4)]
-        model.train()
-        for epoch in range(9):
-            evaluate(model, data)
-            for x in data:
-                optimizer.zero_grad()
-                model(x).sum().backward()
-                optimizer.step()
-        ----
-
-
-        model = Net()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        data = [torch.rand(2, 4)]
-        net = model.to('cpu')
-        for epoch in range(9):
-            print(epoch)
-            for x in data:
-                optimizer.zero_grad()
-                model(x).sum().backward()
-                optimizer.step()
-            net.train(mode=False)  # <-
-    """,
-        begin=_BEGIN,
-    ),
-    leaves=examples(
-        """
-
-
-        model = Net()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        data = [torch.rand(2, 4)]
-        for epoch in range(9):
-            model.train()
-            for x in data:
-                optimizer.zero_grad()
-                model(x).sum().backward()
-                optimizer.step()
-            model.eval()
-        ----
-
-
-        def evaluate(model, data):
-            model.eval()
-            with torch.no_grad():
-                total = sum(model(x).sum().item() for x in data)
-            model.train()
-
-
-        model = Net()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        data = [torch.rand(2, 4)]
-        for epoch in range(9):
-            for x in data:
-                optimizer.zero_grad()
-                model(x).sum().backward()
-                optimizer.step()
-            evaluate(model, data)
-        ----
-
-
-        model = Net()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        data = [torch.rand(2, 4)]
-        for epoch in range(9):
-            for x in data:
-                optimizer.zero_grad()
-                model(x).sum().backward()
-                optimizer.step()
-        model.eval()
-        print(model(data[0]))
-        ----
-
-
-        model = Net()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        data = [torch.rand(2, 4)]
-        for epoch in range(9):
-            for x in data:
-                optimizer.zero_grad()
-                model(x).sum().backward()
-                optimizer.step()
-            if epoch == 8:
-                model.eval()
-        ----
-
-
-        model = Net()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        data = [torch.rand(2, 4)]
-        for epoch in range(9):
-            for x in data:
-                optimizer.zero_grad()
-                model(x).sum().backward()
-                optimizer.step()
-            if epoch > 5:
-                model.eval()
-                break
-        ----
-
-
-        class Trainer:
-            def __init__(self, device):
-                self.model = Net().to(device)
-                self.optimizer = torch.optim.Adam(self.model.parameters())
-
-            def step(self, x):
-                self.model.train()
-                self.model(x).sum().backward()
-                self.optimizer.step()
-
-            def validate(self):
-                self.model.eval()
-                with torch.no_grad():
-                    print(self.model(torch.rand(2, 4)))
-
-            def fit(self, epochs):
-                self.model.train()
-                for epoch in range(epochs):
-                    for _ in range(100):
-                        self.step(torch.rand(2, 4))
-                    self.validate()
-
-
-        Trainer('cpu').fit(5)
-        ----
-
-
-        model = Net()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        data = [torch.rand(2, 4)]
-        model.eval()
-        for epoch in range(9):
-            for x in data:
-                optimizer.zero_grad()
-                model(x).sum().backward()
-                optimizer.step()
-        ----
-
-
-        model = Net()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        data = [torch.rand(2, 4)]
-        for epoch in range(9):
-            model.eval()  # frozen statistics
-            for x in data:
-                optimizer.zero_grad()
-                model(x).sum().backward()
-                optimizer.step()
-        ----
-
-
-        teacher = Net()
-        model = Net()
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        data = [torch.rand(2, 4)]
-        for epoch in range(9):
-            for x in data:
-                optimizer.zero_grad()
-                model(x).sum().backward()
-                optimizer.step()
-            teacher.eval()
-    """,
-        begin=_BEGIN,
-    ),
+        ---- ignored if
+             def step(self, x):
+        +        self.model.train()
+    """),
 )

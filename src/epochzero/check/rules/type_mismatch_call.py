@@ -104,7 +104,7 @@ RULE = Rule(
     fix="Set the type of the option, or convert the value.",
     source="Zhang et al., ICSE 2020, Table 1, Type Mismatch; Python documentation, argparse, type",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ python train.py --epochs 5
         import argparse
 
@@ -113,6 +113,11 @@ RULE = Rule(
         args = parser.parse_args()
         for epoch in range(args.epochs):  # <-
             print(epoch)
+        ---- ignored if
+        -parser.add_argument('--epochs', default=3)
+        +parser.add_argument('--epochs', type=int, default=3)
+        ---- ignored if
+        -$ python train.py --epochs 5
         ----
         import argparse
 
@@ -130,24 +135,6 @@ RULE = Rule(
         from torch import nn
         hidden = 256
         layer = nn.Linear(hidden / 2, 10)  # <-
-    """),
-    leaves=examples("""
-        $ python train.py --epochs 5
-        import argparse
-
-        parser = argparse.ArgumentParser()
-        parser.add_argument('--epochs', type=int, default=3)
-        args = parser.parse_args()
-        for epoch in range(args.epochs):
-            print(epoch)
-        ----
-        import argparse
-
-        parser = argparse.ArgumentParser()
-        parser.add_argument('--epochs', default=3)
-        args = parser.parse_args()
-        for epoch in range(args.epochs):
-            print(epoch)
         ----
         steps = 100
         for step in range(steps // 10):

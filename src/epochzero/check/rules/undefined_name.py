@@ -165,7 +165,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, Table 1: Undefined Variable, 59 of 4,960 failures",
     check=_check,
     background=reading,
-    catches=examples("""
+    cases=examples("""
         import os
 
         epochs = 3
@@ -202,6 +202,9 @@ RULE = Rule(
         elif args.name == 'adam':
             optimizer = 2
         print(optimizer)  # <-
+        ---- ignored if
+        -$ python train.py --name rmsprop
+        +$ python train.py --name adam
         ----
         def last(items):
             for item in items:
@@ -210,6 +213,11 @@ RULE = Rule(
 
 
         last([])
+        ---- ignored if
+        -last([])
+        +last(open('d.txt'))
+        +==> d.txt <==
+        +a
         ----
         main()  # <-
 
@@ -226,34 +234,11 @@ RULE = Rule(
 
 
         load()
-    """),
-    leaves=examples("""
-        $ python train.py --name adam
-        import argparse
-
-        parser = argparse.ArgumentParser()
-        parser.add_argument('--name')
-        args = parser.parse_args()
-        if args.name == 'sgd':
-            optimizer = 1
-        elif args.name == 'adam':
-            optimizer = 2
-        print(optimizer)
         ----
         for epoch in range(9):
             if epoch > 0:
                 print(last)
             last = epoch
-        ----
-        def last(items):
-            for item in items:
-                found = item
-            return found
-
-
-        last(open('d.txt'))
-        ==> d.txt <==
-        a
         ----
         def main():
             helper()

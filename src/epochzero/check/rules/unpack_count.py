@@ -18,18 +18,15 @@ RULE = Rule(
         ),
         fix="Write as many names as there are values; use `_` for values that you do not need.",
     ),
-    catches=examples("""
+    cases=examples("""
         def test(model):
             return model, 0.5, 1
 
 
         loss, accuracy = test('m')  # <-
-        ----
-        def test(model):
-            return model, 0.5
-
-
-        loss, accuracy, f1 = test('m')  # <-
+        ---- ignored if
+        -loss, accuracy = test('m')
+        +loss, *rest = test('m')
         ----
         for name, rate, epochs in [('a', 0.1), ('b', 0.2)]:  # <-
             print(name)
@@ -43,19 +40,15 @@ RULE = Rule(
         for epoch in range(100):
             if epoch == 99:
                 loss, score = evaluate()  # <-
-    """),
-    leaves=examples("""
+        ----
         def test(model):
             return model, 0.5
 
 
         loss, accuracy = test('m')
-        ----
-        def test(model):
-            return model, 0.5, 1
-
-
-        loss, *rest = test('m')
+        ---- caught if
+        -loss, accuracy = test('m')
+        +loss, accuracy, f1 = test('m')  # <-
         ----
         def rows():
             yield 1

@@ -114,18 +114,28 @@ RULE = Rule(
     fix="Leave CUDA_VISIBLE_DEVICES to the scheduler.",
     source="CUDA C++ Programming Guide, section 'CUDA Environment Variables'",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ env CUDA_VISIBLE_DEVICES=4,5 python train.py  # <-
         import torch
 
         torch.cuda.set_device(0)
         ==> target.toml <==
         gpus = "2 x H100"
+        ---- ignored if
+        -$ env CUDA_VISIBLE_DEVICES=4,5 python train.py
+        +$ env CUDA_VISIBLE_DEVICES=0,1 python train.py
+        ---- ignored if
+        -==> target.toml <==
+        -gpus = "2 x H100"
         ----
         $ env CUDA_VISIBLE_DEVICES= python train.py
         import torch
 
         torch.cuda.set_device(0)  # <-
+        ---- ignored if
+         $ env CUDA_VISIBLE_DEVICES= python train.py
+        +import os
+        +os.environ['CUDA_VISIBLE_DEVICES'] = '0'
         ----
         $ env CUDA_VISIBLE_DEVICES=-1 python train.py
         import torch
@@ -156,39 +166,13 @@ RULE = Rule(
         import torch
 
         torch.cuda.set_device(0)  # <-
-    """),
-    leaves=examples("""
-        import os
-        os.environ['CUDA_VISIBLE_DEVICES'] = '-1'
-        import torch
-
-        if torch.cuda.is_available():
-            torch.cuda.set_device(0)
-        ----
-        import os
-        os.environ['CUDA_VISIBLE_DEVICES'] = '1'
-        import torch
-
-        torch.cuda.set_device(0)
-        ----
-        $ env CUDA_VISIBLE_DEVICES=0,1 python train.py
-        import torch
-
-        torch.cuda.set_device(0)
-        ==> target.toml <==
-        gpus = "2 x H100"
-        ----
-        $ env CUDA_VISIBLE_DEVICES=4,5 python train.py
-        import torch
-
-        torch.cuda.set_device(0)
-        ----
-        $ env CUDA_VISIBLE_DEVICES= python train.py
-        import os
-        os.environ['CUDA_VISIBLE_DEVICES'] = '0'
-        import torch
-
-        torch.cuda.set_device(0)
+        ---- ignored if
+        -torch.cuda.set_device(0)
+        +if torch.cuda.is_available():
+        +    torch.cuda.set_device(0)
+        ---- ignored if
+        -os.environ['CUDA_VISIBLE_DEVICES'] = '-1'
+        +os.environ['CUDA_VISIBLE_DEVICES'] = '1'
         ----
         $ env CUDA_VISIBLE_DEVICES= python train.py
         import torch

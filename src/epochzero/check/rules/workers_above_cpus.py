@@ -48,13 +48,16 @@ RULE = Rule(
     fix="Use as many workers as each process has CPU cores.",
     source="PyTorch, torch/utils/data/dataloader.py, check_worker_number_rationality",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         from torch.utils.data import DataLoader
 
         loader = DataLoader([1, 2], num_workers=16)  # <-
         ==> run.sh <==
         ==> target.toml <==
         cpus = 8
+        ---- ignored if
+        -loader = DataLoader([1, 2], num_workers=16)
+        +loader = DataLoader([1, 2], num_workers=8)
         ----
         $ torchrun --nproc_per_node=4 train.py
         from torch.utils.data import DataLoader
@@ -63,17 +66,6 @@ RULE = Rule(
         ==> run.sh <==
         ==> target.toml <==
         cpus = 8
-        ----
-        $ sbatch run.sh
-        from torch.utils.data import DataLoader
-
-        loader = DataLoader([1, 2], num_workers=8)  # <-
-        ==> run.sh <==
-        #!/bin/bash
-        #SBATCH --cpus-per-task=4
-        python train.py
-        ==> target.toml <==
-        cpus = 64
         ----
         $ kubectl apply -f job.yaml
         from torch.utils.data import DataLoader
@@ -92,14 +84,6 @@ RULE = Rule(
                   image: torch
                   command: [python, train.py]
                   resources: {limits: {cpu: '2'}}
-    """),
-    leaves=examples("""
-        from torch.utils.data import DataLoader
-
-        loader = DataLoader([1, 2], num_workers=8)
-        ==> run.sh <==
-        ==> target.toml <==
-        cpus = 8
         ----
         from torch.utils.data import DataLoader
 
@@ -116,6 +100,9 @@ RULE = Rule(
         python train.py
         ==> target.toml <==
         cpus = 64
+        ---- caught if
+        -loader = DataLoader([1, 2], num_workers=4)
+        +loader = DataLoader([1, 2], num_workers=8)  # <-
         ----
         import os
         from torch.utils.data import DataLoader

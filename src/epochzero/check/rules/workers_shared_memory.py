@@ -47,13 +47,22 @@ RULE = Rule(
     source="PyTorch README, Docker image: the default shared memory segment size is not enough, use "
     "--ipc=host or --shm-size; pytorch/pytorch issue 5040",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import torch
         from torch.utils.data import DataLoader
 
         loader = DataLoader([1, 2], num_workers=4)  # <-
         ==> target.toml <==
         shared_memory_bytes = "64 MiB"
+        ---- caught if
+        -loader = DataLoader([1, 2], num_workers=4)  # <-
+        +loader = DataLoader([1, 2], 4, True, None, None, 8)  # <-
+        ---- ignored if
+        -loader = DataLoader([1, 2], num_workers=4)
+        +loader = DataLoader([1, 2], num_workers=0)
+        ---- ignored if
+        -shared_memory_bytes = "64 MiB"
+        +shared_memory_bytes = "16 GiB"
         ----
         import torch
         from torch.utils.data import DataLoader
@@ -61,13 +70,6 @@ RULE = Rule(
         loader = DataLoader([1, 2], batch_size=8, num_workers=2)  # <-
         ==> target.toml <==
         shared_memory_bytes = "32 MiB"
-        ----
-        import torch
-        from torch.utils.data import DataLoader
-
-        loader = DataLoader([1, 2], 4, True, None, None, 8)  # <-
-        ==> target.toml <==
-        shared_memory_bytes = "64 MiB"
         ----
         $ python train.py --workers 2
         import argparse
@@ -79,6 +81,9 @@ RULE = Rule(
         loader = DataLoader([1], num_workers=a.workers)  # <-
         ==> target.toml <==
         shared_memory_bytes = "64 MiB"
+        ---- ignored if
+        -$ python train.py --workers 2
+        +$ python train.py --workers 0
         ----
         $ docker run --gpus all image python train.py
         import torch
@@ -98,49 +103,17 @@ RULE = Rule(
         spec:
           containers:
           - {image: i, command: [python, train.py]}
-    """),
-    leaves=examples("""
-        import torch
-        from torch.utils.data import DataLoader
-
-        loader = DataLoader([1, 2], num_workers=0)
-        ==> target.toml <==
-        shared_memory_bytes = "64 MiB"
-        ----
-        import torch
-        from torch.utils.data import DataLoader
-
-        loader = DataLoader([1, 2], num_workers=4)
-        ==> target.toml <==
-        shared_memory_bytes = "16 GiB"
-        ----
-        import torch
-        from torch.utils.data import DataLoader
-
-        loader = DataLoader([1, 2], num_workers=4)
-        ----
-        $ python train.py --workers 0
-        import argparse
-        from torch.utils.data import DataLoader
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--workers', type=int, default=4)
-        a = p.parse_args()
-        loader = DataLoader([1], num_workers=a.workers)
-        ==> target.toml <==
-        shared_memory_bytes = "64 MiB"
-        ----
-        $ docker run --gpus all --shm-size=8g image python train.py
-        import torch
-        from torch.utils.data import DataLoader
-
-        loader = DataLoader([1, 2], num_workers=4)
         ----
         $ docker run --gpus all --ipc=host image python train.py
         import torch
         from torch.utils.data import DataLoader
 
         loader = DataLoader([1, 2], num_workers=4)
+        ---- ignored if
+        -$ docker run --gpus all --ipc=host image python train.py
+        ---- ignored if
+        -$ docker run --gpus all --ipc=host image python train.py
+        +$ docker run --gpus all --shm-size=8g image python train.py
         ----
         import torch
         from torch.utils.data import DataLoader

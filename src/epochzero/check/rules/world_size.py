@@ -85,7 +85,7 @@ RULE = Rule(
     source="pytorch/pytorch issues on torchrun --nproc_per_node and 'invalid device ordinal'; "
     "Zhang et al., ICSE 2020, section 3.2",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         $ torchrun --nproc_per_node=4 train.py  # <-
         import torch
         import torch.distributed as dist
@@ -94,6 +94,16 @@ RULE = Rule(
         torch.cuda.set_device(int(__import__('os').environ['LOCAL_RANK']))
         ==> target.toml <==
         gpus = "2 x H100"
+        ---- ignored if
+        -$ torchrun --nproc_per_node=4 train.py
+        +$ torchrun --nproc_per_node=2 train.py
+        ---- ignored if
+        -dist.init_process_group('nccl')
+        -torch.cuda.set_device(int(__import__('os').environ['LOCAL_RANK']))
+        +dist.init_process_group('gloo')
+        ---- ignored if
+        -==> target.toml <==
+        -gpus = "2 x H100"
         ----
         $ deepspeed --num_gpus 3 train.py  # <-
         import deepspeed
@@ -107,30 +117,5 @@ RULE = Rule(
         trainer = L.Trainer(accelerator='gpu', devices=8)  # <-
         ==> target.toml <==
         gpus = "2 x H100"
-    """),
-    leaves=examples("""
-        $ torchrun --nproc_per_node=2 train.py
-        import torch
-        import torch.distributed as dist
-
-        dist.init_process_group('nccl')
-        torch.cuda.set_device(int(__import__('os').environ['LOCAL_RANK']))
-        ==> target.toml <==
-        gpus = "2 x H100"
-        ----
-        $ torchrun --nproc_per_node=4 train.py
-        import torch
-        import torch.distributed as dist
-
-        dist.init_process_group('gloo')
-        ==> target.toml <==
-        gpus = "2 x H100"
-        ----
-        $ torchrun --nproc_per_node=4 train.py
-        import torch
-        import torch.distributed as dist
-
-        dist.init_process_group('nccl')
-        torch.cuda.set_device(int(__import__('os').environ['LOCAL_RANK']))
     """),
 )

@@ -38,7 +38,7 @@ RULE = Rule(
     source="PyTorch documentation, torch.optim, taking an optimization step; Zhang et al., ICSE 2020, "
     "section 5.3",
     check=_check,
-    catches=examples("""
+    cases=examples("""
         import torch
         from torch import nn
 
@@ -48,6 +48,22 @@ RULE = Rule(
             loss = model(torch.rand(8, 4)).mean()
             loss.backward()  # <-
             optimizer.step()
+        ---- caught if
+        -for step in range(100):
+        +while True:
+        ---- ignored if
+             loss = model(torch.rand(8, 4)).mean()
+        +    optimizer.zero_grad()
+        ---- ignored if
+             loss = model(torch.rand(8, 4)).mean()
+        +    model.zero_grad()
+        ---- ignored if
+             loss = model(torch.rand(8, 4)).mean()
+        +    for p in model.parameters():
+        +        p.grad = None
+        ---- ignored if
+        +from accelerate import Accelerator
+         import torch
         ----
         import torch
         from torch import nn
@@ -87,64 +103,8 @@ RULE = Rule(
 
         model = nn.Linear(4, 1)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        while True:
-            loss = model(torch.rand(8, 4)).mean()
-            loss.backward()  # <-
-            optimizer.step()
-    """),
-    leaves=examples("""
-        import torch
-        from torch import nn
-
-        model = nn.Linear(4, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for step in range(100):
-            loss = model(torch.rand(8, 4)).mean()
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-        ----
-        import torch
-        from torch import nn
-
-        model = nn.Linear(4, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for step in range(100):
-            loss = model(torch.rand(8, 4)).mean()
-            model.zero_grad()
-            loss.backward()
-            optimizer.step()
-        ----
-        import torch
-        from torch import nn
-
-        model = nn.Linear(4, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for step in range(100):
-            loss = model(torch.rand(8, 4)).mean()
-            for p in model.parameters():
-                p.grad = None
-            loss.backward()
-            optimizer.step()
-        ----
-        import torch
-        from torch import nn
-
-        model = nn.Linear(4, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         loss = model(torch.rand(8, 4)).mean()
         loss.backward()
         optimizer.step()
-        ----
-        from accelerate import Accelerator
-        import torch
-        from torch import nn
-
-        model = nn.Linear(4, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        for step in range(100):
-            loss = model(torch.rand(8, 4)).mean()
-            loss.backward()
-            optimizer.step()
     """),
 )
