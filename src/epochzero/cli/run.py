@@ -212,6 +212,12 @@ def _injected(
     multiple=True,
     help="After a failure, add the diagnosis to the job's runs in this tool; repeatable.",
 )
+@click.option(
+    "--opentelemetry",
+    "spans",
+    is_flag=True,
+    help="Export spans of the job and its attempts over OTLP, as the OTEL_EXPORTER_OTLP_* variables say.",
+)
 @click.option("--watch", "watches", is_flag=True, help="Detect training faults (PyTorch).")
 @click.option(
     "--fail-on",
@@ -265,6 +271,7 @@ def command(
     keep: int,
     notify: Webhook | None,
     notes: tuple[str, ...],
+    spans: bool,
     watches: bool,
     fail_on: frozenset[str],
     values: str,
@@ -326,6 +333,7 @@ def command(
         stall=stall,
         on_hang=on_hang,
         notes=notes,
+        spans=spans,
         watch=WatchOptions(fail_on, tuple(filter(None, values.split(",")))) if watches else None,
         simulate=target if simulates else None,
         ranks=ranks,

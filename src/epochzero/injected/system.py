@@ -1,11 +1,12 @@
 """The calls of Linux that Python 3.11 has no name for.
 
-Sources: the manual pages unshare(2), mount(2), mount_setattr(2), pivot_root(2), prctl(2), landlock(7).
+Sources: the manual pages unshare(2), mount(2), mount_setattr(2), pivot_root(2), prctl(2), seccomp(2), landlock(7).
 """
 
 from __future__ import annotations
 
 import ctypes
+import errno
 import fcntl
 import os
 import socket
@@ -34,6 +35,10 @@ _AT_RECURSIVE = 0x8000
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _PR_SET_NO_NEW_PRIVS = 38
+_PR_SET_SECCOMP = 22
+_SECCOMP_MODE_FILTER = 2
+# Of each machine the number in AUDIT_ARCH_* and that of sched_setaffinity.
+_SET_AFFINITY = {"x86_64": (0xC000003E, 203), "aarch64": (0xC00000B7, 122)}
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP = 1
 _KILL = 9
@@ -122,6 +127,29 @@ def adopt_orphans() -> None:
 def give_up_privileges() -> None:
     """Nothing that is executed from here on gains rights, by setuid or otherwise."""
     _control(_PR_SET_NO_NEW_PRIVS, 1)
+
+
+def ignore_affinity() -> None:
+    """From now on this process and its children stay on their processors: `taskset` has no effect.
+
+    A cgroup with a cpuset does the same for processors outside it.
+
+    Raises:
+        OSError: the system has no such filters, or none for this machine is known.
+    """
+    machine = os.uname().machine
+    if machine not in _SET_AFFINITY:
+        raise OSError(errno.ENOSYS, f"no filter for {machine}")
+    architecture, number = _SET_AFFINITY[machine]
+    # Load the architecture and then the number of the call; if both are equal, it returns 0 and does nothing.
+    program = [(0x20, 0, 0, 4), (0x15, 0, 3, architecture), (0x20, 0, 0, 0), (0x15, 0, 1, number)]
+    program += [(0x06, 0, 0, 0x00050000), (0x06, 0, 0, 0x7FFF0000)]  # SECCOMP_RET_ERRNO, _ALLOW
+    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in program))
+    # struct sock_fprog, whose pointer is aligned.
+    header = ctypes.create_string_buffer(struct.pack("@HP", len(program), ctypes.addressof(code)))
+    if _libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, header, 0, 0) < 0:
+        give_up_privileges()
+        _checked(_libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, header, 0, 0), "seccomp")
 
 
 def _control(option: int, value: int) -> None:

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from epochzero.diagnose import Diagnosis
     from epochzero.run.inject.outcome import Outcome
     from epochzero.run.retry import PastAttempt, Precedents
+    from epochzero.run.spans import JobSpans
     from epochzero.run.watch.model import WatchResult
 
 
@@ -64,6 +65,11 @@ class Attempts:
         self._history: list[PastAttempt] = []
         self._farthest: JobProgress | None = None
         self._faults = job.request.faults
+        self._spans: JobSpans | None = None
+        if job.request.spans:
+            from epochzero.run.spans import JobSpans
+
+            self._spans = JobSpans(job.started, job.request.environment)
         self.failed: Failed | None = None
         self.watched: WatchResult | None = None
         self.outcomes: list[Outcome] = []
@@ -75,11 +81,12 @@ class Attempts:
         clock = Clock()
         started = replace(self._job.started, attempt=number, time=clock.now()[0])
         beside = Beside(self._job, started, folder, self._faults, self._listener)
+        context = self._spans.start(started) if self._spans is not None else {}
         ended = run_attempt(
             started,
             folder,
             journal,
-            environment=beside.accompanied,
+            environment={**beside.accompanied, **context},
             options=beside.options,
             watchers=(
                 *self._watchers(started, beside.environment),
@@ -105,10 +112,20 @@ class Attempts:
                 limit=beside.limit,
             )
             decision = self._concluded(after, journal)
+        if self._spans is not None:
+            self._spans.end(ended, self._diagnosis(ended), decision)
         self._faults = beside.tell(ended, decision, clock, journal)
         self.watched = beside.verdict
         self.outcomes += beside.outcomes
         return ended, decision
+
+    def close(self, ended: Ended, decision: Decision | None) -> None:
+        """The last attempt has ended, and there is no other."""
+        if self._spans is not None:
+            self._spans.close(ended, self._diagnosis(ended), decision)
+
+    def _diagnosis(self, ended: Ended) -> Diagnosis | None:
+        return self.failed.diagnosis if self.failed is not None and ended.exit_code else None
 
     def _failed(self, failed: Failed) -> None:
         self.failed = failed
@@ -263,6 +280,7 @@ def _remembered(
         fingerprint=diagnosis.fingerprint if diagnosis else "",
         dimension=diagnosis.dimension if diagnosis else "",
         storage=storage,
+        directory=started.folder,
     )
     return remember(home_of(folder), attempt)
 

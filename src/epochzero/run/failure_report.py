@@ -198,10 +198,13 @@ class After:
             return _diagnoser().diagnose(logs, facts)
         # What the job printed before is not why it ended: that is known here.
         killed = _diagnoser().diagnose([Log("output.log", text=b"")], facts)
-        fix = (
-            "Let the job need less, or ask for more in the target: the simulated platform ended it"
+        return replace(
+            killed,
+            meaning=f"The simulated platform enforced its limit: {self.limit}.",
+            fixes=("Reduce what the job needs, or raise the limit in the target.",),
+            retry="fails_again",
+            retry_reason="The simulated limit is the same in each attempt.",
         )
-        return replace(killed, fixes=(f"{fix} ({self.limit}).",))
 
     def _flight_dumps(self) -> Sequence[Path]:
         """Copies of the flight-recorder dumps that the ranks of this node wrote during the attempt."""

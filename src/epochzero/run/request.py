@@ -43,6 +43,7 @@ class RunRequest:
         on_hang: what is done with a hanging job: report, dump (with the frames of C and C++), kill,
             or restart as the policy decides.
         notes: tools in which a diagnosis is noted (`epochzero.run.notes`).
+        spans: export OpenTelemetry spans of the job and its attempts.
         watch: how the training is watched; None for not at all.
         simulate: the platform to simulate on this machine; None for none.
         ranks: with ``simulate``: number of processes to start in place of the launcher.
@@ -65,6 +66,7 @@ class RunRequest:
     stall: float = 300.0
     on_hang: OnHang = "report"
     notes: tuple[str, ...] = ()
+    spans: bool = False
     watch: WatchOptions | None = None
     simulate: Target | str | Path | None = None
     ranks: int | None = None

@@ -105,6 +105,7 @@ def _run(job: Job, launch: Launch, listener: Listener) -> RunResult:
         if decision is None or not again or not listener.waits(decision.after):
             break
         number += 1
+    attempts.close(ended, decision)
     return RunResult(
         launch.job,
         number,

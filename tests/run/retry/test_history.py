@@ -33,10 +33,11 @@ def attempt(
     program: str = "p",
     dimension: str = "execution_environment",
     storage: str = "",
+    directory: str = "/jobs/a",
 ) -> EndedAttempt:
     """An attempt that failed, or passed if the fingerprint is empty."""
     return EndedAttempt(
-        NOW - ago, job, program, host, not fingerprint, fingerprint, dimension, storage
+        NOW - ago, job, program, host, not fingerprint, fingerprint, dimension, storage, directory
     )
 
 
@@ -44,7 +45,9 @@ def known(home: Path, *attempts: EndedAttempt) -> Precedents:
     """What these attempts tell about one that fails now."""
     for earlier in attempts:
         remember(home, earlier)
-    return precedents(home, attempt("now", ago=0.0, storage="server:/export"))
+    return precedents(
+        home, attempt("now", ago=0.0, storage="server:/export", directory="/jobs/now")
+    )
 
 
 def test_a_retry_that_passed_and_one_that_did_not_are_counted(tmp_path: Path) -> None:
@@ -81,6 +84,7 @@ def test_a_weak_fingerprint_has_no_precedents(tmp_path: Path) -> None:
         (attempt("a", ago=60.0, host="node2", storage="server:/home"), False),
         (attempt("a", ago=60.0, dimension="general_code_error"), False),
         (attempt("now", ago=60.0), False),
+        (attempt("a", ago=60.0, directory="/jobs/now"), False),
     ],
 )
 def test_neighbours_failed_here_and_now_by_what_is_outside_of_them(

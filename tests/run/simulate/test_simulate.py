@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import subprocess
 import sys
@@ -20,7 +21,7 @@ from epochzero.run.model import Concluded
 from epochzero.run.simulate.companions import SIMULATE_COMPANIONS
 from epochzero.run.simulate.model import Options, SimulationPlan
 from epochzero.run.simulate.places import job_python
-from epochzero.run.simulate.plan import options_of, plan
+from epochzero.run.simulate.plan import _reached, options_of, plan
 from tests.waiting import PATIENCE_S
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="simulated on Linux only")
@@ -258,8 +259,36 @@ def test_memory_ends_the_job_as_the_kernel_does(run: Run, kept: Any, place: Plac
     assert done.returncode == 137
     assert category_of(kept) == "cpu_out_of_memory"
     assert "killed at the memory limit" in kept.events["limit_reached"].text
-    assert b"the simulated platform ended it (killed at the" in b" ".join(done.stderr.split())
+    assert b"The simulated platform enforced its limit: killed at the" in b" ".join(
+        done.stderr.split()
+    )
     assert b"sacct" not in done.stderr
+    assert b"No. The failure is deterministic" in b" ".join(done.stderr.split())
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors")
+@pytest.mark.parametrize("command", ["taskset -c 0-999 nproc", "nproc"])
+def test_processors_cannot_be_taken_back(run: Run, place: Place, command: str) -> None:
+    target = place.target("cpus = 1\n")
+    done = run("--simulate", "--target", str(target), "--", *command.split())
+    assert done.stdout == b"1\n"
+
+
+@pytest.mark.parametrize(
+    ("command", "reached"),
+    [
+        ("python -I train.py", True),
+        ("python3.11 -Es -m train", True),
+        ("python train.py", False),
+        ("python -I -W error train.py", False),
+        ("bash -I train.py", False),
+        ("python -I", False),
+    ],
+)
+def test_an_isolated_python_is_reached(command: str, reached: bool) -> None:
+    found = " ".join(_reached(command.split()))
+    assert ("isolated.py" in found) is reached
+    assert re.sub(r"\S+isolated.py ", "", found) == command
 
 
 def test_the_time_limit_ends_the_job_after_a_grace(run: Run, kept: Any, place: Place) -> None:

@@ -101,6 +101,12 @@ def test_a_training_for_gpus_runs_and_ends_where_memory_does(
     assert "simulate/child/memory.py" not in said
 
 
+def test_an_isolated_python_sees_the_gpus(run: Run, words: tuple[str, ...]) -> None:
+    code = "import sys, torch; print(torch.cuda.device_count(), sys.flags.isolated, sys.argv)"
+    done = run(*words, "--", sys.executable, "-I", "-c", code, "x")
+    assert done.stdout == b"2 1 ['-c', 'x']\n", done.stderr.decode()
+
+
 def test_ranks_talk_through_gloo_where_nccl_is_asked_for(
     run: Run, words: tuple[str, ...], tmp_path: Path
 ) -> None:

@@ -42,6 +42,7 @@ class EndedAttempt:
         fingerprint: of its failure; empty if it passed or its failure has no identity.
         dimension: of its failure.
         storage: the network file system with the files of its failure (`shared_storage`); empty if on none.
+        directory: its working directory.
     """
 
     time: float
@@ -52,13 +53,18 @@ class EndedAttempt:
     fingerprint: str = ""
     dimension: str = ""
     storage: str = ""
+    directory: str = ""
 
     def failed_near(self, other: EndedAttempt) -> bool:
-        """Whether this is another job that failed there and then by a cause that can be outside both."""
+        """Whether this is another job that failed there and then by a cause that can be outside both.
+
+        Jobs of one directory do not count: a person starts a job again and again until it runs.
+        """
         return (
             self.job != other.job
+            and self.directory != other.directory
             and (self.host == other.host or (bool(self.storage) and self.storage == other.storage))
-            and self.dimension in _OUTSIDE
+            and _OUTSIDE.issuperset((self.dimension, other.dimension))
             and abs(self.time - other.time) < _AT_THE_TIME_S
         )
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
 from epochzero.check.target import read_target
 from epochzero.check.target.model import Target
+from epochzero.injected import isolated
 from epochzero.run.simulate.aspects import aspects_of
 from epochzero.run.simulate.companions import REQUEST_VARIABLE
 from epochzero.run.simulate.contradictions import refuse_contradictions
@@ -21,6 +24,10 @@ from epochzero.run.simulate.places import Places, places_of
 from epochzero.run.simulate.ranks import in_ranks
 
 _INSIDE = Path(__file__).parent / "inside"
+_ISOLATED = Path(isolated.__file__)
+_PYTHON = re.compile(r"python(?:3(?:\.\d+)?)?")
+_FLAGS = re.compile(r"-[bBdEIOPqsSuv]+")
+"""Options of Python without a value."""
 _REQUEST_FILE = "simulate.json"
 _LEDGER = "written.jsonl"
 _TRIAL_S = 20.0
@@ -113,7 +120,7 @@ def plan(
     return SimulationPlan(
         name=target.name,
         request=request,
-        command=(*_inside(file), *program),
+        command=(*_inside(file), *_reached(program)),
         environment={**variables, REQUEST_VARIABLE: str(file)},
         aspects=aspects_of(target, request, places, compared, environment, variables, refused),
         memory_bytes=target.memory_bytes,
@@ -226,6 +233,19 @@ def _refused(request: Request, kept: Path) -> str:
     if tried.returncode:
         return tried.stderr.decode(errors="replace").strip().splitlines()[-1]
     return tried.stdout.decode(errors="replace")
+
+
+def _reached(program: Sequence[str]) -> Sequence[str]:
+    """The command through `epochzero.injected.isolated` if its Python ignores PYTHONPATH."""
+    if not program or not _PYTHON.fullmatch(os.path.basename(program[0])):
+        return program
+    flags = list(takewhile(_FLAGS.fullmatch, program[1:]))
+    rest = program[1 + len(flags) :]
+    if not rest or not any("I" in flag or "E" in flag for flag in flags):
+        return program
+    if rest[0].startswith("-") and rest[0] not in ("-m", "-c"):
+        return program
+    return (program[0], *flags, str(_ISOLATED), *rest)
 
 
 def _inside(file: Path) -> tuple[str, ...]:

@@ -67,7 +67,10 @@ def _limit(limits: dict[str, int]) -> None:
         resource.setrlimit(resource.RLIMIT_NPROC, (count, count))
     if "cpus" in limits:
         own = sorted(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, own[: limits["cpus"]])
+        if limits["cpus"] < len(own):
+            os.sched_setaffinity(0, own[: limits["cpus"]])
+            with suppress(OSError):  # A kernel without filters of system calls.
+                system.ignore_affinity()
 
 
 def _become(command: list[str]) -> NoReturn:
