@@ -243,7 +243,11 @@ class Attempts:
                 checkpoint=progress is not None and bool(progress.checkpoint),
                 evidence=(fact for fact, text in evidence.items() if text),
                 precedents=_remembered(
-                    after.started, after.folder, diagnosis, evidence["shared_storage"]
+                    after.started,
+                    after.folder,
+                    diagnosis,
+                    storage=evidence["shared_storage"],
+                    step=progress.step or 0 if progress is not None else 0,
                 ),
                 seconds=seconds,
                 since_checkpoint=None if left.saved is None else seconds - left.saved,
@@ -258,7 +262,12 @@ class Attempts:
 
 
 def _remembered(
-    started: Started, folder: Path, diagnosis: Diagnosis | None = None, storage: str = ""
+    started: Started,
+    folder: Path,
+    diagnosis: Diagnosis | None = None,
+    *,
+    storage: str = "",
+    step: int = 0,
 ) -> Precedents:
     """Adds an attempt to the history of its home: one that passed, if there is no diagnosis.
 
@@ -281,6 +290,7 @@ def _remembered(
         dimension=diagnosis.dimension if diagnosis else "",
         storage=storage,
         directory=started.folder,
+        step=step,
     )
     return remember(home_of(folder), attempt)
 

@@ -156,6 +156,12 @@ def test_each_retry_that_failed_lowers_the_chance() -> None:
     assert decide(AUTO, [other, other]).action == "stop"
 
 
+def test_attempts_that_a_scheduler_started_count() -> None:
+    assert decide(AUTO, [replace(TRANSIENT, earlier=2)]).action != "stop"
+    assert decide(AUTO, [replace(TRANSIENT, earlier=3)]).action == "stop"
+    assert decide(AUTO, [replace(TRANSIENT, earlier=3, progressed=True)]).action != "stop"
+
+
 def test_a_failure_of_code_has_a_retry_where_one_has_passed_before() -> None:
     code = replace(DETERMINISTIC, seconds=120)
     assert decide(AUTO, [code]).action == "stop"

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,16 @@ def test_jobs_that_were_not_retried_tell_nothing_of_retries(tmp_path: Path) -> N
     found = known(tmp_path, attempt("a"), attempt("b", ""), attempt("c"))
 
     assert (found.passed, found.repeated) == (0, 0)
+
+
+def test_earlier_attempts_of_the_job_count_until_it_came_farther(tmp_path: Path) -> None:
+    failed = attempt("now", ago=0.0)
+    for earlier in (attempt("now"), attempt("now", "2:b"), attempt("now"), attempt("a"), failed):
+        assert precedents(tmp_path, replace(failed, job="other")).earlier == 0
+        remember(tmp_path, earlier)
+
+    assert precedents(tmp_path, failed).earlier == 2
+    assert precedents(tmp_path, replace(failed, step=7)).earlier == 0
 
 
 def test_a_weak_fingerprint_has_no_precedents(tmp_path: Path) -> None:

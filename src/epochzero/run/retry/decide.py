@@ -31,6 +31,7 @@ class PastAttempt:
         evidence: what else is known of it, of `policy.EVIDENCE`.
         seconds: how long it ran.
         since_checkpoint: seconds since its last checkpoint; None for all that it ran.
+        earlier: attempts of its job right before it that failed in the same way, as `Precedents.earlier`.
         gpus: how many GPUs it held.
         host: where it ran, or where its first failure was.
     """
@@ -48,6 +49,7 @@ class PastAttempt:
     evidence: frozenset[str] = frozenset()
     seconds: float = 0.0
     since_checkpoint: float | None = None
+    earlier: int = 0
     gpus: int = 0
     host: str = ""
 
@@ -81,6 +83,7 @@ class PastAttempt:
             evidence=frozenset(evidence) | precedents.evidence,
             seconds=seconds,
             since_checkpoint=since_checkpoint,
+            earlier=precedents.earlier,
             gpus=gpus,
             host=(diagnosis.root and diagnosis.root.host) or host,
         )
@@ -133,6 +136,8 @@ def decide(
     last = attempts[-1]
     rule = next(rule for rule in policy.rules if _fits(rule.when, attempts))
     used = _used(policy, attempts)
+    if rule.chance is not None and not last.progressed:
+        used = max(used, last.earlier)  # Of a job that its scheduler started again.
     made = len(attempts) - 1
     stakes = None if rule.chance is None else _stakes(policy, rule, last, used)
     if rule.retries == 0:

@@ -12,6 +12,7 @@ import os
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from itertools import takewhile
 from pathlib import Path
 
 from epochzero.diagnose.fingerprint import is_weak
@@ -43,6 +44,7 @@ class EndedAttempt:
         dimension: of its failure.
         storage: the network file system with the files of its failure (`shared_storage`); empty if on none.
         directory: its working directory.
+        step: the last that it reported; 0 for none.
     """
 
     time: float
@@ -54,6 +56,7 @@ class EndedAttempt:
     dimension: str = ""
     storage: str = ""
     directory: str = ""
+    step: int = 0
 
     def failed_near(self, other: EndedAttempt) -> bool:
         """Whether this is another job that failed there and then by a cause that can be outside both.
@@ -79,12 +82,14 @@ class Precedents:
         neighbours: other jobs that failed on the same host or network file system within a quarter of an hour, by a
             cause that can be outside them.
         completed: whether the same program has run to its end before.
+        earlier: attempts of the same job right before this one that failed in the same way and came as far.
     """
 
     passed: int = 0
     repeated: int = 0
     neighbours: int = 0
     completed: bool = False
+    earlier: int = 0
 
     @property
     def evidence(self) -> frozenset[str]:
@@ -149,7 +154,20 @@ def precedents(home: Path, failed: EndedAttempt) -> Precedents:
         repeated=repeated,
         neighbours=len({a.job for a in attempts if a.failed_near(failed)}),
         completed=any(a.passed and a.program == failed.program for a in attempts),
+        earlier=_earlier(failed, attempts),
     )
+
+
+def _earlier(failed: EndedAttempt, attempts: Sequence[EndedAttempt]) -> int:
+    """See `Precedents`. Those of other processes count: a scheduler may start a job again itself."""
+    if not failed.fingerprint or is_weak(failed.fingerprint):
+        return 0
+    own = [attempt for attempt in attempts if attempt.job == failed.job]
+    same = takewhile(
+        lambda earlier: earlier.fingerprint == failed.fingerprint and earlier.step >= failed.step,
+        reversed(own),
+    )
+    return len(list(same))
 
 
 def _retries(fingerprint: str, attempts: Iterable[EndedAttempt]) -> tuple[int, int]:
@@ -189,8 +207,7 @@ def _attempt(raw: object) -> EndedAttempt:
         raise TypeError("not an object")
     attempt = EndedAttempt(**raw)
     values = asdict(attempt)
-    time, passed = values.pop("time"), values.pop("passed")
-    texts = all(isinstance(text, str) for text in values.values())
-    if not (texts and isinstance(time, int | float) and isinstance(passed, bool)):
+    types = {"time": int | float, "passed": bool, "step": int}
+    if not all(isinstance(value, types.get(name, str)) for name, value in values.items()):
         raise TypeError("a field of another type")
     return attempt
