@@ -8,7 +8,6 @@ OpenTelemetry where there are any, and else begin with ``epochzero.``.
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -45,7 +44,7 @@ class JobSpans:
         try:
             from opentelemetry.trace.propagation import tracecontext
 
-            self._tracer = _tracer()
+            self._tracer = _tracer(environment)
         except ImportError as error:
             raise InputError(
                 f"OpenTelemetry is not installed ({error.name}): pip install 'epochzero[opentelemetry]'"
@@ -82,7 +81,7 @@ class JobSpans:
         _end(self._job, ended, diagnosis, decision)
 
 
-def _tracer() -> Tracer:
+def _tracer(environment: Mapping[str, str]) -> Tracer:
     from opentelemetry import trace
 
     if not isinstance(trace.get_tracer_provider(), trace.ProxyTracerProvider):
@@ -107,7 +106,7 @@ def _tracer() -> Tracer:
             return result
 
     logging.getLogger("opentelemetry.exporter.otlp").setLevel(logging.CRITICAL)
-    timeout = None if _TIMEOUTS & os.environ.keys() else _TIMEOUT_S
+    timeout = None if _TIMEOUTS & environment.keys() else _TIMEOUT_S
     # OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES have precedence.
     defaults = Resource({"service.name": "epochzero"})
     provider = TracerProvider(resource=defaults.merge(Resource.create()))
