@@ -67,6 +67,12 @@ def command() -> None:
     help="Python interpreter of the job, such as .venv/bin/python.  [default: `python` on PATH]",
 )
 @click.option(
+    "--image",
+    metavar="ARCHIVE",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Describe this container image (docker save, OCI) instead of this machine; it is not run.",
+)
+@click.option(
     "--list",
     "folders",
     multiple=True,
@@ -81,6 +87,7 @@ def capture(
     libraries: tuple[str, ...],
     packages: Path | None,
     python: Path | None,
+    image: Path | None,
     folders: tuple[Path, ...],
     probe: bool,
 ) -> None:
@@ -95,16 +102,25 @@ def capture(
     epochzero target capture -o cluster.toml
     epochzero target capture --python .venv/bin/python -o cluster.toml
     epochzero target capture --api torch --api mylib > cluster.toml
+    epochzero target capture --image image.tar -o image.toml
 
     Exit code 0 if the file was written, 2 if it cannot be written.
     """
     import platform
 
     from epochzero.check.target import capture as find
-    from epochzero.check.target import with_packages, write_target
+    from epochzero.check.target import read_image
     from epochzero.check.target.api import LIBRARIES
 
-    name = name or (output.stem if output else platform.node() or "this machine")
+    named_by = output or image
+    name = name or (named_by.stem if named_by else platform.node() or "this machine")
+    if image is not None:
+        if python is not None or folders or probe:
+            raise click.UsageError("--image cannot be combined with --python, --list or --probe")
+        progress = _Progress()
+        target = read_image(image, name=name, libraries=libraries or LIBRARIES, tell=progress)
+        _write_target(target, packages, output, progress)
+        return
     said, interpreter = _interpreter(python)
     click.echo(plain(f"Python: {said}"), err=True)
     progress = _Progress()
@@ -121,6 +137,14 @@ def capture(
         folders=folders,
         tell=progress,
     )
+    _write_target(target, packages, output, progress)
+
+
+def _write_target(
+    target: Target, packages: Path | None, output: Path | None, progress: _Progress
+) -> None:
+    from epochzero.check.target import with_packages, write_target
+
     if packages is not None:
         target = with_packages(target, packages)
     progress("writing")

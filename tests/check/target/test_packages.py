@@ -140,3 +140,24 @@ def test_damaged_metadata_costs_only_its_distribution(tmp_path: Path) -> None:
     (tmp_path / "worse-1.0.dist-info").mkdir()
     (tmp_path / "worse-1.0.dist-info" / "METADATA").write_bytes(b"\xff\x00")
     assert "good" in installed([str(tmp_path)])
+
+
+def test_pixi_lists_packages_of_conda_and_of_pypi(tmp_path: Path) -> None:
+    (tmp_path / "pixi.lock").write_text(
+        "version: 6\nenvironments:\n  default:\n    packages:\n      linux-64:\n"
+        "      - conda: https://conda.anaconda.org/conda-forge/linux-64/python-3.12.3-hab00c5b_0_cpython.conda\n"
+        "packages:\n"
+        "- conda: https://conda.anaconda.org/conda-forge/linux-64/_libgcc_mutex-0.1-conda_forge.tar.bz2\n"
+        "  sha256: fe51\n"
+        "- conda: https://conda.anaconda.org/conda-forge/linux-64/python-3.12.3-hab00c5b_0_cpython.conda\n"
+        "  build_number: 0\n"
+        "- pypi: https://files.pythonhosted.org/packages/aa/torch-2.4.0-cp312-cp312-manylinux1_x86_64.whl\n"
+        "  name: torch\n  version: 2.4.0\n  requires_dist:\n  - filelock\n"
+        "- pypi: ./\n  name: my-job\n"
+    )
+    found = read_packages(tmp_path / "pixi.lock")
+    assert {name: one.version for name, one in found.items()} == {
+        "python": "3.12.3",
+        "torch": "2.4.0",
+        "my-job": "",
+    }

@@ -9,6 +9,7 @@ from __future__ import annotations
 from epochzero.check.target.diff import Comparison, TargetDifference, differences
 from epochzero.check.target.file import parse_target, read_target, with_packages, write_target
 from epochzero.check.target.gpus import cuda, first_cuda, last_cuda, oldest_driver, presets
+from epochzero.check.target.image import read_image
 from epochzero.check.target.interpreter import Interpreter, read_interpreter, running
 from epochzero.check.target.machine import capture, this_machine, with_interpreter
 from epochzero.check.target.packages import likely_modules, normalized, read_packages, well_known
@@ -27,6 +28,7 @@ __all__ = [
     "oldest_driver",
     "parse_target",
     "presets",
+    "read_image",
     "read_interpreter",
     "read_packages",
     "read_target",

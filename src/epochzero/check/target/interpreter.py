@@ -69,7 +69,7 @@ def read_interpreter(program: Path, *, home: str = "") -> Interpreter:
         folders += [own] if home and own.is_dir() else []
         folders += _site_folders(base, minor)
     listed = [entry for folder in folders for entry in (folder, *_added(folder))]
-    return Interpreter(_version(real, minor, settings), tuple(map(str, dict.fromkeys(listed))))
+    return Interpreter(version_of(real, minor, settings), tuple(map(str, dict.fromkeys(listed))))
 
 
 def _settings(file: Path) -> dict[str, str]:
@@ -123,7 +123,7 @@ def _added(folder: Path) -> Iterator[Path]:
                     yield path
 
 
-def _version(real: Path, minor: str, settings: dict[str, str]) -> tuple[int, int, int] | None:
+def version_of(real: Path, minor: str, settings: dict[str, str]) -> tuple[int, int, int] | None:
     """The version by its environment, its header, or the program itself."""
     version_text = settings.get("version") or settings.get("version_info") or ""
     if version_text.startswith(f"{minor}.") and (found := _NUMBERS.match(version_text)):

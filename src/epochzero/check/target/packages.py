@@ -35,6 +35,8 @@ _EGG = re.compile(rf"[#&]egg=(?P<name>{_NAME})")
 _CONDA = re.compile(
     r"(?:[\w./-]+::)?(?P<name>[\w.-]+)(?:\s*={1,2}\s*|\s+)?(?P<version>\d[\w.+!]*)?(?:=\S*)?\s*"
 )
+_CONDA_URL = re.compile(r"/([^/]+)-([^-/]+)-[^-/]+\.(?:conda|tar\.bz2)")
+_PIXI = re.compile(r"^- (?:conda|pypi): ", re.MULTILINE)
 _EXTENSION = re.compile(r"\.(?:cpython-|abi3|cp\d|pypy)?[\w-]*\.?(?:so|pyd)$")
 
 
@@ -183,7 +185,7 @@ def read_packages(path: Path) -> Mapping[str, Distribution]:
     """Read the distributions of a list of packages.
 
     ``pip freeze`` and requirements (with included files), ``uv.lock``, ``poetry.lock``, ``Pipfile.lock``, ``pylock.toml``,
-    ``environment.yml``, and ``conda list`` with ``--export``, ``--explicit`` or as a table. A requirement without a fixed version
+    ``pixi.lock``, ``environment.yml``, and ``conda list`` with ``--export``, ``--explicit`` or as a table. A requirement without a fixed version
     is a distribution with an empty version. The modules of well-known distributions are known.
 
     Raises:
@@ -222,6 +224,8 @@ def _text(path: Path) -> str:
 def _reader(path: Path, text: str) -> Callable[[Path, str], Pairs]:
     if path.suffix in {".yml", ".yaml"}:
         return _conda_environment
+    if path.name == "pixi.lock" or (path.suffix == ".lock" and _PIXI.search(text)):
+        return _pixi
     if path.name == "Pipfile.lock" or text.lstrip().startswith("{"):
         return _pipfile
     # A requirements.lock is not TOML.
@@ -320,6 +324,17 @@ def _conda_list(path: Path, text: str) -> Pairs:
 def _conda_explicit(path: Path, text: str) -> Pairs:
     """``conda list --explicit``: one package URL per line, ``name-version-build``."""
     for line in text.splitlines():
-        found = re.search(r"/([^/]+)-([^-/]+)-[^-/]+\.(?:conda|tar\.bz2)", line)
+        found = _CONDA_URL.search(line)
         if found and not found[1].startswith("_"):
             yield normalized(found[1]), found[2]
+
+
+def _pixi(path: Path, text: str) -> Pairs:
+    """``pixi.lock``: the packages of all its environments, of conda by URL and of PyPI by name, without a YAML parser."""
+    _, _, packages = text.partition("\npackages:")
+    for package in re.split(r"^- ", packages, flags=re.MULTILINE)[1:]:
+        if package.startswith("conda:"):
+            yield from _conda_explicit(path, package.partition("\n")[0])
+        elif name := re.search(r"^  name: (\S+)$", package, re.MULTILINE):
+            version = re.search(r"^  version: ['\"]?([^\s'\"]+)", package, re.MULTILINE)
+            yield normalized(name[1]), version[1] if version else ""

@@ -30,6 +30,7 @@ MOUNT_SECONDS = 1.0
 MOST_ENTRIES = 100
 _MIB = 1 << 20
 _Answer = TypeVar("_Answer")
+SHARED_LIBRARY = re.compile(r"\.so(?:\.[\d.]+)?$")
 # cgroups v1 express "no limit" as a number near 2^63.
 _NO_LIMIT = 1 << 60
 _SECRET = re.compile(
@@ -136,7 +137,7 @@ def shared_libraries(environment: Mapping[str, str]) -> frozenset[str]:
     if prefix := environment.get("CONDA_PREFIX"):
         folders.append(f"{prefix}/lib")
     for folder in folders:
-        names |= {name for name in _names_in(folder) if re.search(r"\.so(?:\.[\d.]+)?$", name)}
+        names |= {name for name in _names_in(folder) if SHARED_LIBRARY.search(name)}
     return frozenset(names)
 
 
