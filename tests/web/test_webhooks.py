@@ -16,6 +16,7 @@ from fastapi.testclient import TestClient
 
 from bench.serve_kill import TEAM
 from bench.serve_kill import Service as Process
+from epochzero.run import notify, webhook_client
 from epochzero.store.database import open_database
 from epochzero.store.outbox import begin, due
 from epochzero.store.webhooks import add_rule
@@ -177,7 +178,12 @@ def test_a_receiver_that_never_takes_it_is_given_up(telling: Served, receiver: R
     assert "secret" not in str(told)
 
 
-def test_a_receiver_that_hangs_holds_up_no_other_team(telling: Served, receiver: Receiver) -> None:
+def test_a_receiver_that_hangs_holds_up_no_other_team(
+    telling: Served, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The one that hangs is waited for during the whole test, however long the other one takes.
+    monkeypatch.setattr(notify, "_DEADLINE_S", PATIENCE_S)
+    monkeypatch.setattr(webhook_client, "_TIMEOUT_S", PATIENCE_S)
     hanging = Receiver()
     hanging.answers = [0]
     red = hook(telling, f"{hanging.url}/hook")
