@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from tests.catalogs import every
+from tests.platform.emulate import POSIX_MODULES
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "epochzero"
@@ -187,10 +188,39 @@ def tree(module: str) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def imported(module: str) -> set[str]:
+@cache
+def nodes(module: str) -> tuple[list[ast.Import | ast.ImportFrom | ast.Call | ast.Attribute], int]:
+    """What tests ask of the nodes of a module; walking a tree takes as long as parsing it.
+
+    Returns:
+        The nodes, and how many of them are not below ``if TYPE_CHECKING``: they come first.
+    """
+    asked = (ast.Import, ast.ImportFrom, ast.Call, ast.Attribute)
+    typing: list[ast.stmt] = []
+    running: list[ast.stmt] = []
+    for node in tree(module).body:
+        checks = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        (typing if checks else running).append(node)
+    found = [node for node in ast.walk(ast.Module(running, [])) if isinstance(node, asked)]
+    below = [node for node in ast.walk(ast.Module(typing, [])) if isinstance(node, asked)]
+    return found + below, len(found)
+
+
+def dotted(node: ast.expr) -> str:
+    """The text of a name with its attributes; empty for any other expression."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute) and (before := dotted(node.value)):
+        return f"{before}.{node.attr}"
+    return ""
+
+
+@cache
+def imported(module: str) -> frozenset[str]:
     """The modules that a module imports, wherever it does so; not those for type checking only."""
     names: set[str] = set()
-    for node in ast.walk(_without_type_checking(tree(module))):
+    found, running = nodes(module)
+    for node in found[:running]:
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -198,15 +228,6 @@ def imported(module: str) -> set[str]:
             names.add(node.module or "")
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
     return names
-
-
-def _without_type_checking(module: ast.Module) -> ast.Module:
-    body = [
-        node
-        for node in module.body
-        if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
-    ]
-    return ast.Module(body, [])
 
 
 @every("module", [name for name in MODULES if room_of(name)])
@@ -252,7 +273,7 @@ def name_of(module: str) -> str:
 def _arrows(module: str, names: Mapping[str, str]) -> set[str]:
     """The modules that a module imports, for type checking too."""
     found = set()
-    for node in ast.walk(tree(module)):
+    for node in nodes(module)[0]:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -272,16 +293,15 @@ def test_the_package_itself_imports_no_room() -> None:
 
 @every("module", BELOW)
 def test_nothing_below_the_command_line_prints_exits_or_reads_the_environment(module: str) -> None:
-    for node in ast.walk(tree(module)):
+    for node in nodes(module)[0]:
         if isinstance(node, ast.Call):
-            called = ast.unparse(node.func)
-            assert called not in {
+            assert dotted(node.func) not in {
                 "print", "input", "exit", "quit", "sys.exit", "os._exit", "os.getenv", "click.echo",
                 "eval", "exec", "compile", "pickle.load", "pickle.loads", "os.system",
             }, f"line {node.lineno}"  # fmt: skip
         # A child process is given its environment, and that of git is built from ours.
         if isinstance(node, ast.Attribute) and module != "code/git.py":
-            assert ast.unparse(node) not in {"os.environ", "sys.stdout", "sys.stderr", "sys.argv"}
+            assert dotted(node) not in {"os.environ", "sys.stdout", "sys.stderr", "sys.argv"}
     # The parser of a job is run in a process of its own.
     if module != "check/program/parser_process.py":
         assert not {n for n in imported(module) if n.split(".")[0] in {"click", "argparse"}}
@@ -319,7 +339,7 @@ def test_what_a_question_leads_to_is_opened_by_the_file_access() -> None:
         f"{module}:{node.lineno}"
         for module in MODULES
         if module.startswith(_JOB_READERS)
-        for node in ast.walk(tree(module))
+        for node in nodes(module)[0]
         if isinstance(node, ast.Call) and _opens_a_path(node)
     ]
     assert wrong == []
@@ -332,3 +352,25 @@ def _opens_a_path(node: ast.Call) -> bool:
     if not isinstance(called, ast.Attribute) or called.attr != "open":
         return False
     return ast.unparse(called.value).partition("(")[0].partition(".")[0] not in _NO_FILES
+
+
+LOADED_ON_POSIX_ONLY = (
+    "check/dryrun/contain/inside/",
+    "injected/system.py",
+    "run/guard.py",
+    "run/observers/child/stacks.py",
+    "run/simulate/inside/",
+    "run/streams.py",
+    "run/terminal.py",
+)
+"""What only a terminal, a job or Linux's namespaces load."""
+
+
+@every("module", [name for name in MODULES if not name.startswith("models/")])
+def test_modules_of_one_system_are_imported_where_they_are_needed(module: str) -> None:
+    if module.startswith(LOADED_ON_POSIX_ONLY):
+        return
+    body = tree(module).body
+    names = {alias.name for node in body if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module or "" for node in body if isinstance(node, ast.ImportFrom)}
+    assert not names & {*POSIX_MODULES}

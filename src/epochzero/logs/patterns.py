@@ -18,6 +18,7 @@ OnMatch = Callable[[int, int], bool | None]
 """Called with the number of a pattern and the end of its match; returning true stops the scan."""
 
 
+@cache
 def literal(text: str) -> bytes:
     """A pattern that matches exactly ``text``."""
     return re.escape(text.encode())

@@ -21,9 +21,11 @@ from tests.web.pages.conftest import opened
 from tests.web.pages.made import HOSTILE
 from tests.web.pages.test_pages_all import does_nothing, is_allowed, is_read_without_eyes
 
+YEAR = "/report?days=365"
+
 
 def answered(
-    client: TestClient, path: str = "/report", headers: dict[str, str] | None = None
+    client: TestClient, path: str = YEAR, headers: dict[str, str] | None = None
 ) -> httpx.Response:
     """The page when its report is there."""
     end = time.monotonic() + PATIENCE_S
@@ -44,14 +46,13 @@ def own(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestCl
 
 
 def test_it_says_that_it_is_being_made_and_loads_itself_again(own: TestClient) -> None:
-    path = "/report?days=365"
-    first = own.get(path)
+    first = own.get(YEAR)
     assert first.status_code == 200
     assert '<meta http-equiv="refresh" content="3">' in first.text
     assert "is being generated" in first.text
-    waiting = own.get(f"{path}&format=json")
+    waiting = own.get(f"{YEAR}&format=json")
     assert (waiting.status_code, waiting.headers["retry-after"]) == (503, "3")
-    assert "is being generated" not in answered(own, path).text
+    assert "is being generated" not in answered(own).text
 
 
 def test_it_has_the_tables_and_figures_of_the_study(own: TestClient) -> None:
@@ -62,9 +63,9 @@ def test_it_has_the_tables_and_figures_of_the_study(own: TestClient) -> None:
     assert text.count("<svg") >= 5
     assert "/failures?category=key_not_found&amp;since=" in text
     assert "sqlite" not in text
-    summary = own.get("/report?format=json").json()
+    summary = own.get(f"{YEAR}&format=json").json()
     assert summary["categories"]["key_not_found"]["count"] == 5
-    archive = zipfile.ZipFile(io.BytesIO(own.get("/report?format=zip").content))
+    archive = zipfile.ZipFile(io.BytesIO(own.get(f"{YEAR}&format=zip").content))
     assert {"report.html", "report.md", "tables/categories.csv", "figures/phases-figure.png"} <= {
         *archive.namelist()
     }
@@ -82,7 +83,7 @@ def test_a_team_has_its_own(teams: tuple[TestClient, dict[str, str]]) -> None:
     client, tokens = teams
     for team, failed in (("speech", 1), ("vision", 5)):
         headers = {"Authorization": f"Bearer {tokens[team]}"}
-        assert f"{failed} failures of" in answered(client, headers=headers).text
+        assert f"{failed} failures of" in answered(client, "/report", headers).text
         assert client.get("/report?format=json", headers=headers).json()["failures"] == failed
 
 
