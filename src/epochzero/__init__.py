@@ -18,6 +18,7 @@ from epochzero.lazy_exports import export_lazily
 
 if TYPE_CHECKING:
     from epochzero.check import CheckResult, Finding, Limits, Target, Unknown, check
+    from epochzero.cli.jupyter import load_ipython_extension, unload_ipython_extension
     from epochzero.diagnose import Diagnosis, Facts, diagnose
     from epochzero.errors import TrainingFault
     from epochzero.integrations import Watch, guard, memory, progress, watch, watch_tensor
@@ -53,17 +54,20 @@ __all__ = [
     "check",
     "diagnose",
     "guard",
+    "load_ipython_extension",
     "locate",
     "memory",
     "progress",
     "replay",
     "run",
+    "unload_ipython_extension",
     "watch",
     "watch_tensor",
 ]
 
 _ROOMS = {
     "epochzero.check": ("CheckResult", "Finding", "Limits", "Target", "Unknown", "check"),
+    "epochzero.cli.jupyter": ("load_ipython_extension", "unload_ipython_extension"),
     "epochzero.diagnose": ("Diagnosis", "Facts", "diagnose"),
     "epochzero.errors": ("TrainingFault",),
     "epochzero.integrations": ("Watch", "guard", "memory", "progress", "watch", "watch_tensor"),

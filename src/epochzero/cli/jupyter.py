@@ -1,0 +1,47 @@
+"""`%load_ext epochzero`: in a notebook, the diagnosis of a failed cell appears under its traceback."""
+
+from __future__ import annotations
+
+import traceback
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from epochzero.cli.render_diagnosis import lines
+from epochzero.diagnose.diagnoser import Diagnoser
+from epochzero.diagnose.facts import Facts
+from epochzero.logs.source import Log
+
+FIXES = 2
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Diagnose each cell that fails from now on.
+
+    Args:
+        shell: an IPython ``InteractiveShell``.
+    """
+    unload_ipython_extension(shell)  # A second `%load_ext` must not print everything twice.
+    shell.events.register("post_run_cell", _diagnose_cell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Stop diagnosing cells; does nothing if they are not diagnosed."""
+    if _diagnose_cell in shell.events.callbacks["post_run_cell"]:
+        shell.events.unregister("post_run_cell", _diagnose_cell)
+
+
+def _diagnose_cell(result: Any) -> None:
+    error = result.error_in_exec
+    if not isinstance(error, Exception) or error.__traceback__ is None:
+        return  # It ran, was interrupted, or does not parse.
+    # The first frame is IPython's own.
+    frames = error.__traceback__.tb_next or error.__traceback__
+    text = "".join(traceback.format_exception(type(error), error, frames))
+    found = Diagnoser().diagnose(
+        [Log("cell", text=text.encode("utf-8", "replace"))], Facts(exit_code=1)
+    )
+    # The error stands in the traceback, and nothing else has the cell's fingerprint.
+    for line in lines(replace(found, root=None, fingerprint=""), FIXES, advice=False):
+        click.echo(line)
