@@ -1,8 +1,9 @@
 """Trains the model of confidence and writes ``src/epochzero/diagnose/confidence.json``.
 
-It learns how often categories are right on logs that nothing was written from: the held-out halves of
-the labelled failures, the notebooks and our labels, and the open half of the raw logs. Before it
-writes, it measures the expected calibration error by leaving projects out.
+It learns how often categories are right on logs that few rules were written from: the held-out halves
+of the labelled failures, the notebooks and our labels, and all raw logs that were evaluated before. Before it
+writes, it measures the expected calibration error by leaving projects out, next to the error that
+perfect probabilities would have on as few cases.
 
     python bench/train_confidence.py
 """
@@ -10,13 +11,15 @@ writes, it measures the expected calibration error by leaving projects out.
 from __future__ import annotations
 
 import json
+import random
+import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from common import data_file, jsonl, rate, verdict_of
+from common import SEED, data_file, jsonl, rate, verdict_of
 from learning import FOLDS, fit, fold, write
-from raw_log_texts import cached, default_cache, raw_logs
+from raw_log_texts import BLIND, cached, default_cache, raw_logs
 from split import held, project_of
 
 from epochzero.diagnose import Diagnoser
@@ -28,6 +31,7 @@ TARGET = Path(__file__).resolve().parent.parent / "src/epochzero/diagnose/confid
 LABELS = Path(__file__).resolve().parent / "labels" / "held_out.jsonl"
 PENALTY = 3.0
 BINS = 10
+DRAWS = 200
 RAW_WEIGHT = 3.0
 """Raw logs of jobs are what is diagnosed; reports and notebooks are more numerous here."""
 
@@ -69,9 +73,9 @@ def _cases() -> Iterator[Case]:
             if label and held(row["id"]):
                 text = row["log"].encode()
                 yield from _case(diagnoser, project_of(row["id"]), name, text, label["category"])
-    for log in raw_logs():
+    for log in (*raw_logs(), *raw_logs(BLIND)):
         path = cached(log, default_cache())
-        if log.half == "open" and log.category and path.is_file():
+        if log.category and path.is_file():
             yield from _case(diagnoser, log.repository, "raw", path.read_bytes(), log.category)
 
 
@@ -95,9 +99,14 @@ def _measure(cases: Sequence[Case]) -> Mapping[str, object]:
                 stated.append((p if answer == "right" else 1.0 - p, case))
     sources = sorted({case.source for case in cases})
     return {
-        "all": expected_error([(p, case.right) for p, case in stated]),
-        **{s: expected_error([(p, c.right) for p, c in stated if c.source == s]) for s in sources},
+        "all": _errors(stated),
+        **{s: _errors([(p, c) for p, c in stated if c.source == s]) for s in sources},
     }
+
+
+def _errors(stated: Sequence[tuple[float, Case]]) -> Mapping[str, object]:
+    by_chance = error_by_chance([p for p, _ in stated])
+    return {**expected_error([(p, case.right) for p, case in stated]), "by_chance": by_chance}
 
 
 def expected_error(stated: Sequence[tuple[float, bool]]) -> Mapping[str, object]:
@@ -108,6 +117,16 @@ def expected_error(stated: Sequence[tuple[float, bool]]) -> Mapping[str, object]
         error += abs(sum(p for p, _ in inside) - sum(r for _, r in inside))
     right = sum(r for _, r in stated)
     return {"cases": len(stated), "right": right, "expected_error": rate(error, len(stated))}
+
+
+def error_by_chance(probabilities: Sequence[float]) -> float:
+    """The expected error of perfect probabilities, as only so many cases are counted."""
+    draw = random.Random(SEED)
+    errors = [
+        expected_error([(p, draw.random() < p) for p in probabilities])["expected_error"]
+        for _ in range(DRAWS)
+    ]
+    return round(statistics.mean(error for error in errors if isinstance(error, float)), 4)
 
 
 if __name__ == "__main__":

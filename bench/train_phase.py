@@ -1,8 +1,8 @@
 """Trains the model of phases and writes ``src/epochzero/diagnose/phase.json``.
 
 It learns from the development half only (``bench/split.py``): the labelled failures, our labels, the
-jobs of the lab, and the raw logs (``bench/raw_log_texts.py`` rebuilds them), both halves of which have
-been evaluated. Before it writes, it measures itself by leaving projects out.
+jobs of the lab, and the raw logs (``bench/raw_log_texts.py`` rebuilds them), all of which have been
+evaluated. Before it writes, it measures itself by leaving projects out.
 
     python bench/train_phase.py
 """
@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from common import data_file, jsonl, lab_jobs
 from learning import FOLDS, fit, fold, write
-from raw_log_texts import cached, default_cache, raw_logs
+from raw_log_texts import BLIND, cached, default_cache, raw_logs
 from split import held, project_of
 
 from epochzero.diagnose import Diagnoser
@@ -91,7 +91,7 @@ def _cases() -> Iterator[Case]:
         if job.expect["outcome"] == "failed" and not held(job.name):
             phase = job.expect.get("phase", "unknown")
             yield from _case(diagnoser, job.name, find_logs([job.folder]), phase, "lab")
-    for log in raw_logs():
+    for log in (*raw_logs(), *raw_logs(BLIND)):
         text = cached(log, default_cache())
         if log.ended == "failed" and text.is_file():
             logs = [Log(Path(log.path).name, text=text.read_bytes())]

@@ -196,6 +196,7 @@ _RULES = (
     ),
     *(_issued(*issued) for issued in _ISSUED),
 )
+_TRIGGERS = tuple((trigger, n) for n, rule in enumerate(_RULES) for trigger in rule.triggers)
 _SUSPECTS = tuple(
     dict.fromkeys(
         suspect
@@ -215,8 +216,9 @@ def redact(text: str) -> str:
     'login with password=[redacted] failed'
     """
     lowered = text.lower()
-    for rule in _RULES:
-        if any(trigger in lowered for trigger in rule.triggers) and _suspect(rule, lowered):
+    for number in sorted({number for trigger, number in _TRIGGERS if trigger in lowered}):
+        rule = _RULES[number]
+        if _suspect(rule, lowered):
             secret = _compiled(rule.pattern, rule.flags)
             text = secret.sub(lambda found: f"{found['keep']}{HIDDEN}", text)
     return text

@@ -33,7 +33,8 @@ def phase_of(frames: Sequence[Frame], category: str, *, kind: str = "", trained:
     ruled = ruled_phase(frames, category, trained=trained)
     own = [frame for frame in frames if is_user_frame(frame)]
     # What the user calls the failing function says more than all other names.
-    if (category in _AT_START and not trained) or _by_names(own[-1:]):
+    named = own[-1:] and not _ANY_PHASE.match(own[-1].function)
+    if (category in _AT_START and not trained) or (named and _by_names(own[-1:])):
         return ruled
     learned, _ = shipped("phase.json").classify(
         phase_features(frames, category, ruled, kind=kind, trained=trained)
@@ -47,7 +48,8 @@ def ruled_phase(frames: Sequence[Frame], category: str, *, trained: bool) -> str
         return "initialization"
     own = [frame for frame in reversed(frames) if is_user_frame(frame)]
     other = [frame for frame in reversed(frames) if not is_user_frame(frame)]
-    phase = _by_names(own) or _by_names(other)
+    calling = [frame for frame in own if not _ANY_PHASE.match(frame.function)]
+    phase = _by_names(calling) or _by_names(own) or _by_names(other)
     if (
         phase == "training"
         and not trained
@@ -97,6 +99,8 @@ def _named(frame: Frame, mark: str) -> set[str]:
     }
 
 
+_ANY_PHASE = re.compile(r"^(?:\w*forward\w*|__call__|loss\w*|compute_loss|criterion)$")
+"""Functions of a model, which are called in training and evaluation alike."""
 _LOOP = re.compile(r"train|fit|backward|learn|epoch|step|loss")
 _LOOP_CODE = re.compile(r"\bloss\w* = |criterion\(|\.backward\(|\.step\(|\bepoch\b")
 _Hint = tuple[str, re.Pattern[str], re.Pattern[str] | None, re.Pattern[str] | None]

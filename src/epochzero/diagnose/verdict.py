@@ -31,7 +31,14 @@ from epochzero.diagnose.model import (
     Root,
 )
 from epochzero.diagnose.phase import phase_of
-from epochzero.diagnose.timeline import BURST_LINES, EXCEPTION, Judged, Timeline, reports_death
+from epochzero.diagnose.timeline import (
+    BURST_LINES,
+    EXCEPTION,
+    SIGNALS,
+    Judged,
+    Timeline,
+    reports_death,
+)
 from epochzero.logs.events import LogEvent
 from epochzero.logs.progress import last_form
 from epochzero.logs.traceback import Frame
@@ -170,7 +177,7 @@ def _missing(
         phase=phase,
         retry=end.retry,
         retry_reason=_RETRY_REASONS[end.retry],
-        confidence=0.7 if stated else 0.5 if end.category else 0.2,
+        confidence=_exit_confidence(end, status, known=stated is not None),
         also=end.also,
         title=(stated.title or f"Scheduler state {job.facts.state}")
         if stated
@@ -190,6 +197,13 @@ def _missing(
         end=death(root, timeline, job.facts, state_known=stated is not None),
         cost=_cost(job.facts),
     )
+
+
+def _exit_confidence(end: _Exit, status: int | None, *, known: bool) -> float:
+    """How often the category is right: a state or a signal names how a process ended, an exit code little."""
+    if known or (status or 0) > SIGNALS:
+        return 0.7
+    return 0.4 if end.category else 0.2
 
 
 def _weak_identity(root: Judged | None, job: JobContext, status: int | None, phase: str) -> str:
