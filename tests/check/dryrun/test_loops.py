@@ -120,6 +120,21 @@ def test_a_counter_is_advanced_over_what_is_left_out(runtime: Runtime) -> None:
     assert found["step"] == 1000
 
 
+def test_a_counter_under_a_test_is_advanced_as_often_as_the_test_holds(runtime: Runtime) -> None:
+    loop = """\
+    stage = late = 0
+    for epoch in range(1000):
+        work()
+        if (epoch + 1) % 3 == 0:
+            stage += 1
+        if epoch > 899:
+            late += 2
+    seen.append((stage, late))
+    """
+    assert seen(loop, runtime) == [(333, 200)]
+    assert runtime.skipped
+
+
 def test_a_while_loop_goes_to_its_end(runtime: Runtime) -> None:
     source = """
         step = 0

@@ -55,6 +55,8 @@ def test_two_causes_are_told_both() -> None:
     [
         ("Expected all tensors to be on the same device", True),
         ("unscale_() has already been called", True),
+        ("Attempting to unscale FP16 gradients.", True),
+        ("binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.", True),
         ("the loss is one", False),
         ("FakeTensor has no storage on this device", False),
     ],

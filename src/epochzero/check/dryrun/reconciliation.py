@@ -24,7 +24,8 @@ _CPU_ONLY = re.compile(
     r"cuda|gpu|nccl|flash|triton|device|not implemented for '(BFloat16|Half|Float8)", re.IGNORECASE
 )
 _OF_GPU = re.compile(
-    r"cuda|gpu|device|dtype|scalar type|same type|Half|BFloat16|shape|size|dimension|channels|unscale_|inf checks",
+    r"cuda|gpu|device|dtype|scalar type|same type|Half|BFloat16|FP16|BF16|float\d+|autocast"
+    r"|shape|size|dimension|channels|unscale_|inf checks",
     re.IGNORECASE,
 )
 

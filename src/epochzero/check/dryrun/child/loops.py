@@ -32,7 +32,7 @@ IDLE_SHARE = 0.3
 HURRY_SHARE = 0.5
 LATE_SHARE = 0.7
 PATIENCE_SHARE = 0.02
-BUSY = 3
+BUSY = 8
 """By the clock a moment may take so many times longer, since other programs run beside the job."""
 LONGEST_ADVANCE_S = 0.5
 
@@ -114,9 +114,21 @@ class Runtime:
         schedulers: tuple[Scheduler, ...] = (),
         lists: tuple[Find, ...] = (),
         ends_itself: bool = False,
+        counted: tuple[int, ...] = (),
     ) -> Loop:
         """The limiter of one run of a loop."""
-        return Loop(self, path, line, end, kind, tests, schedulers, lists, ends_itself=ends_itself)
+        return Loop(
+            self,
+            path,
+            line,
+            end,
+            kind,
+            tests,
+            schedulers,
+            lists,
+            ends_itself=ends_itself,
+            counted=counted,
+        )
 
     def comprehension(self, path: str, line: int, end: int, number: int) -> Loop:
         """The limiter of one run of a comprehension's loop, which has this number in its file."""
@@ -198,8 +210,10 @@ class Loop:
         lists: tuple[Find, ...],
         *,
         ends_itself: bool = False,
+        counted: tuple[int, ...] = (),
     ) -> None:
         self.ends_itself = ends_itself
+        self._times = dict.fromkeys(counted, 0)
         self.line, self.end, self.skipped = line, end, 0
         self.gaps: list[Gap] = []
         self._path, self._kind, self._tests = path, kind, tests
@@ -280,6 +294,7 @@ class Loop:
             self._note(source, ahead)
         self._advance(ahead)
         if ahead:
+            self._count(source, ahead)
             self._tell(source)
             self._leave_out(ahead)
         if self._kept:
@@ -289,6 +304,23 @@ class Loop:
         self.skipped = ahead
         self._taken += 1
         self._runtime.taken += 1
+
+    def times(self, number: int) -> int:
+        """In how many of the iterations that were left out before the present one a test holds."""
+        return self._times[number]
+
+    def _count(self, source: Source, ahead: int) -> None:
+        self._times = dict.fromkeys(self._times, 0)
+        until = time.monotonic() + LOOK_AHEAD_S
+        done = 0
+        while self._times and done < ahead and time.monotonic() < until:
+            for number, outcome in self._evaluated(source, done):
+                if outcome and number in self._times:
+                    self._times[number] += 1
+            done += 1
+        # Of a loop that is too long the rest is taken to be like its start.
+        scale = ahead / done if done else 1.0
+        self._times = {number: round(count * scale) for number, count in self._times.items()}
 
     def _advance(self, ahead: int) -> None:
         """Steps each scheduler as often as the iterations that are left out would have."""

@@ -122,6 +122,12 @@ class _Rewriter(ast.NodeTransformer):
         limiter = f"__epochzero_{self._loops}__"
         counters = _counters(node)
         functions = [_function(test, name, counters) for test in tests]
+        numbers = {ast.unparse(test): number for number, test in enumerate(tests)}
+        conditional = [
+            (counter, numbers[text])
+            for counter, text in _conditional_counters(node)
+            if text in numbers
+        ]
         arguments = [
             ast.Name("__file__", ast.Load()),
             ast.Constant(node.lineno),
@@ -131,11 +137,14 @@ class _Rewriter(ast.NodeTransformer):
             ast.Tuple([_thunk(stepped) for stepped in _stepped(node)], ast.Load()),
             ast.Tuple([_thunk(kept) for kept in _added_to(node)], ast.Load()),
             ast.Constant(_ends_itself(node, name)),
+            ast.Tuple([ast.Constant(number) for _, number in conditional], ast.Load()),
         ]
         made = ast.Assign([ast.Name(limiter, ast.Store())], _call(RUNTIME, "loop", arguments))
-        if counters:
+        if counters or conditional:
             skipped = ast.Attribute(ast.Name(limiter, ast.Load()), "skipped", ast.Load())
             advances: list[ast.stmt] = [_advance(counter, skipped) for counter in counters]
+            for counter, number in conditional:
+                advances.append(_advance(counter, _call(limiter, "times", [ast.Constant(number)])))
             node.body.insert(0, _at(ast.If(deepcopy(skipped), advances, []), node))
         return limiter, made
 
@@ -189,8 +198,8 @@ def _yields(node: ast.For | ast.While) -> bool:
     return any(isinstance(inner, (ast.Yield, ast.YieldFrom)) for inner in _inside(node))
 
 
-def _counters(node: ast.For | ast.While) -> list[ast.AugAssign]:
-    """What each iteration surely advances by a constant: ``step += 1``."""
+def _counters(node: ast.For | ast.While | ast.If) -> list[ast.AugAssign]:
+    """What each iteration of a loop, or a branch, surely advances by a constant: ``step += 1``."""
     return [
         inner
         for inner in node.body
@@ -201,6 +210,14 @@ def _counters(node: ast.For | ast.While) -> list[ast.AugAssign]:
         and isinstance(inner.target, (ast.Name, ast.Attribute))
         and _pure(inner.target)
     ]
+
+
+def _conditional_counters(node: ast.For | ast.While) -> Iterator[tuple[ast.AugAssign, str]]:
+    """What an iteration advances by a constant if a test holds, and the text of the test."""
+    derived = _derived(node)
+    for inner in node.body:
+        if isinstance(inner, ast.If) and _pure(test := _inlined(inner.test, derived, _DEEPEST)):
+            yield from ((counter, ast.unparse(test)) for counter in _counters(inner))
 
 
 def _stepped(node: ast.For | ast.While) -> list[ast.expr]:
