@@ -14,6 +14,7 @@ from epochzero.injected.companions import with_companions
 from epochzero.run.gpus import Gpus
 from epochzero.run.model import SLOW_RANK_EVENT, SLOW_RANKS_EVENT, GpuSample, JobEvent
 from epochzero.run.observers import slow_ranks
+from epochzero.run.observers.child import steps as child_steps
 from epochzero.run.observers.child.steps import StepTimer
 from epochzero.run.observers.slow_ranks import (
     STEPS_COMPANION,
@@ -244,6 +245,28 @@ def test_two_optimizers_after_one_backward_pass_are_one_step(tmp_path: Path) -> 
         timer.stepped()
     assert timer._steps == 3
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("step", "timed"), [(0.02, 199), (0.001, 20), (0.00001, 4)])
+def test_of_short_steps_only_some_are_timed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: float, timed: int
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(child_steps, "perf_counter", lambda: clock[0])
+    timer = StepTimer(str(tmp_path), NoGpu)
+    for _ in range(200):
+        clock[0] += step / 4
+        if timer.is_timing:
+            timer.data_loaded(step / 4)
+        clock[0] += step / 4
+        timer.backward_begins()
+        clock[0] += step / 2
+        timer.backward_ended()
+        timer.stepped()
+    assert (timer._steps, timer._timed) == (200, timed)
+    assert timer._total == pytest.approx(timed * step)
+    assert timer._own == pytest.approx(timed * step / 2)
+    assert timer._data == pytest.approx(timed * step / 4)
 
 
 def test_a_job_without_torch_is_the_same_with_the_companions(

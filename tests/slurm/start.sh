@@ -3,7 +3,7 @@
 # Its epilog records each job with that Python's EpochZero in DIRECTORY/home.
 # Prints the file to set SLURM_CONF to. A second partition preempts the first one. stop.sh ends it.
 set -euo pipefail
-top=$(realpath "$1"); host=$(hostname -s)
+here=$(dirname "$(realpath "$0")"); top=$(realpath "$1"); host=$(hostname -s)
 mkdir -p "$top"/{state,spool-n1,spool-n2,munge}
 if ! munge -n >/dev/null 2>&1; then
     [ -s /etc/munge/munge.key ] || { dd if=/dev/urandom bs=1 count=1024 status=none > /etc/munge/munge.key; }
@@ -40,17 +40,23 @@ JobAcctGatherFrequency=task=1
 AccountingStorageType=accounting_storage/none
 MpiDefault=none
 EpilogSlurmctld=$top/epilog.sh
+TaskProlog=$top/task_prolog.sh
+CliFilterPlugins=cli_filter/lua
 NodeName=n1 NodeHostname=$host NodeAddr=127.0.0.1 Port=6918 CPUs=1 RealMemory=500 State=UNKNOWN
 NodeName=n2 NodeHostname=$host NodeAddr=127.0.0.1 Port=6919 CPUs=1 RealMemory=500 State=UNKNOWN
 PartitionName=low Nodes=n1,n2 Default=YES MaxTime=60 PriorityTier=1 PreemptMode=REQUEUE State=UP
 PartitionName=high Nodes=n1,n2 MaxTime=60 PriorityTier=10 PreemptMode=OFF State=UP
 CONF
-cat > "$top/epilog.sh" <<EPILOG
-#!/bin/bash
-export PATH=/usr/bin:/bin SLURM_CONF=$top/slurm.conf EPOCHZERO_HOME=$top/home
-timeout 60 "$2" -m epochzero record >> "$top/epilog.log" 2>&1 || true
-EPILOG
-chmod 755 "$top/epilog.sh"
+# The files for admins, with the paths of this installation.
+for file in cli_filter.lua task_prolog.sh srun epilog.sh; do
+    sed -e "s#/opt/epochzero/bin/epochzero#$top/bin/epochzero#; s#/opt/epochzero/slurm#$top/bin#" \
+        -e "s#/var/lib/epochzero#$top/home SLURM_CONF=$top/slurm.conf#" "$here/../../docs/deploy/slurm/$file" > "$top/$file"
+done
+mkdir -p "$top/bin"
+mv "$top/srun" "$top/bin/srun"
+printf '#!/bin/bash\nexec "%s" -m epochzero "$@"\n' "$2" > "$top/bin/epochzero"
+chmod 755 "$top"/{epilog,task_prolog}.sh "$top"/bin/*
+chmod 755 "$top"
 export SLURM_CONF="$top/slurm.conf"
 /usr/sbin/slurmctld
 /usr/sbin/slurmd -N n1

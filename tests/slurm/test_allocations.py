@@ -189,6 +189,30 @@ def test_a_check_asks_the_cluster(tmp_path: Path, options: str, answer: str) -> 
     assert ("partition low" in done.stdout) == bool(answer)
 
 
+DIVIDES = f"srun --ntasks=1 {sys.executable} -c 'print(1/0)'"
+
+
+def test_the_filter_refuses_a_job_with_errors(
+    submit: Callable[..., Submitted], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EPOCHZERO_CHECK", "refuse")
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        submit(DIVIDES)
+    assert "division-by-zero" in refused.value.stderr
+    monkeypatch.setenv("EPOCHZERO_CHECK", "warn")
+    assert submit(DIVIDES).number.isdigit()
+
+
+def test_the_task_prolog_wraps_srun(
+    submit: Callable[..., Submitted], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EPOCHZERO_WRAP", "on")
+    job = submit(DIVIDES + "; echo code $?")
+    job.wait_for("code 1")
+    assert job.printed.count("ZeroDivisionError: division by zero") == 2, "its own and the report's"
+    assert "FAILED  Division by Zero" in job.printed
+
+
 TASK = """
 import os, time
 if os.environ["SLURM_PROCID"] == "1":
