@@ -4,7 +4,5 @@ set -euo pipefail
 here=$(dirname "$(realpath "$0")"); top=$(mktemp -d)
 trap '"$here"/stop.sh "$top"' EXIT
 python=$1; shift
-# Tests of the filter and of the wrapper switch them on.
-export EPOCHZERO_CHECK=off EPOCHZERO_WRAP=off
 SLURM_CONF=$("$here"/start.sh "$top" "$(realpath -s "$python")") TEST_SLURM=1 \
     "$python" -m pytest "$here" "$@"
