@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from epochzero.errors import InputError
-from epochzero.run.beside import Beside
+from epochzero.run.attempt_setup import AttemptSetup
 from epochzero.run.failure_report import After, Preparation
 from epochzero.run.identity import home_of
 from epochzero.run.job import Failed, Job, Listener
@@ -77,46 +77,46 @@ class Attempts:
     def run(
         self, number: int, folder: Path | None, journal: Journal | None
     ) -> tuple[Ended, Decision | None]:
-        """Runs one attempt; tells what it failed with, and what to do about it."""
+        """Run one attempt, diagnose its failure, and decide about a retry."""
         clock = Clock()
         started = replace(self._job.started, attempt=number, time=clock.now()[0])
-        beside = Beside(self._job, started, folder, self._faults, self._listener)
+        setup = AttemptSetup(self._job, started, folder, self._faults, self._listener)
         context = self._spans.start(started) if self._spans is not None else {}
         ended = run_attempt(
             started,
             folder,
             journal,
-            environment={**beside.accompanied, **context},
-            options=beside.options,
+            environment={**setup.accompanied, **context},
+            options=setup.options,
             watchers=(
-                *self._watchers(started, beside.environment),
-                *beside.watchers,
+                *self._watchers(started, setup.environment),
+                *setup.watchers,
                 *self._listener.begins(journal),
             ),
         )
-        beside.ended()
+        setup.ended()
         decision = None
         if ended.exit_code == 0:
             if folder is not None:
                 _remembered(started, folder)
         elif folder is None or journal is None or ended.why in ("not_started", "another_rank", WHY):
-            self._failed(Failed(started, ended, folder, fault=beside.fault(ended)))
+            self._failed(Failed(started, ended, folder, fault=setup.fault(ended)))
         else:
             after = After(
                 started,
                 ended,
                 folder,
                 clock,
-                beside.environment,
-                beside.state or ended.state,
-                limit=beside.limit,
+                setup.environment,
+                setup.state or ended.state,
+                limit=setup.limit,
             )
             decision = self._concluded(after, journal)
         if self._spans is not None:
             self._spans.end(ended, self._diagnosis(ended), decision)
-        self._faults = beside.tell(ended, decision, clock, journal)
-        self.watched = beside.verdict
-        self.outcomes += beside.outcomes
+        self._faults = setup.report(ended, decision, clock, journal)
+        self.watched = setup.verdict
+        self.outcomes += setup.outcomes
         return ended, decision
 
     def close(self, ended: Ended, decision: Decision | None) -> None:
@@ -152,7 +152,7 @@ class Attempts:
         )
 
     def _concluded(self, after: After, journal: Journal) -> Decision | None:
-        """Asks the tools, the quick and needed ones first, and writes what they say."""
+        """Ask the tools, the quick ones that the decision needs first, and write their answers."""
         started, ended, job = after.started, after.ended, self._job
         left = _left(journal)
         diagnosis = after.diagnosis(left.outputs)
@@ -213,7 +213,7 @@ class Attempts:
     def _noted(
         self, after: After, diagnosis: Diagnosis, decision: Decision | None
     ) -> Iterator[JobEvent]:
-        """Puts the diagnosis where the experiment is; takes seconds. One rank's is enough."""
+        """Add the diagnosis to experiment trackers, which takes seconds. One rank does it for all."""
         for tool in self._job.request.notes if not after.started.rank else ():
             yield leave_note(
                 tool,
@@ -308,13 +308,13 @@ class _Left:
 
     @property
     def epochs(self) -> float:
-        """How many it completed at least, whether its first is called 0 or 1."""
+        """How many it completed at least, whether it counts from 0 or 1."""
         last = self.progress.epoch if self.progress is not None else None
         return 0.0 if last is None or self.first_epoch is None else last - self.first_epoch
 
 
 def _left(journal: Journal) -> _Left:
-    """What the journal tells of an attempt; nothing where the job has removed it."""
+    """What the journal holds of an attempt; nothing if the job has deleted it."""
     left = _Left()
     with suppress(InputError):
         for _, record in read_journal(journal.path):

@@ -1,4 +1,4 @@
-"""Runs one attempt of a job: as if it ran by itself, with all of it kept.
+"""Runs one attempt of a job: as if it ran by itself, with everything stored.
 
     streams, terminal <--> supervisor <-- channel --> guard --> job and its tree
                                |-- output in bounded logs
@@ -90,8 +90,8 @@ def run_attempt(
 
     Args:
         started: the attempt's first record, with the command.
-        folder: where logs are kept; None keeps none, and no watcher runs.
-        journal: where records are kept; None keeps none.
+        folder: where logs are stored; None stores none, and no watcher runs.
+        journal: where records are stored; None stores none.
         environment: of the job.
         options: how it is run.
         watchers: who looks at it meanwhile.
@@ -148,7 +148,7 @@ class _Attempt:
     def start(
         self, signals: Signals, environment: Mapping[str, str], watchers: Sequence[Watcher]
     ) -> None:
-        """Starts the job. Who looks at it is told when it runs."""
+        """Start the job, then notify its watchers."""
         self.keep(self.started)
         self.signals = signals
         streams = Streams(self.options.closed, self.heard, self._not_passed_on)

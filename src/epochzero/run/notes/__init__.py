@@ -1,5 +1,4 @@
-"""The diagnosis, put where the experiment is: a run of MLflow or W&B, a log directory of
-TensorBoard.
+"""Adds the diagnosis to the experiment: a run of MLflow or W&B, a log directory of TensorBoard.
 
 Each tool is written to by its own library in a process of its own (`child/`), with the Python of
 the job, since that is where the library is: what it prints, how long it takes, that it is not there,
@@ -120,11 +119,11 @@ def _write(tool: str, note: str, started: Started, environment: Mapping[str, str
             raise InputError(f"{python} cannot be executed: {error.strerror}") from error
         if done.returncode != _NOT_INSTALLED:
             break
-    said = done.stdout.splitlines() if done is not None and done.returncode == 0 else []
-    if not said:
+    output = done.stdout.splitlines() if done is not None and done.returncode == 0 else []
+    if not output:
         problem = done.stderr.splitlines() if done is not None else []
         raise InputError(problem[-1] if problem else "it exited without a message")
-    return said[-1]
+    return output[-1]
 
 
 def _tags(
@@ -164,12 +163,12 @@ def _folders(started: Started) -> list[str]:
 
 
 def _python(started: Started, environment: Mapping[str, str]) -> str:
-    """The job's Python: its program, the one beside it, as for ``torchrun``, or that of the path."""
+    """The job's Python: its program, the one next to it, as for ``torchrun``, or that of the path."""
     path = environment.get("PATH", os.defpath)
     program = shutil.which(os.path.join(started.folder, started.command[0])) or shutil.which(
         started.command[0], path=path
     )
     if program and os.path.basename(program).startswith("python"):
         return program
-    beside = os.path.join(os.path.dirname(program), "python") if program else ""
-    return shutil.which(beside) or shutil.which("python", path=path) or sys.executable
+    neighbour = os.path.join(os.path.dirname(program), "python") if program else ""
+    return shutil.which(neighbour) or shutil.which("python", path=path) or sys.executable

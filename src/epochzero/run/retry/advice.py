@@ -1,4 +1,4 @@
-"""What a scheduler is told of a decision: an exit code, and a file that it can read.
+"""The advice for a scheduler: an exit code, and a file that it can read.
 
 Exit codes are those of sysexits.h where one fits; a scheduler that restarts by exit code needs no
 more than these.
@@ -45,7 +45,7 @@ def advice(decision: Decision, *, job: str, attempt: int, exit_code: int) -> Map
 
 
 def write_advice(path: Path, values: Mapping[str, Any]) -> None:
-    """Writes the file at once: who reads it finds the old one or the new one, whole.
+    """Replace the file atomically: a reader finds the old one or the new one.
 
     Raises:
         InputError: it cannot be written.

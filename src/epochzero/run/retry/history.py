@@ -1,4 +1,4 @@
-"""What earlier attempts of all jobs under one home tell about a failure.
+"""What earlier attempts of all jobs of one home show about a failure.
 
 One line is appended to ``attempts.jsonl`` for each attempt that ended. Jobs on all nodes that share the
 home share this history, and an attempt that a scheduler started again knows the attempts before it.
@@ -141,7 +141,7 @@ def _append(home: Path, attempt: EndedAttempt) -> None:
 
 
 def precedents(home: Path, failed: EndedAttempt) -> Precedents:
-    """What the attempts of a home tell about this failure.
+    """What the attempts of a home show about this failure.
 
     Args:
         home: of the runs.
@@ -187,7 +187,7 @@ def _retries(fingerprint: str, attempts: Iterable[EndedAttempt]) -> tuple[int, i
 
 
 def _read(home: Path) -> Sequence[EndedAttempt]:
-    """The attempts, oldest first; lines that are none are skipped."""
+    """The attempts, oldest first; invalid lines are skipped."""
     try:
         with (home / NAME).open("rb") as file:
             size = file.seek(0, os.SEEK_END)

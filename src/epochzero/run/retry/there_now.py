@@ -3,7 +3,7 @@
 The line of the first cause names a path, a port, a disk or a host; ``there_now.toml`` holds how. It is
 looked at where this process runs, once, right after the attempt: no more than a name look-up uses the
 network. Where the line came from another node or out of a container, or is about no such thing,
-nothing is said.
+nothing is reported.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def there_now(diagnosis: Diagnosis, started: Started, samples: Sequence[Sample] 
 def _misses() -> tuple[_Miss, ...]:
     text = files("epochzero.run.retry").joinpath("there_now.toml").read_text("utf-8")
     return tuple(
-        _Miss(tuple(said["category"]), said["look"], re.compile(said["pattern"]), said["says"])
-        for said in tomllib.loads(text)["misses"]
+        _Miss(tuple(miss["category"]), miss["look"], re.compile(miss["pattern"]), miss["says"])
+        for miss in tomllib.loads(text)["misses"]
     )
 
 

@@ -46,7 +46,7 @@ class _Catalogue:
 
 
 def unseeded(diagnosis: Diagnosis, started: Started) -> str:
-    """What was drawn without a seed where the job failed, in a sentence; empty where nothing is known of it.
+    """The unseeded draw where the job failed, in a sentence; empty if there is none or it is unknown.
 
     Args:
         diagnosis: of the attempt.
@@ -75,24 +75,24 @@ def unseeded(diagnosis: Diagnosis, started: Started) -> str:
 
 @cache
 def _catalogue() -> _Catalogue:
-    told = tomllib.loads(
+    data = tomllib.loads(
         files("epochzero.run.retry").joinpath("unseeded.toml").read_text(encoding="utf-8")
     )
     return _Catalogue(
-        frozenset(told["categories"]),
-        re.compile(told["everything"]),
+        frozenset(data["categories"]),
+        re.compile(data["everything"]),
         tuple(
             _Generator(
                 re.compile(generator["draws"]), re.compile(generator["seeds"]), generator["shared"]
             )
-            for generator in told["generators"]
+            for generator in data["generators"]
         ),
     )
 
 
 def _drawn(program: Program, file: Path, line: int) -> Called | None:
     """The draw from an unseeded generator that is the last before the line that failed, or the next."""
-    module = next((one for one in program.modules.values() if one.file == file), None)
+    module = next((found for found in program.modules.values() if found.file == file), None)
     if module is None or module.tree is None:
         return None
     around = _around(module.tree, line)
@@ -104,7 +104,7 @@ def _drawn(program: Program, file: Path, line: int) -> Called | None:
     drawn = [
         call
         for call in program.calls
-        if any(one.draws.search(call.name) for one in open_)
+        if any(generator.draws.search(call.name) for generator in open_)
         and any(
             place.path == module.path and place.line in around
             for place in (*call.at.via, call.at.place)
@@ -132,7 +132,7 @@ def _is_seeded(generator: _Generator, calls: Sequence[Called]) -> bool:
         elif (
             generator.shared
             and catalogue.everything.search(call.name)
-            and not any(one.seeds.search(call.name) for one in catalogue.generators)
+            and not any(other.seeds.search(call.name) for other in catalogue.generators)
         ):
             return True
     return False

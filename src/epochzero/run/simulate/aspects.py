@@ -1,4 +1,4 @@
-"""What is said before the job starts: of each thing that the platform has, how much of it the job meets."""
+"""The table printed before the job starts: how far each property of the platform is simulated."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def aspects_of(
     variables: Mapping[str, str],
     refused: str,
 ) -> tuple[Aspect, ...]:
-    """The rows of the table; what the target does not say has none.
+    """The rows of the table; properties that the target does not specify have none.
 
     Args:
         target: the platform.
         request: what the job is held to.
         places: what of its files is there.
-        compared: its packages beside ours.
+        compared: its packages compared with ours.
         here: variables of this machine.
         variables: of the job.
         refused: why there are no namespaces; empty where there are.
@@ -204,14 +204,14 @@ def _ranks(request: Request) -> Iterator[Aspect]:
 
 
 def _hints(target: Target) -> Iterator[Aspect]:
-    told = {
+    values = {
         "driver": target.driver,
         "CUDA": target.cuda,
         "nodes": target.nodes if target.nodes not in (None, 1) else None,
         "programs": target.programs,
         "libraries": target.shared_libraries,
     }
-    known = [name for name, value in told.items() if value]
+    known = [name for name, value in values.items() if value]
     if known:
         yield Aspect(
             "not simulated", "impossible", f"{', '.join(known)}; `epochzero check` checks them"

@@ -1,4 +1,4 @@
-"""A target that cannot be, or not here: said before anything is begun."""
+"""Refuses a target that contradicts itself or cannot be simulated here, before anything starts."""
 
 from __future__ import annotations
 

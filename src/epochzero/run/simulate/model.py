@@ -1,4 +1,4 @@
-"""What is simulated of a platform, and what the parts that do so are told."""
+"""What is simulated of a platform, and the request to the processes that do so."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Mounted:
     Attributes:
         path: of it.
         writable: whether the job may write there.
-        bytes: what may be written there; None for no limit. Then it is kept in memory.
+        bytes: what may be written there; None for no limit. With a limit, files are stored in memory.
         again: it is this machine's folder whatever the mount around it is.
     """
 
@@ -67,7 +67,7 @@ class Mounted:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What the processes around and in the job are told, as JSON.
+    """The request to the processes around and in the job, as JSON.
 
     Attributes:
         namespaces: whether they are built.
@@ -77,7 +77,7 @@ class Request:
         mounts: where they are mounted.
         metered: folders of this machine of which only Python is held to a number of bytes that may be added.
         ledger: the file in which the job's Python notes what it writes to these.
-        unseen: paths that only Python can be kept from seeing.
+        unseen: paths that can be hidden from Python only.
         shared_memory: bytes of ``/dev/shm``; None for this machine's.
         user: ``name``, ``uid``, ``gid``, ``home``, ``groups`` (number by name); None for ours.
         network: whether there is more than this machine.

@@ -1,4 +1,4 @@
-"""What the platform has installed, beside what this machine has."""
+"""The packages of the platform, compared with those of this machine."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def build_environment(
         target: whose distributions are known.
         command: of the job, whose Python makes it.
         environment: of pip.
-        folder: where environments are kept.
+        folder: where environments are stored.
 
     Raises:
         InputError: no Python, no list, or a package that is not to be had.
@@ -153,8 +153,8 @@ def build_environment(
             )
     except (OSError, subprocess.SubprocessError) as error:
         rmtree(place, ignore_errors=True)
-        said = (getattr(error, "stderr", b"") or str(error).encode()).decode(errors="replace")
-        last = said.strip().splitlines()[-1:] or [type(error).__name__]
+        output = (getattr(error, "stderr", b"") or str(error).encode()).decode(errors="replace")
+        last = output.strip().splitlines()[-1:] or [type(error).__name__]
         raise InputError(
             f"--build-packages: {target.name}'s packages cannot be installed: {last[0]}"
         ) from error

@@ -75,7 +75,7 @@ def places_of(
     folder: str,
     command: Sequence[str],
     environment: Mapping[str, str],
-    kept: Path,
+    attempt: Path,
     *,
     namespaces: bool,
 ) -> Places:
@@ -86,19 +86,19 @@ def places_of(
         folder: where the job runs; it travels with the job.
         command: of the job.
         environment: of the job.
-        kept: folder of the attempt.
+        attempt: directory of the attempt.
         namespaces: whether there is a view of the job's own.
     """
     brought = _repository(folder)
-    needed = {*_needed(command, environment), str(kept), brought}
+    needed = {*_needed(command, environment), str(attempt), brought}
     absent = {*_said_absent(target), *_of_this_machine_only(target)}
     there = {path for path, is_there in target.files.items() if is_there}
     there |= {mount.path for mount in target.mounts or ()} - {"/"}
     if target.user is not None and target.user.home:
         there |= {target.user.home} - absent
-    # What is written beside a path that is missing must stay: only Python is kept from seeing it.
+    # Files written next to a missing path must remain, so it is hidden from Python only.
     unseen = {path for path in absent if not namespaces or beneath(path, brought)}
-    mounts = _mounts(target, folder, brought, str(kept))
+    mounts = _mounts(target, folder, brought, str(attempt))
     limited = list(_limited(target))
     here = {path for path in there if os.path.lexists(path)}
     return Places(
@@ -135,7 +135,7 @@ def _behind(python: Path, environment: Mapping[str, str]) -> Path | None:
         return python
     words = [str(python), "-c", "import sys; print(sys.executable)"]
     with suppress(OSError, subprocess.SubprocessError, InputError):
-        told = subprocess.run(
+        done = subprocess.run(
             words,
             env=dict(environment),
             capture_output=True,
@@ -143,8 +143,8 @@ def _behind(python: Path, environment: Mapping[str, str]) -> Path | None:
             timeout=_ASKED_S,
             check=True,
         )
-        read_interpreter(Path(told.stdout.strip()))
-        return Path(told.stdout.strip())
+        read_interpreter(Path(done.stdout.strip()))
+        return Path(done.stdout.strip())
     return None
 
 
@@ -209,7 +209,7 @@ def _apart(one: str, other: str) -> bool:
     return not beneath(one, other) and not beneath(other, one)
 
 
-def _mounts(target: Target, folder: str, brought: str, kept: str) -> list[Mounted]:
+def _mounts(target: Target, folder: str, brought: str, attempt: str) -> list[Mounted]:
     """What is mounted."""
     found: list[Mounted] = []
     for mount in target.mounts or ():
@@ -217,7 +217,7 @@ def _mounts(target: Target, folder: str, brought: str, kept: str) -> list[Mounte
         limit = _limit(mount.path, mount.quota_bytes, mount.free_bytes)
         here = os.path.lexists(path)
         if path == "/" or beneath(path, brought):
-            # What is written beside the job's program is to stay.
+            # Files written next to the job's program must remain.
             limit = None
         if here or (path != "/" and not beneath(path, brought)):
             found.append(Mounted(path, mount.writable, limit if mount.writable else None))
@@ -232,7 +232,7 @@ def _mounts(target: Target, folder: str, brought: str, kept: str) -> list[Mounte
     ):
         found.append(Mounted(home))
     if found:
-        again = [kept]
+        again = [attempt]
         if _is_writable(target, folder):
             again.append(brought)
         found += [Mounted(path, again=True) for path in again]

@@ -1,4 +1,4 @@
-"""From a target and a command to what is run, and to what is said about it before."""
+"""From a target and a command to the simulated command and the table that is printed before."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FLAGS = re.compile(r"-[bBdEIOPqsSuv]+")
 _REQUEST_FILE = "simulate.json"
 _LEDGER = "written.jsonl"
 _TRIAL_S = 20.0
-_KEPT = frozenset(
+_PASSED = frozenset(
     [
         "PATH",
         "LD_LIBRARY_PATH",
@@ -57,7 +57,7 @@ def options_of(
     ranks: int | None = None,
     build_in: Path | None = None,
 ) -> Options:
-    """What is simulated, when it can be: asked before anything is begun.
+    """What is simulated, if it can be: called before anything starts.
 
     Args:
         target: the platform, its file, or GPUs by name.
@@ -85,7 +85,7 @@ def plan(
     command: Sequence[str],
     folder: str,
     environment: Mapping[str, str],
-    kept: Path,
+    attempt: Path,
 ) -> SimulationPlan:
     """What is run, with the request written to the attempt's folder.
 
@@ -94,7 +94,7 @@ def plan(
         command: of the job.
         folder: where it runs.
         environment: as it is here.
-        kept: folder of the attempt.
+        attempt: directory of the attempt.
 
     Raises:
         InputError: the command has no ranks, which `options_of` says before.
@@ -110,13 +110,13 @@ def plan(
         each = len(target.gpus) if target.gpus else None
         program, ranks = in_ranks(command, folder, variables, options.ranks, each)
     compared = compare(target, program, variables)
-    places = places_of(target, folder, program, variables, kept, namespaces=True)
-    request = _request(target, places, folder, kept, compared, ranks)
-    refused = "they were not requested" if not options.namespaces else _refused(request, kept)
+    places = places_of(target, folder, program, variables, attempt, namespaces=True)
+    request = _request(target, places, folder, attempt, compared, ranks)
+    refused = "they were not requested" if not options.namespaces else _refused(request, attempt)
     if refused:
-        places = places_of(target, folder, program, variables, kept, namespaces=False)
+        places = places_of(target, folder, program, variables, attempt, namespaces=False)
         request = _without_namespaces(request, target, places)
-    file = _written(request, kept)
+    file = _written(request, attempt)
     return SimulationPlan(
         name=target.name,
         request=request,
@@ -134,12 +134,12 @@ def _environment(target: Target, here: Mapping[str, str]) -> dict[str, str]:
     if target.environment is not None:
         # The value of a secret is not in a target: it is this machine's.
         there = {name: text or here.get(name, "") for name, text in target.environment.items()}
-        kept = {n: v for n, v in here.items() if n in _KEPT or n.startswith(_OURS)}
-        variables = {**there, **kept}
+        passed = {n: v for n, v in here.items() if n in _PASSED or n.startswith(_OURS)}
+        variables = {**there, **passed}
     user = target.user
     if user is not None:
-        told = {"HOME": user.home, "USER": user.name, "LOGNAME": user.name}
-        variables |= {name: text for name, text in told.items() if text}
+        names = {"HOME": user.home, "USER": user.name, "LOGNAME": user.name}
+        variables |= {name: text for name, text in names.items() if text}
     if target.gpus == ():
         variables["CUDA_VISIBLE_DEVICES"] = ""
     return variables
@@ -149,11 +149,11 @@ def _request(
     target: Target,
     places: Places,
     folder: str,
-    kept: Path,
+    attempt: Path,
     compared: Compared | None,
     ranks: tuple[Mapping[str, str], ...],
 ) -> Request:
-    scratch = kept / "simulated"
+    scratch = attempt / "simulated"
     scratch.mkdir(exist_ok=True)
     limits = {"open_files": target.open_files, "cpus": target.cpus}
     # The kernel does not hold root to a number of processes.
@@ -168,7 +168,7 @@ def _request(
         shown=places.shown,
         mounts=places.mounts,
         metered=places.metered,
-        ledger=str(kept / _LEDGER),
+        ledger=str(attempt / _LEDGER),
         unseen=places.unseen,
         shared_memory=target.shared_memory_bytes,
         user=_user(target),
@@ -205,7 +205,7 @@ def _group(name: str, number: int) -> int:
 
 
 def _without_namespaces(request: Request, target: Target, places: Places) -> Request:
-    """The same with what can be had without a view of the job's own."""
+    """The same with what is available without namespaces."""
     limits = {name: count for name, count in request.limits.items() if name != "processes"}
     return replace(
         request,
@@ -221,9 +221,9 @@ def _without_namespaces(request: Request, target: Target, places: Places) -> Req
     )
 
 
-def _refused(request: Request, kept: Path) -> str:
-    """Why the system does not let the view be built; empty where it does."""
-    file = _written(replace(request, limits={}), kept)
+def _refused(request: Request, attempt: Path) -> str:
+    """Why the system refuses the namespaces; empty if it does not."""
+    file = _written(replace(request, limits={}), attempt)
     try:
         tried = subprocess.run(
             _inside(file), env={}, capture_output=True, timeout=_TRIAL_S, check=False
@@ -252,7 +252,7 @@ def _inside(file: Path) -> tuple[str, ...]:
     return (sys.executable, "-I", "-S", str(_INSIDE), str(file))
 
 
-def _written(request: Request, kept: Path) -> Path:
-    file = kept / _REQUEST_FILE
+def _written(request: Request, attempt: Path) -> Path:
+    file = attempt / _REQUEST_FILE
     file.write_text(request.to_json(), encoding="utf-8")
     return file

@@ -1,4 +1,4 @@
-"""Puts a note beside the newest event file of TensorBoard that a job wrote: the text ``epochzero/diagnosis``.
+"""Puts a note next to the newest event file of TensorBoard that a job wrote: the text ``epochzero/diagnosis``.
 
 Source: TensorBoard's documentation, "Displaying text data in TensorBoard".
 """

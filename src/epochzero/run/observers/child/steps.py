@@ -66,9 +66,8 @@ class StepTimer:
         if not self.is_timing:
             return
         self._depth += 1
-        if self._depth == 1:
-            if self._mark is not None:
-                self._segments.append((self._mark, self._now()))
+        if self._depth == 1 and self._mark is not None:
+            self._segments.append((self._mark, self._now()))
 
     def backward_ended(self) -> None:
         """A backward pass has ended."""

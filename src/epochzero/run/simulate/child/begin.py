@@ -120,7 +120,7 @@ class _Without:
 
 
 def _is_own(name: str) -> bool:
-    """Whether the job has a module of this name itself, beside its program."""
+    """Whether the job has a module of this name itself, next to its program."""
     top = name.partition(".")[0]
     folder = sys.path[0] if sys.path else ""
     return os.path.exists(os.path.join(folder, top)) or os.path.exists(
@@ -236,7 +236,7 @@ class _Counting:
             raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
     def starting(self, start: Callable[..., Any]) -> Callable[..., Any]:
-        """What starts a thread, which no audit hook is told of before Python 3.12."""
+        """What starts a thread, which raises no audit event before Python 3.12."""
 
         def start_if_allowed(*arguments: Any, **options: Any) -> Any:
             if self._count() >= self._most:

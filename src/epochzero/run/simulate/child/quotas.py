@@ -14,7 +14,7 @@ from typing import Any
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _MEASURED = 4
-"""What is left is measured anew when this process has used so great a part of it: others write, too."""
+"""What is left is measured again when this process has used so great a part of it: others write, too."""
 _PAUSE = 20
 """What was opened may be written to without Python: then it is measured, too, but not for most of the time."""
 # The job's are held to the platform, and its time may be replaced.

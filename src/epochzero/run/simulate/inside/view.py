@@ -1,7 +1,7 @@
 """The file system as the job sees it: what the platform lacks is not there, the rest is this machine's.
 
 A new root in memory gets this machine's folders by bind mounts. A folder of which only a part is on the
-platform is built anew, entry by entry. What the job writes goes to the real folders, but for those with
+platform is rebuilt, entry by entry. What the job writes goes to the real folders, but for those with
 a limit of space, which get an overlay in memory of that size.
 
 Source: mount_namespaces(7); the kernel's documentation, filesystems/overlayfs.rst.

@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from epochzero.run.watch.model import TrainingFinding, WatchResult
 
 
-class Beside:
-    """Sets up what a job asked for beside itself, looks at it, and tells what came of it.
+class AttemptSetup:
+    """What the request adds to an attempt: simulation, watching, injected faults and capture.
 
     Attributes:
         environment: of the attempt.
         options: how it is run.
-        verdict: on the training, after `tell`; None when it was not watched.
-        outcomes: of the injected faults, after `tell`.
+        verdict: on the training, after `report`; None if it was not watched.
+        outcomes: of the injected faults, after `report`.
     """
 
     def __init__(
@@ -48,14 +48,14 @@ class Beside:
         faults: Sequence[InjectedFault],
         listener: Listener,
     ) -> None:
-        """Sets it up.
+        """Prepare the environment, companions and watchers.
 
         Args:
-            job: with what it asked for.
+            job: with its request.
             started: the first record of the attempt.
-            folder: where it is kept; where nothing can be kept, nothing is watched or captured.
-            faults: that have not come yet.
-            listener: is told.
+            folder: the attempt's directory; without one, nothing is watched or captured.
+            faults: that were not injected yet.
+            listener: receives the results.
 
         Raises:
             InputError: the platform cannot be simulated here.
@@ -103,22 +103,22 @@ class Beside:
 
     @property
     def watchers(self) -> tuple[Watcher, ...]:
-        """Who looks at the attempt."""
+        """The watchers of the attempt."""
         watchers = (self._limits, self._training, self._injector)
         return tuple(watcher for watcher in watchers if watcher is not None)
 
     @property
     def state(self) -> str:
-        """What a scheduler would say of the end; empty where no limit of the platform was met."""
+        """The state that a scheduler would report; empty if no limit of the platform was reached."""
         return self._limits.state if self._limits is not None else ""
 
     @property
     def limit(self) -> str:
-        """The limit at which the simulated platform ended the job, in words; empty for none."""
+        """The limit that the simulated platform enforced, in words; empty for none."""
         return self._limits.text if self._limits is not None else ""
 
     def ended(self) -> None:
-        """The attempt has ended: keeps what a replay needs of it."""
+        """The attempt has ended: store what a replay needs."""
         if self._job.request.capture and self._folder is not None:
             write_job(self._folder, self._started, self.environment)
 
@@ -126,10 +126,10 @@ class Beside:
         """The fault of its training for which the job was ended."""
         return self._training.fault if self._training is not None and ended.why == WHY else None
 
-    def tell(
+    def report(
         self, ended: Ended, decision: Decision | None, clock: Clock, journal: Journal | None
     ) -> tuple[InjectedFault, ...]:
-        """Tells and keeps what came of it; answers with the faults that are left."""
+        """Report and store the results; returns the faults that were not injected."""
         if self._training is not None and ended.why != "not_started":
             self.verdict = self._training.watched
             self._listener.watched(self._training)
