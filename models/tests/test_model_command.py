@@ -93,7 +93,7 @@ def test_dissect_as_json_is_the_same_again(run: Command, folder: Path) -> None:
 
 def test_evaluate_compares_models_by_group(run: Command, folder: Path) -> None:
     done = run("model", "evaluate", f"{folder}/cli_net.py:build", "--untrained", folder / "test.csv", "--group", "sex",
-               "--beside", f"{folder}/cli_net.py:other", "--no-attacks", "-o", folder / "out")  # fmt: skip
+               "--compare", f"{folder}/cli_net.py:other", "--no-attacks", "-o", folder / "out")  # fmt: skip
     assert done.code == 0, done.err
     assert "worst first: " in done.out
     assert "cli_net.py:other:accuracy" in "".join(done.out.split())

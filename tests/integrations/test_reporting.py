@@ -138,7 +138,7 @@ def test_ranks_keep_their_errors_apart_and_only_the_first_tells(
     for rank in (0, 3):
         monkeypatch.setenv("SLURM_PROCID", str(rank))
         reporter = Reporter()
-        reporter.tell(step=rank + 1)
+        reporter.report(step=rank + 1)
         reporter.record(ValueError(f"of rank {rank}"))
     assert [record.step for record in _read(told.parent) if isinstance(record, JobProgress)] == [1]
     for rank in (0, 3):
@@ -167,7 +167,7 @@ def test_steps_of_a_second_share_a_line_and_cost_a_few_calls(told: Path) -> None
 
     def train() -> None:
         for step in range(20_000):
-            reporter.tell(step=step, epoch=step / 100, loss=0.5)
+            reporter.report(step=step, epoch=step / 100, loss=0.5)
 
     assert count_calls(train) < 20_000 * 12
     reporter.write()
@@ -183,7 +183,7 @@ def test_a_tensor_is_not_read(told: Path) -> None:
             raise AssertionError("the GPU was waited for")
 
     reporter = Reporter()
-    reporter.tell(step=1, loss=Tensor())
+    reporter.report(step=1, loss=Tensor())
     assert json.loads(told.read_text()) == {"step": 1}
 
 
@@ -203,7 +203,7 @@ def test_a_file_that_cannot_be_written_loses_lines_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(PROGRESS_VARIABLE, str(tmp_path / "gone" / PROGRESS_FILE))
-    Reporter().tell(step=1)
+    Reporter().report(step=1)
 
 
 def test_a_torn_line_is_read_when_it_is_whole(tmp_path: Path) -> None:
@@ -235,7 +235,7 @@ def test_what_is_no_progress_is_passed_over(tmp_path: Path, line: str) -> None:
 
 def test_a_loss_that_is_no_number_is_told_in_strict_json(told: Path) -> None:
     for loss in (0.5, math.nan, -math.inf):
-        Reporter().tell(step=1, loss=loss)
+        Reporter().report(step=1, loss=loss)
     lines = [_strict(line)["loss"] for line in told.read_text().splitlines()]
     assert lines == [0.5, "nan", "-inf"]
     progress, event = sorted(_read(told.parent), key=lambda record: record.kind, reverse=True)

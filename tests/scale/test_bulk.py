@@ -224,7 +224,7 @@ def test_the_same_command_goes_on_where_it_was_ended(
     monkeypatch.setattr(sources, "LOGS_PER_PART", 2)
     source = many(tmp_path / "in", 7)
     told: list[int] = []
-    diagnose_all(str(source), str(tmp_path / "out"), tell=told.append)
+    diagnose_all(str(source), str(tmp_path / "out"), on_progress=told.append)
     assert told[-1] == 7
     assert inline.most == inline.workers, "no more is begun than there are workers"
     (part, *_) = sorted((tmp_path / "out").glob("part-*"))
@@ -401,7 +401,7 @@ if __name__ == "__main__":
     sources.LOGS_PER_PART = 20
     def tell(logs):
         print(logs, flush=True)
-    diagnose_all(sys.argv[1], sys.argv[2], workers=1, tell=tell)
+    diagnose_all(sys.argv[1], sys.argv[2], workers=1, on_progress=tell)
 """
 
 

@@ -110,7 +110,7 @@ def test_a_pull_request_that_closes_an_issue_leads_to_its_commit(made: Made) -> 
     [
         ("Fixes #7", {"closedAt": None}, "it is still open"),
         ("Fixes #7", {"stateReason": "NOT_PLANNED"}, "it was closed as not planned"),
-        ("Fixes #7", {"labels": ["enhancement"]}, "its labels say that it is no bug"),
+        ("Fixes #7", {"labels": ["enhancement"]}, "labeled as something other than a bug"),
         ("See #7", {}, "no commit is linked to it"),
         ("Fixes other/project#7", {}, "no commit is linked to it"),
         ("Fixes #77", {}, "no commit is linked to it"),

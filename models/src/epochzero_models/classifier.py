@@ -21,7 +21,7 @@ BATCH_SIZE = 256
 BATCH_BYTES = 64 << 20
 """A batch of large inputs has fewer of them."""
 SMALLEST_PROBABILITY = 1e-12
-Tell = Callable[[str], None]
+ProgressCallback = Callable[[str], None]
 """Hears what long work has come to."""
 
 
@@ -147,7 +147,7 @@ def logits_of(
     classifier: Classifier,
     examples: Examples,
     batch_size: int = BATCH_SIZE,
-    tell: Tell | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> Tensor:
     """Logits of all examples on the CPU, shape (n, classes), float32.
 
@@ -161,8 +161,8 @@ def logits_of(
         for batch in batches(examples, batch_size):
             found.append(classifier.logits(batch).float().cpu())
             done += len(batch)
-            if tell:
-                tell(f"{classifier.name}: {done:,} of {len(examples):,} examples")
+            if on_progress:
+                on_progress(f"{classifier.name}: {done:,} of {len(examples):,} examples")
     logits = torch.cat(found)
     _check_finite(classifier.name, logits)
     check_labels(classifier.name, logits.shape[1], examples)

@@ -133,8 +133,8 @@ def _set_weights(module: nn.Module, source: str, path: Path) -> None:
     try:
         module.load_state_dict(_state_dict(path))
     except RuntimeError as error:
-        told = " ".join(str(error).split())[:400]
-        raise InputError(f"{path}: does not contain the weights of {source}: {told}") from error
+        reason = " ".join(str(error).split())[:400]
+        raise InputError(f"{path}: does not contain the weights of {source}: {reason}") from error
 
 
 def _state_dict(path: Path) -> Mapping[str, Tensor]:
@@ -194,9 +194,9 @@ def _from_torch_file(path: Path, device: torch.device) -> Classifier:
         with warnings.catch_warnings(action="ignore"):  # that TorchScript is no longer developed
             module = torch.jit.load(path, map_location=device)  # type: ignore[no-untyped-call]
     except (RuntimeError, ValueError) as error:
-        told = " ".join(str(error).split())[:200]
-        raise InputError(f"{path}: TorchScript that cannot be loaded: {told}") from error
-    # One that was frozen has no weights that tell its device.
+        reason = " ".join(str(error).split())[:200]
+        raise InputError(f"{path}: TorchScript that cannot be loaded: {reason}") from error
+    # A frozen module has no weights that show its device.
     return replace(as_classifier(module, str(path)), device=device)
 
 
@@ -215,8 +215,8 @@ def _from_onnx(path: Path, device: torch.device) -> Classifier:
         try:
             return runtime.InferenceSession(model, providers=["CPUExecutionProvider"])
         except Exception as error:  # its own kinds of error, which have no common base
-            told = " ".join(str(error).split())[:200]
-            raise InputError(f"{path}: ONNX that cannot be loaded: {told}") from error
+            reason = " ".join(str(error).split())[:200]
+            raise InputError(f"{path}: ONNX that cannot be loaded: {reason}") from error
 
     session = opened(str(path))
     if len(session.get_inputs()) != 1:
@@ -241,8 +241,8 @@ def _from_keras(path: Path, device: torch.device) -> Classifier:
     try:
         module = keras.saving.load_model(path, compile=False, safe_mode=True)
     except Exception as error:  # Keras raises almost anything for files that are not its own
-        told = " ".join(str(error).split())[:200]
-        raise InputError(f"{path}: a Keras model that cannot be loaded: {told}") from error
+        reason = " ".join(str(error).split())[:200]
+        raise InputError(f"{path}: a Keras model that cannot be loaded: {reason}") from error
     return as_classifier(module.to(device), str(path))
 
 

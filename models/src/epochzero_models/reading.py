@@ -21,10 +21,10 @@ from torch import Tensor
 from epochzero.data.formats import Faults, needed
 from epochzero.data.source import TableSource, find_sources, read
 from epochzero.errors import InputError
-from epochzero_models.classifier import Tell
+from epochzero_models.classifier import ProgressCallback
 from epochzero_models.examples import Examples
 from epochzero_models.seeds import seeded
-from epochzero_models.user_code import is_own_code, made_by, told_as_input_error
+from epochzero_models.user_code import as_input_error, is_own_code, made_by
 
 LABEL_NAMES = ("y", "label", "labels", "target", "targets", "class")
 INPUT_NAMES = ("x", "X", "inputs", "images", "data", "features")
@@ -40,7 +40,7 @@ def load_examples(
     group: str | None = None,
     most: int | None = None,
     seed: int = 0,
-    tell: Tell | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> Examples:
     """Load the examples that a user names.
 
@@ -50,7 +50,7 @@ def load_examples(
         group: column or array of the subgroups. Numeric groups of a table remain inputs, texts do not.
         most: maximum number of examples, drawn at random.
         seed: of the sample, and of the user's code.
-        tell: called with the number of examples read.
+        on_progress: called with the number of examples read.
 
     Raises:
         InputError: the data do not exist, or are not labeled examples of one shape.
@@ -58,14 +58,14 @@ def load_examples(
     if is_own_code(source):
         with seeded(seed):
             made = made_by(source)
-            with told_as_input_error(source):
-                examples = _from_code(source, made, target, group, tell)
+            with as_input_error(source):
+                examples = _from_code(source, made, target, group, on_progress)
         return examples.drawn(most, seed)
     path = Path(source)
     found = find_sources(path)
     if all(one.format.record_is_file and one.format.name == "images" for one in found):
         _refuse_options(source, target, group)
-        return _from_images(source, found, most, seed, tell)
+        return _from_images(source, found, most, seed, on_progress)
     return _from_columns(source, read_columns(source), target, group).drawn(most, seed)
 
 
@@ -79,7 +79,11 @@ def _refuse_options(source: str, target: str | None, group: str | None) -> None:
 
 
 def _from_code(
-    source: str, made: Any, target: str | None, group: str | None, tell: Tell | None
+    source: str,
+    made: Any,
+    target: str | None,
+    group: str | None,
+    on_progress: ProgressCallback | None,
 ) -> Examples:
     if isinstance(made, Examples):
         return made
@@ -89,14 +93,14 @@ def _from_code(
     if isinstance(made, tuple) and len(made) == 2 and all(hasattr(one, "shape") for one in made):
         return Examples(source, _inputs(source, made[0]), _whole_labels(source, made[1]))
     if isinstance(made, Iterable) or hasattr(made, "__getitem__"):
-        return _collected(source, made, tell)
+        return _collected(source, made, on_progress)
     raise InputError(
         f"{source}: gives a {type(made).__name__}; a dataset or loader of torch, a pair of arrays "
         "(inputs, labels), or a mapping of arrays is expected"
     )
 
 
-def _collected(source: str, made: Any, tell: Tell | None) -> Examples:
+def _collected(source: str, made: Any, on_progress: ProgressCallback | None) -> Examples:
     """Collect all items of a dataset, or batches of a loader."""
     batched = isinstance(made, torch.utils.data.DataLoader)
     inputs: list[Tensor] = []
@@ -111,8 +115,8 @@ def _collected(source: str, made: Any, tell: Tell | None) -> Examples:
             raise InputError(
                 f"{source}: needs more than {MOST_BYTES >> 30} GB of memory; pass a part of the data"
             )
-        if tell:
-            tell(f"{source}: {number:,} {'batches' if batched else 'examples'} read")
+        if on_progress:
+            on_progress(f"{source}: {number:,} {'batches' if batched else 'examples'} read")
     if not inputs:
         raise InputError(f"{source}: has no examples")
     together = _together(source, "inputs", inputs), _together(source, "labels", labels)
@@ -120,7 +124,7 @@ def _collected(source: str, made: Any, tell: Tell | None) -> Examples:
 
 
 def _together(source: str, what: str, parts: Sequence[Tensor]) -> Tensor:
-    shapes = {tuple(one.shape[1:]) for one in parts}
+    shapes = {tuple(part.shape[1:]) for part in parts}
     if len(shapes) > 1:
         first, second = sorted(shapes)[:2]
         raise InputError(f"{source}: {what} differ in their shapes, {first} and {second}")
@@ -303,7 +307,11 @@ def _as_inputs(values: Tensor) -> Tensor:
 
 
 def _from_images(
-    source: str, found: Sequence[TableSource], most: int | None, seed: int, tell: Tell | None
+    source: str,
+    found: Sequence[TableSource],
+    most: int | None,
+    seed: int,
+    on_progress: ProgressCallback | None,
 ) -> Examples:
     """Read pixels from 0 to 1, channels first; classes in the order of their directory names."""
     if len(found) > 1:
@@ -324,8 +332,8 @@ def _from_images(
                 f"{file}: has the shape {tuple(pixels[-1].shape)}, {files[0]} {tuple(pixels[0].shape)}: "
                 "images of one size are expected"
             )
-        if tell:
-            tell(f"{source}: {len(pixels):,} of {len(files):,} images read")
+        if on_progress:
+            on_progress(f"{source}: {len(pixels):,} of {len(files):,} images read")
     labels = torch.tensor([classes[file.parent.name] for file in files])
     return Examples(source, torch.stack(pixels), labels)
 

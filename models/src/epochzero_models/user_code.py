@@ -38,7 +38,7 @@ def made_by(source: str) -> Any:
     path = Path(named["file"])
     if not path.is_file():
         raise InputError(f"{source}: there is no file {path}")
-    with told_as_input_error(source):
+    with as_input_error(source):
         made = getattr(_imported(path.resolve()), named["name"], None)
         if made is None:
             raise InputError(f"{source}: {path.name} has no {named['name']}")
@@ -47,7 +47,7 @@ def made_by(source: str) -> Any:
 
 
 @contextmanager
-def told_as_input_error(source: str) -> Iterator[None]:
+def as_input_error(source: str) -> Iterator[None]:
     """Convert failures of the user's code to errors with its line.
 
     Raises:
@@ -59,7 +59,7 @@ def told_as_input_error(source: str) -> Iterator[None]:
         raise
     except (Exception, SystemExit) as error:
         path = Path(source.rpartition(":")[0])
-        raise InputError(f"{source}: fails with {_told(error, path)}") from error
+        raise InputError(f"{source}: fails with {_description(error, path)}") from error
 
 
 def _is_function(made: Any) -> bool:
@@ -81,10 +81,10 @@ def _imported(path: Path) -> ModuleType:
     return module
 
 
-def _told(error: BaseException, path: Path) -> str:
+def _description(error: BaseException, path: Path) -> str:
     """Return type and message, and the last line of the user's file in the traceback."""
     message = " ".join(str(error).split())
-    told = f"{type(error).__name__}: {message}" if message else type(error).__name__
+    text = f"{type(error).__name__}: {message}" if message else type(error).__name__
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if Path(frame.filename).name == path.name]
-    return f"{told} ({path.name}, line {lines[-1]})" if lines else told
+    return f"{text} ({path.name}, line {lines[-1]})" if lines else text

@@ -150,7 +150,7 @@ def main() -> None:
         click.echo(f"epochzero: {_needs(command, package)}", err=True)
         sys.exit(2)
     except BrokenPipeError:
-        # The reader of our output (head, less) has gone; nothing more can be said to it.
+        # The reader of our output (head, less) has exited.
         sys.stderr.close()
         sys.exit(141)
     except OSError as error:

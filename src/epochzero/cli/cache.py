@@ -8,9 +8,9 @@ from pathlib import Path
 
 def cache_folder() -> Path | None:
     """Return the cache directory (XDG Base Directory Specification); None if there is no home."""
-    told = os.environ.get("XDG_CACHE_HOME", "")
+    base = os.environ.get("XDG_CACHE_HOME", "")
     try:
-        root = Path(told) if os.path.isabs(told) else Path.home() / ".cache"
+        root = Path(base) if os.path.isabs(base) else Path.home() / ".cache"
     except RuntimeError:  # no home directory
         return None
     return root / "epochzero"

@@ -91,7 +91,7 @@ def make_profile(
         found = profile_items(str(data), _items(data), label=label)
     else:
         with _progress() as progress:
-            found = profile(data, label=label, most_files=most_files, tell=progress)
+            found = profile(data, label=label, most_files=most_files, on_progress=progress)
     text = _json(found)
     if output is None:
         click.echo(text, nl=False)
@@ -148,8 +148,8 @@ def _write_table(table: Table) -> None:
 def _write_faults(table: Table, *, err: bool) -> None:
     for fault in table.faults:
         record = f" record {fault.record:,}" if fault.record else ""
-        told = f"  {fault.count:,} x {fault.kind}: {fault.file}{record} {fault.message}"
-        click.echo(plain(told).rstrip(), err=err)
+        text = f"  {fault.count:,} x {fault.kind}: {fault.file}{record} {fault.message}"
+        click.echo(plain(text).rstrip(), err=err)
 
 
 def _described(column: Column) -> str:
@@ -199,7 +199,7 @@ def make_validation(data: Path, known: Path, form: str, most_files: int | None) 
         found = validate_items(profile_items(str(data), _items(data), label=label), expected)
     else:
         with _progress() as progress:
-            found = validate(data, expected, most_files=most_files, tell=progress)
+            found = validate(data, expected, most_files=most_files, on_progress=progress)
     errors = sum(finding.severity == "error" for finding in found.findings)
     if form == "json":
         click.echo(json.dumps(found.to_dict(), indent=2))
@@ -293,7 +293,7 @@ def make_sample(data: Path, count: int, output: Path, label: str | None, seed: i
     from epochzero.data import sample
 
     with _progress() as progress:
-        drawn = sample(data, output, count=count, seed=seed, label=label, tell=progress)
+        drawn = sample(data, output, count=count, seed=seed, label=label, on_progress=progress)
     for each in drawn:
         click.echo(
             plain(
@@ -307,4 +307,4 @@ def make_sample(data: Path, count: int, output: Path, label: str | None, seed: i
 def _progress() -> Iterator[Callable[[str, int], None]]:
     """Yield a callback for the number of records read from a table."""
     with line() as shown:
-        yield lambda table, records: shown.tell(f"{plain(table)}: {records:,} records")
+        yield lambda table, records: shown.show(f"{plain(table)}: {records:,} records")

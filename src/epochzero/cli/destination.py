@@ -1,4 +1,4 @@
-"""Where the commands send jobs to, and the token that lets them."""
+"""The server to which commands send jobs, and its token."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 
 _AWAY_AFTER = 3
-"""Who takes none of the first attempts takes none."""
+"""A server that accepts none of the first attempts is considered unavailable."""
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
 
 def send_option(command: _Command) -> _Command:
-    """``--send``: the option of the commands that store jobs."""
+    """Add ``--send``, for the commands that store jobs."""
     return click.option(
         "--send",
         metavar="URL",
@@ -36,7 +36,7 @@ def send_option(command: _Command) -> _Command:
 
 
 def destination(_: click.Context, __: click.Parameter, url: str | None) -> Destination | None:
-    """The service at an address, with the token of the environment."""
+    """Return the server at an address, with the token of the environment."""
     if not url:
         return None
     from epochzero.run.upload import Destination
@@ -54,10 +54,10 @@ def destination(_: click.Context, __: click.Parameter, url: str | None) -> Desti
 
 
 def send_all(to: Destination, runs: Path) -> None:
-    """Sends all attempts that the service does not have whole.
+    """Send all attempts that the server lacks or has only in part.
 
     Raises:
-        InputError: it does not take them all; says how many are left.
+        InputError: some could not be sent; the message has their number.
     """
     from epochzero.run.upload import send_attempt, unsent
 
@@ -66,7 +66,7 @@ def send_all(to: Destination, runs: Path) -> None:
     trouble = ""
     with line() as shown:
         for number, folder in enumerate(waiting, 1):
-            shown.tell(f"sending {number} of {len(waiting)}")
+            shown.show(f"sending {number} of {len(waiting)}")
             try:
                 send_attempt(to, folder)
                 sent += 1

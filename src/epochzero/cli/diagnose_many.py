@@ -92,13 +92,13 @@ def diagnose_many(
     began = time.monotonic()
     with line() as shown:
 
-        def tell(logs: int) -> None:
+        def show(logs: int) -> None:
             speed = logs / (time.monotonic() - began)
-            shown.tell(f"{counted(logs, 'log')} diagnosed, {speed:,.0f} a second")
+            shown.show(f"{counted(logs, 'log')} diagnosed, {speed:,.0f} a second")
 
         done = diagnose_all(
             source, out, engine=engine, workers=workers, address=address, signatures=signatures,
-            redact=redact, tell=tell,
+            redact=redact, on_progress=show,
         )  # fmt: skip
     if form == "json":
         click.echo(json.dumps(done.to_dict(), indent=2, ensure_ascii=False))

@@ -39,7 +39,7 @@ def origin(root: Root) -> list[str]:
 
 
 def consequences(cascade: Sequence[Consequence], top: int) -> Iterator[str]:
-    """Consequences, those that say the same of several ranks in one line."""
+    """Consequences; equal ones of several ranks share a line."""
     groups: dict[str, list[Consequence]] = {}
     for one in cascade:
         groups.setdefault(one.title or one.text[:60], []).append(one)

@@ -1,4 +1,4 @@
-"""A command that has others, and says which one may be meant."""
+"""A command group that suggests the nearest name for an unknown command."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def command(
     if not any(asked) and not annotator:
         raise click.UsageError("missing annotator: pass --as NAME")
     with line() as shown:
-        shown.tell(f"{file} is read")
+        shown.show(f"{file} is read")
         found = read_items(file)
     for why, count in found.left_out.items():
         click.echo(f"epochzero: skipped {counted(count, 'record')}: {why}", err=True)

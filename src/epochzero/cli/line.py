@@ -19,7 +19,7 @@ class StatusLine:
         self._last = time.monotonic()
         self.shown = False
 
-    def tell(self, text: str) -> None:
+    def show(self, text: str) -> None:
         """Show the state of the work."""
         now = time.monotonic()
         if now - self._last < EVERY_S or not sys.stderr.isatty():

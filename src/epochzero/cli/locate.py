@@ -199,10 +199,10 @@ def _runs(coverage: Path | None, failed: Path | None) -> tuple[Run, ...]:
     """The runs of a coverage report, and which of them failed."""
     assert coverage is not None
     assert failed is not None
-    said = _text(failed, str(failed))
+    text = _text(failed, str(failed))
     try:
-        # pytest keeps them as the keys of an object.
-        names = list(json.loads(said)) if said.lstrip().startswith("{") else said.split("\n")
+        # pytest stores them as the keys of an object.
+        names = list(json.loads(text)) if text.lstrip().startswith("{") else text.split("\n")
     except ValueError as error:
         raise InputError(f"{failed}: is neither a list of test names nor JSON: {error}") from error
     try:
@@ -283,7 +283,7 @@ def _cache() -> Cache | None:
 
 
 def _let_go(cache: Cache | None) -> None:
-    """Closes the cache, and tells what was wrong with it."""
+    """Close the cache, and report problems with it."""
     if cache is None:
         return
     cache.close()
@@ -300,4 +300,4 @@ def _let_go(cache: Cache | None) -> None:
 def _progress() -> Iterator[Callable[[int, int], None]]:
     """Takes how many files were parsed, and of how many."""
     with line() as shown:
-        yield lambda done, total: shown.tell(f"parsing: {done:,} of {total:,} files")
+        yield lambda done, total: shown.show(f"parsing: {done:,} of {total:,} files")

@@ -39,7 +39,7 @@ def command(
 ) -> None:
     """Record a finished Slurm job that was not started with `epochzero run`.
 
-    The final state comes from sacct, the cause from the job's log. In an EpilogSlurmctld or Epilog
+    The final state is read from sacct, the cause from the job's log. In an EpilogSlurmctld or Epilog
     script of Slurm, SLURM_JOB_ID provides the job ID. The script never waits: if Slurm does not know the final
     state yet, a background process records the job when it is complete. A job that is already
     recorded is not changed.

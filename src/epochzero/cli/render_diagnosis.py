@@ -21,13 +21,13 @@ SHOW_PROGRESS_BYTES = 200 << 20
 def progress(logs: Sequence[Log]) -> Iterator[None]:
     """Show on a terminal that long work is in progress."""
     size = sum(log.path.stat().st_size for log in logs if log.path and log.path.is_file())
-    told = size > SHOW_PROGRESS_BYTES and sys.stderr.isatty()
-    if told:
+    shows = size > SHOW_PROGRESS_BYTES and sys.stderr.isatty()
+    if shows:
         click.echo(f"reading {size / 1e6:,.0f} MB in {len(logs)} logs ...", err=True, nl=False)
     try:
         yield
     finally:
-        if told:
+        if shows:
             click.echo("\r\x1b[K", err=True, nl=False)
 
 
@@ -89,5 +89,5 @@ def _headline(found: Diagnosis) -> str:
     mark = "FAILED" if found.outcome == "failed" else "FAILED, EVIDENCE MISSING"
     also = f", also {', '.join(found.also)}" if found.also else ""
     head = click.style(f"{mark}  {category.title}", fg="red", bold=True)
-    told = f": {found.title}" if found.title and found.title != category.title else ""
-    return f"{head}{told}  (confidence {found.confidence:.0%}{also})"
+    detail = f": {found.title}" if found.title and found.title != category.title else ""
+    return f"{head}{detail}  (confidence {found.confidence:.0%}{also})"

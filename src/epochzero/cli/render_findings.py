@@ -87,8 +87,8 @@ def _unknowns(unknowns: Sequence[Unknown], folder: Path, verbose: bool) -> Itera
         return
     yield click.style("UNKNOWN", bold=True)
     reasons: dict[tuple[str, str], list[SourceLocation]] = {}
-    for one in unknowns:
-        reasons.setdefault((one.what, one.reason), []).append(one.place)
+    for unknown in unknowns:
+        reasons.setdefault((unknown.what, unknown.reason), []).append(unknown.place)
     shown = list(reasons.items())[: None if verbose else SHOWN_UNKNOWNS]
     for (what, reason), places in shown:
         listed = places if verbose else places[:1]

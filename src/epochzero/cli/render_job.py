@@ -64,7 +64,7 @@ def listing(jobs: Sequence[JobSummary], *, now: float) -> Iterator[str]:
 
 
 def describe(job: JobDetails, *, now: float, usage_of: UsageOf) -> Iterator[str]:
-    """One screen about a job: what it is, how each attempt went, what it used.
+    """One screen about a job: its identity, its attempts, its resource usage.
 
     Args:
         job: everything that is known.
@@ -152,7 +152,7 @@ def _rank(rank: RankDetails, used: Sequence[Usage], *, named: bool) -> Iterator[
 
 
 def _diagnosis(diagnosis: Mapping[str, Any] | None) -> Iterator[str]:
-    """The same words as ``epochzero diagnose`` prints, from their JSON form."""
+    """The lines that ``epochzero diagnose`` prints, from the JSON form."""
     if not diagnosis or diagnosis.get("outcome") not in FAILURES:
         return
     category = _category(str(diagnosis.get("category", "")))
@@ -171,16 +171,16 @@ def _diagnosis(diagnosis: Mapping[str, Any] | None) -> Iterator[str]:
 
 
 def _training(events: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """The last verdict on the training, where it was watched."""
-    told = [event for event in events if event.get("what") == EVENT]
-    if not told:
+    """The last verdict on the training, if it was watched."""
+    verdicts = [event for event in events if event.get("what") == EVENT]
+    if not verdicts:
         return
     from epochzero.run.watch.model import of_dict
 
     try:
-        watched = of_dict(json.loads(told[-1]["details"]["watched"]))
+        watched = of_dict(json.loads(verdicts[-1]["details"]["watched"]))
     except (KeyError, TypeError, ValueError):
-        yield layout.wrapped("Training", str(told[-1]["text"]))
+        yield layout.wrapped("Training", str(verdicts[-1]["text"]))
         return
     yield from render_watch.verdict(watched)
 
@@ -232,7 +232,7 @@ def _state(job: JobSummary) -> str:
 
 
 def _why(category: str) -> str:
-    """A category, or the word of a fault for which ``run --watch`` has ended the job."""
+    """A category, or the fault for which ``run --watch`` stopped the job."""
     of_training = category in taxonomy.faults() or category in taxonomy.symptoms()
     return f"watch: {category}" if of_training else _category(category)
 

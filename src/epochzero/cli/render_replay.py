@@ -42,10 +42,10 @@ def replayed_lines(replayed: ReplayResult, step: int | None) -> Iterator[str]:
 def _verdict(replayed: ReplayResult, step: int | None) -> str:
     if replayed.reproduced:
         return click.style("REPRODUCED" if step is None else f"STEP {step}", bold=True, fg="green")
-    said = "NOT REPRODUCED" if step is None else f"STEP {step} NOT REACHED"
+    verdict = "NOT REPRODUCED" if step is None else f"STEP {step} NOT REACHED"
     came = replayed.came
     why = f": a different failure occurred, {came.text}" if came else ": it did not fail"
-    return click.style(said, bold=True, fg="red") + layout.plain(why)
+    return click.style(verdict, bold=True, fg="red") + layout.plain(why)
 
 
 def _failure(label: str, failure: ReplayFailure) -> Iterator[str]:

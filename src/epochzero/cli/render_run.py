@@ -24,9 +24,9 @@ _MOST_FINDINGS = 3
 _MOST_STACK_LINES = 8
 
 
-def closing(told: Failed) -> str:
+def closing(failure: Failed) -> str:
     """One line about how an attempt ended."""
-    started, ended = told.started, told.ended
+    started, ended = failure.started, failure.ended
     if ended.why == "not_started":
         return (
             f"{started.command[0] or repr('')}: {_not_started(started.command[0], ended.exit_code)}"
@@ -37,7 +37,7 @@ def closing(told: Failed) -> str:
         return (
             f"{started.name} was terminated after {layout.duration(ended.elapsed)} because it hung"
         )
-    if _is_interruption(told):
+    if _is_interruption(failure):
         return f"{started.name} was {_cancelled(ended)} after {layout.duration(ended.elapsed)}"
     if ended.signal is None:
         how = f"failed with exit code {ended.exit_code}"
@@ -52,33 +52,33 @@ def closing(told: Failed) -> str:
 def _not_started(program: str, code: int) -> str:
     if code != 127:
         return "cannot be executed"
-    # Of a script that is there, the program that its first line names is not.
+    # If the script exists, the interpreter in its first line does not.
     return "its interpreter was not found" if Path(program).is_file() else "command not found"
 
 
-def failed(told: Failed) -> Iterator[str]:
+def failed(failure: Failed) -> Iterator[str]:
     """Why an attempt failed, and what it cost."""
     from epochzero.cli.render_diagnosis import lines
 
-    if _is_interruption(told):
+    if _is_interruption(failure):
         return
-    if told.diagnosis is not None:
+    if failure.diagnosis is not None:
         yield ""
-        yield from lines(told.diagnosis, top=2, advice=told.decision is None)
-    elif told.folder is not None and not told.ended.why:
+        yield from lines(failure.diagnosis, top=2, advice=failure.decision is None)
+    elif failure.folder is not None and not failure.ended.why:
         yield layout.wrapped("Diagnosis", "None: its output is not a readable log.")
-    if told.there_now:
-        yield layout.wrapped("Now", told.there_now)
-    if told.environment and told.decision is not None and told.decision.action != "stop":
-        yield layout.wrapped("Subject", told.environment)
-    if told.unseeded:
-        yield layout.wrapped("By chance", told.unseeded)
+    if failure.there_now:
+        yield layout.wrapped("Now", failure.there_now)
+    if failure.environment and failure.decision is not None and failure.decision.action != "stop":
+        yield layout.wrapped("Subject", failure.environment)
+    if failure.unseeded:
+        yield layout.wrapped("By chance", failure.unseeded)
 
 
-def _is_interruption(told: Failed) -> bool:
+def _is_interruption(failure: Failed) -> bool:
     """Whether a person stopped the job, and nothing else is wrong with it."""
-    found = told.diagnosis
-    return told.ended.why == "user" and (found is None or found.category == "interrupted")
+    found = failure.diagnosis
+    return failure.ended.why == "user" and (found is None or found.category == "interrupted")
 
 
 def _cancelled(ended: Ended) -> str:
@@ -127,7 +127,7 @@ def hung(event: JobEvent) -> Iterator[str]:
 
 
 def explained(ranking: Ranking | None, checked: CheckResult | None) -> Iterator[str]:
-    """Where in the code the bug may be, and what a check would have said before the start."""
+    """Likely places of the bug, and what a check would have reported before the start."""
     places = ranking.items[:_MOST_PLACES] if ranking is not None else ()
     for number, item in enumerate(places):
         reason = f"  ({item.reasons[0].text})" if item.reasons else ""

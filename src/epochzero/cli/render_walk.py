@@ -21,7 +21,7 @@ _LARGEST = {"float16": "65504", "bfloat16": "3.4e38", "float32": "3.4e38"}
 
 
 def walked_lines(walked: Walked | None) -> Iterator[str]:
-    """The operator that the failure comes from, its inputs, and the operators around it."""
+    """The operator that caused the failure, its inputs, and the operators around it."""
     yield ""
     if walked is None:
         yield layout.wrapped("Operator", "not traced: the program exited before the failing step")  # fmt: skip
@@ -54,22 +54,22 @@ def _what(walked: Walked, culprit: Operator) -> str:
     nan, inf = sum(output.nan for output in outputs), sum(output.inf for output in outputs)
     bad = " and ".join(text for count, text in ((nan, f"{nan:,} NaN"), (inf, f"{inf:,} infinite")) if count)  # fmt: skip
     given = any(one.nan or one.inf for one in culprit.inputs)
-    said = f"gives {bad} of {sum(math.prod(output.shape) for output in outputs):,} values{' from non-finite inputs' if given else ' from finite inputs'}"
+    description = f"gives {bad} of {sum(math.prod(output.shape) for output in outputs):,} values{' from non-finite inputs' if given else ' from finite inputs'}"
     if culprit.finite_in_float64:
         kind = outputs[0].dtype
         most = f", whose maximum is {_LARGEST[kind]}" if kind in _LARGEST else ""
-        said += f"; the result is finite in float64 but too large for {kind}{most}"
-    return said
+        description += f"; the result is finite in float64 but too large for {kind}{most}"
+    return description
 
 
 def _range(one: Range) -> str:
     shape = "x".join(map(str, one.shape)) or "()"
-    said = f"{one.dtype} {shape}"
+    text = f"{one.dtype} {shape}"
     if one.min is not None and one.max is not None:
-        said += f" of {one.min:.5g}" + (f" to {one.max:.5g}" if one.max != one.min else "")
+        text += f" of {one.min:.5g}" + (f" to {one.max:.5g}" if one.max != one.min else "")
     for count, name in ((one.nan, "NaN"), (one.inf, "infinite")):
-        said += f", {count:,} {name}" if count else ""
-    return said
+        text += f", {count:,} {name}" if count else ""
+    return text
 
 
 def _from(one: Range, makers: dict[int, Operator]) -> str:
@@ -110,9 +110,9 @@ def _cells(operator: Operator) -> tuple[str, ...]:
 
 def program_lines(program: Reproducer) -> Iterator[str]:
     """Where the program is, what is in it, and that it was run."""
-    told = _DATA[program.data] + (f" {program.file}" if program.file else "")
+    source = _DATA[program.data] + (f" {program.file}" if program.file else "")
     yield layout.wrapped(
-        "Program", f"{program.path}: {told}. It was run and failed with {program.said}"
+        "Program", f"{program.path}: {source}. It was run and failed with {program.said}"
     )
 
 

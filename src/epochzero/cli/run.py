@@ -388,7 +388,7 @@ class _Screen(Listener):
         return (self._recording, self._sending)
 
     def failed(self, failed: Failed) -> None:
-        """The screen about a failure, as soon as it is known."""
+        """Print the screen about a failure as soon as it is known."""
         self._knows_more = failed.ended.why != "not_started"
         if not self._quiet:
             from epochzero.cli import render_run
@@ -405,7 +405,7 @@ class _Screen(Listener):
             self._announce(failed)
 
     def _announce(self, failed: Failed) -> None:
-        """Tells those who are not at the screen; the job is not started again."""
+        """Notify webhooks and write the termination log; the job is not restarted."""
         from epochzero.cli.announce import announce
 
         problem = announce(failed, self._webhook)
@@ -420,7 +420,7 @@ class _Screen(Listener):
             _tell(render_run.explained(ranking, checked))
 
     def noted(self, event: JobEvent) -> None:
-        """Who asked for a note is told when there is none."""
+        """Report it if a requested note could not be written."""
         if event.what == "note_failed" and not self._quiet:
             _say(event.text)
 
@@ -457,7 +457,7 @@ class _Screen(Listener):
                 _tell([layout.field("Page", f"epochzero watch show {self._job.started.job}")])
 
     def injected(self, outcomes: Sequence[Outcome]) -> None:
-        """What came of the faults that were injected."""
+        """The effects of the injected faults."""
         if not self._quiet:
             from epochzero.cli import render_inject
 
@@ -512,7 +512,7 @@ class _Screen(Listener):
 
 
 def _checked(job: Sequence[str], target: str | None, environment: Mapping[str, str]) -> bool:
-    """Whether nothing says that the job would fail; what does is told."""
+    """Whether no check predicts a failure; predictions are printed."""
     from epochzero.check import check
     from epochzero.cli.formats import formats
 

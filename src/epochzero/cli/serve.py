@@ -120,7 +120,7 @@ def command(
     if settings.authentication and not known:
         click.echo("epochzero: no team has a token yet: epochzero serve team NAME", err=True)
     if host not in LOOPBACK and not settings.secure:
-        click.echo("epochzero: without HTTPS whoever listens on the network reads tokens", err=True)
+        click.echo("epochzero: without HTTPS, tokens can be read on the network", err=True)
     logging.basicConfig(stream=sys.stderr, format="%(message)s")
     logging.getLogger("epochzero.web").setLevel(logging.INFO)
     scheme = "https" if certificate else "http"

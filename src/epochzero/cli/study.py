@@ -91,14 +91,14 @@ def _read(source: str, store: str | None) -> Corpus:
         return _read_store(store, since)
     if source.startswith("s3://") or is_result(path):
         with line() as shown:
-            return read_diagnoses(source, lambda n: shown.tell(f"{counted(n, 'row')} read"))
+            return read_diagnoses(source, lambda n: shown.show(f"{counted(n, 'row')} read"))
     if "://" in source or _is_sqlite(path):
         return _read_store(source, None)
     with line() as shown:
         if path.is_dir():
-            return read_folder(path, lambda n: shown.tell(f"{counted(n, 'job')} read"))
+            return read_folder(path, lambda n: shown.show(f"{counted(n, 'job')} read"))
         if path.is_file():
-            return read_file(path, lambda n: shown.tell(f"{counted(n, 'record')} read"))
+            return read_file(path, lambda n: shown.show(f"{counted(n, 'record')} read"))
     raise InputError(
         f'{source}: no such file or directory; SOURCE is "last 30 days", a store, a directory of logs, or a '
         "file of failures"
@@ -112,7 +112,7 @@ def _read_store(address: str | None, since: float | None) -> Corpus:
     with opened(address) as database, line() as shown:
         wanted = JobFilter(since=since)
         return read_database(
-            database, wanted, lambda n: shown.tell(f"{counted(n, 'failed attempt')} read")
+            database, wanted, lambda n: shown.show(f"{counted(n, 'failed attempt')} read")
         )
 
 
@@ -127,8 +127,8 @@ def _is_sqlite(path: Path) -> bool:
 def _write_text(studied: FailuresStudied, page: Path) -> None:
     summary = studied.summary
     left = sum(summary["left_out"].values())
-    told = f"{summary['failures']:,}, of {counted(summary['read'], 'record')}"
-    click.echo(wrapped("Failures", told + (f"; {left:,} could not be used" if left else "")))
+    failures = f"{summary['failures']:,}, of {counted(summary['read'], 'record')}"
+    click.echo(wrapped("Failures", failures + (f"; {left:,} could not be used" if left else "")))
     for label, key in (("Dimensions", "dimensions"), ("Categories", "categories")):
         words = sorted(summary[key].items(), key=lambda pair: -pair[1]["count"])[:5]
         if words:

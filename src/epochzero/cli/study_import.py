@@ -53,7 +53,7 @@ def command(issues: Path, repo: Path, output: Path, project: str, loose: bool, f
     """
     from epochzero.study.importing import import_reports
 
-    imported = import_reports(issues, repo, project=project, loose=loose, hear=_progress)
+    imported = import_reports(issues, repo, project=project, loose=loose, on_progress=_progress)
     _progress(0, 0)
     lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in imported.records)
     output.write_text("".join(lines), encoding="utf-8", errors="surrogatepass")
@@ -64,7 +64,7 @@ def command(issues: Path, repo: Path, output: Path, project: str, loose: bool, f
 
 
 def _progress(done: int, of: int) -> None:
-    """One line on a terminal; nothing of nothing takes it away."""
+    """A status line on a terminal; 0 of 0 erases it."""
     if sys.stderr.isatty():
         click.echo(f"\r\033[K{done:,} of {of:,} issues" if of else "\r\033[K", nl=False, err=True)
 
@@ -93,7 +93,7 @@ def _print(imported: Imported, output: Path) -> None:
         click.echo(f"  {count:>8,}  {reason}")
     if imported.shallow:
         click.echo(
-            "epochzero: the clone is shallow, so that older fixes are not found;"
-            " `git fetch --unshallow` brings them",
+            "epochzero: the clone is shallow, so older fixes are not found;"
+            " run `git fetch --unshallow`",
             err=True,
         )

@@ -120,7 +120,7 @@ def command(
             engine=engine,
             workers=workers,
             address=address,
-            hear=_teller(shown),
+            on_progress=_progress_line(shown),
         )
     external = sorted({name for of in ranked.values() for name in of} - {*names})
     studied = study_localization(
@@ -139,13 +139,13 @@ def command(
     _write_text(studied, out / "report.html")
 
 
-def _techniques(told: str | None) -> tuple[str, ...]:
+def _techniques(text: str | None) -> tuple[str, ...]:
     from epochzero.locate import METHODS
     from epochzero.study.localization import DEFAULT_TECHNIQUES
 
-    if told is None:
+    if text is None:
         return DEFAULT_TECHNIQUES
-    return tuple(METHODS) if told == "all" else tuple(dict.fromkeys(told.split(",")))
+    return tuple(METHODS) if text == "all" else tuple(dict.fromkeys(text.split(",")))
 
 
 def _work() -> Path:
@@ -155,30 +155,30 @@ def _work() -> Path:
     return folder / "study"
 
 
-def _teller(shown: StatusLine) -> Callable[[StudyProgress], None]:
+def _progress_line(shown: StatusLine) -> Callable[[StudyProgress], None]:
     """Return a callback that shows the progress and the estimated remaining time."""
     began = time.monotonic()
-    kept = 0
+    stored = 0
 
-    def hear(now: StudyProgress) -> None:
-        nonlocal kept
+    def show(now: StudyProgress) -> None:
+        nonlocal stored
         passed = time.monotonic() - began
         if passed < 1:  # results of an earlier run arrive at once
-            kept = now.bugs
-        told = f"{now.projects:,} of {counted(now.of_projects, 'project')}, {now.bugs:,} of {counted(now.of_bugs, 'bug')}"
-        if now.bugs > kept:
-            left = passed * (now.of_bugs - now.bugs) / (now.bugs - kept)
-            told += f", about {max(1, round(left / 60))} min left"
-        shown.tell(told)
+            stored = now.bugs
+        text = f"{now.projects:,} of {counted(now.of_projects, 'project')}, {now.bugs:,} of {counted(now.of_bugs, 'bug')}"
+        if now.bugs > stored:
+            left = passed * (now.of_bugs - now.bugs) / (now.bugs - stored)
+            text += f", about {max(1, round(left / 60))} min left"
+        shown.show(text)
 
-    return hear
+    return show
 
 
 def _write_text(studied: LocalizationStudied, page: Path) -> None:
     summary = studied.summary
     left = sum(summary["left_out"].values())
-    told = f"{summary['bugs']:,} of {counted(summary['projects'], 'project')}"
-    click.echo(wrapped("Bugs", told + (f"; {left:,} left out" if left else "")))
+    bugs = f"{summary['bugs']:,} of {counted(summary['projects'], 'project')}"
+    click.echo(wrapped("Bugs", bugs + (f"; {left:,} left out" if left else "")))
     for name, of in summary["techniques"].items():
         values = (
             f"{system.replace('_', ' ')} {one['map']['value']:.3f} (n = {one['bugs']:,})"

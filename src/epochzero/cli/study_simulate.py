@@ -75,7 +75,7 @@ def command(
 
     given = with_own(own) if own else assumptions()
     with line() as shown:
-        studied = study_fleet(given, jobs_per_day, days, seed=seed, tell=shown.tell)
+        studied = study_fleet(given, jobs_per_day, days, seed=seed, on_progress=shown.show)
     files = write_report(studied.report, out)
     if form == "json":
         paths = [path.relative_to(out).as_posix() for path in files]
@@ -90,12 +90,12 @@ def _write_text(studied: FleetStudied, page: Path) -> None:
         lost = fleet["wasted_share"]
         click.echo(wrapped("  Wasted", f"{_range(fleet['wasted_gpu_hours_per_day'])} GPU hours a day, {_percent(lost)}"))  # fmt: skip
         for name, one in fleet["saved"].items():
-            told = []
+            savings = []
             if one["gpu_hours_per_day"]["p95"]:
-                told.append(f"{_range(one['gpu_hours_per_day'])} GPU hours a day, {_percent(one['share'])}")  # fmt: skip
+                savings.append(f"{_range(one['gpu_hours_per_day'])} GPU hours a day, {_percent(one['share'])}")  # fmt: skip
             if one["person_hours_per_day"]["p95"]:
-                told.append(f"{_range(one['person_hours_per_day'])} hours of people")
-            click.echo(wrapped(f"  {name}", "; ".join(told)))
+                savings.append(f"{_range(one['person_hours_per_day'])} hours of people")
+            click.echo(wrapped(f"  {name}", "; ".join(savings)))
     click.echo("Medians, and 5th to 95th percentile: what is saved by each alone, and by all.")
     click.echo(wrapped("Report", str(page)))
 

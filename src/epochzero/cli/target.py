@@ -121,8 +121,8 @@ def capture(
         target = read_image(image, name=name, libraries=libraries or LIBRARIES, tell=progress)
         _write_target(target, packages, output, progress)
         return
-    said, interpreter = _interpreter(python)
-    click.echo(plain(f"Python: {said}"), err=True)
+    origin, interpreter = _interpreter(python)
+    click.echo(plain(f"Python: {origin}"), err=True)
     progress = _Progress()
     environment = dict(os.environ)
     if python is not None:
@@ -173,8 +173,8 @@ def _interpreter(named: Path | None) -> tuple[str, Interpreter]:
         return f"{sys.executable}, which runs this; no `python` is on the path", running()
     found = read_interpreter(program, home=os.environ.get("HOME", ""))
     version = ".".join(map(str, found.version or ()))
-    said = "--python" if named else "the `python` of the path"
-    return f"{program} {version}".strip() + f", {said}", found
+    named_by = "--python" if named else "the `python` of the path"
+    return f"{program} {version}".strip() + f", {named_by}", found
 
 
 @command.command(name="show")
@@ -283,7 +283,7 @@ def _write(found: Comparison) -> None:
     if not found.differences:
         click.echo(plain(f"nothing that {found.first} has is missing on {found.second}"))
     if found.unknown:
-        click.echo(f"not compared, since only one says it: {', '.join(found.unknown)}")
+        click.echo(f"not compared, since only one target specifies it: {', '.join(found.unknown)}")
 
 
 class _Progress:
@@ -291,16 +291,16 @@ class _Progress:
 
     def __init__(self) -> None:
         self._start = time.monotonic()
-        self._told = False
+        self._shown = False
 
     def __call__(self, part: str) -> None:
         if time.monotonic() - self._start < SHOW_PROGRESS_S and part != "api":
             return
         if sys.stderr.isatty():
             click.echo(f"\r\x1b[Kcapturing: {part} ...", err=True, nl=False)
-            self._told = True
+            self._shown = True
 
     def done(self) -> None:
         """Erase the line."""
-        if self._told:
+        if self._shown:
             click.echo("\r\x1b[K", err=True, nl=False)

@@ -13,7 +13,7 @@ from epochzero.data.summary import ColumnSummary, classes_of
 from epochzero.errors import InputError
 
 # Told the name of a table and how many of its records were read.
-Tell = Callable[[str, int], None]
+OnProgress = Callable[[str, int], None]
 
 # What people call the column that is to be predicted, where records are rows.
 LABELS = ("label", "labels", "target", "class", "y")
@@ -28,7 +28,7 @@ def profile(
     *,
     label: str | None = None,
     most_files: int | None = None,
-    tell: Tell = silent,
+    on_progress: OnProgress = silent,
 ) -> Profile:
     """What the data in a file or folder are like.
 
@@ -38,7 +38,7 @@ def profile(
             summarized by class. When None, a column called ``label``, ``labels``, ``target``,
             ``class`` or ``y``, or the folders of images and sounds.
         most_files: how many files of each table to read, drawn at random; None for all.
-        tell: is told the progress.
+        on_progress: called with a table's name and its number of records so far.
 
     Raises:
         InputError: there are no data of a known format, a format needs a package that is missing,
@@ -47,7 +47,7 @@ def profile(
     root = Path(path)
     sources = find_sources(root, most_files)
     labels = LABELS if label is None else (label,)
-    tables = tuple(learn(source, root, labels, tell) for source in sources)
+    tables = tuple(learn(source, root, labels, on_progress) for source in sources)
     if label is not None and not any(table.label for table in tables):
         raise InputError(f"{path}: there is no column {label!r}")
     notes = left_out(sources)
@@ -68,7 +68,7 @@ def learn(
     source: TableSource,
     root: Path,
     labels: Sequence[str],
-    tell: Tell = silent,
+    on_progress: OnProgress = silent,
     *,
     categories: Collection[str] = (),
     most_records: int | None = None,
@@ -79,7 +79,7 @@ def learn(
         source: its files.
         root: the data set's own path.
         labels: names of the column to be predicted; the first that the table has is it.
-        tell: is told the progress.
+        on_progress: called with a table's name and its number of records so far.
         categories: names of columns all values of which are counted, as those of a label are.
         most_records: how many records to read at least; None for all.
     """
@@ -91,7 +91,7 @@ def learn(
         target = target or _label_of(batch, source, labels)
         _add(batch, columns, target, source)
         records = max((summary.count for summary in columns.values()), default=0)
-        tell(source.name, records)
+        on_progress(source.name, records)
         if most_records is not None and records >= most_records:
             break
     if not source.format.uneven:

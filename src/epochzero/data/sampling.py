@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from epochzero.data.formats import Batch, Faults, relative
-from epochzero.data.profiling import LABELS, Tell, silent
+from epochzero.data.profiling import LABELS, OnProgress, silent
 from epochzero.data.source import CLASS, TableSource, find_sources, read
 from epochzero.data.summary import LONGEST_CATEGORY, as_numbers, kind_of, kind_of_text
 from epochzero.errors import InputError
@@ -52,7 +52,7 @@ def sample(
     count: int = 100,
     seed: int = 0,
     label: str | None = None,
-    tell: Tell = silent,
+    on_progress: OnProgress = silent,
 ) -> tuple[Sampled, ...]:
     """Writes a small part of a data set, laid out as the whole is.
 
@@ -63,7 +63,7 @@ def sample(
         seed: of the random numbers, not negative; the same seed draws the same records.
         label: the column that is to be predicted, of which every class is kept; when None it is
             found by its name, as for a profile.
-        tell: is told the progress.
+        on_progress: called with a table's name and its number of records so far.
 
     Raises:
         InputError: there are no data of a known format, a format needs a package that is missing,
@@ -86,7 +86,7 @@ def sample(
         chosen = _Chosen(count, random, labels, texts=source.format.only_texts)
         for batch in read(source, root, Faults()):
             chosen.look(batch)
-            tell(source.name, chosen.records)
+            on_progress(source.name, chosen.records)
         numbers = chosen.numbers()
         try:
             _copy(source, numbers, root, target)

@@ -15,7 +15,7 @@ from epochzero.data.comparison import Bad, DataFinding, compare
 from epochzero.data.formats import Faults, relative
 from epochzero.data.model import Profile, Table
 from epochzero.data.overlap import Overlap, overlaps
-from epochzero.data.profiling import LABELS, Tell, learn, left_out, silent
+from epochzero.data.profiling import LABELS, OnProgress, learn, left_out, silent
 from epochzero.data.source import TableSource, find_sources, read
 
 __all__ = ["SCHEMA", "DataFinding", "Validated", "order", "validate"]
@@ -48,7 +48,7 @@ def validate(
     *,
     most_files: int | None = None,
     most_records: int | None = None,
-    tell: Tell = silent,
+    on_progress: OnProgress = silent,
 ) -> Validated:
     """How the data in a file or folder differ from those that a profile was made of.
 
@@ -58,7 +58,7 @@ def validate(
         most_files: how many files of each table to read, drawn at random; None for all.
         most_records: how many records of each table to read at least, from its beginning; None for
             all. Of a part neither shares nor counts are compared, nor records of several splits.
-        tell: is told the progress.
+        on_progress: called with a table's name and its number of records so far.
 
     Raises:
         InputError: there is no such file or folder, the file has no known format, or a format needs
@@ -72,7 +72,12 @@ def validate(
     }
     seen = tuple(
         learn(
-            source, root, (*labels, *LABELS), tell, categories=categories, most_records=most_records
+            source,
+            root,
+            (*labels, *LABELS),
+            on_progress,
+            categories=categories,
+            most_records=most_records,
         )
         for source in sources
     )

@@ -34,7 +34,7 @@ class KerasCallback(Callback):
         self._step = 0
         epochs, batches = self.params.get("epochs"), self.params.get("steps")
         steps = epochs * batches if epochs and batches else None
-        reporter().tell(phase="training", epochs=epochs, steps=steps)
+        reporter().report(phase="training", epochs=epochs, steps=steps)
 
     @never_raises
     def on_epoch_begin(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
@@ -42,7 +42,7 @@ class KerasCallback(Callback):
         batches = self.params.get("steps")
         self._epoch = epoch
         self._before = epoch * batches if batches else self._step
-        reporter().tell(epoch=epoch)
+        reporter().report(epoch=epoch)
 
     @never_raises
     def on_train_batch_end(self, batch: int, logs: Mapping[str, Any] | None = None) -> None:
@@ -53,7 +53,7 @@ class KerasCallback(Callback):
             if step <= self._step:
                 return
             self._step = step
-            reporter().tell(
+            reporter().report(
                 step=step,
                 epoch=self._epoch + (batch + 1) / batches if batches else None,
                 loss=(logs or {}).get("loss"),
@@ -62,12 +62,12 @@ class KerasCallback(Callback):
     @never_raises
     def on_epoch_end(self, epoch: int, logs: Mapping[str, Any] | None = None) -> None:
         """An epoch is done."""
-        reporter().tell(epoch=epoch + 1)
+        reporter().report(epoch=epoch + 1)
 
     @never_raises
     def on_train_end(self, logs: Mapping[str, Any] | None = None) -> None:
         """What follows is no training."""
-        reporter().tell(phase="evaluation")
+        reporter().report(phase="evaluation")
 
 
 class KerasWatch(WatchCallback, Callback):

@@ -40,7 +40,7 @@ class LightningCallback(Callback):
         """Training begins, or goes on from a checkpoint."""
         self._checkpoints = trainer.checkpoint_callbacks
         steps, epochs = trainer.estimated_stepping_batches, trainer.max_epochs
-        reporter().tell(
+        reporter().report(
             phase="training",
             step=trainer.global_step,
             steps=steps if math.isfinite(steps) else None,
@@ -58,7 +58,7 @@ class LightningCallback(Callback):
             return
         every = trainer.log_every_n_steps
         logged = every and (batch_idx + 1) % every == 0
-        told.tell(
+        told.report(
             step=trainer.global_step,
             epoch=trainer.current_epoch + (batch_idx + 1) / trainer.num_training_batches,
             loss=_loss(outputs) if logged else None,
@@ -69,33 +69,33 @@ class LightningCallback(Callback):
     def on_validation_start(self, trainer: Any, pl_module: Any) -> None:
         """Validation within training is of its phase; by itself it is another."""
         if trainer.state.fn != "fit":
-            reporter().tell(phase="evaluation")
+            reporter().report(phase="evaluation")
 
     @never_raises
     def on_test_start(self, trainer: Any, pl_module: Any) -> None:
         """Testing begins."""
-        reporter().tell(phase="evaluation")
+        reporter().report(phase="evaluation")
 
     @never_raises
     def on_predict_start(self, trainer: Any, pl_module: Any) -> None:
         """Prediction begins."""
-        reporter().tell(phase="evaluation")
+        reporter().report(phase="evaluation")
 
     @never_raises
     def on_train_end(self, trainer: Any, pl_module: Any) -> None:
         """What follows is no training."""
-        reporter().tell(epoch=trainer.current_epoch, phase="evaluation")
+        reporter().report(epoch=trainer.current_epoch, phase="evaluation")
 
     @never_raises
     def teardown(self, trainer: Any, pl_module: Any, stage: str) -> None:
         """The last checkpoint is written after the last batch."""
-        reporter().tell(checkpoint=self._new_checkpoint())
+        reporter().report(checkpoint=self._new_checkpoint())
 
     @never_raises
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
         """What ended training, also where the program catches it later."""
         reporter().record(exception)
-        reporter().tell(checkpoint=self._new_checkpoint())
+        reporter().report(checkpoint=self._new_checkpoint())
         reporter().write()
 
     def _new_checkpoint(self) -> str | None:

@@ -72,7 +72,7 @@ def progress(
         checkpoint: path of the checkpoint that was written last.
         phase: that begins: initialization, preprocessing, training or evaluation.
     """
-    reporter().tell(
+    reporter().report(
         step=step,
         steps=steps,
         epoch=epoch,
@@ -112,7 +112,7 @@ class Reporter:
         # The handler of a signal may tell while its thread does so already.
         self._lock = threading.RLock()
 
-    def tell(self, **values: Any) -> None:
+    def report(self, **values: Any) -> None:
         """Keeps what is known now, and writes it when the last line is a second old."""
         if not self.active or self.rank:
             return

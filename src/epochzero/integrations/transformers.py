@@ -25,7 +25,7 @@ class TransformersCallback(TrainerCallback):
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Training begins, or goes on from a checkpoint."""
         reporter().rank = args.process_index if args.world_size > 1 else None
-        reporter().tell(
+        reporter().report(
             phase="training",
             step=state.global_step,
             steps=state.max_steps,
@@ -36,7 +36,7 @@ class TransformersCallback(TrainerCallback):
     @never_raises
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """A step of the optimizer is done."""
-        reporter().tell(step=state.global_step, epoch=state.epoch)
+        reporter().report(step=state.global_step, epoch=state.epoch)
 
     @never_raises
     def on_log(
@@ -48,19 +48,19 @@ class TransformersCallback(TrainerCallback):
         **kwargs: Any,
     ) -> None:
         """The trainer has read the loss, and says it as a number."""
-        reporter().tell(loss=(logs or {}).get("loss"))
+        reporter().report(loss=(logs or {}).get("loss"))
 
     @never_raises
     def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """A checkpoint was written; in a search for hyperparameters it may stand elsewhere."""
         path = os.path.join(args.output_dir, f"checkpoint-{state.global_step}")
         if os.path.isdir(path):
-            reporter().tell(checkpoint=path)
+            reporter().report(checkpoint=path)
 
     @never_raises
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """What follows is no training."""
-        reporter().tell(step=state.global_step, epoch=state.epoch, phase="evaluation")
+        reporter().report(step=state.global_step, epoch=state.epoch, phase="evaluation")
 
 
 class TransformersWatch(WatchCallback, TrainerCallback):

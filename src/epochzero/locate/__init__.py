@@ -74,18 +74,18 @@ WITH_HISTORY = frozenset({LEARNED}) | {name for name, one in TECHNIQUES.items() 
 LEVELS: tuple[Level, ...] = get_args(Level)
 
 Subject: TypeAlias = Union[str, Report, Query, "Diagnosis"]
-"""What is searched by: the text of a report, or what was already made of one."""
+"""What to search for: the text of a report, or a query that was built from one."""
 
 
 class Locator:
     """Finds bugs in one repository.
 
-    The corpus of the revision that was asked for last is kept, so ask report by report for one
+    The corpus of the last revision stays in memory, so process all reports of one
     revision before the next. An instance serves one thread.
 
     Args:
         repository: a repository or where it is.
-        cache: what is known of files from earlier runs; histories are kept in its folder.
+        cache: parsed files of earlier runs; histories are stored in its directory.
         past: reports that were closed before, with the files that their fixes changed. Of these
             a report sees those that were closed before it was opened.
         on_progress: called with the number of files that are parsed and of all.
@@ -208,7 +208,7 @@ class Locator:
         )
 
     def _tree_at(self, rev: str | None) -> Tree:
-        """The files of a revision; those of a work tree are looked at anew each time."""
+        """The files of a revision; a working tree is read again each time."""
         if rev is None:
             snapshot = self._repository.working_tree()
             committed = self._repository.snapshot(snapshot.commit.id)
@@ -267,7 +267,7 @@ def locate(
     past: Sequence[PastReport] = (),
     on_progress: Callable[[int, int], None] | None = None,
 ) -> Ranking:
-    """Where the bug of a report is; `Locator` says what the arguments mean.
+    """Return the likely places of the bug of a report; `Locator` describes the arguments.
 
     >>> import epochzero
     >>> epochzero.locate("Crash in the loader", ".").items[0].path  # doctest: +SKIP
@@ -285,8 +285,8 @@ def with_diagnosis(report: Report | None, diagnosis: Diagnosis) -> Query:
     query = query_of_diagnosis(diagnosis)
     if report is None:
         return query
-    said = query.report
-    return query_of(replace(report, text=f"{report.text}\n\n{said.title}\n{said.text}"))
+    described = query.report
+    return query_of(replace(report, text=f"{report.text}\n\n{described.title}\n{described.text}"))
 
 
 def _check(level: str, method: str, top: int, methods: Collection[str]) -> None:

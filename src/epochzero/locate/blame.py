@@ -1,6 +1,6 @@
 """What a report blames outside of the code: a library, a driver, the GPU, the system, data, configuration.
 
-Every issue template has a section for the environment, so that naming a library says nothing. What
+Every issue template has a section for the environment, so the name of a library alone is no evidence. What
 counts is blame: the library in whose code the traceback ends, "works with 1.1 but not with 1.2",
 "after upgrading", a CUDA error, a system on which alone it happens, a file that cannot be decoded, a
 build. The kinds of cause are those of Rodríguez-Pérez et al. ("Bugs in the wild", ESEC/FSE 2018;
@@ -21,7 +21,7 @@ SUSPECTS = ("library", "driver", "gpu", "operating_system", "data", "configurati
 MOST_LINES = 1000
 LONGEST_LINE = 300
 TITLE_WEIGHT = 2.0
-"""What a title says weighs as much as two lines of the text."""
+"""A title has the weight of two lines of the text."""
 
 _SYSTEM = (
     r"windows|win ?(?:7|8|10|11|32|64)|mac ?os(?: ?x)?|os ?x|\bmacs?|raspberry ?pi|raspbian|jetson"
@@ -184,9 +184,9 @@ class Blame:
     Attributes:
         rule: which of `RULES` found it.
         suspect: one of `SUSPECTS`.
-        name: what exactly, with its version where the report tells it; may be empty.
-        weight: how much it says; only to be compared.
-        line: the line that says it.
+        name: of the library, driver or device, with its version if the report contains it; may be empty.
+        weight: strength of the evidence; only for comparisons.
+        line: the line of the report.
     """
 
     rule: str
@@ -216,7 +216,7 @@ def blames(query: Query, environment: Environment, own: Collection[str] = ()) ->
 
 
 def prime_suspect(found: Collection[Blame]) -> tuple[Blame, ...]:
-    """The blames of the suspect against which most is said, the heaviest first; empty if none is."""
+    """The blames of the suspect with the most evidence, strongest first; empty if there is none."""
     total = {s: sum(b.weight for b in found if b.suspect == s) for s in SUSPECTS}
     most = max(SUSPECTS, key=total.__getitem__)
     against = (blame for blame in found if blame.suspect == most)
@@ -275,7 +275,7 @@ def _in_lines(query: Query, environment: Environment, mine: frozenset[str]) -> I
 
 
 def _name_of(suspect: str, named: str, environment: Environment) -> str:
-    """What is blamed, with what the environment tells of it where the line does not."""
+    """What is blamed; details that the line lacks are taken from the environment."""
     if suspect == "gpu" and not named:
         return next((m.name for m in environment.of("gpu")), "")
     if suspect == "driver" and not named:
@@ -285,7 +285,7 @@ def _name_of(suspect: str, named: str, environment: Environment) -> str:
 
 
 def _versioned(name: str, environment: Environment) -> str:
-    """A name with the version that the report tells of it."""
+    """A name with its version according to the report."""
     wanted = library_name(name)
     for mention in environment.mentions:
         if mention.version and wanted and wanted == library_name(mention.name):

@@ -2,7 +2,7 @@
 tensor, api, gpu, or none of deep learning (ndl).
 
 Two logistic regressions over the same features: named signals (what the text blames, how often it
-uses the vocabulary of each type, what a traceback or code tells) and words. The types and the two
+uses the vocabulary of each type, properties of tracebacks and code) and words. The types and the two
 kinds are those of Jahan et al. ("Towards Understanding the Challenges of Bug Localization in Deep
 Learning Systems", EMSE 2025, Sections 4 and 5); the model learned from their labels
 (``bench/train_bug_kind.py``), all classes with equal weight: in some projects none of the bugs is
@@ -80,7 +80,7 @@ _ERROR_LISTS = {name: re.compile(pattern) for name, pattern in _ERRORS.items()}
 
 @dataclass(frozen=True, slots=True)
 class BugKind:
-    """What kind of bug a report tells of.
+    """The predicted kind of the bug that a report describes.
 
     Attributes:
         extrinsic: whether its cause lies outside of this code, and what is suspected. A suspect is
@@ -127,7 +127,7 @@ class KindModel:
 
 
 def read_kind(query: Query, own: Collection[str] = ()) -> BugKind:
-    """What kind of bug a report tells of, by the model that comes with the package.
+    """Predict the kind of the bug that a report describes, with the model of the package.
 
     Args:
         query: the report.
@@ -164,7 +164,7 @@ def features(query: Query, own: Collection[str] = ()) -> dict[str, float]:
 
 @cache
 def kind_model() -> KindModel:
-    """The model that comes with the package."""
+    """The model of the package."""
     raw: dict[str, Any] = json.loads(
         files(__package__).joinpath("kind.json").read_text(encoding="utf-8")
     )
@@ -212,7 +212,7 @@ def _vocabulary_signals(query: Query) -> dict[str, float]:
 
 
 def _shape_signals(query: Query, environment: Environment) -> dict[str, float]:
-    """What the report is made of: traceback, code, errors, environment."""
+    """Which parts the report has: traceback, code, errors, environment."""
     errors = query.texts["error"]
     signals = {
         "has_traceback": float(bool(query.frames)),

@@ -39,7 +39,7 @@ CODE_LANGUAGES = frozenset(
 )
 
 
-MADE_OF_HISTORY = ("said", "commits", "changed", "past", "_touched")
+MADE_OF_HISTORY = ("change_messages", "commits", "changed", "past", "_touched")
 MOST_COMMITS = 6000
 MOST_MESSAGES = 60
 """So many messages of a file's changes are read, the latest first."""
@@ -175,12 +175,12 @@ class Corpus:
             return query
         often = self.index.files_with(query.hashes)
         rarity = np.where(often > 0, np.log1p(len(self) / np.maximum(1, often)), 0)
-        told = query.weights[:, PARTS.index("all")] * rarity
-        best = np.argsort(-told, kind="stable")[:most]
+        relevance = query.weights[:, PARTS.index("all")] * rarity
+        best = np.argsort(-relevance, kind="stable")[:most]
         return replace(query, only=frozenset(query.terms[n] for n in best.tolist()))
 
     def find(self, query: Query) -> SearchResult:
-        """Where the words of a query occur; the answer to the last query is kept."""
+        """Where the words of a query occur; the result for the last query is cached."""
         if self._found[0] is not query or self._found[1] is None:
             self._found = (query, self.index.find(query.hashes))
         found = self._found[1]
@@ -213,13 +213,13 @@ class Corpus:
         return path if path in self.number or not self.history else self.history.name_of(path)
 
     @cached_property
-    def said(self) -> Said:
+    def change_messages(self) -> MessageWords:
         """The words of the messages of each file's latest changes."""
         file, change = self._touched
         changes = self.history.changes if self.history else Changes.of(())
         # Each file's changes are together, the latest first.
         latest = np.arange(len(file)) - np.searchsorted(file, file) < MOST_MESSAGES
-        return Said(changes.bags, file[latest], change[latest], len(self))
+        return MessageWords(changes.bags, file[latest], change[latest], len(self))
 
     @cached_property
     def commits(self) -> tuple[Changes, Bags]:
@@ -285,8 +285,8 @@ class Corpus:
         for module, names, level in self.parsed[number].imports:
             base = module
             if level:
-                kept = package[: len(package) - level + 1]
-                base = ".".join((*kept, *([module] if module else [])))
+                base_parts = package[: len(package) - level + 1]
+                base = ".".join((*base_parts, *([module] if module else [])))
             within = [self.modules.get(f"{base}.{name}") for name in names]
             targets = [n for n in within if n is not None]
             # What is taken from a package's own file counts for that; a submodule for itself.
@@ -354,10 +354,10 @@ class Bags:
         return self._row[entry], word, self._often[entry]
 
 
-class Said:
+class MessageWords:
     """The words of the messages of each file's changes.
 
-    A message stands for all files of its change: what it says is looked up once for all of them.
+    A message counts for all files of its change, and is looked up once for all of them.
 
     Args:
         messages: of all changes.

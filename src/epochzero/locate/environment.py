@@ -1,8 +1,8 @@
-"""The environment that a report tells of: libraries, Python, CUDA, GPU, system, container, versions.
+"""The environment that a report describes: libraries, Python, CUDA, GPU, system, container, versions.
 
 Deterministic, line by line: pins and freezes (``torch==1.4``, ``conda list``), fields of issue
 templates (``PyTorch Version: 1.3``), sections (``---Python Info---``) and prose ("on Ubuntu 18.04").
-What a template gives as an example is not read. Jahan et al. (EMSE 2025, Section 7) ask for just
+Examples in a template are ignored. Jahan et al. (EMSE 2025, Section 7) request exactly
 this: to capture the environment of a report, since extrinsic bugs hide in it.
 """
 
@@ -77,7 +77,7 @@ _CONDA = re.compile(
 )
 _LISTED = re.compile(rf"^{_NAME}\s{{2,}}{_VERSION}$")
 _FIELD = re.compile(
-    rf"^\W{{0,6}}(?:\[pip3?\]\s*)?{_NAME}(?P<said>[ _-]+version|\.(?:__version__|VERSION))?"
+    rf"^\W{{0,6}}(?:\[pip3?\]\s*)?{_NAME}(?P<is_version>[ _-]+version|\.(?:__version__|VERSION))?"
     rf"[\s*`]{{0,12}}(?:[:=]|\s-\s|\sis\s)[\s*`'\"]{{0,12}}(?:{_NAME.replace('name', 'again')}[ =:]+)?"
     rf"(?:version )?v?{_VERSION}",
     re.IGNORECASE,
@@ -137,11 +137,11 @@ class Mention:
     """Something of the environment that a report names.
 
     Attributes:
-        kind: what it is.
+        kind: type of the component.
         name: of a library in lower case with ``-`` (`library_name`); of a GPU, system or container
             as written; otherwise the kind.
-        version: as written, empty where none is told.
-        line: the line in which it stands.
+        version: as written; empty if there is none.
+        line: the line that contains it.
     """
 
     kind: Kind
@@ -152,7 +152,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """What a report tells of its environment.
+    """The environment that a report describes.
 
     Attributes:
         mentions: in the order of the text, each kind, name and version once.
@@ -165,7 +165,7 @@ class Environment:
         return tuple(mention for mention in self.mentions if mention.kind == kind)
 
     def version(self, library: str) -> str:
-        """The first version told of a library; empty where there is none."""
+        """The first version of a library in the report; empty if there is none."""
         wanted = library_name(library)
         return next((m.version for m in self.of("library") if m.name == wanted), "")
 
@@ -186,7 +186,7 @@ def is_library(name: str) -> bool:
 
 
 def read_environment(report: Report) -> Environment:
-    """The environment that a report tells of."""
+    """Extract the environment that a report describes."""
     found: dict[tuple[Kind, str, str], Mention] = {}
     text = _HIDDEN.sub("", f"{report.title}\n{report.text}")
     section = ""
@@ -202,25 +202,25 @@ def read_environment(report: Report) -> Environment:
 
 
 def _in_section(section: str, line: str) -> Iterator[Mention]:
-    """The version that a section of a diagnosing script tells under its heading."""
-    if section and (told := _SECTION_VERSION.match(line)):
+    """The version below a heading in the output of a diagnostic script."""
+    if section and (version := _SECTION_VERSION.match(line)):
         if section.lower() == "python":
-            yield Mention("python", "python", told["version"], line)
+            yield Mention("python", "python", version["version"], line)
         elif library_name(section) in _KNOWN:
-            yield Mention("library", library_name(section), told["version"], line)
+            yield Mention("library", library_name(section), version["version"], line)
 
 
 def _in_line(line: str) -> Iterator[Mention]:
-    said = _EXAMPLE.sub("", line)
-    if _DENIED.search(said):
+    text = _EXAMPLE.sub("", line)
+    if _DENIED.search(text):
         return
-    for name, version in _libraries(said):
+    for name, version in _libraries(text):
         if library_name(name) == "python":
             yield Mention("python", "python", version, line)
         else:
             yield Mention("library", library_name(name), version, line)
     for kind, pattern in _DEVICES:
-        for match in pattern.finditer(said):
+        for match in pattern.finditer(text):
             parts = match.groupdict()
             name, version = (parts.get("name") or kind).strip(), parts.get("version") or ""
             if kind == "cuda" and version.isdigit() and len(version) > 2:
@@ -230,26 +230,26 @@ def _in_line(line: str) -> Iterator[Mention]:
             yield Mention(kind, name, version, line)
 
 
-def _libraries(said: str) -> Iterator[tuple[str, str]]:
+def _libraries(text: str) -> Iterator[tuple[str, str]]:
     """Names and versions of libraries in a line, the surest way of writing first."""
-    whole = _CONDA.match(said) or _LISTED.match(said)
+    whole = _CONDA.match(text) or _LISTED.match(text)
     if whole and (whole["version"].count(".") > 1 or is_library(whole["name"])):
         yield whole["name"], whole["version"]
         return
-    if (told := _FIELD.match(said)) and _names_library(told):
-        yield _FIELD_VERSION.sub("", told["name"]), told["version"]
-    for pin in _PIN.finditer(said):
-        # ``==`` compares, too: a name that nobody knows must stand alone or be installed.
-        if is_library(pin["name"]) or pin[0] == said.strip("-*` []") or "install" in said:
+    if (field := _FIELD.match(text)) and _names_library(field):
+        yield _FIELD_VERSION.sub("", field["name"]), field["version"]
+    for pin in _PIN.finditer(text):
+        # ``==`` is also a comparison: an unknown name must be alone in its line or be installed.
+        if is_library(pin["name"]) or pin[0] == text.strip("-*` []") or "install" in text:
             yield pin["name"], pin["version"].rstrip(".-")
     for pattern in (_PROSE, _MAJOR):
-        for match in pattern.finditer(said):
+        for match in pattern.finditer(text):
             yield match["name"], match["version"].rstrip(".-")
 
 
-def _names_library(told: re.Match[str]) -> bool:
-    bare = _FIELD_VERSION.sub("", told["name"])
+def _names_library(field: re.Match[str]) -> bool:
+    bare = _FIELD_VERSION.sub("", field["name"])
     name = library_name(bare)
     if not name or name in _NOT_LIBRARIES:
         return False
-    return name in _KNOWN or name == "python" or bare != told["name"] or bool(told["said"])
+    return name in _KNOWN or name == "python" or bare != field["name"] or bool(field["is_version"])

@@ -37,7 +37,7 @@ MOST_LINES = 200
 FEWEST_PHRASES = 2
 """So many runs of three words that few files hold make a message."""
 COMMON = 0.05
-"""A phrase or name in a larger part of the files says nothing."""
+"""A phrase or name in a larger share of the files is not evidence."""
 FEW = 3
 """However small the corpus is, so many files are few."""
 RECENT_S = 365 * 24 * 3600
@@ -148,10 +148,10 @@ class Explainer:
         often = self._corpus.defined.holders(every).sum(axis=0)
         return dict(zip(names, often[np.searchsorted(every, codes)].tolist(), strict=True))
 
-    # -- What both say -------------------------------------------------------------------------
+    # -- Text that report and file share --------------------------------------------------------
 
     def _messages(self, document: int) -> Iterator[Reason]:
-        """The line of the report of which the file's string literals hold most, if few others do."""
+        """The line of the report that the file's string literals match best, if few other files match it."""
         lines, every, rare = self._phrases
         here = every[rare[document]]
         common = [int(np.isin(codes, here).sum()) for _, codes in lines]
@@ -163,8 +163,8 @@ class Explainer:
     def _phrases(self) -> tuple[_Lines, NDArray[np.uint32], NDArray[np.bool_]]:
         """The lines of the report with their phrases; all phrases; which file holds which rare one."""
         texts = dict.fromkeys(line.strip() for line in self._query.texts["all"].split("\n"))
-        told = [line for line in texts if not line.startswith(_NO_MESSAGE)]
-        lines = [(line, phrases(line)) for line in told[:MOST_LINES]]
+        messages = [line for line in texts if not line.startswith(_NO_MESSAGE)]
+        lines = [(line, phrases(line)) for line in messages[:MOST_LINES]]
         codes = [own for _, own in lines]
         every = np.unique(np.concatenate(codes)) if codes else np.zeros(0, np.uint32)
         held = self._corpus.phrases.holders(every)
@@ -180,18 +180,18 @@ class Explainer:
             counts = Bags([bag]).counts(self._query)[0]
         share = counts / (counts + K1) * self._weights
         total = float(share.sum())
-        told: dict[str, str] = {}
+        words: dict[str, str] = {}
         for number in np.argsort(-share, kind="stable"):
-            if len(told) == MOST_WORDS or share[number] < LEAST_SHARE * total or not total:
+            if len(words) == MOST_WORDS or share[number] < LEAST_SHARE * total or not total:
                 break
             word = self._written(number)
             if self._query.terms[number] in _OF_REPORTS:
                 continue
-            # The parts of an identifier count beside it, but say nothing more to a reader.
-            if not any(word.lower() in other for other in told):
-                told[word.lower()] = f"{word} ({share[number] / total:.0%})"
-        if told:
-            yield Reason("words", f"shares the words {', '.join(told.values())}")
+            # The parts of an identifier are counted in addition to it, but tell a reader nothing new.
+            if not any(word.lower() in other for other in words):
+                words[word.lower()] = f"{word} ({share[number] / total:.0%})"
+        if words:
+            yield Reason("words", f"shares the words {', '.join(words.values())}")
 
     @cached_property
     def _path_counts(self) -> Floats:
@@ -245,14 +245,14 @@ class Explainer:
             if change.is_fix and now - change.time <= RECENT_S
         ]
         if recent:
-            # The one that says most of what the report says; the latest, where none says any of it.
+            # The one with most words of the report; the latest if none has any.
             like = max(recent, key=lambda change: self._in_common(change.message))
             day = datetime.fromtimestamp(like.time, UTC).strftime("%Y-%m-%d")
             times = "one fix" if len(recent) == 1 else f"{len(recent)} fixes"
             subject = _short(like.message.partition("\n")[0])
             whose = "" if unit is None else "its file had "
-            told = f"{whose}{times} in the year before, such as on {day}: {subject}"
-            yield Reason("history", told)
+            text = f"{whose}{times} in the year before, such as on {day}: {subject}"
+            yield Reason("history", text)
 
     def _in_common(self, text: str) -> float:
         """The weight of the words that a text shares with the report."""

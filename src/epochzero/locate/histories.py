@@ -1,4 +1,4 @@
-"""Histories kept between runs, so that the next commit costs only what it added."""
+"""Histories stored between runs, so that the next run reads only new commits."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ KEPT = 64
 
 
 def read_history(repository: Repository, rev: str, cache_folder: Path | None) -> History:
-    """The history of a revision, continued from the one that was kept last.
+    """Return the history of a revision, extending the stored one.
 
-    Nothing that can be wrong with what was kept is an error: it is read anew.
+    A stored history that cannot be used is not an error: the history is read again.
 
     Args:
         repository: where to read.
         rev: the revision.
-        cache_folder: where histories are kept; None to keep none.
+        cache_folder: where histories are stored; None to store none.
 
     Raises:
         InputError: there is no such revision, or objects are missing.
@@ -33,15 +33,15 @@ def read_history(repository: Repository, rev: str, cache_folder: Path | None) ->
     place = os.path.realpath(repository.git.folder)
     name = blake2b(os.fsencode(place), digest_size=16).hexdigest()
     path = cache_folder / FOLDER / f"{name}.zst"
-    known = _kept(path)
+    known = _stored(path)
     history = History(repository, rev, known=known)
     if known is None or known.tip != history.tip:
-        with suppress(OSError):  # where nothing can be written, nothing is kept
+        with suppress(OSError):  # the cache is optional
             _keep(path, history.to_bytes())
     return history
 
 
-def _kept(path: Path) -> History | None:
+def _stored(path: Path) -> History | None:
     try:
         return History.from_bytes(path.read_bytes())
     except (OSError, ValueError, TypeError, IndexError):

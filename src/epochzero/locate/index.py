@@ -121,7 +121,7 @@ class Index:
         return np.bincount(matches(self._vocabulary, hashes)[1], minlength=len(hashes))
 
     def _word_of(self, hashes: NDArray[np.uint32]) -> NDArray[np.int32]:
-        """For each entry of the vocabulary the number of the word, -1 for words not asked for."""
+        """For each entry of the vocabulary, the number of the word; -1 for words that were not requested."""
         word_of = np.full(len(self._vocabulary), -1, np.int32)
         entry, word = matches(self._vocabulary, hashes)
         word_of[entry] = word
@@ -153,7 +153,7 @@ class Sets:
 
 
 def matches(held: NDArray[np.uint32], hashes: NDArray[np.uint32]) -> tuple[Ints, Ints]:
-    """The places in ``held`` of the hashes asked for, and which hash stands there."""
+    """The positions in ``held`` of the requested hashes, and the hash at each."""
     if not len(hashes):
         return _NONE, _NONE
     wanted = np.zeros(_BUCKETS, bool)

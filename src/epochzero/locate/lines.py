@@ -25,7 +25,7 @@ SHOWN, COUNTED = 1.0, 0.5
 """What a line gains when the report shows it, and when a frame has its number, which may be of
 another version; words give a line at most 1."""
 SHORTEST_SHOWN = 10
-"""Characters; a shorter line stands in many places."""
+"""Characters; a shorter line occurs in many places."""
 _COMMENT = re.compile(r"\s*(?:#|//|/\*|\*|$)")
 _LONG_STRING = re.compile(r"\"{3}|'{3}")
 

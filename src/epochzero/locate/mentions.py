@@ -13,7 +13,7 @@ from epochzero.locate.query import CalledFrame, Query
 MODULE_STRENGTH = 0.6
 """A module is named more often in passing than a path."""
 _EVERYWHERE = frozenset({"__init__", "setup", "train", "main"})
-"""Such a name alone says nothing of which file is meant."""
+"""Such a name alone does not identify a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Mention:
     Attributes:
         document: the file's number in the corpus.
         kind: ``frame``, ``path`` or ``module``.
-        text: what stands in the report.
+        text: as written in the report.
         strength: how clearly it is meant, 0 to 1.
         frame: of a traceback; None for the other kinds.
     """
@@ -100,7 +100,7 @@ def meant(path: str, corpus: Corpus, agreed: Mapping[int, int]) -> tuple[int, li
 
 
 def _parts(path: str) -> list[str]:
-    """The folders and the stem of a path, without what only says where to start."""
+    """The directories and the stem of a path, without a prefix that only marks its start."""
     return path.rpartition(".")[0].strip("./").split("/")
 
 

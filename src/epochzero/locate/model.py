@@ -1,4 +1,4 @@
-"""What localization answers: ranked places with reasons, and whether the bug is in this code at all."""
+"""The result of localization: ranked places with reasons, and whether the bug is in this code at all."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class Extrinsic:
         probability: that it does, calibrated on projects that the model had not seen.
         suspect: ``library``, ``driver``, ``gpu``, ``operating_system``, ``data``, ``configuration``,
             or empty.
-        name: what exactly, with its version where the report tells it.
-        evidence: lines of the report that say so.
+        name: of the suspect, with its version if the report contains it.
+        evidence: lines of the report.
     """
 
     probability: float
@@ -83,8 +83,8 @@ class Ranking:
         searched: how many files were searched.
         items: the places.
         bug_type: ``model``, ``training``, ``tensor``, ``api``, ``gpu`` or ``ndl`` (no fault of deep
-            learning; Jahan et al., EMSE 2025, Section 4); empty where it was not asked for.
-        extrinsic: None where it was not asked for.
+            learning; Jahan et al., EMSE 2025, Section 4); empty if it was not requested.
+        extrinsic: None if it was not requested.
         notes: what was left out and may matter.
     """
 

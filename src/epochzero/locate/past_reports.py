@@ -12,7 +12,7 @@ from epochzero.locate.report import PastReport, read_report, seconds
 def read_past(text: str) -> tuple[PastReport, ...]:
     """Reads JSON lines: an object each, with ``title``, ``body``, ``closed_at`` and ``files``.
 
-    A report without words or without files says nothing and is left out.
+    A report without words or without files is skipped.
 
     Raises:
         InputError: a line is no such object; the message names it.

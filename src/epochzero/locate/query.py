@@ -1,7 +1,7 @@
-"""What a report or a diagnosis gives to search by: words by where they stand, frames, paths, names.
+"""Search terms from a report or a diagnosis: words by part of the report, frames, paths, names.
 
-A report mixes prose, code, tracebacks and messages, and each tells something else: so its words are
-kept by part, and a part can weigh in a feature of its own.
+A report mixes prose, code, tracebacks and messages, which differ in meaning: therefore its words are
+stored by part, and a part can have its own weight in a feature.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 PARTS = ("summary", "all", "prose", "code", "traceback", "error")
-"""The parts of a report whose words are told apart."""
+"""The parts of a report whose words are distinguished."""
 MOST_PHRASE_LINES = 200
 
 _FENCE = re.compile(r"^(?:```|~~~).*?(?:^(?:```|~~~)[ \t]*$|\Z)", re.DOTALL | re.MULTILINE)
@@ -122,7 +122,9 @@ class Query:
         found.update(n for n in _IDENTIFIER.findall(title) if n[:1].isupper() and len(n) > 3)
         named = {n for n in found if len(n) > 2 and not n.startswith("__") and self._wanted(n)}
         parts = {"summary": title, "prose": self.texts["prose"], "code": self.texts["code"]}
-        within = {part: named & set(_IDENTIFIER.findall(said)) for part, said in parts.items()}
+        within = {
+            part: named & set(_IDENTIFIER.findall(part_text)) for part, part_text in parts.items()
+        }
         return {"all": frozenset(named)} | {part: frozenset(n) for part, n in within.items()}
 
     @cached_property
@@ -172,8 +174,8 @@ def query_of_diagnosis(found: Diagnosis) -> Query:
     title = error.split("\n", 1)[0] or (found.root.text.strip() if found.root else found.title)
     frames = [_printed(frame) for frame in found.stack]
     traceback = ["Traceback (most recent call last):", *frames] if frames else []
-    beside = [line for line in found.evidence if line not in error]
-    return query_of(Report(title, "\n".join([*beside, *traceback, error])))
+    context = [line for line in found.evidence if line not in error]
+    return query_of(Report(title, "\n".join([*context, *traceback, error])))
 
 
 def _printed(frame: CodeFrame) -> str:
@@ -209,8 +211,8 @@ def _parts(report: Report) -> tuple[str, str, str]:
     code: list[str] = []
     traceback: list[str] = []
     for block in _FENCE.findall(report.text):
-        told = "Traceback" in block or _FRAME.search(block)
-        (traceback if told else code).append(block)
+        is_traceback = "Traceback" in block or _FRAME.search(block)
+        (traceback if is_traceback else code).append(block)
     inside = False
     for line in _FENCE.sub("\n", report.text).split("\n"):
         if "Traceback (most recent" in line or _FRAME.search(line):

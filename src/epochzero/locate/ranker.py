@@ -1,7 +1,7 @@
 """The learned ranking: boosted regression trees over the features, trained to rank.
 
 LambdaMART (Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82).
-``ranker.json`` was made by ``bench/train_ranker.py``; it says on what it was trained and on what
+``ranker.json`` was made by ``bench/train_ranker.py``; it states on what it was trained and on what
 never. The trees are evaluated with NumPy, so that nothing else is needed to use them.
 """
 
@@ -108,7 +108,7 @@ class Learned:
     name: str = LEARNED
 
     def scores(self, query: Query, corpus: Corpus) -> Floats:
-        """Scores of all files; those that the trees saw stand before the others."""
+        """Scores of all files; those that the trees ranked come before the others."""
         names, table = features_of(query, corpus)
         return ranked(self.trees, names, table)
 

@@ -12,7 +12,7 @@ from typing import Any
 from epochzero.errors import InputError
 
 MOST_CHARACTERS = 200_000
-"""More of a report is a pasted log, whose head and end tell enough."""
+"""A longer report contains a pasted log, whose head and end suffice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Report:
     Attributes:
         title: its summary.
         text: its description; Markdown or plain.
-        id: how the tracker calls it; empty where it comes from nowhere.
+        id: in its tracker; empty if it comes from none.
         opened: when it was opened, in seconds since the epoch; None where that is not known.
     """
 

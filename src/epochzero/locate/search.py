@@ -43,7 +43,7 @@ class Tree:
         snapshot: the files.
         corpus: those that are searched.
         searched_commit: empty when they are not those of a commit.
-        history: what led here, once it was asked for.
+        history: of this revision, once it was requested.
         known: the corpus with what was known when the last report was opened.
     """
 

@@ -25,7 +25,7 @@ from epochzero.scale.storage import Storage
 ATTEMPTS = 2
 LOST = "its diagnosis terminated the worker twice, for example by running out of memory"
 
-Tell = Callable[[int], None]
+OnProgress = Callable[[int], None]
 
 
 def _nothing(_: int) -> None:
@@ -67,7 +67,7 @@ def diagnose_all(
     address: str | None = None,
     signatures: Iterable[Signature] = (),
     redact: bool = True,
-    tell: Tell = _nothing,
+    on_progress: OnProgress = _nothing,
 ) -> Diagnosed:
     """Diagnose the logs of many jobs into Parquet files; resume an interrupted run.
 
@@ -79,7 +79,7 @@ def diagnose_all(
         address: of a Ray cluster; if None, one is started on this machine.
         signatures: in addition to the built-in ones.
         redact: hide tokens, keys and passwords.
-        tell: called with the number of finished logs.
+        on_progress: called with the number of finished logs.
 
     Raises:
         InputError: SOURCE cannot be read, RESULT cannot be written or contains something else, Ray or pyarrow
@@ -101,7 +101,7 @@ def diagnose_all(
         # An unusable SOURCE is reported before anything is written.
         first = next(plan)
         before = result.begin()
-        parts = _Bulk(result, at_work, before, tell).done(chain([first], plan))
+        parts = _Bulk(result, at_work, before, on_progress).done(chain([first], plan))
     finally:
         at_work.close()
     rows = result.finish(parts)
@@ -147,12 +147,14 @@ class _Gathered:
 class _Bulk:
     """The calls of a run: those in progress, and the handling of those that end."""
 
-    def __init__(self, result: Result, engine: Engine, before: set[str], tell: Tell) -> None:
+    def __init__(
+        self, result: Result, engine: Engine, before: set[str], on_progress: OnProgress
+    ) -> None:
         self._result = result
         self._run = result.run
         self._engine = engine
         self._before = before
-        self._tell = tell
+        self._on_progress = on_progress
         self._logs = 0
         self._parts: list[str] = []
         self._again: deque[_Call] = deque()
@@ -173,9 +175,9 @@ class _Bulk:
             for handle in self._engine.ended(list(under_way)):
                 call = under_way.pop(handle)
                 try:
-                    self._hear(call, self._engine.result(handle))
+                    self._record(call, self._engine.result(handle))
                 except WorkerLostError:
-                    self._hear_lost(call)
+                    self._record_lost(call)
 
     def _next(self, planned: Iterator[_Call]) -> _Call | None:
         return self._again.popleft() if self._again else next(planned, None)
@@ -194,7 +196,7 @@ class _Bulk:
         else:
             yield _Call(part, None, work.diagnose_part, (part,))
 
-    def _hear(self, call: _Call, given: Any) -> None:
+    def _record(self, call: _Call, given: Any) -> None:
         """Handle a call that succeeded."""
         part = call.part
         if call.number is None:
@@ -211,7 +213,7 @@ class _Bulk:
         self._result.write(part.name, rows)
         self._count(part)
 
-    def _hear_lost(self, call: _Call) -> None:
+    def _record_lost(self, call: _Call) -> None:
         """Handle a call whose worker was lost."""
         part = call.part
         if call.number is None:
@@ -225,8 +227,8 @@ class _Bulk:
         else:
             job = call.arguments[0]
             large_job = self._gathered[part.name].pieces
-            self._hear(call, LOST if large_job else not_diagnosed(job.id, LOST))
+            self._record(call, LOST if large_job else not_diagnosed(job.id, LOST))
 
     def _count(self, part: Part) -> None:
         self._logs += len(part.jobs)
-        self._tell(self._logs)
+        self._on_progress(self._logs)

@@ -1,4 +1,4 @@
-"""One-line descriptions of failures that say what happened: ``KeyError: 'fox' in report (train.py)``."""
+"""One-line descriptions of failures, such as ``KeyError: 'fox' in report (train.py)``."""
 
 from __future__ import annotations
 

@@ -79,8 +79,8 @@ def failure_details(database: Database, team: str, fingerprint: str) -> FailureD
         InputError: no job of the team failed with this fingerprint.
         StoreError: the database does not respond.
     """
-    said = known(database, team, fingerprint)
-    every = (fingerprint, *said.also)
+    issue = known(database, team, fingerprint)
+    every = (fingerprint, *issue.also)
     remarks = (remark for one in every for remark in known(database, team, one).notes)
     with database.read() as session:
         ours = (of_team(team), JobRow.fingerprint.in_(every))
@@ -97,32 +97,32 @@ def failure_details(database: Database, team: str, fingerprint: str) -> FailureD
         ).one_or_none()
         if newest is None:
             raise InputError(f"no job failed with the fingerprint {fingerprint!r}")
-        since = (*ours, JobRow.started > said.resolved) if said.resolved is not None else None
-        if said.first_seen is not None:
-            first = min(first, said.first_seen)
+        since = (*ours, JobRow.started > issue.resolved) if issue.resolved is not None else None
+        if issue.first_seen is not None:
+            first = min(first, issue.first_seen)
         return FailureDetails(
             fingerprint=fingerprint,
             fingerprints=every,
-            merged_into=said.merged_into,
+            merged_into=issue.merged_into,
             category=newest.category,
             title=newest.title,
             jobs=jobs,
             gpu_hours=hours,
             first=first,
-            first_job=said.first_job,
-            first_commit=said.first_commit,
+            first_job=issue.first_job,
+            first_commit=issue.first_commit,
             last=last,
-            state=said.state,
-            owner=said.owner,
+            state=issue.state,
+            owner=issue.owner,
             users=_who(session, ours, JobRow.user),
             hosts=_who(session, ours, JobRow.host),
             diagnosis=_diagnosis(session, newest.id),
-            resolution=said.resolution,
-            resolved_by=said.resolved_by,
-            resolved=said.resolved,
-            resolved_commit=said.resolved_commit,
-            regressed=said.regressed,
-            ignored_until=said.ignored_until,
+            resolution=issue.resolution,
+            resolved_by=issue.resolved_by,
+            resolved=issue.resolved,
+            resolved_commit=issue.resolved_commit,
+            regressed=issue.regressed,
+            ignored_until=issue.ignored_until,
             returned=session.scalar(select(func.count()).where(*since)) or 0 if since else 0,
             changes=changes_with(session, team, every, newest.name, first),
             remarks=tuple(sorted(remarks, key=lambda one: one.time)),

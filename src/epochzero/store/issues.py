@@ -285,7 +285,7 @@ def add_owner_rule(database: Database, team: str, kind: str, pattern: str, owner
 
 
 def remove_owner_rule(database: Database, team: str, identity: int) -> None:
-    """Deletes a rule; issues keep their owners.
+    """Delete a rule; the owners of issues do not change.
 
     Raises:
         InputError: the team has no such rule.

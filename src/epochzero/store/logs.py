@@ -162,7 +162,7 @@ def store_outputs(session: Session, parts: Mapping[int, Parts]) -> None:
 
 
 def _together(pieces: Iterable[_Piece]) -> Iterator[list[_Piece]]:
-    """Groups of parts, each of which is written in one statement."""
+    """Groups of parts; each group is written in one statement."""
     some: list[_Piece] = []
     size = 0
     for piece in pieces:

@@ -103,8 +103,8 @@ def _owe_team(session: Session, team: str, ranks: Collection[str]) -> None:
     ]
     insert_each_once(session, Delivery, rows)
     if len(rows) > room:
-        told = f"{len(rows) - max(room, 0)} failures dropped: too many notifications are waiting"
-        note_in(session, team, "service", "webhook not notified", told)
+        text = f"{len(rows) - max(room, 0)} failures dropped: too many notifications are waiting"
+        note_in(session, team, "service", "webhook not notified", text)
 
 
 def _failed(team: str, ranks: Collection[str]) -> Select[str, int, int, str]:

@@ -214,7 +214,7 @@ def fingerprints(
             of_issues = wanted.fingerprints(team, time.time())
             query = query.where(ranked.c.fingerprint.in_(of_issues))
         names = session.scalars(query.limit(limit)).all()
-        return _told(session, seen, team, period, names, category)
+        return _counted(session, seen, team, period, names, category)
 
 
 def by_day(
@@ -260,7 +260,7 @@ def _ranked(seen: Subquery, team: str, category: str | None, sort: str) -> CTE:
     return query.group_by(shown).order_by(*order, shown).limit(_ALL).cte()
 
 
-def _told(
+def _counted(
     session: Session,
     seen: Subquery,
     team: str,
@@ -301,9 +301,11 @@ def _shown(
     team: str, fingerprint: ColumnElement[str]
 ) -> tuple[ColumnElement[str], tuple[Any, ColumnElement[bool]]]:
     """The displayed fingerprint of each failure, and the join that it requires."""
-    said = aliased(KnownFailure)
-    is_merged = and_(said.team == team, said.fingerprint == fingerprint, said.merged_into != "")
-    return func.coalesce(said.merged_into, fingerprint), (said, is_merged)
+    merged = aliased(KnownFailure)
+    is_merged = and_(
+        merged.team == team, merged.fingerprint == fingerprint, merged.merged_into != ""
+    )
+    return func.coalesce(merged.merged_into, fingerprint), (merged, is_merged)
 
 
 def _title(team: str, fingerprint: ColumnElement[str]) -> ColumnElement[str]:

@@ -188,8 +188,8 @@ def _take_in_some(database: Database, journals: Mapping[Path, Origin]) -> dict[P
 def _grown(
     identity: str, journal: Path, origin: Origin, start: int, read: Sequence[tuple[int, Record]]
 ) -> New:
-    kept = ((sequence, origin.record(record)) for sequence, record in read)
-    records = [(sequence, record) for sequence, record in kept if record is not None]
+    redacted = ((sequence, origin.record(record)) for sequence, record in read)
+    records = [(sequence, record) for sequence, record in redacted if record is not None]
     parts = parts_in(journal.parent, origin.text)
     return New(identity, origin.team, records, start, read[-1][0], parts)
 

@@ -116,13 +116,13 @@ class _HasWords(FunctionElement[bool]):
 
 @compiles(_HasWords, "sqlite")
 def _has_words_sqlite(element: _HasWords, compiler: SQLCompiler, **values: Any) -> str:
-    identity, _, wanted, _ = (compiler.process(one, **values) for one in element.clauses)
+    identity, _, wanted, _ = (compiler.process(clause, **values) for clause in element.clauses)
     return f"{identity} IN (SELECT rowid FROM failure_search WHERE failure_search MATCH {wanted})"
 
 
 @compiles(_HasWords, "postgresql")
 def _has_words_postgresql(element: _HasWords, compiler: SQLCompiler, **values: Any) -> str:
-    _, words, _, wanted = (compiler.process(one, **values) for one in element.clauses)
+    _, words, _, wanted = (compiler.process(clause, **values) for clause in element.clauses)
     return f"to_tsvector('simple'::regconfig, {words}) @@ to_tsquery('simple', {wanted})"
 
 

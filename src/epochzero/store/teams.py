@@ -1,6 +1,6 @@
 """Teams in a server: IDs of their jobs, their tokens, and sessions.
 
-A token is 256 random bits, of which the store contains only the SHA-256. Random bits require no slow hash,
+A token is 256 random bits; the store contains only their SHA-256. Random bits require no slow hash,
 because they cannot be guessed from a list (NIST SP 800-63B-4, Section 3.1.3, on look-up secrets).
 """
 

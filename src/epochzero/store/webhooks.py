@@ -22,7 +22,7 @@ class WebhookFilter:
     """A rule.
 
     Attributes:
-        host: of its address, the rest of which is a secret.
+        host: of its URL; the rest of the URL is secret.
         what: new_fingerprint: a failure that did not occur in the team before, or again after it was resolved; gpu_hours: a failure that cost
             more than ``hours``.
     """

@@ -121,7 +121,7 @@ def causes(corpus: Corpus) -> Parts:
         return []
     pairs = Counter(zip(known.texts("category"), known.texts("root_cause"), strict=True))
     rows = list(known.counts("category"))
-    columns = [one for one in taxonomy.root_causes() if one != "unknown"]
+    columns = [cause for cause in taxonomy.root_causes() if cause != "unknown"]
     unknown = len(corpus) - len(known)
     note = f"The root cause of {unknown:,} more failures is not known."
     ours = _cross(
@@ -223,7 +223,7 @@ def cost(corpus: Corpus) -> Parts:
         if known.knows(column).any():
             parts.append(_cost_by(known, column, head))
     hours = known.sums("category", "gpu_hours")
-    order = sorted((one for one in hours if hours[one] > 0), key=lambda one: -hours[one])[
+    order = sorted((hour for hour in hours if hours[hour] > 0), key=lambda one: -hours[one])[
         :MOST_ROWS
     ]
     whole = sum(hours.values())
@@ -260,12 +260,12 @@ def repeated(corpus: Corpus) -> Parts:
     repeat = _is_repeat(of_case, np.nan_to_num(known.numbers["time"]))
     hours = np.nan_to_num(known.numbers["gpu_hours"]) * repeat
     repeats = int(repeat.sum())
-    told = (
+    summary = (
         f"{repeats:,} of {len(known):,} failures ({100 * repeats / len(known):.1f} %) repeat an "
         "earlier one of the same user and the same name of the job"
     )
     if known.knows("gpu_hours").any():
-        told += f", and took {hours.sum():,.1f} GPU hours"
+        summary += f", and took {hours.sum():,.1f} GPU hours"
     wasted = np.bincount(of_case, hours, minlength=len(groups))
     order = [at for at in np.lexsort((-wasted, -counts)) if counts[at] > 1]
     rows = [_repeated_row(known, groups[at], int(counts[at]), float(wasted[at])) for at in order]
@@ -275,7 +275,7 @@ def repeated(corpus: Corpus) -> Parts:
     )  # fmt: skip
     table = Table("repeated", "The same failure again", columns, tuple(rows), len(known),
                   most=MOST_ROWS)  # fmt: skip
-    return [f"{told}.", table] if rows else [f"{told}."]
+    return [f"{summary}.", table] if rows else [f"{summary}."]
 
 
 _SAME = ("fingerprint", "user", "name")
@@ -328,11 +328,13 @@ def retried(attempts: Corpus) -> Parts:
         Column("GPU h wasted", "number", cases="Retries"),
     )  # fmt: skip
     started = len(np.unique(again.codes["job"]))
-    told = f"{len(again):,} retries of {started:,} jobs brought nothing: the jobs failed in the end"
+    summary = (
+        f"{len(again):,} retries of {started:,} jobs brought nothing: the jobs failed in the end"
+    )
     if knows_cost:
-        told += f". They took {np.nansum(again.numbers['gpu_hours']):,.1f} GPU hours"
+        summary += f". They took {np.nansum(again.numbers['gpu_hours']):,.1f} GPU hours"
     table = Table("retries", "Retries that failed too", columns, tuple(rows), len(again), "retries")
-    return [f"{told}.", table]
+    return [f"{summary}.", table]
 
 
 def _category_before(attempts: Corpus) -> dict[tuple[int, float], int]:
@@ -437,9 +439,9 @@ def fingerprints(corpus: Corpus) -> Parts:
     rows: list[Row] = []
     for fingerprint, n in known.counts("fingerprint").items():
         example = known.examples.get(fingerprint)
-        told = (example.title, redact(example.line), example.fix) if example else ("", "", "")
+        details = (example.title, redact(example.line), example.fix) if example else ("", "", "")
         spent = (hours[fingerprint],) if knows_cost else ()
-        rows.append((n, *spent, *(text or None for text in told), fingerprint))
+        rows.append((n, *spent, *(text or None for text in details), fingerprint))
     columns = (
         Column("No.", "count", cases="No."), *((Column("GPU h", "number"),) if knows_cost else ()),
         Column("Failure"), Column("For example", "code"), Column("What to do"),
@@ -471,7 +473,7 @@ def caught(corpus: Corpus) -> Parts:
         Column("By the rules", "code"),
     )  # fmt: skip
     note = "Caught: a finding of the check of that job, before it or after, is of the failure's category."
-    return [Table("caught", "What a check tells before the job runs", columns, tuple(rows), whole,
+    return [Table("caught", "What a check reports before the job runs", columns, tuple(rows), whole,
                   notes=(note,))]  # fmt: skip
 
 

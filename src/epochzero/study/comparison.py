@@ -147,12 +147,12 @@ def compare(
         return Difference(n, value)
     if _is_normal(first) and _is_normal(second):
         p = float(_scipy().ttest_ind(first, second).pvalue)
-        return _told(n, value, "t-test", p, COHENS_D, cohens_d(first, second))
+        return _difference(n, value, "t-test", p, COHENS_D, cohens_d(first, second))
     p = float(_scipy().mannwhitneyu(first, second).pvalue)
-    return _told(n, value, "Mann-Whitney U", p, CLIFFS_DELTA, cliffs_delta(first, second))
+    return _difference(n, value, "Mann-Whitney U", p, CLIFFS_DELTA, cliffs_delta(first, second))
 
 
-def _told(
+def _difference(
     n: tuple[int, int], value: Estimate, test: str, p: float, effect: str, size: float | None
 ) -> Difference:
     word = "" if size is None else word_of_size(effect, size)
@@ -190,7 +190,7 @@ def rank_biserial(differences: Sequence[float]) -> float:
     >>> rank_biserial([1, 2, -3])
     0.0
     """
-    signed = np.asarray([one for one in differences if one], np.float64)
+    signed = np.asarray([difference for difference in differences if difference], np.float64)
     ranks = _scipy().rankdata(np.abs(signed))
     return float((ranks * np.sign(signed)).sum() / ranks.sum())
 

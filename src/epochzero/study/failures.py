@@ -40,7 +40,7 @@ _SECTIONS: tuple[tuple[str, Callable[[Corpus], analyses.Parts], str], ...] = (
     ("Time to failure", analyses.time_to_failure, "it is not known how long the jobs ran"),
     ("Trend", analyses.weeks, "it is not known when the jobs failed"),
     ("Most frequent failures", analyses.fingerprints, "no fingerprint is known"),
-    ("Checking", analyses.caught, "no finding of a check is known that tells of a failure"),
+    ("Checking", analyses.caught, "no known finding of a check predicts a failure"),
 )
 """Title, analysis, and what is missing if it returns nothing."""
 
@@ -97,11 +97,11 @@ def _lead(corpus: Corpus, failures: Corpus) -> str:
         f"{taxonomy.categories()[word].title} ({100 * n / len(failures):.1f} %)"
         for word, n in list(counts.items())[:3]
     ]
-    told = f"{len(failures):,} failures of {len(counts)} categories; most often {', '.join(first)}."
+    lead = f"{len(failures):,} failures of {len(counts)} categories; most often {', '.join(first)}."
     hours = float(np.nansum(failures.numbers["gpu_hours"]))
     if hours:
-        told += f" They took {hours:,.0f} GPU hours."
-    return f"{told} The tables compare them with {zhang2020().short}, where it has numbers."
+        lead += f" They took {hours:,.0f} GPU hours."
+    return f"{lead} The tables compare them with {zhang2020().short}, where it has numbers."
 
 
 def _data(corpus: Corpus, failures: Corpus, missing: Mapping[str, str]) -> Section:

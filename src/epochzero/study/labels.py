@@ -31,10 +31,10 @@ def agreement_by_word(corpus: Corpus, seed: int = 0) -> dict[str, Agreement]:
     return found
 
 
-def _agreement(known: Corpus, true: str, said: str, seed: int) -> Agreement:
+def _agreement(known: Corpus, true: str, predicted: str, seed: int) -> Agreement:
     projects = known.texts("project")
     groups = projects if known.knows("project").all() and len({*projects}) >= FEW else None
-    return agreement(known.texts(true), known.texts(said), groups, seed=seed)
+    return agreement(known.texts(true), known.texts(predicted), groups, seed=seed)
 
 
 def labels(corpus: Corpus, found: dict[str, Agreement]) -> Parts:
@@ -73,13 +73,15 @@ def _notes(corpus: Corpus, found: dict[str, Agreement]) -> tuple[str, ...]:
     if "category" in found:
         labelled = corpus.where(corpus.knows("label_category"))
         words = zip(*(labelled.texts(c) for c in ("category", "label_category", "label_also")), strict=True)  # fmt: skip
-        accepted = sum(said == true or said in also.split() for said, true, also in words)
+        accepted = sum(
+            predicted == true or predicted in also.split() for predicted, true, also in words
+        )
         share = 100 * accepted / len(labelled)
         notes.append(
             f"With the other categories that a label allows, {accepted:,} of {len(labelled):,} are right ({share:.1f} %)."
         )
     if any(one.kappa.value is None for one in found.values()):
-        notes.append("Kappa is not defined where both always say the same one class.")
+        notes.append("Kappa is undefined if both always use the same class.")
     return tuple(notes)
 
 
@@ -104,13 +106,13 @@ def _classes(one: Agreement) -> Parts:
 def _confused(titles: list[str], counts: list[list[int]]) -> Table:
     """Return the nonempty cells of the confusion matrix, errors first."""
     pairs = [
-        (label, said, count, label == said)
+        (label, predicted, count, label == predicted)
         for label, row in zip(titles, counts, strict=True)
-        for said, count in zip(titles, row, strict=True)
+        for predicted, count in zip(titles, row, strict=True)
         if count
     ]
     pairs.sort(key=lambda pair: (pair[3], -pair[2]))
     columns = (Column("Label"), Column("Diagnosis"), Column("No.", "count", cases="No."))
-    rows = tuple((label, said, count) for label, said, count, _ in pairs)
+    rows = tuple((label, predicted, count) for label, predicted, count, _ in pairs)
     return Table("confusion", "What is taken for what, errors first", columns, rows,
                  sum(pair[2] for pair in pairs), "labelled failures", most=MOST_ROWS)  # fmt: skip

@@ -51,7 +51,9 @@ def _nothing(_: int) -> None:
 # A file
 
 
-def read_file(path: Path, tell: Tell = _nothing, *, diagnoser: Diagnoser | None = None) -> Corpus:
+def read_file(
+    path: Path, on_progress: Tell = _nothing, *, diagnoser: Diagnoser | None = None
+) -> Corpus:
     """Read the failures of a JSON Lines file, optionally compressed by gzip, or of a Parquet file.
 
     A record has a ``log``, which is diagnosed, or the fields of a diagnosis; ``docs/study.md`` lists them. Few
@@ -59,7 +61,7 @@ def read_file(path: Path, tell: Tell = _nothing, *, diagnoser: Diagnoser | None 
 
     Args:
         path: the file.
-        tell: called with the number of records read so far.
+        on_progress: called with the number of records read so far.
         diagnoser: of the logs; by default one with the built-in signatures.
 
     Raises:
@@ -71,7 +73,7 @@ def read_file(path: Path, tell: Tell = _nothing, *, diagnoser: Diagnoser | None 
     for number, record in enumerate(_records(path, builder), 1):
         if record is not None:
             _read_record(record, str(number), builder, diagnoses)
-        tell(builder.read)
+        on_progress(builder.read)
     corpus = builder.built()
     if corpus.read and not len(corpus):
         why = max(corpus.left_out, key=lambda one: corpus.left_out[one])
@@ -139,8 +141,8 @@ def _read_record(
         except InputError:
             builder.leave_out("has a log that is no text")
             return
-        said = {name: value for name, value in record.items() if name not in found}
-        record = {**found, **said, "log": ""}
+        own = {name: value for name, value in record.items() if name not in found}
+        record = {**found, **own, "log": ""}
     _add_record(record, number, builder)
 
 
@@ -286,12 +288,12 @@ def _moment(value: Any) -> float | None:
 # What `diagnose --out` wrote
 
 
-def read_diagnoses(address: str, tell: Tell = _nothing) -> Corpus:
+def read_diagnoses(address: str, on_progress: Tell = _nothing) -> Corpus:
     """Read the failures among the diagnoses that ``epochzero diagnose --out`` wrote.
 
     Args:
         address: a directory, or ``s3://bucket/prefix``.
-        tell: called with the number of rows read so far.
+        on_progress: called with the number of rows read so far.
 
     Raises:
         InputError: it cannot be read, or its run has not ended.
@@ -302,7 +304,7 @@ def read_diagnoses(address: str, tell: Tell = _nothing) -> Corpus:
             builder.leave_out("could not be diagnosed")
         else:
             _add_record(row, str(number), builder)
-        tell(builder.read)
+        on_progress(builder.read)
     return builder.built()
 
 
@@ -310,7 +312,7 @@ def read_diagnoses(address: str, tell: Tell = _nothing) -> Corpus:
 
 
 def read_folder(
-    folder: Path, tell: Tell = _nothing, *, diagnoser: Diagnoser | None = None
+    folder: Path, on_progress: Tell = _nothing, *, diagnoser: Diagnoser | None = None
 ) -> Corpus:
     """Read the failures of a directory of logs.
 
@@ -319,7 +321,7 @@ def read_folder(
 
     Args:
         folder: the directory.
-        tell: called with the number of jobs read so far.
+        on_progress: called with the number of jobs read so far.
         diagnoser: by default one with the built-in signatures.
 
     Raises:
@@ -335,7 +337,7 @@ def read_folder(
             builder.leave_out(_without_path(error))
             continue
         builder.add(_case_of(found, facts, name))
-        tell(builder.read)
+        on_progress(builder.read)
     return builder.built()
 
 
@@ -380,14 +382,14 @@ def _case_of(found: Diagnosis, facts: Facts, name: str) -> FailureCase:
 
 
 def read_database(
-    database: Database, wanted: JobFilter = EVERY_JOB, tell: Tell = _nothing
+    database: Database, wanted: JobFilter = EVERY_JOB, on_progress: Tell = _nothing
 ) -> Corpus:
     """Read the failed attempts of a store, each with the diagnosis of the rank that ended first.
 
     Args:
         database: the store.
         wanted: which jobs.
-        tell: called with the number of attempts read so far.
+        on_progress: called with the number of attempts read so far.
 
     Raises:
         StoreError: the database does not answer.
@@ -405,7 +407,7 @@ def read_database(
                 builder.leave_out("failed, and has no diagnosis")
                 continue
             builder.add(_stored_case(job, attempt, failure, caught))
-            tell(builder.read)
+            on_progress(builder.read)
     return builder.built()
 
 

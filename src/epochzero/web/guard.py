@@ -100,8 +100,8 @@ class Guard:
             if _name(host) not in self._settings.hosts:
                 raise _RefusedError(421, f"{host[:100]!r} is not a host name of this service")
             if "x-forwarded-for" in headers or "forwarded" in headers:
-                told = "tokens are required behind a proxy: start the service with `epochzero serve --authentication`"
-                raise _RefusedError(421, told)
+                message = "tokens are required behind a proxy: start the service with `epochzero serve --authentication`"
+                raise _RefusedError(421, message)
         if scope["method"] in _SAFE or "authorization" in headers:
             return
         # Requests that a page of another site triggers carry the session cookie, or need none.

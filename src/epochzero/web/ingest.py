@@ -275,8 +275,8 @@ def _jobs(lines: IO[bytes]) -> Iterator[tuple[About, IO[bytes]]]:
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(map(str, first["loc"]))
-            told = f"line {number}: {place}: {first['msg']}; nothing of this request was stored"
-            raise HTTPException(422, told) from error
+            message = f"line {number}: {place}: {first['msg']}; nothing of this request was stored"
+            raise HTTPException(422, message) from error
         yield one, io.BytesIO(one.log.encode("utf-8", "replace"))
 
 

@@ -80,9 +80,9 @@ def end(
 
 
 def _page(next: str, problem: str = "") -> HTMLResponse:
-    told = f'<p role="alert">{escape(problem)}</p>\n' if problem else ""
+    alert = f'<p role="alert">{escape(problem)}</p>\n' if problem else ""
     return HTMLResponse(
-        _PAGE.format(problem=told, next=escape(_own(next))), 401 if problem else 200
+        _PAGE.format(problem=alert, next=escape(_own(next))), 401 if problem else 200
     )
 
 

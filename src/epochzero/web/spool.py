@@ -482,7 +482,7 @@ def _sync_folder(folder: str | Path) -> None:
 
 def full(error: OSError) -> Full:
     """The error that a sender gets if data cannot be stored."""
-    told = (
+    reason = (
         FULL if error.errno in _NO_ROOM else f"the service cannot store the data: {error.strerror}"
     )
-    return Full(told)
+    return Full(reason)

@@ -27,6 +27,6 @@ def away(path: str, error: Exception) -> Response:
     _LOGGER.error("the store does not respond", exc_info=error)
     headers = {"Retry-After": str(_AGAIN_S)}
     if path.startswith(_PROGRAMS):
-        told = {"detail": "the database does not respond; no data was lost, try again"}
-        return JSONResponse(told, 503, headers)
+        body = {"detail": "the database does not respond; no data was lost, try again"}
+        return JSONResponse(body, 503, headers)
     return HTMLResponse(_PAGE, 503, headers)

@@ -194,7 +194,7 @@ def test_bad_records_are_left_out_with_their_reasons(tmp_path: Path) -> None:
     found = read_reports(path)
     assert [one["id"] for one in found.records] == ["a"]
     assert sum(found.left_out.values()) == 6
-    assert found.left_out["its id came before"] == 1
+    assert found.left_out["has the id of an earlier report"] == 1
 
 
 @pytest.mark.parametrize(

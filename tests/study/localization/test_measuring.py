@@ -40,7 +40,13 @@ def measured(
     asked = {bug.report.id for bug in bugs}
     hear = [] if heard is None else heard
     return measure(
-        bugs, asked, clones(project.clone.parent), TECHNIQUES, work, workers=1, hear=hear.append
+        bugs,
+        asked,
+        clones(project.clone.parent),
+        TECHNIQUES,
+        work,
+        workers=1,
+        on_progress=hear.append,
     )[0]
 
 

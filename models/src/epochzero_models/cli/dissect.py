@@ -61,7 +61,7 @@ def command(
 
     Exit code 0 if the measurement finished, 2 if the model or the data are invalid.
     """
-    with working() as tell:
+    with working() as on_progress:
         from epochzero.reports import require_matplotlib, write_report
         from epochzero_models import dissect
         from epochzero_models.dissect.report import dissection_report
@@ -72,16 +72,16 @@ def command(
         (classifier,) = classifiers([model], weights, device, seed, untrained=untrained)
         found = dissect(
             classifier,
-            named.load(data, tell),
-            named.load(test, tell),
+            named.load(data, on_progress),
+            named.load(test, on_progress),
             layers=[name.strip() for name in layers.split(",") if name.strip()] if layers else None,
             growth=growth,
             false_rejections=false_rejections,
             seed=seed,
-            tell=tell,
+            on_progress=on_progress,
         )
         if out is not None:
-            tell("writing the report")
+            on_progress("writing the report")
             found.dissector.save(out)
             write_report(dissection_report(found), out)
     if form == "json":
@@ -93,18 +93,18 @@ def command(
 def _write_text(found: Dissection, out: Path | None) -> None:
     click.echo(wrapped("Model", f"{found.model}, right on {share(found.accuracy.value)} of {found.reported_on:,} examples"))  # fmt: skip
     click.echo(wrapped("Layers", ", ".join(found.dissector.layers)))
-    for one in found.scores:
-        chosen = " (used)" if one is found.chosen else ""
-        gain = f"; over max softmax {value_with_interval(one.gain, '+')}" if one.gain else ""
+    for score in found.scores:
+        chosen = " (used)" if score is found.chosen else ""
+        gain = f"; over max softmax {value_with_interval(score.gain, '+')}" if score.gain else ""
         click.echo(
             wrapped(
                 "AUC",
-                f"{one.name}{chosen}: {value_with_interval(one.auc, undefined=_ONE_SIDED)}{gain}",
+                f"{score.name}{chosen}: {value_with_interval(score.auc, undefined=_ONE_SIDED)}{gain}",
             )
         )
     cut = found.chosen.cut
-    told = f"below validity {cut.threshold:.3f}: {share(cut.caught)} of wrong predictions, {share(cut.false_rejections)} of right ones; accuracy of the rest {share(cut.accuracy)}"
-    click.echo(wrapped("Rejects", told))
+    rejects = f"below validity {cut.threshold:.3f}: {share(cut.caught)} of wrong predictions, {share(cut.false_rejections)} of right ones; accuracy of the rest {share(cut.accuracy)}"
+    click.echo(wrapped("Rejects", rejects))
     cost = found.overhead
     click.echo(wrapped("Overhead", f"{cost.guard_ms:.2f} ms in addition to the model's {cost.model_ms:.2f} ms, per input"))  # fmt: skip
     for note in found.notes:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.command(name="evaluate")
 @model_options
-@click.option("--beside", multiple=True, metavar="MODEL",
+@click.option("--compare", multiple=True, metavar="MODEL",
               help="Another model to compare with MODEL on the same data; repeatable. Its --weights follow those of MODEL; - means none.")  # fmt: skip
 @click.option("--group", metavar="COLUMN", help="Column or array of the subgroups.")
 @click.option("--attacks/--no-attacks", default=True, show_default=True,
@@ -38,7 +38,7 @@ def command(
     device: str,
     seed: int,
     out: Path | None,
-    beside: tuple[str, ...],
+    compare: tuple[str, ...],
     group: str | None,
     attacks: bool,
     attacked: int,
@@ -53,13 +53,13 @@ def command(
 
     \b
     epochzero model evaluate net.py:build test.npz --weights net.pt -o evaluated/
-    epochzero model evaluate net.py:small test.csv --target income --group sex --beside net.py:wide
+    epochzero model evaluate net.py:small test.csv --target income --group sex --compare net.py:wide
 
     DIR receives report.html, report.md, each table as CSV and Parquet, and each figure as SVG and PNG.
 
     Exit code 0 if the measurement finished, 2 if a model or the data are invalid.
     """
-    with working() as tell:
+    with working() as on_progress:
         from epochzero.reports import require_matplotlib, write_report
         from epochzero_models import evaluate
         from epochzero_models.evaluate.report import evaluation_report
@@ -67,16 +67,16 @@ def command(
         if out is not None:
             require_matplotlib()
         found = evaluate(
-            classifiers([model, *beside], weights, device, seed, untrained=untrained),
-            Named(target, most, seed).load(data, tell, group),
+            classifiers([model, *compare], weights, device, seed, untrained=untrained),
+            Named(target, most, seed).load(data, on_progress, group),
             attacks=attacks,
             attacked=attacked,
             epsilon=epsilon,
             seed=seed,
-            tell=tell,
+            on_progress=on_progress,
         )
         if out is not None:
-            tell("writing the report")
+            on_progress("writing the report")
             write_report(evaluation_report(found), out)
     if form == "json":
         echo_json(found.to_dict())
@@ -84,8 +84,8 @@ def command(
     for one in found.models:
         _write_model(one, found)
     for difference in found.differences:
-        told = f"{difference.model}: {difference.measure} {value_with_interval(difference.difference, '+')}"
-        click.echo(wrapped("Difference", told))
+        text = f"{difference.model}: {difference.measure} {value_with_interval(difference.difference, '+')}"
+        click.echo(wrapped("Difference", text))
     if out is not None:
         click.echo(wrapped("Report", str(out / "report.html")))
 
@@ -96,20 +96,20 @@ def _write_model(one: ModelMeasured, found: Evaluation) -> None:
     click.echo(wrapped("Accuracy", top))
     if one.groups:
         worst = sorted(one.groups, key=lambda group: group.accuracy.value or 0)
-        told = ", ".join(f"{each.group} {share(each.accuracy.value)} (n = {each.examples:,})" for each in worst[:5])  # fmt: skip
-        click.echo(wrapped("Subgroups", f"worst first: {told}"))
+        text = ", ".join(f"{each.group} {share(each.accuracy.value)} (n = {each.examples:,})" for each in worst[:5])  # fmt: skip
+        click.echo(wrapped("Subgroups", f"worst first: {text}"))
     click.echo(wrapped("Calibration", f"expected error {value_with_interval(one.calibration_error)}, Brier score {value_with_interval(one.brier)}"))  # fmt: skip
     if one.corruptions:
         last = {each.corruption: each for each in one.corruptions}
-        told = ", ".join(f"{name} {share(each.accuracy.value)}" for name, each in last.items())
-        click.echo(wrapped("Corrupted", f"at severity 3: {told}"))
+        text = ", ".join(f"{name} {share(each.accuracy.value)}" for name, each in last.items())
+        click.echo(wrapped("Corrupted", f"at severity 3: {text}"))
     for each in one.attacks:
         distance = "" if each.l2 is None else f", mean distance {each.l2:.3g} (L2)"
         click.echo(wrapped("Attack", f"{each.attack}: fools {share(each.success.value)} of {each.attacked:,}{distance}"))  # fmt: skip
     if one.coverage:
-        told = ", ".join(
+        text = ", ".join(
             f"{100 * share:.0f}\xa0% above {threshold:g}" for threshold, share in one.coverage[::3]
         )
-        click.echo(wrapped("Coverage", f"neurons: {told}"))
+        click.echo(wrapped("Coverage", f"neurons: {text}"))
     for what, why in one.left_out.items():
         click.echo(wrapped("Left out", f"{what}: {why}"))

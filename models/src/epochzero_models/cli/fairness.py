@@ -15,7 +15,7 @@ from epochzero_models.cli.wording import share, share_with_interval
 
 if TYPE_CHECKING:
     from epochzero_models import Classifier, Fairness
-    from epochzero_models.classifier import Tell
+    from epochzero_models.classifier import ProgressCallback
     from epochzero_models.fairness import PeopleTable
 
 
@@ -73,7 +73,7 @@ def command(
 
     Exit code 0 if the measurement finished, 2 if the model or the data are invalid.
     """
-    with working() as tell:
+    with working() as on_progress:
         from epochzero.reports import require_matplotlib, write_report
         from epochzero_models import measure_fairness
         from epochzero_models.fairness import Budget, load_people
@@ -90,18 +90,18 @@ def command(
             domains=domains,
             most=most,
             seed=seed,
-            tell=tell,
+            on_progress=on_progress,
         )
         found = measure_fairness(
-            _classifier(model, weights, device, seed, people, tell, untrained=untrained),
+            _classifier(model, weights, device, seed, people, on_progress, untrained=untrained),
             people,
             budget=Budget(budget, inputs, instances),
             retrain=retrain,
             seed=seed,
-            tell=tell,
+            on_progress=on_progress,
         )
         if out is not None:
-            tell("writing the report")
+            on_progress("writing the report")
             write_report(fairness_report(found), out)
             write_instances(found, people, out)
             write_weights(found, out)
@@ -117,7 +117,7 @@ def _classifier(
     device: str,
     seed: int,
     people: PeopleTable,
-    tell: Tell,
+    on_progress: ProgressCallback,
     *,
     untrained: bool,
 ) -> Classifier:
@@ -131,7 +131,7 @@ def _classifier(
             "train: networks are trained by this command; --weights requires file.py:function"
         )
     return as_classifier(
-        train_network(people.examples.take(people.parts(seed)[0]), seed, tell).to(device),
+        train_network(people.examples.take(people.parts(seed)[0]), seed, on_progress).to(device),
         "ADF's network",
     )
 
@@ -143,21 +143,21 @@ def _write_text(found: Fairness, out: Path | None) -> None:
     click.echo(wrapped("Protected", f"{', '.join(found.protected)}: {found.variants} variants of each input"))  # fmt: skip
     click.echo(wrapped("Judged", (f"classified differently by them: {share_with_interval(found.discriminated)} of inputs drawn from the "
 f"domain, {share_with_interval(found.discriminated_rows)} of the rows")))  # fmt: skip
-    for one in found.searches:
-        told = f"{one.search}: {one.found:,} discriminatory instances in {one.seconds:.1f} s, {100 * one.share:.1f}\xa0% of {one.checked:,} inputs checked"
-        click.echo(wrapped("Search", told))
-    if told := remark(found):
-        click.echo(wrapped("", told))
-    for kind, said in ((True, "by one alone"), (False, "depends on")):
-        told = ", ".join(f"{one.attribute} {share(one.share.value)}" for one in found.drivers if one.protected is kind)  # fmt: skip
-        if told:
-            click.echo(wrapped("Driven", f"{said}: {told}"))
+    for search in found.searches:
+        text = f"{search.search}: {search.found:,} discriminatory instances in {search.seconds:.1f} s, {100 * search.share:.1f}\xa0% of {search.checked:,} inputs checked"
+        click.echo(wrapped("Search", text))
+    if text := remark(found):
+        click.echo(wrapped("", text))
+    for kind, how in ((True, "by one alone"), (False, "depends on")):
+        text = ", ".join(f"{driver.attribute} {share(driver.share.value)}" for driver in found.drivers if driver.protected is kind)  # fmt: skip
+        if text:
+            click.echo(wrapped("Driven", f"{how}: {text}"))
     for example in found.examples[:3]:
         click.echo(wrapped("Example", described(example)))
     if found.retrained is not None:
         after = found.retrained
-        told = f"with {after.instances:,} instances: {share_with_interval(after.discriminated)} judged differently; right on {share(after.accuracy.value)} of rows left out, before {share(after.accuracy_before.value)}"
-        click.echo(wrapped("Retrained", told))
+        text = f"with {after.instances:,} instances: {share_with_interval(after.discriminated)} judged differently; right on {share(after.accuracy.value)} of rows left out, before {share(after.accuracy_before.value)}"
+        click.echo(wrapped("Retrained", text))
     for what, why in found.left_out.items():
         click.echo(wrapped("Left out", f"{what}: {why}"))
     if out is not None:

@@ -86,7 +86,7 @@ def command(
     with line() as shown:
         generation = generating.generate(
             count, shape, classes, blocks=blocks, elements=cells,
-            diverse=sampling == "diverse", steps=search_steps, seed=seed, tell=shown.tell,
+            diverse=sampling == "diverse", steps=search_steps, seed=seed, on_progress=shown.show,
         )  # fmt: skip
     if write is not None:
         generating.write(generation, write)

@@ -65,8 +65,8 @@ def command(
     for mutant in made:
         _write_text(mutant, program, out)
     if left_out:
-        told = f"{len(left_out)} faults not applicable to {program.name}: {', '.join(left_out)}"
-        click.echo(wrapped("Left out", told))
+        skipped = f"{len(left_out)} faults not applicable to {program.name}: {', '.join(left_out)}"
+        click.echo(wrapped("Left out", skipped))
 
 
 def _read(program: Path) -> str:

@@ -17,7 +17,7 @@ from epochzero.errors import InputError
 
 if TYPE_CHECKING:
     from epochzero_models import Classifier, Examples
-    from epochzero_models.classifier import Tell
+    from epochzero_models.classifier import ProgressCallback
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -44,12 +44,19 @@ class Named:
     def __init__(self, target: str | None, most: int | None, seed: int) -> None:
         self.target, self.most, self.seed = target, most, seed
 
-    def load(self, source: str, tell: Tell, group: str | None = None) -> Examples:
+    def load(
+        self, source: str, on_progress: ProgressCallback, group: str | None = None
+    ) -> Examples:
         """Load the examples of one source."""
         from epochzero_models import load_examples
 
         return load_examples(
-            source, target=self.target, group=group, most=self.most, seed=self.seed, tell=tell
+            source,
+            target=self.target,
+            group=group,
+            most=self.most,
+            seed=self.seed,
+            on_progress=on_progress,
         )
 
 
@@ -82,13 +89,13 @@ def classifiers(
 
 
 @contextmanager
-def working() -> Iterator[Tell]:
+def working() -> Iterator[ProgressCallback]:
     """Show a progress line while the work lasts, and redirect output of the user's code to standard error."""
     require_torch()
     # Keras reads this when it is first imported.
     os.environ.setdefault("KERAS_BACKEND", "torch")
     with redirect_stdout(sys.stderr), line() as shown:
-        yield shown.tell
+        yield shown.show
 
 
 def require_torch() -> None:

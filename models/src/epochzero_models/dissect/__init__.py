@@ -1,4 +1,4 @@
-"""DISSECTOR: tell inputs that a model can handle from those beyond it, by how its layers agree.
+"""DISSECTOR: distinguish inputs that a model can handle from others, by the agreement of its layers.
 
 Wang, Xu, Xu, Ma and Lu (ICSE 2020), doi 10.1145/3377811.3380379. On the way through the layers the
 model's confidence in its final prediction grows for an input within its reach, and does not for one

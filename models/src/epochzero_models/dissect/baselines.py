@@ -49,7 +49,7 @@ def fit_mahalanobis(features: Tensor, labels: Tensor) -> Mahalanobis:
     """
     wide = features.double()
     classes = labels.bincount().nonzero()[:, 0]
-    means = torch.stack([wide[labels == one].mean(dim=0) for one in classes])
+    means = torch.stack([wide[labels == class_].mean(dim=0) for class_ in classes])
     centered = wide - means[torch.searchsorted(classes, labels)]
     values, vectors = torch.linalg.eigh(centered.T @ centered / len(wide))
     known = values > values[-1] * 1e-9

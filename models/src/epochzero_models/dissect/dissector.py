@@ -1,4 +1,4 @@
-"""A `Dissector`: trained sub-models with a threshold, kept in a folder without pickles.
+"""A `Dissector`: trained sub-models with a threshold, stored in a directory without pickles.
 
 DIR/dissector.json     layers, classes, growth of the weights, threshold
 DIR/submodels.npz      weight and bias of each sub-model
@@ -64,7 +64,7 @@ class Dissector:
     @property
     def layers(self) -> tuple[str, ...]:
         """Names of the modules that are looked into."""
-        return tuple(one.layer for one in self.submodels)
+        return tuple(submodel.layer for submodel in self.submodels)
 
     def validity(self, features: Sequence[Tensor], logits: Tensor) -> Tensor:
         """Profile validity of the model's predictions, shape (n,).
@@ -78,8 +78,8 @@ class Dissector:
     def to(self, device: torch.device) -> Dissector:
         """The same on a device."""
         moved = tuple(
-            Submodel(one.layer, one.weight.to(device), one.bias.to(device))
-            for one in self.submodels
+            Submodel(submodel.layer, submodel.weight.to(device), submodel.bias.to(device))
+            for submodel in self.submodels
         )
         return Dissector(moved, self.classes, self.growth, self.threshold)
 
@@ -147,7 +147,11 @@ def _made(described: dict[str, Any], arrays: dict[str, Tensor]) -> Dissector:
         Submodel(str(layer), arrays[f"{at}.weight"], arrays[f"{at}.bias"])
         for at, layer in enumerate(described["layers"])
     )
-    for one in submodels:
-        if one.weight.ndim != 2 or one.bias.shape != (classes,) or len(one.weight) != classes:
-            raise ValueError(f"layer {one.layer!r} has weights of another shape")
+    for submodel in submodels:
+        if (
+            submodel.weight.ndim != 2
+            or submodel.bias.shape != (classes,)
+            or len(submodel.weight) != classes
+        ):
+            raise ValueError(f"layer {submodel.layer!r} has weights of another shape")
     return Dissector(submodels, classes, growth, float(described["threshold"]))

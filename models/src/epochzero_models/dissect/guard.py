@@ -48,7 +48,7 @@ class Guard:
 
     Args:
         model: a module, which is put into evaluation mode, or what `load_model` gives.
-        dissector: or the folder in which one is kept.
+        dissector: or the directory where one is stored.
 
     Raises:
         InputError: the folder has none, or the layers of the model cannot be seen.
@@ -117,8 +117,8 @@ def measure_overhead(guard: Guard, inputs: Tensor) -> Overhead:
     for _ in range(REPEATS):
         times.append((_milliseconds(plain, cuda), _milliseconds(guarded, cuda)))
     alone = sorted(one for one, _ in times)[REPEATS // 2]
-    beside = sorted(with_guard - one for one, with_guard in times)[REPEATS // 2]
-    return Overhead(len(inputs), alone, max(0.0, beside))
+    added = sorted(with_guard - one for one, with_guard in times)[REPEATS // 2]
+    return Overhead(len(inputs), alone, max(0.0, added))
 
 
 def _milliseconds(run: Callable[[], None], cuda: bool) -> float:

@@ -40,7 +40,7 @@ def choose_layers(classifier: Classifier, batch: Tensor, count: int = LAYERS) ->
             "are modules can be dissected"
         )
     for depth in range(1 + max(one.depth for one in candidates)):
-        level = [one for one in candidates if one.depth <= depth]
+        level = [candidate for candidate in candidates if candidate.depth <= depth]
         if len(level) >= count:
             break
     steps = torch.linspace(0, len(level) - 1, min(count, len(level))).round().int().tolist()
@@ -53,7 +53,7 @@ def _candidates(classifier: Classifier, batch: Tensor) -> list[Layer]:
     with torch.no_grad():
         _, calls = classifier.seen(batch[:2], names)
     steps = [one for one in calls if not one.layer.hands_on]
-    called = Counter(one.layer.name for one in steps)
+    called = Counter(step.layer.name for step in steps)
     return [
         call.layer
         for call, following in pairwise(steps)
@@ -99,13 +99,13 @@ def snapshots_of(
     """
     outputs: list[Tensor] = []
     for layer in layers:
-        own = [one.output for one in calls if one.layer.name == layer]
+        own = [call.output for call in calls if call.layer.name == layer]
         if len(own) != 1:
-            told = (
+            problem = (
                 f"is called {len(own)} times"
                 if own
                 else "is not called, or gives no tensor with a row of real numbers for each input"
             )
-            raise InputError(f"{classifier.name}: its layer {layer!r} {told}; choose another")
+            raise InputError(f"{classifier.name}: its layer {layer!r} {problem}; choose another")
         outputs.append(pooled(own[0]))
     return outputs

@@ -14,7 +14,13 @@ from torch import nn
 from epochzero.errors import InputError
 from epochzero.reports.statistics import Estimate
 from epochzero_models.bootstrap import mean
-from epochzero_models.classifier import Classifier, Tell, as_classifier, check_labels, logits_of
+from epochzero_models.classifier import (
+    Classifier,
+    ProgressCallback,
+    as_classifier,
+    check_labels,
+    logits_of,
+)
 from epochzero_models.dissect.baselines import Mahalanobis, energy, fit_mahalanobis, max_softmax
 from epochzero_models.dissect.dissector import Dissector, snapshots_by
 from epochzero_models.dissect.guard import Guard, Overhead, measure_overhead
@@ -105,13 +111,15 @@ class Dissection:
     @property
     def chosen(self) -> Score:
         """The score that the dissector uses."""
-        return next(one for one in self.scores if one.name == f"dissector {self.dissector.growth}")
+        return next(
+            score for score in self.scores if score.name == f"dissector {self.dissector.growth}"
+        )
 
     def to_dict(self) -> Mapping[str, Any]:
         """The JSON form."""
         scores = [asdict(one) for one in self.scores]
-        for one in scores:
-            del one["curve"]  # one point for each example
+        for score in scores:
+            del score["curve"]  # one point for each example
         return {
             "schema": SCHEMA,
             "model": self.model,
@@ -124,7 +132,7 @@ class Dissection:
             "growth": self.dissector.growth,
             "threshold": self.dissector.threshold,
             "scores": scores,
-            "layers": [asdict(one) for one in self.layers],
+            "layers": [asdict(layer) for layer in self.layers],
             "overhead": asdict(self.overhead),
             "notes": list(self.notes),
         }
@@ -139,9 +147,9 @@ def dissect(
     growth: Growth = "linear",
     false_rejections: float | None = None,
     seed: int = 0,
-    tell: Tell | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> Dissection:
-    """Trains a dissector and measures it beside the usual scores.
+    """Train a dissector and compare it with common scores.
 
     Args:
         model: a module, which is put into evaluation mode, or what `load_model` gives. It stays as it is.
@@ -152,7 +160,7 @@ def dissect(
         growth: of the weights by the layer's number, for the dissector's own threshold.
         false_rejections: share of right predictions that may be rejected; by default Youden's J.
         seed: of the halves and the bootstrap.
-        tell: hears what it has come to.
+        on_progress: hears what it has come to.
 
     Raises:
         InputError: the model or the data cannot be used.
@@ -161,20 +169,20 @@ def dissect(
     classes = _check(classifier, train, test)
     names = _known(classifier, layers) if layers else choose_layers(classifier, train.inputs[:2])
     chosen_by, reported_by = test.halves(seed)
-    learned = look_into(classifier, names, train, tell)
-    submodels = _train(names, learned, train, classes, tell)
+    learned = look_into(classifier, names, train, on_progress)
+    submodels = _train(names, learned, train, classes, on_progress)
     mahalanobis = fit_mahalanobis(learned.features[-1], train.labels)
-    chosen = look_into(classifier, names, chosen_by, tell)
-    reported = look_into(classifier, names, reported_by, tell)
+    chosen = look_into(classifier, names, chosen_by, on_progress)
+    reported = look_into(classifier, names, reported_by, on_progress)
     right = _right(reported, reported_by)
     scores, notes = _measure(
         (_scores(submodels, chosen, mahalanobis), _right(chosen, chosen_by)),
         (_scores(submodels, reported, mahalanobis), right),
         false_rejections,
         seed,
-        tell,
+        on_progress,
     )
-    threshold = next(one for one in scores if one.name == f"dissector {growth}").cut.threshold
+    threshold = next(score for score in scores if score.name == f"dissector {growth}").cut.threshold
     dissector = Dissector(submodels, classes, growth, threshold)
     return Dissection(
         model=classifier.name,
@@ -213,18 +221,22 @@ def _known(classifier: Classifier, layers: Sequence[str]) -> tuple[str, ...]:
     known = [one.name for one in classifier.layered().known]
     for layer in layers:
         if layer not in known:
-            told = ", ".join(known[:SHOWN]) + (" and others" if len(known) > SHOWN else "")
-            raise InputError(f"{classifier.name}: has no layer {layer!r}; it has {told}")
+            names = ", ".join(known[:SHOWN]) + (" and others" if len(known) > SHOWN else "")
+            raise InputError(f"{classifier.name}: has no layer {layer!r}; it has {names}")
     return tuple(layers)
 
 
 def _train(
-    names: Sequence[str], learned: Snapshots, train: Examples, classes: int, tell: Tell | None
+    names: Sequence[str],
+    learned: Snapshots,
+    train: Examples,
+    classes: int,
+    on_progress: ProgressCallback | None,
 ) -> tuple[Submodel, ...]:
     trained: list[Submodel] = []
     for name, features in zip(names, learned.features, strict=True):
-        if tell:
-            tell(f"sub-model {len(trained) + 1} of {len(names)} is trained, on {name}")
+        if on_progress:
+            on_progress(f"sub-model {len(trained) + 1} of {len(names)} is trained, on {name}")
         trained.append(train_submodel(name, features, train.labels, classes))
     return tuple(trained)
 
@@ -238,7 +250,7 @@ def _scores(
 ) -> dict[str, NDArray[Any]]:
     """All scores of the examples, by name."""
     snapshots = snapshots_by(submodels, seen.features, seen.logits)
-    scores = {f"dissector {one}": profile_validity(snapshots, one) for one in GROWTHS}
+    scores = {f"dissector {growth}": profile_validity(snapshots, growth) for growth in GROWTHS}
     scores[SOFTMAX] = max_softmax(seen.logits.double())
     scores["energy"] = energy(seen.logits.double())
     scores["Mahalanobis"] = mahalanobis(seen.features[-1])
@@ -249,7 +261,11 @@ Scored = tuple[Mapping[str, NDArray[Any]], NDArray[np.bool_]]
 
 
 def _measure(
-    chosen: Scored, reported: Scored, false_rejections: float | None, seed: int, tell: Tell | None
+    chosen: Scored,
+    reported: Scored,
+    false_rejections: float | None,
+    seed: int,
+    on_progress: ProgressCallback | None,
 ) -> tuple[tuple[Score, ...], tuple[str, ...]]:
     """All scores with thresholds of the chosen part, measured on the reported one."""
     found: list[Score] = []
@@ -259,8 +275,8 @@ def _measure(
         if np.ptp(scores) < 1e-6:
             notes.append(f"{name} is the same for all examples: the model gives probabilities")
             continue
-        if tell:
-            tell(f"{name} is measured")
+        if on_progress:
+            on_progress(f"{name} is measured")
         threshold = choose_threshold(chosen[0][name], chosen[1], false_rejections)
         gain = None if name == SOFTMAX else auc_gain(scores, values[SOFTMAX], right, seed)
         across, up = roc(scores, right)
@@ -275,7 +291,7 @@ def _layers(
 ) -> tuple[LayerSeen, ...]:
     snapshots = snapshots_by(dissector.submodels, seen.features, seen.logits).numpy()
     inner = [one.logits(two) for one, two in zip(dissector.submodels, seen.features, strict=True)]
-    sizes = [one.shape[1] for one in seen.features]
+    sizes = [feature.shape[1] for feature in seen.features]
     rows = zip((*dissector.layers, "outputs"), (*inner, seen.logits), (*sizes, 0), strict=True)
     return tuple(
         LayerSeen(

@@ -43,10 +43,10 @@ def _scores(dissection: Dissection) -> Table:
         Column("Its interval", "interval", interval_of="score"),
     )
     rows: list[Row] = []
-    for one in dissection.scores:
-        gain = one.gain
+    for score in dissection.scores:
+        gain = score.gain
         rows.append(
-            (one.name, one.auc.value, one.auc.interval,
+            (score.name, score.auc.value, score.auc.interval,
              gain.value if gain else None, gain.interval if gain else None)
         )  # fmt: skip
     return Table(
@@ -64,9 +64,11 @@ def _scores(dissection: Dissection) -> Table:
 
 def _curves(dissection: Dissection) -> Figure:
     shown = [
-        one for one in dissection.scores if one is dissection.chosen or "dissector" not in one.name
+        score
+        for score in dissection.scores
+        if score is dissection.chosen or "dissector" not in score.name
     ]
-    told = ", ".join(
+    areas = ", ".join(
         f"{one.name} {one.auc.value:.3f}" for one in shown if one.auc.value is not None
     )
     return curves(
@@ -75,7 +77,7 @@ def _curves(dissection: Dissection) -> Figure:
         {one.name: one.curve for one in shown},
         x="wrong predictions accepted",
         y="right predictions accepted",
-        alt=f"ROC curves. Areas: {told}.",
+        alt=f"ROC curves. Areas: {areas}.",
         diagonal=True,
     )
 
@@ -90,9 +92,9 @@ def _cuts(dissection: Dissection) -> Table:
         Column("Accuracy of those", "share"),
     )
     rows = tuple(
-        (one.name, one.cut.threshold, one.cut.false_rejections, one.cut.caught,
-         one.cut.accepted, one.cut.accuracy)
-        for one in dissection.scores
+        (score.name, score.cut.threshold, score.cut.false_rejections, score.cut.caught,
+         score.cut.accepted, score.cut.accuracy)
+        for score in dissection.scores
     )  # fmt: skip
     return Table(
         "thresholds",
@@ -107,7 +109,7 @@ def _cuts(dissection: Dissection) -> Table:
 def _overhead(dissection: Dissection) -> str:
     cost = dissection.overhead
     return (
-        f"A guard that looks into these layers costs {cost.guard_ms:.2f} ms beside the model's "
+        f"A guard on these layers costs {cost.guard_ms:.2f} ms in addition to the model's "
         f"{cost.model_ms:.2f} ms, for {cost.batch} input at a time on this machine."
     )
 
@@ -121,8 +123,14 @@ def _layers(dissection: Dissection) -> Table:
         Column("Validity, model wrong", "score"),
     )
     rows = tuple(
-        (one.layer, one.features or None, one.accuracy, one.validity_right, one.validity_wrong)
-        for one in dissection.layers
+        (
+            layer.layer,
+            layer.features or None,
+            layer.accuracy,
+            layer.validity_right,
+            layer.validity_wrong,
+        )
+        for layer in dissection.layers
     )
     return Table(
         "layers",
@@ -139,7 +147,7 @@ def _validity(dissection: Dissection) -> Figure:
     return bars(
         "validity",
         "How far the final prediction stands at each layer, where it is right and where it is wrong.",
-        [one.layer for one in dissection.layers],
+        [layer.layer for layer in dissection.layers],
         {
             "model right": [one.validity_right or 0.0 for one in dissection.layers],
             "model wrong": [one.validity_wrong or 0.0 for one in dissection.layers],

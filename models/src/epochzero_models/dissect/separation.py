@@ -60,12 +60,12 @@ def roc(scores: NDArray[Any], right: Flags) -> tuple[Floats, Floats]:
     """The curve: shares of wrong and of right predictions that score at least a threshold, falling."""
     order = np.argsort(-scores, kind="stable")
     ends = np.append(np.flatnonzero(np.diff(scores[order])), len(order) - 1)
-    kept = np.cumsum(right[order])[ends]
+    true_positives = np.cumsum(right[order])[ends]
     passed = np.cumsum(~right[order])[ends]
     start = np.zeros(1)
     return (
         np.concatenate((start, passed / max(1, passed[-1]))),
-        np.concatenate((start, kept / max(1, kept[-1]))),
+        np.concatenate((start, true_positives / max(1, true_positives[-1]))),
     )
 
 

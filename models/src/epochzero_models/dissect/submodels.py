@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from epochzero_models.classifier import BATCH_SIZE, Classifier, Tell, batches
+from epochzero_models.classifier import BATCH_SIZE, Classifier, ProgressCallback, batches
 from epochzero_models.dissect.layers import snapshots_of
 from epochzero_models.examples import Examples
 
@@ -58,7 +58,7 @@ def look_into(
     classifier: Classifier,
     layers: Sequence[str],
     examples: Examples,
-    tell: Tell | None = None,
+    on_progress: ProgressCallback | None = None,
     batch_size: int = BATCH_SIZE,
 ) -> Snapshots:
     """The features of the layers for all examples, by one forward each.
@@ -73,11 +73,13 @@ def look_into(
         for batch in batches(examples, batch_size):
             scores, calls = classifier.seen(batch, layers)
             logits.append(scores.float().cpu())
-            for kept, seen in zip(features, snapshots_of(classifier, layers, calls), strict=True):
-                kept.append(seen.cpu())
+            for feature, seen in zip(
+                features, snapshots_of(classifier, layers, calls), strict=True
+            ):
+                feature.append(seen.cpu())
             done += len(batch)
-            if tell:
-                tell(f"{examples.name}: {done:,} of {len(examples):,} examples looked into")
+            if on_progress:
+                on_progress(f"{examples.name}: {done:,} of {len(examples):,} examples looked into")
     return Snapshots(tuple(torch.cat(one) for one in features), torch.cat(logits))
 
 

@@ -5,7 +5,7 @@ For the final prediction l and a layer's probabilities p, the snapshot validity 
     p_l / (p_l + second highest p)      where the layer predicts l
     1 - max p / (max p + p_l)           where it predicts another class
 
-Both are p_l / (p_l + p_c), with c the strongest class beside l. Of a softmax that is the logistic function
+Both are p_l / (p_l + p_c), with c the most probable class other than l. Of a softmax that is the logistic function
 of the difference of their logits, which neither overflows nor divides by 0. The profile validity is the mean over
 the layers, weighted by their number x = 1, 2, ...
 """

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from epochzero.errors import InputError
 from epochzero.reports.statistics import Estimate, wilson
-from epochzero_models.classifier import Classifier, Tell
+from epochzero_models.classifier import Classifier, ProgressCallback
 from epochzero_models.examples import Examples
 from epochzero_models.seeds import seeded
 
@@ -94,7 +94,7 @@ def attack(
     epsilon: float,
     seed: int,
     names: Collection[str] = tuple(ATTACKS),
-    tell: Tell | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> tuple[Attacked, ...]:
     """Attack each correctly classified example.
 
@@ -105,7 +105,7 @@ def attack(
         epsilon: maximum perturbation, as a share of that range.
         seed: of the random starts.
         names: attacks to run, from `ATTACKS`.
-        tell: called with the progress.
+        on_progress: called with the progress.
 
     Raises:
         InputError: the model has no gradients or only zeros, or the inputs are tokens.
@@ -131,8 +131,8 @@ def attack(
     evasion = import_module("art.attacks.evasion")
     found: list[Attacked] = []
     for name in names:
-        if tell:
-            tell(f"{classifier.name}: {name} attacks {len(examples):,} examples")
+        if on_progress:
+            on_progress(f"{classifier.name}: {name} attacks {len(examples):,} examples")
         with seeded(seed):
             changed = ATTACKS[name](evasion, estimator, epsilon * (high - low)).generate(
                 examples.inputs.numpy(), examples.labels.numpy()

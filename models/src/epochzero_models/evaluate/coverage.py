@@ -10,14 +10,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from epochzero_models.classifier import Classifier, Tell, batches
+from epochzero_models.classifier import Classifier, ProgressCallback, batches
 from epochzero_models.examples import Examples
 
 THRESHOLDS = tuple(n / 10 for n in range(10))
 
 
 def neuron_coverage(
-    classifier: Classifier, examples: Examples, tell: Tell | None = None
+    classifier: Classifier, examples: Examples, on_progress: ProgressCallback | None = None
 ) -> tuple[tuple[float, float], ...]:
     """Return each threshold with the share of neurons that the examples cover.
 
@@ -25,23 +25,25 @@ def neuron_coverage(
         InputError: the layers cannot be observed, or the model fails.
     """
     layers = classifier.layered().known
-    names = [one.name for one in layers if not one.has_parts and not one.drops]
+    names = [layer.name for layer in layers if not layer.has_parts and not layer.drops]
     highest: list[Tensor] = []
     done = 0
     with torch.no_grad():
         for batch in batches(examples):
             _, calls = classifier.seen(batch, names)
-            seen = [_activation(one.output).max(dim=0).values for one in calls]
+            seen = [_activation(call.output).max(dim=0).values for call in calls]
             highest = (
                 [torch.maximum(one, two) for one, two in zip(highest, seen, strict=True)]
                 if highest
                 else seen
             )
             done += len(batch)
-            if tell:
-                tell(f"{classifier.name}: coverage of {done:,} of {len(examples):,} examples")
+            if on_progress:
+                on_progress(
+                    f"{classifier.name}: coverage of {done:,} of {len(examples):,} examples"
+                )
     neurons = torch.cat(highest) if highest else torch.zeros(0)
-    return tuple((one, _share(neurons > one)) for one in THRESHOLDS)
+    return tuple((threshold, _share(neurons > threshold)) for threshold in THRESHOLDS)
 
 
 def _activation(output: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from torch import nn
 from epochzero.errors import InputError
 from epochzero.reports.statistics import Estimate, wilson
 from epochzero_models.bootstrap import Floats, mean
-from epochzero_models.classifier import Classifier, Tell, as_classifier, logits_of
+from epochzero_models.classifier import Classifier, ProgressCallback, as_classifier, logits_of
 from epochzero_models.evaluate.attacks import Attacked, attack, require_art
 from epochzero_models.evaluate.calibration import (
     Bin,
@@ -121,7 +121,7 @@ def evaluate(
     attacked: int = ATTACKED,
     epsilon: float = EPSILON,
     seed: int = 0,
-    tell: Tell | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> Evaluation:
     """Measure models on examples that they were not trained on.
 
@@ -134,16 +134,16 @@ def evaluate(
         attacked: maximum number of correctly classified examples to attack, drawn at random.
         epsilon: maximum perturbation by FGSM and PGD, as a share of the inputs' range.
         seed: of sampling, corruptions, attacks and the bootstrap.
-        tell: called with the progress.
+        on_progress: called with the progress.
 
     Raises:
         InputError: a model or the examples cannot be used, or attacks are requested without ``art``.
     """
     if attacks:
         require_art()
-    asked = _Asked(attacked if attacks else 0, epsilon, seed, tell)
-    classifiers = [as_classifier(one) for one in models]
-    outputs = [_Outputs.of(one, examples, tell) for one in classifiers]
+    asked = _Asked(attacked if attacks else 0, epsilon, seed, on_progress)
+    classifiers = [as_classifier(model) for model in models]
+    outputs = [_Outputs.of(classifier, examples, on_progress) for classifier in classifiers]
     return Evaluation(
         data=examples.name,
         examples=len(examples),
@@ -167,7 +167,7 @@ class _Asked:
     attacked: int
     epsilon: float
     seed: int
-    tell: Tell | None
+    on_progress: ProgressCallback | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,8 +186,10 @@ class _Outputs:
     brier_scores: Floats
 
     @classmethod
-    def of(cls, classifier: Classifier, examples: Examples, tell: Tell | None) -> _Outputs:
-        logits = logits_of(classifier, examples, tell=tell)
+    def of(
+        cls, classifier: Classifier, examples: Examples, on_progress: ProgressCallback | None
+    ) -> _Outputs:
+        logits = logits_of(classifier, examples, on_progress=on_progress)
         probabilities: Floats = logits.double().softmax(dim=1).numpy()
         labels = examples.labels.numpy()
         right = probabilities.argmax(axis=1) == labels
@@ -204,7 +206,7 @@ def _measured(
     coverage: tuple[tuple[float, float], ...] = ()
     attacks: tuple[Attacked, ...] = ()
     try:
-        coverage = neuron_coverage(classifier, examples, asked.tell)
+        coverage = neuron_coverage(classifier, examples, asked.on_progress)
     except InputError as error:
         left_out["neuron coverage"] = str(error)
     try:
@@ -261,7 +263,9 @@ def _corruptions(
         raise InputError("inputs are tokens; only numbers and images are corrupted")
     found: list[Corrupted] = []
     for name, severity, inputs in corrupted(examples.inputs, asked.seed):
-        logits = logits_of(classifier, replace(examples, inputs=inputs), tell=asked.tell)
+        logits = logits_of(
+            classifier, replace(examples, inputs=inputs), on_progress=asked.on_progress
+        )
         right = (logits.argmax(dim=1) == examples.labels).numpy()
         found.append(Corrupted(name, severity, _share(right)))
     return tuple(found)
@@ -281,7 +285,7 @@ def _attacks(
         outputs.probabilities.shape[1],
         epsilon=asked.epsilon,
         seed=asked.seed,
-        tell=asked.tell,
+        on_progress=asked.on_progress,
     )
 
 

@@ -20,9 +20,9 @@ def evaluation_report(evaluation: Evaluation) -> Report:
     Raises:
         InputError: matplotlib is not installed.
     """
-    told = "; ".join(
-        f"{one.model} is right on {100 * (one.top[1].value or 0):.1f} %"
-        for one in evaluation.models
+    accuracies = "; ".join(
+        f"{model.model} is right on {100 * (model.top[1].value or 0):.1f} %"
+        for model in evaluation.models
     )
     sections = [
         Section("Accuracy", [_accuracy(evaluation), *_groups(evaluation)]),
@@ -36,8 +36,8 @@ def evaluation_report(evaluation: Evaluation) -> Report:
     ]  # fmt: skip
     return Report(
         f"Evaluation on {evaluation.data}",
-        f"{told}, of {evaluation.examples:,} examples. After EvalDNN (Tian et al., ICSE 2020).",
-        [one for one in sections if one.parts],
+        f"{accuracies}, of {evaluation.examples:,} examples. After EvalDNN (Tian et al., ICSE 2020).",
+        [section for section in sections if section.parts],
     )
 
 
@@ -52,9 +52,9 @@ def _pair(estimate: Estimate) -> Row:
 
 def _accuracy(evaluation: Evaluation) -> Table:
     rows: list[Row] = [
-        (one.model, f"top {k}", *_pair(estimate))
-        for one in evaluation.models
-        for k, estimate in one.top.items()
+        (model.model, f"top {k}", *_pair(estimate))
+        for model in evaluation.models
+        for k, estimate in model.top.items()
     ]
     columns = (
         Column("Model", "identity"),
@@ -68,9 +68,9 @@ def _accuracy(evaluation: Evaluation) -> Table:
 
 def _groups(evaluation: Evaluation) -> Iterator[Part]:
     rows: list[Row] = [
-        (one.model, group.group, group.examples, *_pair(group.accuracy))
-        for one in evaluation.models
-        for group in one.groups
+        (model.model, group.group, group.examples, *_pair(group.accuracy))
+        for model in evaluation.models
+        for group in model.groups
     ]
     if rows:
         columns = (
@@ -85,12 +85,12 @@ def _groups(evaluation: Evaluation) -> Iterator[Part]:
 
 def _calibration(evaluation: Evaluation) -> Table:
     rows: list[Row] = [
-        (one.model, measure, *_pair(estimate))
-        for one in evaluation.models
+        (model.model, measure, *_pair(estimate))
+        for model in evaluation.models
         for measure, estimate in (
-            ("expected calibration error", one.calibration_error),
-            ("Brier score", one.brier),
-            ("log loss", one.log_loss),
+            ("expected calibration error", model.calibration_error),
+            ("Brier score", model.brier),
+            ("log loss", model.log_loss),
         )
     ]
     columns = (
@@ -102,10 +102,13 @@ def _calibration(evaluation: Evaluation) -> Table:
 
 def _reliability(evaluation: Evaluation) -> Figure:
     series = {
-        one.model: ([b.confidence for b in one.reliability], [b.accuracy for b in one.reliability])
-        for one in evaluation.models
+        model.model: (
+            [b.confidence for b in model.reliability],
+            [b.accuracy for b in model.reliability],
+        )
+        for model in evaluation.models
     }
-    told = ", ".join(
+    errors = ", ".join(
         f"{one.model} {one.calibration_error.value:.3f}" for one in evaluation.models
         if one.calibration_error.value is not None
     )  # fmt: skip
@@ -116,13 +119,13 @@ def _reliability(evaluation: Evaluation) -> Figure:
         series,
         x="confidence",
         y="accuracy",
-        alt=f"Reliability. Expected calibration error: {told}.",
+        alt=f"Reliability. Expected calibration error: {errors}.",
         diagonal=True,
     )
 
 
 def _corruptions(evaluation: Evaluation) -> Iterator[Part]:
-    measured = [one for one in evaluation.models if one.corruptions]
+    measured = [model for model in evaluation.models if model.corruptions]
     rows: list[Row] = [
         (one.model, each.corruption, each.severity, *_pair(each.accuracy))
         for one in measured
@@ -150,16 +153,20 @@ def _corruptions(evaluation: Evaluation) -> Iterator[Part]:
 
 def _worst(model: ModelMeasured, names: list[str]) -> list[float]:
     return [
-        min(one.accuracy.value or 0.0 for one in model.corruptions if one.corruption == name)
+        min(
+            corruption.accuracy.value or 0.0
+            for corruption in model.corruptions
+            if corruption.corruption == name
+        )
         for name in names
     ]
 
 
 def _attacks(evaluation: Evaluation) -> Iterator[Part]:
     rows: list[Row] = [
-        (one.model, each.attack, each.attacked, *_pair(each.success), each.l2, each.linf)
-        for one in evaluation.models
-        for each in one.attacks
+        (model.model, each.attack, each.attacked, *_pair(each.success), each.l2, each.linf)
+        for model in evaluation.models
+        for each in model.attacks
     ]
     if rows:
         columns = (
@@ -180,7 +187,7 @@ def _attacks(evaluation: Evaluation) -> Iterator[Part]:
 
 
 def _coverage(evaluation: Evaluation) -> Iterator[Part]:
-    measured = [one for one in evaluation.models if one.coverage]
+    measured = [model for model in evaluation.models if model.coverage]
     rows: list[Row] = [
         (one.model, threshold, share) for one in measured for threshold, share in one.coverage
     ]
@@ -204,7 +211,8 @@ def _coverage(evaluation: Evaluation) -> Iterator[Part]:
 
 def _differences(evaluation: Evaluation) -> Iterator[Part]:
     rows: list[Row] = [
-        (one.model, one.measure, *_pair(one.difference)) for one in evaluation.differences
+        (difference.model, difference.measure, *_pair(difference.difference))
+        for difference in evaluation.differences
     ]
     if rows:
         columns = (

@@ -90,7 +90,7 @@ class Domain:
     @cached_property
     def counts(self) -> Tensor:
         """Number of levels of each attribute, shape (attributes,)."""
-        return torch.tensor([len(one.values) for one in self.attributes])
+        return torch.tensor([len(attribute.values) for attribute in self.attributes])
 
     @cached_property
     def free(self) -> Tensor:
@@ -121,13 +121,13 @@ class Domain:
     def step_sizes(self) -> Tensor:
         """Mean change of a model's input per step, shape (attributes,)."""
         return torch.tensor([
-            (one.values[-1] - one.values[0]) / max(1, len(one.values) - 1)
-            for one in self.attributes
+            (attribute.values[-1] - attribute.values[0]) / max(1, len(attribute.values) - 1)
+            for attribute in self.attributes
         ])  # fmt: skip
 
     @cached_property
     def _values(self) -> Tensor:
-        rows = [torch.tensor(one.values) for one in self.attributes]
+        rows = [torch.tensor(attribute.values) for attribute in self.attributes]
         return torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
 
     def inputs(self, levels: Tensor) -> Tensor:
@@ -185,7 +185,7 @@ class Domain:
         return changed
 
 
-def attribute_of(name: str, cells: Sequence[Any], told: Any = None) -> Attribute:
+def attribute_of(name: str, cells: Sequence[Any], stated: Any = None) -> Attribute:
     """Return the possible values of a column, given or derived from its content.
 
     Texts are numbered in their order. Integers with a range of at most 100 may have any value in it; other numbers
@@ -194,13 +194,13 @@ def attribute_of(name: str, cells: Sequence[Any], told: Any = None) -> Attribute
     Args:
         name: of the column.
         cells: its content, without empty cells.
-        told: from a file of domains: a list of values, or a mapping of low, high and step.
+        stated: from a file of domains: a list of values, or a mapping of low, high and step.
 
     Raises:
         InputError: the domain is invalid, or there are too many different strings.
     """
-    if told is not None:
-        return _told(name, told)
+    if stated is not None:
+        return _stated(name, stated)
     try:
         numbers = np.unique(np.asarray(cells, np.float64))
     except (TypeError, ValueError):
@@ -235,14 +235,14 @@ def read_domains(path: Path) -> Mapping[str, Any]:
         raise InputError(f"{path}: invalid TOML: {error}") from error
 
 
-def _told(name: str, told: Any) -> Attribute:
-    if isinstance(told, list) and told:
-        if all(isinstance(one, str) for one in told) and len(set(told)) == len(told):
-            return Attribute(name, tuple(map(float, range(len(told)))), tuple(told))
-        if all(_is_number(one) for one in told):
-            return Attribute(name, tuple(sorted({float(one) for one in told})))
-    if isinstance(told, dict) and {"low", "high"} <= set(told) <= {"low", "high", "step"}:
-        low, high, step = told["low"], told["high"], told.get("step", 1)
+def _stated(name: str, stated: Any) -> Attribute:
+    if isinstance(stated, list) and stated:
+        if all(isinstance(one, str) for one in stated) and len(set(stated)) == len(stated):
+            return Attribute(name, tuple(map(float, range(len(stated)))), tuple(stated))
+        if all(_is_number(one) for one in stated):
+            return Attribute(name, tuple(sorted({float(one) for one in stated})))
+    if isinstance(stated, dict) and {"low", "high"} <= set(stated) <= {"low", "high", "step"}:
+        low, high, step = stated["low"], stated["high"], stated.get("step", 1)
         if all(map(_is_number, (low, high, step))) and high > low and step > 0:
             if (high - low) / step > MOST_VALUES:
                 raise InputError(
@@ -253,7 +253,7 @@ def _told(name: str, told: Any) -> Attribute:
             )
     raise InputError(
         f"domain of {name!r}: expected a list of strings or numbers, or {{ low = 17, high = 90, step = 1 }}, "
-        f"not {str(told)[:60]}"
+        f"not {str(stated)[:60]}"
     )
 
 

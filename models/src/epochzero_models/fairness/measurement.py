@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from epochzero.reports.statistics import Estimate, wilson
-from epochzero_models.classifier import Classifier, Tell, as_classifier, check_labels
+from epochzero_models.classifier import Classifier, ProgressCallback, as_classifier, check_labels
 from epochzero_models.fairness.adf import require_sklearn
 from epochzero_models.fairness.domain import Domain
 from epochzero_models.fairness.retraining import retrained_with
@@ -138,12 +138,12 @@ class Fairness:
 
     def to_dict(self) -> Mapping[str, Any]:
         """Return JSON data without the instances, of which there may be millions."""
-        told = {
+        fields = {
             name: getattr(self, name)
             for name in self.__dataclass_fields__
             if name not in ("instances", "retrained")
         }
-        plain = {name: _plain(value) for name, value in told.items()}
+        plain = {name: _plain(value) for name, value in fields.items()}
         retrained = self.retrained and {
             name: _plain(getattr(self.retrained, name))
             for name in ("instances", "discriminated", "accuracy_before", "accuracy")
@@ -158,7 +158,7 @@ def measure_fairness(
     budget: Budget = DEFAULT_BUDGET,
     retrain: bool = False,
     seed: int = 0,
-    tell: Tell | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> Fairness:
     """Searches inputs that a model judges otherwise when only protected attributes differ.
 
@@ -170,7 +170,7 @@ def measure_fairness(
         budget: of each search. By inputs or instances alone, the same seed finds the same.
         retrain: whether a copy of the model is retrained with instances that were found.
         seed: of all that is random.
-        tell: hears what it has come to.
+        on_progress: hears what it has come to.
 
     Raises:
         InputError: the model cannot be used on these inputs, or scikit-learn is not installed.
@@ -185,15 +185,15 @@ def measure_fairness(
     began = budget.clock()
     discriminated = _share(subject.judge(sample).discriminates)
     seconds = (budget.clock() - began) / SAMPLE
-    found, left_out = searched(subject, people, budget, seconds, seed, tell)
+    found, left_out = searched(subject, people, budget, seconds, seed, on_progress)
     best = max(found, key=len)
-    if tell:
-        tell("what drives it")
+    if on_progress:
+        on_progress("what drives it")
     retrained = None
     if retrain and (why_not := _why_no_retraining(subject, people, best)):
         left_out["retraining"] = why_not
     elif retrain:
-        retrained = _retrained(subject, people, best, sample, seed, tell)
+        retrained = _retrained(subject, people, best, sample, seed, on_progress)
     return Fairness(
         model=classifier.name,
         data=people.name,
@@ -222,9 +222,9 @@ def _retrained(
     found: Found,
     sample: Tensor,
     seed: int,
-    tell: Tell | None,
+    on_progress: ProgressCallback | None,
 ) -> Retrained:
-    module, used, rest = retrained_with(subject, people, found, seed, tell)
+    module, used, rest = retrained_with(subject, people, found, seed, on_progress)
     after = Subject(as_classifier(module, subject.classifier.name), people.domain)
     return Retrained(
         used,
@@ -259,7 +259,9 @@ def _drivers(subject: Subject, found: Found, draw: torch.Generator) -> tuple[Dri
             changed[:, at] = domain.drawn(len(few), draw)[:, at]
             flags = ~subject.judge(changed).discriminates
         drivers.append(Driver(attribute.name, at in domain.protected, _share(flags)))
-    return tuple(sorted(drivers, key=lambda one: (not one.protected, -(one.share.value or 0))))
+    return tuple(
+        sorted(drivers, key=lambda driver: (not driver.protected, -(driver.share.value or 0)))
+    )
 
 
 def _examples(

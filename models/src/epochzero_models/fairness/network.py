@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from epochzero_models.classifier import Tell
+from epochzero_models.classifier import ProgressCallback
 from epochzero_models.examples import Examples
 from epochzero_models.seeds import seeded
 
@@ -31,13 +31,15 @@ class _Standardized(nn.Module):
         return (x - self.center) * self.scale
 
 
-def train_network(examples: Examples, seed: int = 0, tell: Tell | None = None) -> nn.Module:
+def train_network(
+    examples: Examples, seed: int = 0, on_progress: ProgressCallback | None = None
+) -> nn.Module:
     """Train the paper's fully connected network, with 64, 32, 16, 8 and 4 ReLUs, on a table.
 
     Args:
         examples: inputs of shape (n, columns).
         seed: of weights and batches.
-        tell: called with the progress.
+        on_progress: called with the progress.
     """
     with seeded(seed):
         layers: list[nn.Module] = [_Standardized(examples.inputs)]
@@ -47,10 +49,12 @@ def train_network(examples: Examples, seed: int = 0, tell: Tell | None = None) -
             width = hidden
         classes = max(2, int(examples.labels.max()) + 1)
         module = nn.Sequential(*layers, nn.Linear(width, classes))
-    return fit(module, examples, seed, tell)
+    return fit(module, examples, seed, on_progress)
 
 
-def fit(module: nn.Module, examples: Examples, seed: int, tell: Tell | None = None) -> nn.Module:
+def fit(
+    module: nn.Module, examples: Examples, seed: int, on_progress: ProgressCallback | None = None
+) -> nn.Module:
     """Train a module in place by Adam for some thousand batches, and put it into evaluation mode."""
     draw = torch.Generator().manual_seed(seed)
     module.train().requires_grad_(True)
@@ -64,6 +68,6 @@ def fit(module: nn.Module, examples: Examples, seed: int, tell: Tell | None = No
             loss.backward()  # type: ignore[no-untyped-call]
             optimizer.step()
             schedule.step()
-            if tell and update % 100 == 0:
-                tell(f"training: {update:,} of {UPDATES:,} batches")
+            if on_progress and update % 100 == 0:
+                on_progress(f"training: {update:,} of {UPDATES:,} batches")
     return module.eval().requires_grad_(False)

@@ -22,18 +22,18 @@ _INTERVAL = Column("95 % interval", "interval")
 def described(example: DiscriminatoryPair) -> str:
     """Return what both variants share, and their classes."""
 
-    def told(values: Mapping[str, str]) -> str:
+    def listed(values: Mapping[str, str]) -> str:
         return ", ".join(f"{name} {value}" for name, value in values.items())
 
     return (
-        f"{told(example.variant)} → {example.output}, {told(example.other)} → {example.other_output}; "
-        f"both: {told(example.shared)}"
+        f"{listed(example.variant)} → {example.output}, {listed(example.other)} → {example.other_output}; "
+        f"both: {listed(example.shared)}"
     )
 
 
 def remark(fairness: Fairness) -> str:
     """Return a remark about the relation of the searches' results; empty if none is necessary."""
-    best = max(fairness.searches, key=lambda one: one.found)
+    best = max(fairness.searches, key=lambda search: search.found)
     if best.search == EXHAUSTIVE:
         return "The exhaustive search checks each input once: what it finds is all there is."
     if best.search != "random" or not best.found:
@@ -60,10 +60,12 @@ def fairness_report(fairness: Fairness) -> Report:
         Section("How much", [_shares(fairness)]),
         Section("Searches", [_searches(fairness), *_courses(fairness)]),
         Section("What drives it", list(_drivers(fairness))),
-        Section("Examples", [f"{described(one)}." for one in fairness.examples]),
+        Section("Examples", [f"{described(example)}." for example in fairness.examples]),
         Section("Left out", [f"{what}: {why}" for what, why in fairness.left_out.items()]),
     ]
-    return Report(f"Fairness on {fairness.data}", lead, [one for one in sections if one.parts])
+    return Report(
+        f"Fairness on {fairness.data}", lead, [section for section in sections if section.parts]
+    )
 
 
 def write_instances(fairness: Fairness, people: PeopleTable, folder: Path) -> None:
@@ -73,7 +75,7 @@ def write_instances(fairness: Fairness, people: PeopleTable, folder: Path) -> No
         InputError: it cannot be written.
     """
     domain = people.domain
-    names = [one.name for one in domain.attributes]
+    names = [attribute.name for attribute in domain.attributes]
     head = [
         "search",
         *names,
@@ -145,7 +147,8 @@ def _searches(fairness: Fairness) -> Table:
         Column("Share", "share"), Column("Seconds", "number"),
     )  # fmt: skip
     rows: tuple[Row, ...] = tuple(
-        (one.search, one.found, one.checked, one.share, one.seconds) for one in fairness.searches
+        (search.search, search.found, search.checked, search.share, search.seconds)
+        for search in fairness.searches
     )
     notes = [
         f"Each input is compared with all {fairness.variants} variants of its protected attributes."
@@ -163,7 +166,7 @@ def _searches(fairness: Fairness) -> Table:
 
 
 def _courses(fairness: Fairness) -> Iterator[Figure]:
-    longest = max(one.seconds for one in fairness.searches)
+    longest = max(search.seconds for search in fairness.searches)
     most = max(one.found for one in fairness.searches)
     if most and longest:
         yield curves(
@@ -185,8 +188,13 @@ def _courses(fairness: Fairness) -> Iterator[Figure]:
 def _drivers(fairness: Fairness) -> Iterator[Part]:
     if fairness.drivers:
         rows: tuple[Row, ...] = tuple(
-            (one.attribute, "yes" if one.protected else "", one.share.value, one.share.interval)
-            for one in fairness.drivers
+            (
+                driver.attribute,
+                "yes" if driver.protected else "",
+                driver.share.value,
+                driver.share.interval,
+            )
+            for driver in fairness.drivers
         )
         columns = (
             Column("Attribute", "identity"), Column("Protected"), Column("Share", "share"), _INTERVAL
@@ -196,10 +204,10 @@ def _drivers(fairness: Fairness) -> Iterator[Part]:
             "On which attributes discrimination depends",
             columns,
             rows,
-            max(one.found for one in fairness.searches),
+            max(search.found for search in fairness.searches),
             "instances",
             (
                 "Of a protected attribute: instances where it alone brings another class. Of another: instances "
-                "that are no longer discriminated when it is drawn anew. Of 2,000 instances at most.",
+                "that are no longer discriminated when it is redrawn. Of 2,000 instances at most.",
             ),
         )

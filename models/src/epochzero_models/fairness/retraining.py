@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from epochzero_models.classifier import Tell
+from epochzero_models.classifier import ProgressCallback
 from epochzero_models.examples import Examples
 from epochzero_models.fairness.network import fit
 from epochzero_models.fairness.search import Found
@@ -37,7 +37,11 @@ VOTERS: Mapping[str, Mapping[str, Any]] = {
 
 
 def retrained_with(
-    subject: Subject, people: PeopleTable, found: Found, seed: int, tell: Tell | None = None
+    subject: Subject,
+    people: PeopleTable,
+    found: Found,
+    seed: int,
+    on_progress: ProgressCallback | None = None,
 ) -> tuple[nn.Module, int, Tensor]:
     """Continue training a copy of the model with instances.
 
@@ -46,7 +50,7 @@ def retrained_with(
         people: rows; some are held out.
         found: at least one instance.
         seed: of the random numbers.
-        tell: called with the progress.
+        on_progress: called with the progress.
 
     Returns:
         The module, the number of instances used, and the indices of the held-out rows.
@@ -55,8 +59,8 @@ def retrained_with(
     train, rest = people.parts(seed)
     count = _count(len(found), len(train))
     chosen = torch.randperm(len(found), generator=draw)[:count]
-    if tell:
-        tell("several classifiers vote on the instances")
+    if on_progress:
+        on_progress("several classifiers vote on the instances")
     levels, partners = found.levels[chosen], found.partners[chosen]
     labels = _voted(people, train, levels, partners)
     every = torch.cat((people.levels[train], levels, partners))
@@ -65,7 +69,7 @@ def retrained_with(
         people.domain.inputs(every),
         torch.cat((people.labels[train], labels, labels)),
     )
-    module = fit(deepcopy(subject.classifier.differentiable()), examples, seed, tell)
+    module = fit(deepcopy(subject.classifier.differentiable()), examples, seed, on_progress)
     return module, count, rest
 
 
@@ -84,6 +88,6 @@ def _voted(people: PeopleTable, train: Tensor, levels: Tensor, partners: Tensor)
         voter = getattr(import_module(f"sklearn.{module}"), kind)(**options)
         voter.fit((inputs - center) / scale, labels)
         for variant in (levels, partners):
-            said = voter.predict((variant.numpy() - center) / scale)
-            votes[np.arange(len(votes)), said] += 1
+            predicted = voter.predict((variant.numpy() - center) / scale)
+            votes[np.arange(len(votes)), predicted] += 1
     return torch.from_numpy(votes.argmax(axis=1))

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from epochzero.errors import InputError
-from epochzero_models.classifier import Tell
+from epochzero_models.classifier import ProgressCallback
 from epochzero_models.fairness.subject import Judged, Subject
 
 SEEDS = 1000
@@ -106,14 +106,23 @@ class Archive:
     """Checks inputs for a search within its budget, and stores discriminatory ones."""
 
     def __init__(
-        self, search: str, subject: Subject, budget: Budget, tell: Tell | None = None
+        self,
+        search: str,
+        subject: Subject,
+        budget: Budget,
+        on_progress: ProgressCallback | None = None,
     ) -> None:
-        self.search, self.subject, self.budget, self.tell = search, subject, budget, tell
+        self.search, self.subject, self.budget, self.on_progress = (
+            search,
+            subject,
+            budget,
+            on_progress,
+        )
         self.checked = 0
         self._seen: set[int] = set()
         self._parts: list[tuple[Tensor, Tensor, Tensor, Tensor]] = []
         self._course: list[tuple[float, int]] = []
-        self._told = 0.0
+        self._reported_at = 0.0
         self._began = budget.clock()
         # A random multiplier per unprotected attribute hashes a vector to 64 bits.
         random = torch.Generator().manual_seed(0)
@@ -144,7 +153,7 @@ class Archive:
         """
         judged = self.subject.judge(levels, likely)
         self.checked += len(levels)
-        new = self._kept(levels, judged)
+        new = self._add(levels, judged)
         self._report()
         return CheckResult(judged.discriminates, judged.partner, new)
 
@@ -174,11 +183,11 @@ class Archive:
             none, none, none[:, 0], none[:, 0]
         ]  # fmt: skip
         most = self.budget.instances
-        levels, partners, outputs, others = (one[:most].long() for one in parts)
+        levels, partners, outputs, others = (part[:most].long() for part in parts)
         course = (*self._course, (elapsed, len(self._seen)))
         return Found(self.search, self.checked, levels, partners, outputs, others, elapsed, course)
 
-    def _kept(self, levels: Tensor, judged: Judged) -> Tensor:
+    def _add(self, levels: Tensor, judged: Judged) -> Tensor:
         """Store unknown instances; return which ones they are."""
         at = judged.discriminates.nonzero()[:, 0]
         first: list[bool] = []
@@ -201,9 +210,11 @@ class Archive:
         elapsed = self._elapsed()
         if not self._course or elapsed > FINER * self._course[-1][0]:
             self._course.append((elapsed, len(self)))
-        if self.tell and elapsed > self._told + 0.05:
-            self._told = elapsed
-            self.tell(f"{self.search}: {len(self):,} instances among {self.checked:,} inputs")
+        if self.on_progress and elapsed > self._reported_at + 0.05:
+            self._reported_at = elapsed
+            self.on_progress(
+                f"{self.search}: {len(self):,} instances among {self.checked:,} inputs"
+            )
 
     def _elapsed(self) -> float:
         return self.budget.clock() - self._began

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import torch
 
-from epochzero_models.classifier import Tell
+from epochzero_models.classifier import ProgressCallback
 from epochzero_models.fairness.adf import adf
 from epochzero_models.fairness.aequitas import aequitas
 from epochzero_models.fairness.search import Archive, Budget, Found, exhaustive, random_search
@@ -43,7 +43,7 @@ def searched(
     budget: Budget,
     seconds: float,
     seed: int,
-    tell: Tell | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> tuple[list[Found], dict[str, str]]:
     """Return all instances if the budget suffices for all inputs, otherwise the results of the searches.
 
@@ -53,32 +53,38 @@ def searched(
         budget: of each search.
         seconds: per input.
         seed: of all random numbers.
-        tell: called with the progress.
+        on_progress: called with the progress.
 
     Returns:
         The results, and what was omitted with the reasons.
     """
     reason = why_not_all(subject.domain.size, budget, seconds)
     if not reason:
-        return [search_all(subject, budget, tell)], {}
+        return [search_all(subject, budget, on_progress)], {}
     reasons = {
         "exhaustive search": reason,
         "ADF": subject.no_gradients(people.levels[:1]),
     }
     left_out = {what: why for what, why in reasons.items() if why}
-    return compare_searches(subject, people, budget, seed, tell), left_out
+    return compare_searches(subject, people, budget, seed, on_progress), left_out
 
 
-def search_all(subject: Subject, budget: Budget, tell: Tell | None = None) -> Found:
+def search_all(
+    subject: Subject, budget: Budget, on_progress: ProgressCallback | None = None
+) -> Found:
     """Return all instances, however long it takes."""
     every = Budget(inputs=subject.domain.size, clock=budget.clock)
-    archive = Archive(EXHAUSTIVE, subject, every, tell)
+    archive = Archive(EXHAUSTIVE, subject, every, on_progress)
     exhaustive(archive)
     return archive.found()
 
 
 def compare_searches(
-    subject: Subject, people: PeopleTable, budget: Budget, seed: int, tell: Tell | None = None
+    subject: Subject,
+    people: PeopleTable,
+    budget: Budget,
+    seed: int,
+    on_progress: ProgressCallback | None = None,
 ) -> list[Found]:
     """Run ADF, AEQUITAS and random search with the same budget each; without gradients, omit ADF."""
     searches: dict[str, Callable[[Archive, torch.Generator], None]] = {
@@ -90,7 +96,7 @@ def compare_searches(
         del searches["ADF"]
     found: list[Found] = []
     for name, search in searches.items():
-        archive = Archive(name, subject, budget, tell)
+        archive = Archive(name, subject, budget, on_progress)
         search(archive, torch.Generator().manual_seed(seed))
         found.append(archive.found())
     return found

@@ -147,9 +147,9 @@ class Subject:
         if not found.isfinite().all():
             at = int((~found.isfinite().all(dim=1)).nonzero()[0])
             levels = self.domain.levels(inputs[at : at + 1])[0]
-            told = ", ".join(
+            person = ", ".join(
                 f"{one.name}={one.shown(int(level))}"
                 for one, level in zip(self.domain.attributes, levels, strict=True)
             )
-            raise InputError(f"{self.classifier.name}: returns NaN or infinity for {told}")
+            raise InputError(f"{self.classifier.name}: returns NaN or infinity for {person}")
         return found

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from epochzero.errors import InputError
-from epochzero_models.classifier import Tell
+from epochzero_models.classifier import ProgressCallback
 from epochzero_models.examples import Examples
 from epochzero_models.fairness.domain import Attribute, Domain, attribute_of, read_domains
 from epochzero_models.reading import label_column, load_examples, read_columns
@@ -51,7 +51,7 @@ class PeopleTable:
     @property
     def examples(self) -> Examples:
         """The rows as inputs of a model."""
-        names = tuple(one.name for one in self.domain.attributes)
+        names = tuple(attribute.name for attribute in self.domain.attributes)
         return Examples(self.name, self.domain.inputs(self.levels), self.labels, names)
 
     def parts(self, seed: int) -> tuple[Tensor, Tensor]:
@@ -73,7 +73,7 @@ def load_people(
     domains: Path | None = None,
     most: int | None = None,
     seed: int = 0,
-    tell: Tell | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> PeopleTable:
     """Load the table that a user names.
 
@@ -84,7 +84,7 @@ def load_people(
         domains: TOML file with possible values of columns, beyond those in the data.
         most: maximum number of rows, drawn at random.
         seed: of the sample.
-        tell: called with the number of rows read.
+        on_progress: called with the number of rows read.
 
     Raises:
         InputError: the table does not exist, a column is missing, or a cell is empty.
@@ -101,11 +101,11 @@ def load_people(
                 f"{source}: a column has no name; remove it if it contains row numbers"
             )
     else:
-        examples = load_examples(source, target=target, seed=seed, tell=tell)
+        examples = load_examples(source, target=target, seed=seed, on_progress=on_progress)
         columns, target = _by_column(source, examples), ""
     label = label_column(source, columns, target) if target != "" else ""
-    told = read_domains(domains) if domains is not None else {}
-    return _drawn(_table(source, columns, label, protected, told), most, seed)
+    stated = read_domains(domains) if domains is not None else {}
+    return _drawn(_table(source, columns, label, protected, stated), most, seed)
 
 
 def _table(
@@ -113,10 +113,10 @@ def _table(
     columns: Mapping[str, Any],
     label: str,
     protected: Sequence[str],
-    told: Mapping[str, Any],
+    stated: Mapping[str, Any],
 ) -> PeopleTable:
     names = [name for name in columns if name != label]
-    for name in (*protected, *told):
+    for name in (*protected, *stated):
         if name not in names:
             known = ", ".join(names[:30])
             raise InputError(f"{source}: no input column {name!r}; choose one of {known}")
@@ -126,10 +126,12 @@ def _table(
     levels = []
     for name in names:
         cells = _filled(source, name, columns[name])
-        attribute = attribute_of(name, cells, told.get(name))
+        attribute = attribute_of(name, cells, stated.get(name))
         attributes.append(attribute)
         levels.append(_levels(source, attribute, cells))
-    domain = Domain(tuple(attributes), tuple(names.index(one) for one in dict.fromkeys(protected)))
+    domain = Domain(
+        tuple(attributes), tuple(names.index(fromkey) for fromkey in dict.fromkeys(protected))
+    )
     classes, labels = _labels(_filled(source, label, columns[label]))
     return PeopleTable(source, domain, torch.stack(levels, dim=1), labels, classes)
 
@@ -210,7 +212,7 @@ def _drawn(table: PeopleTable, most: int | None, seed: int) -> PeopleTable:
 def _layouts() -> Mapping[str, Mapping[str, Any]]:
     """Return the layouts by file name."""
     text = files(__package__).joinpath("layouts.toml").read_text(encoding="utf-8")
-    return {name: one for one in tomllib.loads(text).values() for name in one["files"]}
+    return {name: load for load in tomllib.loads(text).values() for name in load["files"]}
 
 
 def _laid_out(path: Path, layout: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -85,11 +85,11 @@ def feature_model(blocks: int, elements: int) -> FeatureModel:
             f"{blocks} blocks of {elements} elements: 1 to {MOST_BLOCKS} blocks and 1 to "
             f"{MOST_ELEMENTS} elements can be generated"
         )
-    told = _told()
-    tree = _Tree(told["feature"], blocks, elements)
+    definition = _definition()
+    tree = _Tree(definition["feature"], blocks, elements)
     tree.grow("Architecture", {})
     clauses = [*tree.clauses]
-    for constraint in told["constraint"]:
+    for constraint in definition["constraint"]:
         clauses += _constraint(constraint, tree, blocks, elements)
     return FeatureModel(
         blocks, elements, tuple(tree.features), tuple(tree.groups), tuple(tree.optional),
@@ -98,7 +98,7 @@ def feature_model(blocks: int, elements: int) -> FeatureModel:
 
 
 @cache
-def _told() -> Mapping[str, Any]:
+def _definition() -> Mapping[str, Any]:
     return tomllib.loads(_FILE.read_text(encoding="utf-8"))
 
 
@@ -110,8 +110,8 @@ def _numbered(features: tuple[str, ...]) -> Mapping[str, int]:
 class _Tree:
     """The tree of features, instantiated from its root, and its clauses."""
 
-    def __init__(self, told: Mapping[str, Any], blocks: int, elements: int) -> None:
-        self.told = told
+    def __init__(self, definition: Mapping[str, Any], blocks: int, elements: int) -> None:
+        self.definition = definition
         self.most = {"k": blocks, "i": elements}
         self.features: dict[str, int] = {"Architecture": 1}
         self.groups: list[tuple[str, ...]] = []
@@ -120,7 +120,7 @@ class _Tree:
 
     def grow(self, template: str, indices: Mapping[str, int]) -> None:
         """Add all features below a feature."""
-        children = self.told.get(template, {})
+        children = self.definition.get(template, {})
         parent = self.features[_filled(template, indices)]
         for kind in ("mandatory", "optional", "one_of"):
             below = [
@@ -168,23 +168,23 @@ def _exactly_one(parent: int, numbers: list[int]) -> list[Clause]:
 
 
 def _constraint(
-    told: Mapping[str, Any], tree: _Tree, blocks: int, elements: int
+    constraint: Mapping[str, Any], tree: _Tree, blocks: int, elements: int
 ) -> Iterator[Clause]:
     """Return its clause for each block and element that it names; none if it is always true."""
-    named = "".join(str(told.get(part, "")) for part in ("if", "then", "never"))
+    named = "".join(str(constraint.get(part, "")) for part in ("if", "then", "never"))
     for k in range(1, blocks + 1 if "[k" in named else 2):
         for i in range(1, elements + 1 if "[i" in named else 2):
             filled = {
-                part: tree.features.get(_filled(told[part], {"k": k, "i": i}))
+                part: tree.features.get(_filled(constraint[part], {"k": k, "i": i}))
                 for part in ("if", "then", "never")
-                if part in told
+                if part in constraint
             }
             condition, consequence, forbidden = (
                 filled.get(part) for part in ("if", "then", "never")
             )
-            if condition is None or ("never" in told and forbidden is None):
+            if condition is None or ("never" in constraint and forbidden is None):
                 continue
-            if told.get("last_block") and consequence is None and k == blocks:
+            if constraint.get("last_block") and consequence is None and k == blocks:
                 continue
             clause = [-condition]
             clause += [consequence] if consequence else []

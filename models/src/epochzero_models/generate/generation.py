@@ -18,7 +18,7 @@ from epochzero_models.generate.sampling import (
 )
 
 if TYPE_CHECKING:
-    from epochzero_models.classifier import Tell
+    from epochzero_models.classifier import ProgressCallback
 
 SCHEMA = "epochzero.model-generation/3"
 
@@ -92,7 +92,7 @@ def generate(
     diverse: bool = True,
     steps: int = STEPS,
     seed: int = 0,
-    tell: Tell | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> Generation:
     """Return untrained networks of the feature model.
 
@@ -105,7 +105,7 @@ def generate(
         diverse: select for diversity instead of drawing at random.
         steps: of the search for diverse networks.
         seed: of all random numbers.
-        tell: called with the progress.
+        on_progress: called with the progress.
 
     Raises:
         InputError: python-sat is not installed, or an argument is invalid.
@@ -114,7 +114,9 @@ def generate(
     accepts = _small_enough(shape, classes)
     drawn = random_products(model, count, accepts=accepts, seed=seed)
     products = (
-        diverse_products(model, count, accepts=accepts, steps=steps, seed=seed, tell=tell)
+        diverse_products(
+            model, count, accepts=accepts, steps=steps, seed=seed, on_progress=on_progress
+        )
         if diverse
         else drawn
     )

@@ -40,16 +40,16 @@ class LayerPlan:
     @property
     def parameters(self) -> int:
         """Number of trainable parameters."""
-        told = self.arguments
+        arguments = self.arguments
         match self.module:
             case "Conv2d":
-                height, width = told["kernel_size"]
-                weights = told["in_channels"] // told.get("groups", 1) * height * width
-                return int(told["out_channels"] * (weights + 1))
+                height, width = arguments["kernel_size"]
+                weights = arguments["in_channels"] // arguments.get("groups", 1) * height * width
+                return int(arguments["out_channels"] * (weights + 1))
             case "BatchNorm2d":
-                return int(2 * told["num_features"])
+                return int(2 * arguments["num_features"])
             case "Linear":
-                return int((told["in_features"] + 1) * told["out_features"])
+                return int((arguments["in_features"] + 1) * arguments["out_features"])
             case _:
                 return 0
 
@@ -249,11 +249,11 @@ class _Planner:
         for step in reversed(self.steps):
             if step.output in used:
                 used |= set(step.inputs)
-        kept = [step for step in self.steps if step.output in used]
-        numbers = {0: 0} | {step.output: number for number, step in enumerate(kept, 1)}
+        in_use = [step for step in self.steps if step.output in used]
+        numbers = {0: 0} | {step.output: number for number, step in enumerate(in_use, 1)}
         steps = tuple(
             Step(numbers[s.output], s.operation, tuple(numbers[n] for n in s.inputs), s.place)
-            for s in kept
+            for s in in_use
         )
         named = {step.operation for step in steps}
         layers = tuple(layer for layer in self.layers if layer.name in named)

@@ -96,10 +96,10 @@ def line_of(plan: NetworkPlan, step: Step) -> str:
     """Return the line of the program for a step; every line is unique."""
     values = [_value(number) for number in step.inputs]
     if plan.layer(step.operation) is None:
-        told = _OPERATIONS[step.operation].format(*values)
+        value = _OPERATIONS[step.operation].format(*values)
     else:
-        told = f"self.{step.operation}({', '.join(values)})"
-    return f"{_value(step.output)} = {told}"
+        value = f"self.{step.operation}({', '.join(values)})"
+    return f"{_value(step.output)} = {value}"
 
 
 def _forward(plan: NetworkPlan) -> Iterator[str]:
@@ -114,8 +114,8 @@ def _forward(plan: NetworkPlan) -> Iterator[str]:
 
 
 def _made(layer: LayerPlan) -> str:
-    told = ", ".join(f"{name}={_literal(value)}" for name, value in layer.arguments.items())
-    return f"nn.{layer.module}({told})"
+    arguments = ", ".join(f"{name}={_literal(value)}" for name, value in layer.arguments.items())
+    return f"nn.{layer.module}({arguments})"
 
 
 def _literal(value: object) -> str:

@@ -19,7 +19,7 @@ from epochzero.errors import InputError
 from epochzero_models.generate.feature_model import FeatureModel, Product
 
 if TYPE_CHECKING:
-    from epochzero_models.classifier import Tell
+    from epochzero_models.classifier import ProgressCallback
 
 STEPS = 1000
 """Steps of the search."""
@@ -136,7 +136,7 @@ def diverse_products(
     accepts: Accepts = lambda _: True,
     steps: int = STEPS,
     seed: int = 0,
-    tell: Tell | None = None,
+    on_progress: ProgressCallback | None = None,
 ) -> tuple[Product, ...]:
     """Return products that are as different from each other as the search finds within its steps.
 
@@ -146,7 +146,7 @@ def diverse_products(
         accepts: whether a product is usable; unusable ones are redrawn.
         steps: number of replacements to try.
         seed: of the draws; the search starts with `random_products` of the same seed.
-        tell: called with the progress.
+        on_progress: called with the progress.
 
     Raises:
         InputError: python-sat is not installed, or no product is accepted.
@@ -156,8 +156,8 @@ def diverse_products(
         if count > 1:
             for step in range(steps):
                 population.improve(sampler.product())
-                if tell and not step % 50:
-                    tell(f"step {step} of {steps}: mean distance {population.mean():.3f}")
+                if on_progress and not step % 50:
+                    on_progress(f"step {step} of {steps}: mean distance {population.mean():.3f}")
         return tuple(population.products)
 
 
@@ -167,7 +167,7 @@ class _Population:
     def __init__(self, model: FeatureModel, products: list[Product]) -> None:
         self.model = model
         self.products = products
-        self._rows = np.stack([self._row(one) for one in products])
+        self._rows = np.stack([self._row(product) for product in products])
         self._distances = np.stack([self._from(row) for row in self._rows])
 
     def improve(self, candidate: Product) -> None:

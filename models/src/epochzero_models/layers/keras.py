@@ -31,14 +31,14 @@ class KerasLayers:
     def run(self, inputs: Tensor, wanted: Collection[str]) -> tuple[Any, list[LayerCall]]:
         """Return the outputs, and the calls of the wanted layers."""
         seen: list[tuple[Layer, Any]] = []
-        kept = [self._found[name] for name in wanted if name in self._found]
-        for layer, one in kept:
+        calls = [self._found[name] for name in wanted if name in self._found]
+        for layer, one in calls:
             # Not set as an attribute, which Keras would track.
             vars(one)["call"] = _keeping(layer, one.call, seen)
         try:
             raw = self._model(inputs)
         finally:
-            for _, one in kept:
+            for _, one in calls:
                 del vars(one)["call"]
         return raw, calls_of(seen, len(inputs), self._channels_last)
 
@@ -55,11 +55,11 @@ def _keeping(
 
 
 def _layers(model: Any, container: str) -> Iterator[tuple[Layer, Any]]:
-    for one in model.layers:
-        if type(one).__name__ == "InputLayer":
+    for layer in model.layers:
+        if type(layer).__name__ == "InputLayer":
             continue
-        name = f"{container}.{one.name}".lstrip(".")
-        has_parts = bool(getattr(one, "layers", ()))
-        yield Layer(name, type(one).__name__, container, has_parts), one
+        name = f"{container}.{layer.name}".lstrip(".")
+        has_parts = bool(getattr(layer, "layers", ()))
+        yield Layer(name, type(layer).__name__, container, has_parts), layer
         if has_parts:
-            yield from _layers(one, name)
+            yield from _layers(layer, name)

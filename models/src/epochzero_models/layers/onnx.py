@@ -65,7 +65,7 @@ class OnnxLayers:
     def run(self, inputs: Tensor, wanted: Collection[str]) -> tuple[Any, list[LayerCall]]:
         """Return the outputs, and those of the wanted operators."""
         layers = [one for one in self.known if one.name in wanted]
-        names = [self._output, *(one.name for one in layers)]
+        names = [self._output, *(layer.name for layer in layers)]
         raw, *outputs = run_onnx(self._session, names, inputs)
         return raw, calls_of(
             zip(layers, outputs, strict=True), len(inputs), () if self._convolved else SEQUENCES

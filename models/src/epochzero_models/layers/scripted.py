@@ -76,7 +76,7 @@ def _operators(graph: Any) -> Iterator[tuple[Layer, Any]]:
     names: Counter[str] = Counter()
     for node in graph.nodes():
         given = [one.debugName() for one in node.inputs()]
-        made = [one.debugName() for one in node.outputs()]
+        made = [output.debugName() for output in node.outputs()]
         if node.kind() == "prim::GetAttr":
             paths[made[0]] = f"{paths.get(given[0], '')}.{node.s('name')}".lstrip(".")
         elif reached.intersection(given) or any(True for _ in node.blocks()):

@@ -1,6 +1,6 @@
 """A training program as an operator sees it: parsed, with its layers, losses and loops, and places to change.
 
-A program is never run. What a name stands for is told from how it is used: a model is what `.parameters()`
+A program is never run. The meaning of a name is inferred from how it is used: a model is what `.parameters()`
 is asked of, a loss is what `.backward()` is called on.
 """
 
@@ -102,7 +102,7 @@ class TrainingProgram:
         return self.text[start:end]
 
     def operand(self, node: ast.expr) -> str:
-        """The text of a node, in brackets where something written beside it could take a part of it."""
+        """The text of a node, in parentheses if adjacent text could bind to a part of it."""
         simple = isinstance(
             node, ast.Name | ast.Attribute | ast.Call | ast.Subscript | ast.Constant
         )

@@ -61,9 +61,9 @@ def _findings(found: CheckResult, folder: Path) -> Iterator[str]:
             yield f"  - Also at: {layout.escaped(layout.one_line(places_text(finding.also, folder)))}"
     if found.findings:
         yield ""
-    for one in found.unknowns:
-        place = layout.code(layout.one_line(places_text([one.place], folder)))
-        yield f"- unknown {place} {layout.escaped(layout.one_line(f'{one.what}: {one.reason}'))}"
+    for unknown in found.unknowns:
+        place = layout.code(layout.one_line(places_text([unknown.place], folder)))
+        yield f"- unknown {place} {layout.escaped(layout.one_line(f'{unknown.what}: {unknown.reason}'))}"
     if found.unknowns:
         yield ""
     yield (

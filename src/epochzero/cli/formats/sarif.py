@@ -63,7 +63,7 @@ def _write_findings(found: CheckResult, folder: Path) -> None:
             hidden = {"kind": kind, "justification": _message(reason)}
             result = _finding(finding, index, folder, identities)
             results.append({**result, "suppressions": [hidden]})
-    notices = [_notice(one, folder) for one in found.unknowns]
+    notices = [_notice(unknown, folder) for unknown in found.unknowns]
     _write(
         [_rule(known[name]) for name in ids],
         results,
@@ -105,8 +105,10 @@ def _finding(
     }
     if location := _place(finding.place, folder):
         result["locations"] = [location]
-    via = [_place(place, folder, told="The job executes this line first.") for place in finding.via]
-    via += [_place(place, folder, told="The same cause.") for place in finding.also]
+    via = [
+        _place(place, folder, message="The job executes this line first.") for place in finding.via
+    ]
+    via += [_place(place, folder, message="The same cause.") for place in finding.also]
     if related := [location for location in via if location]:
         result["relatedLocations"] = [{"id": n, **at} for n, at in enumerate(related)]
     return result
@@ -122,8 +124,8 @@ def _notice(one: Unknown, folder: Path) -> dict[str, Any]:
     return notice
 
 
-def _place(place: SourceLocation, folder: Path, told: str = "") -> dict[str, Any]:
-    return _location(place_path(place, folder), place.line, column=place.column, told=told)
+def _place(place: SourceLocation, folder: Path, message: str = "") -> dict[str, Any]:
+    return _location(place_path(place, folder), place.line, column=place.column, message=message)
 
 
 def _write_diagnoses(failures: Sequence[Diagnosis]) -> None:
@@ -151,24 +153,24 @@ def _category(category: str) -> dict[str, Any]:
 
 def _diagnosis(found: Diagnosis, index: int) -> dict[str, Any]:
     text = found.root.text.strip() if found.root else ""
-    told = " ".join(part for part in (text, found.meaning, *found.fixes[:1]) if part)
+    message = " ".join(part for part in (text, found.meaning, *found.fixes[:1]) if part)
     result: dict[str, Any] = {
         "ruleId": found.category,
         "ruleIndex": index,
         "level": "error",
-        "message": {"text": _message(layout.one_line(told) or title_of(found))},
+        "message": {"text": _message(layout.one_line(message) or title_of(found))},
         "partialFingerprints": {}
         if found.fingerprint_weak
         else {"epochzero/failure": found.fingerprint},
         "properties": {"phase": found.phase, "retry": found.retry, "confidence": found.confidence},
     }
-    log = _location(found.root.file, found.root.line or 0, told="The log") if found.root else {}
+    log = _location(found.root.file, found.root.line or 0, message="The log") if found.root else {}
     frame = found.user_frame
     code = _location(frame.file, frame.line or 0) if frame else {}
     if places := [place for place in (code, log) if place]:
         result["locations"] = places[:1]
     called = (
-        _location(one.file, one.line or 0, told=f"In {one.function}")
+        _location(one.file, one.line or 0, message=f"In {one.function}")
         for one in reversed(found.stack)
     )
     if related := [place for place in (*places[1:], *called) if place]:
@@ -206,12 +208,12 @@ def _item(item: Item, number: int, rule: object, identities: _Identities) -> dic
     location = _location(item.path, item.start, last=item.end)
     if item.unit:
         location["logicalLocations"] = [{"fullyQualifiedName": item.unit, "kind": "function"}]
-    told = "; ".join(layout.one_line(reason.text) for reason in item.reasons)
+    reasons = "; ".join(layout.one_line(reason.text) for reason in item.reasons)
     return {
         "ruleId": rule,
         "ruleIndex": 0,
         "level": "note",
-        "message": {"text": _message(f"Likely location {number} of the bug: {told}")},
+        "message": {"text": _message(f"Likely location {number} of the bug: {reasons}")},
         "locations": [location],
         "partialFingerprints": identities.of((str(rule), item.path, item.unit, item.code)),
         "rank": 100 / number,
@@ -254,15 +256,15 @@ class _Identities:
 
     def of(self, parts: Iterable[str]) -> dict[str, str]:
         """Return ``partialFingerprints`` for a result that these texts identify."""
-        told = json.dumps(list(parts)).encode()
-        number = self._seen[told]
-        self._seen[told] += 1
-        digest = hashlib.sha256(b"%d %s" % (number, told)).hexdigest()
+        encoded = json.dumps(list(parts)).encode()
+        number = self._seen[encoded]
+        self._seen[encoded] += 1
+        digest = hashlib.sha256(b"%d %s" % (number, encoded)).hexdigest()
         return {_FINGERPRINT: digest[:_FINGERPRINT_LENGTH]}
 
 
 def _location(
-    path: str, first: int = 0, *, last: int = 0, column: int = 0, told: str = ""
+    path: str, first: int = 0, *, last: int = 0, column: int = 0, message: str = ""
 ) -> dict[str, Any]:
     """Return a location in a file; empty for ``<command>`` and the like, which are not files.
 
@@ -271,7 +273,7 @@ def _location(
         first: line, from 1; 0 for the whole file.
         last: last line; 0 for a single line.
         column: from 1; 0 if unknown.
-        told: message of the location.
+        message: message of the location.
     """
     if path.startswith("<"):
         return {}
@@ -283,8 +285,8 @@ def _location(
     if first:
         physical["region"] = {name: value for name, value in region.items() if value}
     found: dict[str, Any] = {"physicalLocation": physical}
-    if told:
-        found["message"] = {"text": _message(told)}
+    if message:
+        found["message"] = {"text": _message(message)}
     return found
 
 

@@ -56,7 +56,7 @@ STANDARD = ("guess", "bm25_card_summary", "bm25_whole_all")
 
 
 def _opened(query: Query, corpus: Corpus) -> float:
-    """When the report was opened; where it does not tell, at the latest change that is known."""
+    """When the report was opened; if that is unknown, the time of the latest known change."""
     if query.report.opened is not None:
         return query.report.opened
     changes = corpus.history.changes if corpus.history else ()

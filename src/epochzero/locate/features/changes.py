@@ -22,7 +22,7 @@ NEVER_DAYS = 4000.0
 LATELY_DAYS, MONTH_DAYS = 90.0, 30.0
 MOST_SIMILAR = 150
 LARGEST_SIMILAR = 10
-"""Commits of more files say little of any of them."""
+"""Commits of more files are weak evidence for each of them."""
 FIRST_GUESSES = 3
 
 
@@ -32,7 +32,11 @@ def changes(context: Context) -> Columns:
         unknown: Columns = {name: np.zeros(context.size, np.float32) for name in _NAMES}
         return unknown | _past(context)
     return (
-        _counts(context) | _said(context) | _similar(context) | _together(context) | _past(context)
+        _counts(context)
+        | _messages(context)
+        | _similar(context)
+        | _together(context)
+        | _past(context)
     )
 
 
@@ -79,10 +83,10 @@ def _rank(scores: Floats) -> Floats:
     return np.argsort(np.argsort(-scores, kind="stable"), kind="stable").astype(np.float32)
 
 
-def _said(context: Context) -> Columns:
+def _messages(context: Context) -> Columns:
     """BM25 against the messages of a file's latest changes."""
-    said, query = context.corpus.said, context.query
-    scores = bm25(said.counts(query), said.lengths, query.weights)
+    messages, query = context.corpus.change_messages, context.query
+    scores = bm25(messages.counts(query), messages.lengths, query.weights)
     return {
         f"said_{part}": share(scores[:, number])
         for number, part in enumerate(PARTS)

@@ -19,7 +19,7 @@ SHARPNESS = 4.0
 
 
 def graph(context: Context) -> Columns:
-    """What neighbours' first guess says of a file."""
+    """Features of a file from the first scores of its neighbors."""
     corpus = context.corpus
     guess = share(context.guess)
     columns: Columns = {"guess": guess}

@@ -104,7 +104,7 @@ def _paths(query: Query, corpus: Corpus) -> Columns:
 
 
 def _modules(query: Query, corpus: Corpus) -> Columns:
-    """Dotted names in the text of which a file's module name is the beginning."""
+    """Dotted names in the text that start with a file's module name."""
     begun: dict[str, int] = {}
     for name in query.modules:
         pieces = name.split(".")
@@ -122,8 +122,8 @@ def _modules(query: Query, corpus: Corpus) -> Columns:
 def _stems(query: Query, corpus: Corpus) -> Columns:
     """The stem of a file as a word of the text, or inside of one."""
     text, title = query.texts["all"].lower(), query.report.title.lower()
-    in_text, in_title = (frozenset(re.findall(r"[a-z_]\w*", said)) for said in (text, title))
-    joined_text, joined_title = (re.sub(r"[\W_]", "", said) for said in (text, title))
+    in_text, in_title = (frozenset(re.findall(r"[a-z_]\w*", words)) for words in (text, title))
+    joined_text, joined_title = (re.sub(r"[\W_]", "", words) for words in (text, title))
     stems = [_stem(parts) for parts in corpus.parts]
     same = np.array([len(corpus.by_stem[p[-1]]) for p in corpus.parts], np.float32)
     whole = np.array([p[-1] != "__init__" for p in corpus.parts])

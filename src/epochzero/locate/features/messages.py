@@ -1,4 +1,4 @@
-"""Text of the report that stands in the string literals of a file: its error messages."""
+"""Text of the report that occurs in the string literals of a file: its error messages."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def messages(context: Context) -> Columns:
         every = np.unique(np.concatenate(lines))
         held = context.corpus.phrases.holders(every)
         often = held.sum(axis=0)
-        # What many files say is boilerplate.
+        # Text in many files is boilerplate.
         held &= often <= max(FEWEST_FILES, RARE_SHARE * n)
         total = (held / np.sqrt(np.maximum(1, often))).sum(axis=1)
         for line in lines:
-            said = held[:, np.searchsorted(every, line)].sum(axis=1)
-            best = np.maximum(best, said / len(line))
+            matched = held[:, np.searchsorted(every, line)].sum(axis=1)
+            best = np.maximum(best, matched / len(line))
     return {
         "message_share": np.asarray(best, np.float32),
         "message_total": share(np.asarray(total, np.float32)),

@@ -14,7 +14,7 @@ _PARTS = ("all", "summary", "prose", "code")
 
 
 def names(context: Context) -> Columns:
-    """Definitions and uses; a name that many files have tells little."""
+    """Definitions and uses; a name that occurs in many files is weak evidence."""
     columns: Columns = {}
     for part in _PARTS:
         rare = _rarity(context, context.corpus.defined, part)

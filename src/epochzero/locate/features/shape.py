@@ -22,7 +22,7 @@ _ON_EXAMPLES = re.compile(r"\bexamples?\b|tutorial|\bdocs?\b|documentation", re.
 
 
 def shape(context: Context) -> Columns:
-    """Properties of files; and of the query and the corpus, which tell how far to trust others."""
+    """Properties of files; and of the query and the corpus, which show how reliable other features are."""
     corpus, n = context.corpus, context.size
     lengths = context.found.lengths["whole"]
     units = np.diff(corpus.index.unit_first)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 B = 0.3
 """Of BM25: a long function is punished less than a long file, since it has more room for a bug."""
 FILE, NAME, PATH, FRAME, NAMED, AROUND = 1.2, 0.5, 0.4, 0.8, 0.3, 0.3
-"""Weights beside the 1 of a function's lines; `docs/locate.md` has what they give."""
+"""Weights relative to 1 for a function's own lines; `docs/locate.md` has their effect."""
 ALL = PARTS.index("all")
 
 
@@ -57,8 +57,8 @@ class Occurrences:
             place: for each function its new number, -1 for those left out.
         """
         new = place[self.row]
-        kept = new >= 0
-        return Occurrences(new[kept], self.word[kept], self.value[kept])
+        valid = new >= 0
+        return Occurrences(new[valid], self.word[valid], self.value[valid])
 
 
 class FunctionContext:
@@ -67,7 +67,7 @@ class FunctionContext:
     Args:
         table: the functions.
         query: what is looked for.
-        corpus: the one of which the table was made, with what was known at that time.
+        corpus: the one from which the table was built, with the knowledge of that time.
         files: the score of each file by any technique, (documents,).
         mentioned: which files the report names.
     """
@@ -159,7 +159,7 @@ class FunctionContext:
     @cached_property
     def _framed(self) -> list[tuple[int, int, bool, bool]]:
         """Functions with the distance of a frame that may lie there, the outermost first: so that
-        of a function that comes several times the innermost counts.
+        if a function occurs several times, the innermost frame counts.
         """
         found = []
         frames = [mention for mention in self.mentioned if mention.frame is not None]

@@ -30,7 +30,7 @@ SUMMARY = PARTS.index("summary")
 FAR = 30
 """The distance of a frame that is not there."""
 SPREAD = 20
-"""Scores of files are told as shares of the way from the file at this rank to the best one, so that
+"""Scores of files are scaled between the file at this rank (0) and the best one (1), so that
 they mean the same by whatever method."""
 _CODE_PARTS = ("all", "summary", "prose", "code")
 
@@ -89,7 +89,7 @@ class Candidates:
 
     @cached_property
     def around(self) -> NDArray[np.int64]:
-        """The number of the class or function around each; the same for what stands free in a file."""
+        """The number of the class or function around each; one number for all at the top level of a file."""
         keys = [
             (document, unit.qualified.rpartition(".")[0])
             for document, unit in zip(self.document.tolist(), self.units, strict=True)
@@ -144,20 +144,20 @@ def _lexical(candidates: Candidates) -> Columns:
 
 
 def _own_names(candidates: Candidates) -> Columns:
-    """How much of a function's own name, and of the name around it, stands in the report."""
+    """How much of a function's own name, and of its enclosing name, occurs in the report."""
     counters = {part: candidates.context.query.words[part] for part in PARTS}
     own = [words(unit.name) for unit in candidates.units]
     outer = [words(unit.qualified.rpartition(".")[0]) for unit in candidates.units]
     columns: Columns = {}
-    for part, said in counters.items():
-        columns[f"name_covered_{part}"] = _covered(own, said)
+    for part, counts in counters.items():
+        columns[f"name_covered_{part}"] = _covered(own, counts)
     for part in ("all", "summary"):
         columns[f"around_covered_{part}"] = _covered(outer, counters[part])
     return columns
 
 
-def _covered(names: Sequence[Sequence[str]], said: Mapping[str, int]) -> Floats:
-    shares = [sum(w in said for w in name) / len(name) if name else 0.0 for name in names]
+def _covered(names: Sequence[Sequence[str]], words: Mapping[str, int]) -> Floats:
+    shares = [sum(w in words for w in name) / len(name) if name else 0.0 for name in names]
     return np.array(shares, np.float32)
 
 
@@ -250,7 +250,7 @@ def _files(candidates: Candidates) -> Columns:
 
 
 def _neighbours(candidates: Candidates) -> Columns:
-    """What is thought of the functions that call one or that it calls, and of those beside it."""
+    """The scores of callers, of called functions, and of other functions of the same class or file."""
     n, guess = len(candidates), candidates.guess
     callers, callees, callers_count = (np.zeros(n, np.float32) for _ in range(3))
     for caller, names in enumerate(candidates.called):
@@ -266,11 +266,11 @@ def _neighbours(candidates: Candidates) -> Columns:
         "callers_best": callers / best,
         "callees_best": callees / best,
         "callers": np.log1p(callers_count),
-        **_beside(candidates, best),
+        **_in_same_class(candidates, best),
     }
 
 
-def _beside(candidates: Candidates, best: float) -> Columns:
+def _in_same_class(candidates: Candidates, best: float) -> Columns:
     """The guesses of the other candidates of the same class or, of free functions, file."""
     guess, group = candidates.guess, candidates.around
     order = np.lexsort((-guess, group))

@@ -1,7 +1,7 @@
 """The learned ranking of functions: boosted regression trees over the features, trained to rank.
 
 LambdaMART (Burges, "From RankNet to LambdaRank to LambdaMART: An Overview", MSR-TR-2010-82), as for
-files. ``functions.json`` was made by ``bench/train_functions.py``; it says on what it was trained.
+files. ``functions.json`` was made by ``bench/train_functions.py``; it states its training data.
 """
 
 from __future__ import annotations

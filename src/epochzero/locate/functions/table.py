@@ -89,7 +89,7 @@ class Table:
 
 
 def _rows_of(names: Sequence[Sequence[str]]) -> Mapping[str, NDArray[np.int64]]:
-    """The rows in which each name stands."""
+    """The rows that contain each name."""
     rows: defaultdict[str, list[int]] = defaultdict(list)
     for row, held in enumerate(names):
         for name in held:

@@ -15,7 +15,7 @@ class Technique(Protocol):
     """A localization technique.
 
     Attributes:
-        name: as it is chosen by.
+        name: for selection on the command line.
     """
 
     @property

@@ -21,7 +21,7 @@ and 0 where what ``1 - beta`` weighs is 0, so that recent fixes alone make no fi
   a file that is fixed every week gains more by them than by anything else.
 
 The tool keeps only the tenth of the files with the highest ``vsm``; here all are ranked. Its weights
-mix a field's counts with a file's; here a field's own counts make its vector. What is a fix says
+mix a field's counts with a file's; here a field's own counts form its vector. Fixes are identified by
 `epochzero.code.Change.is_fix`, which knows more words than the tool.
 """
 
@@ -73,13 +73,13 @@ class BLIA:
         """The combination of the four parts, (documents,)."""
         own = scaled(structured_vsm(query, corpus))
         similar = scaled(vectors_of(corpus).past.similarity(query))
-        said = (1 - self.alpha) * own + self.alpha * similar + stack_trace(query, corpus)
+        score = (1 - self.alpha) * own + self.alpha * similar + stack_trace(query, corpus)
         if corpus.history is None:
-            return np.asarray((1 - self.beta) * said, np.float32)
+            return np.asarray((1 - self.beta) * score, np.float32)
         opened = query.report.opened
         commits = recent_fixes(corpus.history, corpus.number, opened, self.days)
-        both = (1 - self.beta) * said + self.beta * commits
-        return np.where(said > 0, both, 0).astype(np.float32)
+        both = (1 - self.beta) * score + self.beta * commits
+        return np.where(score > 0, both, 0).astype(np.float32)
 
 
 def structured_vsm(query: Query, corpus: Corpus) -> Floats:
@@ -126,7 +126,7 @@ def _by_name(corpus: Corpus) -> Mapping[tuple[str, ...], list[int]]:
     packages = {parts[:-1] for parts in corpus.parts if parts[-1] == "__init__"}
     found: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
     for number, parts in enumerate(corpus.parts):
-        # A script's own name says little: the folder that it lies in must fit, too.
+        # A script's own name is weak evidence: its directory must match, too.
         top = max(len(parts) - 2, 0)
         while top and parts[:top] in packages:
             top -= 1

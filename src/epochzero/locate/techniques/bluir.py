@@ -11,7 +11,7 @@ where it occurs ``f`` times in the file's part and ``q`` times in the report's, 
 method, variable, comment} and {summary, description}, every statistic being that of the part.
 This is the form without similar reports, as in most of the paper's evaluation and later studies.
 
-What stands for the paper's parts of a Java file:
+The counterparts of the paper's parts of a Java file:
 
 - class names: the names of classes; the name of the file is not among them, though in Java it is;
 - method names: those of methods and functions;

@@ -2,7 +2,7 @@
 
 S. Robertson, H. Zaragoza: "The Probabilistic Relevance Framework: BM25 and Beyond", Foundations and
 Trends in Information Retrieval 3(4), 2009. Parameters are Lucene's; a repeated word of the query
-counts with the logarithm of how often it stands there.
+counts with the logarithm of its frequency there.
 """
 
 from __future__ import annotations

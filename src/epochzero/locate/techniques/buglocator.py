@@ -7,7 +7,7 @@ paper's four projects; it is 0.3 for the other two.
 
 What the paper leaves open: reports are compared by the document frequencies of the past reports, and
 of the files that a past report led to only those that are still searched count. Words are those of
-`epochzero.code.words`, which keeps a compound identifier beside its parts.
+`epochzero.code.words`, which returns a compound identifier in addition to its parts.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ Learning and Information Retrieval", ICPC 2017. Six numbers of a file and a repo
 with one hidden layer, whose output ranks all files (Section VII):
 
 - relevancy: the report's words and the file's, each kind in a space of its own, are projected to few
-  dimensions by autoencoders, and a network tells from the projections whether they belong together
+  dimensions by autoencoders, and a network predicts from the projections whether they belong together
   (Sections V and VI), so that words may be related that differ;
 - text: rVSM of the report and the file (IV.C; `epochzero.locate.techniques.buglocator`);
 - collaborative: rVSM of the report and the joined texts of the past reports that were fixed in the
@@ -26,10 +26,10 @@ What differs from the paper, which trains a model for each project on that proje
   methods; comments with string literals. Descriptions of the libraries used are not at hand.
 - ``n`` and ``N`` of tf-idf count the project's files, and for words of the report the reports that
   were trained on; each vector has length 1.
-- What is a fix says `epochzero.code.Change.is_fix`, with or without a report.
+- Fixes are identified by `epochzero.code.Change.is_fix`, with or without a report.
 - The projection is far smaller than the paper's 1,000 nodes, so that the model can ship.
 
-``dnnloc.json`` was made by ``bench/train_dnnloc.py``; it says on what it was trained and on what
+``dnnloc.json`` was made by ``bench/train_dnnloc.py``; it states on what it was trained and on what
 never.
 """
 

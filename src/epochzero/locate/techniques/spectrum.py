@@ -36,7 +36,7 @@ class Run:
     """One run of the program.
 
     Attributes:
-        name: of the test, or whatever tells it from others.
+        name: of the test, or another unique identifier.
         passed: whether it ended as it should.
         covered: the lines that it executed, from 1, by path.
     """
@@ -215,7 +215,7 @@ _HOW = (
 def read_coverage(text: str, failed: Collection[str]) -> tuple[Run, ...]:
     """Runs from the JSON report of coverage.py, made with ``--show-contexts``.
 
-    Each context is a run; the phases that pytest-cov tells apart (setup, run, teardown) are one.
+    Each context is a run; the phases that pytest-cov distinguishes (setup, run, teardown) are one.
     Lines that are only executed outside of all contexts, as at import, belong to no run.
 
     Args:
@@ -248,7 +248,7 @@ def read_coverage(text: str, failed: Collection[str]) -> tuple[Run, ...]:
 
 
 def _covered(text: str) -> Iterator[tuple[str, int, str]]:
-    """Path, line and run of everything that a report says was executed."""
+    """Path, line and run of everything that was executed according to a report."""
     for path, file in _files(text).items():
         contexts = file.get("contexts", {}) if isinstance(file, dict) else None
         if not isinstance(contexts, dict):

@@ -37,14 +37,14 @@ NAMES: Mapping[str, frozenset[str]] = {
     "class": frozenset({"class"}),
     "method": frozenset({"function", "method"}),
 }
-"""The fields that hold names of units, and of which kinds; the index has the other fields."""
+"""The fields with names of units, and the kinds of units; the index has the other fields."""
 
 
 # -- Formulas ----------------------------------------------------------------------------------
 
 
 def asked(query: Query) -> Floats:
-    """How often each term of a query stands in its summary and in its description, (terms, 2)."""
+    """Frequency of each term of a query in its summary and in its description, (terms, 2)."""
     summary, everything = query.words["summary"], query.words["all"]
     counts = [[summary[term], everything[term] - summary[term]] for term in query.terms]
     return np.array(counts, np.float32).reshape(-1, 2)
@@ -214,7 +214,7 @@ class PastReports:
 
 
 class Vectors:
-    """What the techniques need of a corpus beside its index, made when it is first asked for.
+    """Data of a corpus that the techniques need in addition to its index, computed on first use.
 
     Args:
         parsed: the files.

@@ -34,7 +34,7 @@ class Assumption:
     """An uncertain number.
 
     Attributes:
-        title: what it is.
+        title: for people.
         unit: of the number.
         low, high: its range.
         mode: the most probable value; None for a uniform distribution.
@@ -73,7 +73,7 @@ def assumptions() -> Mapping[str, Assumption]:
             places = fields.get("results")
             if places is not None:
                 benches = ", ".join(
-                    sorted({f"bench/results/{one[0]}.json" for one in places.values()})
+                    sorted({f"bench/results/{place[0]}.json" for place in places.values()})
                 )
                 fields = {"source": f"measured: {benches}", **fields}
             found[key] = Assumption(**fields)

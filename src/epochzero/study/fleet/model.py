@@ -81,9 +81,9 @@ def _kinds(p: Values) -> list[_Kind]:
     ]
     phases = zhang2020().phases.values()
     failures, gpu_time = (sum(one[key] for one in phases) for key in ("failures", "gpu_time"))
-    for one in phases:
-        share = failed * (1 - infrastructure) * one["failures"] / failures
-        cost = of_others * (one["gpu_time"] / gpu_time) / (one["failures"] / failures)
+    for phase in phases:
+        share = failed * (1 - infrastructure) * phase["failures"] / failures
+        cost = of_others * (phase["gpu_time"] / gpu_time) / (phase["failures"] / failures)
         kinds.append(_Kind(share * p["transient_share"], cost, "once"))
         kinds.append(_Kind(share * (1 - p["transient_share"]), cost, "again"))
     return kinds
@@ -194,11 +194,11 @@ def _outcome(
     wasted = hours[0] + retried
     by_check = hours[1] + useless[1]
     avoided = p["adoption"] * p["retry_saved"]
-    told = p["adoption"] * p["diagnosis_accuracy"] * p["diagnosis_time_saved"]
+    diagnosed = p["adoption"] * p["diagnosis_accuracy"] * p["diagnosis_time_saved"]
     return Outcome(
         total=wasted, wasted=wasted, failures=count, caught=caught, check=by_check,
         retry=avoided * useless[0], both=by_check + avoided * (useless[0] - useless[1]),
         given_up=recovered * p["adoption"] * p["retry_given_up"], person=count * p["person_hours"],
-        person_diagnosis=count * p["person_hours"] * told,
-        person_all=p["person_hours"] * (caught + (count - caught) * told),
+        person_diagnosis=count * p["person_hours"] * diagnosed,
+        person_all=p["person_hours"] * (caught + (count - caught) * diagnosed),
     )  # fmt: skip

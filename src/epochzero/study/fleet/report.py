@@ -48,7 +48,7 @@ def study_fleet(
     *,
     seed: int = 0,
     draws: int = DRAWS,
-    tell: Callable[[str], None] = lambda _: None,
+    on_progress: Callable[[str], None] = lambda _: None,
 ) -> FleetStudied:
     """Simulate fleets, each many times with different values of the assumptions.
 
@@ -58,7 +58,7 @@ def study_fleet(
         days: simulated days.
         seed: of the random numbers.
         draws: number of simulations of each fleet.
-        tell: called with the progress.
+        on_progress: called with the progress.
 
     Raises:
         InputError: matplotlib is not installed.
@@ -71,7 +71,7 @@ def study_fleet(
         fleets[size] = []
         for number, one in enumerate(values, 1):
             fleets[size].append(simulated(one, size * days, generator))
-            tell(f"{size:,} jobs a day: {number} of {draws} simulated")
+            on_progress(f"{size:,} jobs a day: {number} of {draws} simulated")
     largest = max(jobs_per_day)
     sections = (
         Section("What is saved", [*_saved(fleets, days), _saved_figure(fleets[largest])]),
@@ -94,7 +94,7 @@ def _share(outcome: Outcome, hours: float) -> float:
 
 
 def _lead(outcomes: Sequence[Outcome], size: int, days: int) -> str:
-    low, middle, high = _percentiles([_share(one, one.both) for one in outcomes])
+    low, middle, high = _percentiles([_share(outcome, outcome.both) for outcome in outcomes])
     hours = _percentiles([one.both / days for one in outcomes])
     return (
         f"At {size:,} jobs a day the tools would save {100 * middle:.1f} % of all GPU time (5th to 95th "
@@ -108,7 +108,7 @@ def _saved(fleets: Mapping[int, Sequence[Outcome]], days: int) -> list[Table]:
     rows: list[Row] = []
     for size, outcomes in fleets.items():
         for _, title, hours, person in _TOOLS:
-            gpu = _percentiles([hours(one) / days for one in outcomes])
+            gpu = _percentiles([hours(outcome) / days for outcome in outcomes])
             share = _percentiles([_share(one, hours(one)) for one in outcomes])
             people = _percentiles([person(one) / days for one in outcomes])
             cells = (cell for one in (gpu, share, people) for cell in _cells(one))
@@ -135,7 +135,7 @@ def _cells(
 def _saved_figure(outcomes: Sequence[Outcome]) -> Figure:
     titles, values, middles = [], [], []
     for _, title, hours, _ in _TOOLS:
-        low, middle, high = _percentiles([_share(one, hours(one)) for one in outcomes])
+        low, middle, high = _percentiles([_share(outcome, hours(outcome)) for outcome in outcomes])
         if high:
             titles.append(title)
             values.append((low, high))
@@ -149,7 +149,7 @@ def _saved_figure(outcomes: Sequence[Outcome]) -> Figure:
 def _cost(fleets: Mapping[int, Sequence[Outcome]], days: int) -> Table:
     rows: list[Row] = []
     for size, outcomes in fleets.items():
-        failures = _percentiles([one.failures / days for one in outcomes])
+        failures = _percentiles([outcome.failures / days for outcome in outcomes])
         wasted = _percentiles([one.wasted / days for one in outcomes])
         share = _percentiles([_share(one, one.wasted) for one in outcomes])
         caught = _percentiles([one.caught / days for one in outcomes])
@@ -159,12 +159,12 @@ def _cost(fleets: Mapping[int, Sequence[Outcome]], days: int) -> Table:
     columns = (
         Column("Fleet"), Column("Failed jobs a day", "number"), Column("Wasted GPU hours a day", "number"),
         Column("Wasted, 5–95 %", "interval", interval_of="number"), Column("Of all GPU time", "share"),
-        Column("Of all, 5–95 %", "interval"), Column("Told of before", "number"),
+        Column("Of all, 5–95 %", "interval"), Column("Predicted", "number"),
         Column("Given up wrongly", "number"),
     )  # fmt: skip
     notes = (
-        "Without tools: first attempts that fail, and retries that fail. Told of before: failed jobs a day that "
-        "checking tells of. Given up wrongly: jobs a day that a retry would cure and diagnosis does not retry.",
+        "Without tools: first attempts that fail, and retries that fail. Predicted: failed jobs a day that "
+        "checking predicts. Given up wrongly: jobs a day that a retry would cure and diagnosis does not retry.",
     )
     return Table("cost", "What failures cost", columns, tuple(rows), len(next(iter(fleets.values()))),
                  "simulations of each fleet", notes=notes)  # fmt: skip
@@ -227,8 +227,8 @@ def _model() -> list[str]:
         "A failure is one of the infrastructure, or one of code, data or environment, which comes in a phase of the "
         "job with the shares and costs of Zhang et al., ICSE 2020, Figure 10. GPU time is lognormal.",
         "Failures of the infrastructure and a few others are transient: each retry may succeed. All others fail at "
-        "each retry, after the same time as at first. Checking tells of these alone.",
-        "A failure that checking tells of costs no GPU time. What a person needs to repair it is the same "
+        "each retry, after the same time as at first. Checking predicts these alone.",
+        "A failure that checking predicts costs no GPU time. What a person needs to repair it is the same "
         "as without, and is not counted; nor are GPUs that stand idle while a cause is looked for, nor "
         "what checking itself takes, which needs no GPU.",
     ]
@@ -249,20 +249,20 @@ def _summary(
 def _fleet(size: int, outcomes: Sequence[Outcome], days: int) -> dict[str, Any]:
     return {
         "jobs_per_day": size,
-        "failures_per_day": _told([one.failures / days for one in outcomes]),
-        "wasted_gpu_hours_per_day": _told([one.wasted / days for one in outcomes]),
-        "wasted_share": _told([_share(one, one.wasted) for one in outcomes]),
-        "given_up_per_day": _told([one.given_up / days for one in outcomes]),
+        "failures_per_day": _distribution([outcome.failures / days for outcome in outcomes]),
+        "wasted_gpu_hours_per_day": _distribution([one.wasted / days for one in outcomes]),
+        "wasted_share": _distribution([_share(one, one.wasted) for one in outcomes]),
+        "given_up_per_day": _distribution([one.given_up / days for one in outcomes]),
         "saved": {
             name: {
-                "gpu_hours_per_day": _told([hours(one) / days for one in outcomes]),
-                "share": _told([_share(one, hours(one)) for one in outcomes]),
-                "person_hours_per_day": _told([person(one) / days for one in outcomes]),
+                "gpu_hours_per_day": _distribution([hours(one) / days for one in outcomes]),
+                "share": _distribution([_share(one, hours(one)) for one in outcomes]),
+                "person_hours_per_day": _distribution([person(one) / days for one in outcomes]),
             }
             for name, _, hours, person in _TOOLS
         },
     }
 
 
-def _told(values: Sequence[float]) -> dict[str, float]:
+def _distribution(values: Sequence[float]) -> dict[str, float]:
     return dict(zip(("p5", "median", "p95"), _percentiles(values), strict=True))

@@ -115,7 +115,9 @@ def _files(fields: Sequence[str]) -> Iterator[Changed]:
 def _note_lines(file: Changed, patch: bytes) -> None:
     for line in patch.split(b"\n"):
         if match := _HUNK.match(line):
-            start, count, new_start, new_count = (int(one) if one else 1 for one in match.groups())
+            start, count, new_start, new_count = (
+                int(group) if group else 1 for group in match.groups()
+            )
             file.deleted.extend(range(start, start + count))
             file.added.extend(range(new_start, new_start + new_count))
 
@@ -129,7 +131,14 @@ def _file_record(repository: Repository, file: Changed) -> dict[str, Any]:
     ):
         functions = _functions(repository, path, blob) if lines else ()
         for line in lines:
-            unit = next((one for one in reversed(functions) if one.start <= line <= one.end), None)
+            unit = next(
+                (
+                    function
+                    for function in reversed(functions)
+                    if function.start <= line <= function.end
+                ),
+                None,
+            )
             if unit is None:
                 outside[kind].append(line)
                 continue

@@ -49,7 +49,7 @@ def import_reports(
     *,
     project: str = "",
     loose: bool = False,
-    hear: Callable[[int, int], object] = lambda done, of: None,
+    on_progress: Callable[[int, int], object] = lambda done, of: None,
 ) -> Imported:
     """Return bug reports with the commits that fixed them.
 
@@ -58,7 +58,7 @@ def import_reports(
         clone: of the repository, with its history.
         project: ``owner/name``; by default taken from a directory named ``owner+name``.
         loose: also link by words and time, with low certainty.
-        hear: called with the number of finished issues and the total.
+        on_progress: called with the number of finished issues and the total.
 
     Raises:
         InputError: the export or the clone cannot be read.
@@ -71,7 +71,7 @@ def import_reports(
     wanted = [issue for issue in known if not issue.is_pull]
     records, rules = [], Counter[str]()
     for done, issue in enumerate(wanted):
-        hear(done, len(wanted))
+        on_progress(done, len(wanted))
         record, reason = _record(repository, name, issue, found.get(issue.number, ()))
         if record is None:
             reasons[reason] += 1
@@ -123,7 +123,7 @@ def _no_bug(issue: Issue) -> str:
         return "it was closed as not planned"
     labels = " ".join(issue.labels)
     if _NO_BUG.search(labels) and not _BUG.search(labels):
-        return "its labels say that it is no bug"
+        return "labeled as something other than a bug"
     return ""
 
 

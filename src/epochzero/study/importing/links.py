@@ -92,7 +92,7 @@ def read_commits(git: Git) -> list[Commit]:
     fields = (record.strip("\n").split("\0") for record in output.split("\0\x1e"))
     return [
         Commit(sha, float(time), len(parents.split()), message)
-        for sha, time, parents, message in (one for one in fields if len(one) == 4)
+        for sha, time, parents, message in (field for field in fields if len(field) == 4)
     ]
 
 

@@ -96,7 +96,9 @@ def compare(
         seed: of the bootstrap.
     """
     answers = [_answers(scheme, item, annotators) for item in items]
-    found = (_of_question(one, answers, tuple(annotators), seed) for one in scheme.questions)
+    found = (
+        _of_question(question, answers, tuple(annotators), seed) for question in scheme.questions
+    )
     return tuple(one for one in found if one is not None)
 
 
@@ -114,10 +116,12 @@ def _answers(
 def _of_question(
     question: Question, records: Sequence[Mapping[str, Answers]], names: tuple[str, ...], seed: int
 ) -> QuestionAgreement | None:
-    answers = [one[question.name] for one in records if len(one.get(question.name, {})) > 1]
+    answers = [
+        record[question.name] for record in records if len(record.get(question.name, {})) > 1
+    ]
     if not answers:
         return None
-    words = [one.name for one in question.choices]
+    words = [choice.name for choice in question.choices]
     pairs, both = [], np.zeros((len(words), len(words)), np.int64)
     for first, second in combinations(names, 2):
         shared = [(one[first], one[second]) for one in answers if first in one and second in one]
@@ -126,7 +130,7 @@ def _of_question(
         left, right = [a for a, _ in shared], [b for _, b in shared]
         pairs.append(PairAgreement(first, second, agreement(left, right, seed=seed)))
         both += confusion(left, right, words)[1]
-    by_all = [one for one in answers if len(one) == len(names)]
+    by_all = [answer for answer in answers if len(answer) == len(names)]
     counts = [[list(one.values()).count(word) for word in words] for one in by_all]
     several = len(names) > 2 and bool(by_all)
     return QuestionAgreement(
@@ -136,7 +140,7 @@ def _of_question(
         pairs=tuple(pairs),
         fleiss=fleiss_kappa(np.array(counts)) if several else None,
         fleiss_records=len(by_all) if several else 0,
-        labels=tuple(sorted(_labels(words, both), key=lambda one: -one.given)),
+        labels=tuple(sorted(_labels(words, both), key=lambda label: -label.given)),
         confused=tuple(sorted(_confused(words, both), key=lambda one: -one[2])),
     )
 
@@ -249,7 +253,7 @@ def _majority(answers: Answers) -> str:
 def _share(answers: Answers, word: str) -> float | None:
     if not answers:
         return None
-    return round(sum(one == word for one in answers.values()) / len(answers), 4)
+    return round(sum(answer == word for answer in answers.values()) / len(answers), 4)
 
 
 def _origin(decided: Answers, answers: Mapping[str, Answers], names: Sequence[str]) -> str:
@@ -265,5 +269,5 @@ def _origin(decided: Answers, answers: Mapping[str, Answers], names: Sequence[st
 
 
 def _value(question: Question, word: str) -> str | bool | int:
-    value = next(one.value for one in question.choices if one.name == word)
+    value = next(choice.value for choice in question.choices if choice.name == word)
     return word if value == "" else value

@@ -41,7 +41,7 @@ class Item:
     def title(self) -> str:
         """Its title in one line, redacted and made `visible`; may be empty."""
         texts = (self.record.get(name) for name in _TITLES)
-        title = redact(next((one for one in texts if isinstance(one, str)), ""))
+        title = redact(next((text for text in texts if isinstance(text, str)), ""))
         return " ".join(visible(title).split())
 
     @property

@@ -86,8 +86,8 @@ class Labels:
 def fold(decisions: Iterable[LabelDecision]) -> Labels:
     """Apply decisions in order."""
     labels = Labels()
-    for one in decisions:
-        labels.add(one)
+    for decision in decisions:
+        labels.add(decision)
     return labels
 
 
@@ -105,7 +105,7 @@ def read_journal(path: Path) -> Labels:
     for line in filter(bytes.strip, lines):
         try:
             fields = json.loads(line)
-            if not all(isinstance(one, str) for one in fields.values()):
+            if not all(isinstance(field, str) for field in fields.values()):
                 raise ValueError("a field is not a string")
             decisions.append(LabelDecision(**fields))
         except (ValueError, TypeError, AttributeError, RecursionError):

@@ -91,7 +91,7 @@ class Question:
             return ()
         if not self.within:
             return self.choices
-        return tuple(one for one in self.choices if one.of == answers.get(self.within))
+        return tuple(choice for choice in self.choices if choice.of == answers.get(self.within))
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ def _check(scheme: Scheme) -> None:
     for question in scheme.questions:
         where = f"question {question.name!r}"
         if question.name in before:
-            raise ValueError(f"{where} stands twice")
+            raise ValueError(f"{where} occurs twice")
         for earlier in (*question.unless, *filter(None, [question.within])):
             if earlier not in before:
                 raise ValueError(

@@ -99,7 +99,7 @@ class Session:
         view = self.view()
         if view.item is None or view.question is None:
             return False
-        if name not in [one.name for one in view.choices.values()]:
+        if name not in [choice.name for choice in view.choices.values()]:
             return False
         self._journal.add("answer", view.item.id, view.question.name, name)
         self._look_again(view.item.id)
@@ -146,5 +146,7 @@ class Session:
         titled = []
         for name, value in answers.items():
             question = self.scheme.question(name)
-            titled.append((name, next(one.title for one in question.choices if one.name == value)))
+            titled.append(
+                (name, next(choice.title for choice in question.choices if choice.name == value))
+            )
         return titled

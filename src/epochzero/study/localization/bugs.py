@@ -135,8 +135,8 @@ def bug_of(raw: Mapping[str, Any]) -> Bug | str:
     )
 
 
-def _moment(told: Any) -> float | None:
-    return seconds(told) if isinstance(told, str) else None
+def _moment(value: Any) -> float | None:
+    return seconds(value) if isinstance(value, str) else None
 
 
 def _is_searched(file: Mapping[str, Any]) -> bool:

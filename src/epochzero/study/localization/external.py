@@ -41,7 +41,7 @@ def read_rankings(path: Path) -> tuple[Rankings, Mapping[str, int]]:
         except (ValueError, TypeError, KeyError, RecursionError):
             left_out["a ranking is no JSON object with id, technique and files"] += 1
             continue
-        if not isinstance(files, list) or not all(isinstance(one, str) for one in files):
+        if not isinstance(files, list) or not all(isinstance(file, str) for file in files):
             left_out["the files of a ranking are no list of paths"] += 1
         else:
             found[name][technique] = files

@@ -28,7 +28,7 @@ from epochzero.study.localization.systems import (
     titles_beside_texts,
 )
 
-HOLDS, HOLDS_NOT, OPEN = "holds", "does not hold", "cannot be told"
+HOLDS, HOLDS_NOT, OPEN = "holds", "does not hold", "undecided"
 UNTRAINED = ("buglocator", "bluir", "blia")
 """Techniques of the study that are not trained on bugs: their mean decides."""
 TRAINED = tuple(name for name, one in TECHNIQUES.items() if one.training_projects)
@@ -80,7 +80,7 @@ def findings(
 def findings_table(found: Sequence[StudyFinding], subjects: Sequence[Subject]) -> Parts:
     """Return the closing table."""
     columns = (
-        Column("The study says"), Column("There"), Column("Above 0 where it holds"),
+        Column("The study's value"), Column("There"), Column("Above 0 where it holds"),
         Column("Bugs"), Column("Here", "score"), Column("95 %", "interval", interval_of="score"),
         Column("Verdict"),
     )  # fmt: skip
@@ -151,11 +151,11 @@ def _of_groups(subjects: Sequence[Subject], used: Sequence[str], seed: int) -> l
 def _of_extrinsic(
     subjects: Sequence[Subject], used: Sequence[str], seed: int
 ) -> list[StudyFinding]:
-    labelled = [one for one in subjects if one.extrinsic is not None]
+    labelled = [subject for subject in subjects if subject.extrinsic is not None]
     of = sides(labelled)
-    told = [[float(bool(one.extrinsic)) for one in of[s]] for s in (DEEP_LEARNING, TRADITIONAL)]
+    shares = [[float(bool(one.extrinsic)) for one in of[s]] for s in (DEEP_LEARNING, TRADITIONAL)]
     groups = [projects(of[s]) or [one.id for one in of[s]] for s in (DEEP_LEARNING, TRADITIONAL)]
-    gap = compare(told[0], told[1], (groups[0], groups[1]), seed=seed)
+    gap = compare(shares[0], shares[1], (groups[0], groups[1]), seed=seed)
     found = [
         _finding("More bugs of deep-learning systems are extrinsic", "RQ3",
                  "share, deep learning − traditional", gap.mean, gap.n)

@@ -40,8 +40,8 @@ def types(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -> 
         )
         parts.append(_types_figure(labelled, techniques, seed))
     if predicted:
-        parts.append("The types in the next table are predictions from the reports by EpochZero, which "
-                     "errs; it says less than labels do. It learned from labels of Denchmark's bugs.")  # fmt: skip
+        parts.append("The types in the next table are predictions from the reports by EpochZero, which are "
+                     "less reliable than labels. The classifier was trained on labels of Denchmark's bugs.")  # fmt: skip
         parts.append(_types("types-predicted", "Techniques by type of bug, as predicted", predicted, techniques, seed))  # fmt: skip
     return parts
 
@@ -54,9 +54,9 @@ def _types(
     for kind in TYPES:
         own = [one for one in of if one.kind == kind]
         for technique in techniques:
-            said = study.types[kind].get(technique, (None, None))
+            published = study.types[kind].get(technique, (None, None))
             rows.append(
-                (TITLES[kind], technique, *score_cells(scores_of(own, technique, seed)), *said)
+                (TITLES[kind], technique, *score_cells(scores_of(own, technique, seed)), *published)
             )
     return Table(name, caption, (Column("Type"), Column("Technique"), *SCORES, *_STUDY), tuple(rows), len(of),
                  "bugs", notes=(f"Study: {study.short}, Tables 22 and 28.", *study.footnotes["types"]),
@@ -78,7 +78,7 @@ def _types_figure(labelled: Sequence[Subject], techniques: Sequence[str], seed: 
 
 def extrinsic(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -> Parts:
     """Report the shares of extrinsic bugs by system and type, and each technique's loss on them."""
-    labelled = [one for one in subjects if one.extrinsic is not None]
+    labelled = [subject for subject in subjects if subject.extrinsic is not None]
     if not labelled:
         return []
     return [
@@ -90,8 +90,8 @@ def extrinsic(subjects: Sequence[Subject], techniques: Sequence[str], seed: int)
 
 def counts_of(subjects: Sequence[Subject]) -> tuple[int, int]:
     """Return the numbers of extrinsic and intrinsic bugs among the labeled ones."""
-    told = [one.extrinsic for one in subjects if one.extrinsic is not None]
-    return sum(told), len(told) - sum(told)
+    labels = [subject.extrinsic for subject in subjects if subject.extrinsic is not None]
+    return sum(labels), len(labels) - sum(labels)
 
 
 def _shares(labelled: Sequence[Subject]) -> Parts:
@@ -148,9 +148,18 @@ def _compared(labelled: Sequence[Subject], techniques: Sequence[str], seed: int)
         for name in techniques:
             a, b = (scores_of(side, name, seed).precision.value for side in (out, within))
             n, m, *rest = gap_cells(difference(within, out, [name], seed))
-            said = study.extrinsic[system].get(name)
+            published = study.extrinsic[system].get(name)
             rows.append(
-                (SYSTEMS[system], name, m, n, a, b, *rest, said[1] - said[0] if said else None)
+                (
+                    SYSTEMS[system],
+                    name,
+                    m,
+                    n,
+                    a,
+                    b,
+                    *rest,
+                    published[1] - published[0] if published else None,
+                )
             )
     columns = (
         Column("System"), Column("Technique"),

@@ -45,7 +45,7 @@ NO_CLONE = "there is no clone of its project"
 BROKEN_CLONE = "the clone of its project cannot be read"
 KILLED = "what measured it was killed twice, likely for want of memory; fewer --workers may help"
 _FACTS = "facts"
-Kept = dict[str, Any]
+StoredResult = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,19 +109,19 @@ class _Job:
         """Number of bugs to measure."""
         return len(self.asked)
 
-    def kept(self, part: str) -> Path:
+    def result_file(self, part: str) -> Path:
         """Return the file of a technique, or of the facts."""
         return self.work / f"{self.project}.{self.tree}.{part}.{self._digest()}.json"
 
     def _digest(self) -> str:
         """Digest of everything that a rank depends on, except the clone."""
-        told = [
+        inputs = [
             (bug.report.id, bug.report.title, bug.report.text, bug.fix, bug.parent, bug.files,
              bug.report.opened, bug.closed, bug.report.id in self.asked)
             for bug in self.bugs
         ]  # fmt: skip
-        said = json.dumps([FORMAT, epochzero.__version__, told])
-        return blake2b(said.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
+        encoded = json.dumps([FORMAT, epochzero.__version__, inputs])
+        return blake2b(encoded.encode("utf-8", "surrogatepass"), digest_size=6).hexdigest()
 
 
 def measure(
@@ -135,7 +135,7 @@ def measure(
     engine: str = "local",
     workers: int | None = None,
     address: str | None = None,
-    hear: Callable[[StudyProgress], object] = lambda _: None,
+    on_progress: Callable[[StudyProgress], object] = lambda _: None,
 ) -> tuple[list[Measured], Mapping[str, int]]:
     """Rank bugs by each technique.
 
@@ -150,7 +150,7 @@ def measure(
             clones at the same path.
         workers: number of concurrent workers; by default the number of cores.
         address: of a Ray cluster; if None, one is started on this machine.
-        hear: called with the progress whenever bugs of a project are finished.
+        on_progress: called with the progress whenever bugs of a project are finished.
 
     Returns:
         The measured bugs, by id, and the number of bugs that could not be measured, by reason.
@@ -167,8 +167,8 @@ def measure(
     lost: Counter[str] = Counter()
     jobs: list[_Job] = []
     for project, own in by_project(bugs).items():
-        told = [bug.report.id for bug in sorted(own, key=_opened)]
-        ids = [name for name in dict.fromkeys(told) if name in wanted]
+        ordered = [bug.report.id for bug in sorted(own, key=_opened)]
+        ids = [name for name in dict.fromkeys(ordered) if name in wanted]
         clone = repositories.get(project.lower())
         if clone is None:
             lost[NO_CLONE] += len(ids)
@@ -182,7 +182,9 @@ def measure(
     try:
         work.mkdir(parents=True, exist_ok=True)
         measured = []
-        for found, left in _done(jobs, lambda: opened(engine, workers, address, once=True), hear):
+        for found, left in _done(
+            jobs, lambda: opened(engine, workers, address, once=True), on_progress
+        ):
             measured += found
             lost.update(left)
     except OSError as error:
@@ -195,21 +197,23 @@ def _opened(bug: Bug) -> float:
 
 
 def _done(
-    jobs: Sequence[_Job], open_engine: Callable[[], Engine], hear: Callable[[StudyProgress], object]
+    jobs: Sequence[_Job],
+    open_engine: Callable[[], Engine],
+    on_progress: Callable[[StudyProgress], object],
 ) -> Iterator[tuple[list[Measured], Counter[str]]]:
     """Yield stored results first, then computed ones, largest portions first."""
     left = Counter(job.project for job in jobs)
-    told = StudyProgress(0, len(left), 0, sum(job.size for job in jobs))
+    progress = StudyProgress(0, len(left), 0, sum(job.size for job in jobs))
 
     def done(job: _Job) -> tuple[list[Measured], Counter[str]]:
-        nonlocal told
+        nonlocal progress
         left[job.project] -= 1
         projects = sum(not count for count in left.values())
-        told = replace(told, projects=projects, bugs=told.bugs + job.size)
-        hear(told)
+        progress = replace(progress, projects=projects, bugs=progress.bugs + job.size)
+        on_progress(progress)
         return _joined(job)
 
-    hear(told)
+    on_progress(progress)
     waiting = []
     for job in jobs:
         if _missing(job):
@@ -221,8 +225,8 @@ def _done(
     engine = open_engine()
     try:
         for job, computed in each(engine, _compute, sorted(waiting, key=lambda job: -job.size)):
-            for part, kept in (computed or {}).items():
-                _keep(job.kept(part), kept)
+            for part, result in (computed or {}).items():
+                _store(job.result_file(part), result)
             yield done(job)
     finally:
         engine.close()
@@ -242,13 +246,15 @@ def _is_repository(clone: Path) -> bool:
 
 
 def _missing(job: _Job) -> list[str]:
-    return [part for part in (_FACTS, *job.techniques) if _is_missing(job, job.kept(part))]
+    return [part for part in (_FACTS, *job.techniques) if _is_missing(job, job.result_file(part))]
 
 
 def _is_missing(job: _Job, path: Path) -> bool:
     """Whether a part is not stored, or lacks bugs that the clone may contain since it was updated."""
-    kept = _read(path)
-    return kept is None or (bool(kept.get("lost")) and _fetched(job.clone) > path.stat().st_mtime)
+    stored = _read(path)
+    return stored is None or (
+        bool(stored.get("lost")) and _fetched(job.clone) > path.stat().st_mtime
+    )
 
 
 def _fetched(clone: Path) -> float:
@@ -258,10 +264,12 @@ def _fetched(clone: Path) -> float:
 
 
 def _joined(job: _Job) -> tuple[list[Measured], Counter[str]]:
-    facts = _read(job.kept(_FACTS))
+    facts = _read(job.result_file(_FACTS))
     if facts is None:
         return [], Counter({KILLED: job.size})
-    ranks = {name: (_read(job.kept(name)) or {"bugs": {}})["bugs"] for name in job.techniques}
+    ranks = {
+        name: (_read(job.result_file(name)) or {"bugs": {}})["bugs"] for name in job.techniques
+    }
     found = []
     for bug in job.bugs:
         own = facts["bugs"].get(bug.report.id)
@@ -271,30 +279,30 @@ def _joined(job: _Job) -> tuple[list[Measured], Counter[str]]:
     return found, Counter(facts["lost"].values())
 
 
-def _read(path: Path) -> Kept | None:
+def _read(path: Path) -> StoredResult | None:
     """Return stored results; None if there is nothing usable."""
     try:
-        kept = json.loads(path.read_bytes())
+        stored = json.loads(path.read_bytes())
     except (OSError, ValueError):
         return None
-    return kept if isinstance(kept, dict) and isinstance(kept.get("bugs"), dict) else None
+    return stored if isinstance(stored, dict) and isinstance(stored.get("bugs"), dict) else None
 
 
-def _keep(path: Path, kept: Kept) -> None:
+def _store(path: Path, result: StoredResult) -> None:
     """Write the file atomically."""
     partial = path.with_suffix(f".{os.getpid()}")
-    partial.write_text(json.dumps(kept), encoding="utf-8")
+    partial.write_text(json.dumps(result), encoding="utf-8")
     partial.replace(path)
 
 
 # In the worker process
 
 
-def _compute(job: _Job) -> Mapping[str, Kept]:
+def _compute(job: _Job) -> Mapping[str, StoredResult]:
     """Compute what is missing, by technique."""
     missing = _missing(job)
     methods = {name: METHODS[name]() for name in missing if name != _FACTS}
-    found: dict[str, Kept] = {name: {} for name in missing}
+    found: dict[str, StoredResult] = {name: {} for name in missing}
     lost: dict[str, str] = {}
     repository, cache = Repository(job.clone), Cache(job.work / "code" / job.project)
     for case in cases_of(job.bugs, repository, cache, job.tree, job.asked):
@@ -311,15 +319,15 @@ def _compute(job: _Job) -> Mapping[str, Kept]:
     return {name: {"bugs": of, "lost": lost} for name, of in found.items()}
 
 
-def _reason(said: str) -> str:
+def _reason(message: str) -> str:
     """Return one of few reasons, since git's messages differ from bug to bug."""
     known = ("not in the tree", "release")
-    if any(words in said for words in known):
-        return said
+    if any(words in message for words in known):
+        return message
     return "the commit of its fix, or files before it, are not in the clone"
 
 
-def _facts(case: BugCase, query: Query) -> Kept:
+def _facts(case: BugCase, query: Query) -> StoredResult:
     snapshot = case.corpus.snapshot
     assert snapshot is not None  # `cases_of` builds the corpus from one
     own = Searched(snapshot, case.corpus, case.tree).packages

@@ -57,7 +57,7 @@ def select(
             if isinstance(bug, str):
                 left_out[bug] += 1
             elif bug.report.id in found:
-                left_out["its id came before"] += 1
+                left_out["has the id of an earlier report"] += 1
             else:
                 found[bug.report.id] = replace(bug, raw=record)
                 own.append(bug.report.id)

@@ -32,7 +32,7 @@ from epochzero.study.localization.subjects import (
 from epochzero.study.localization.systems import SCORES, alike, classes, score_cells, sides, systems
 from epochzero.study.published import jahan2025
 
-SCHEMA = "epochzero.study.localization/1"
+SCHEMA = "epochzero.study.localization/2"
 LEARNED_HERE = (LEARNED, *TRAINED)
 """Techniques whose models come with the package."""
 _WITHOUT = {
@@ -117,10 +117,10 @@ def _lead(subjects: Sequence[Subject], found: Sequence[StudyFinding]) -> str:
         f"{len(own):,} of {SYSTEMS[system]} systems" for system, own in sides(subjects).items()
     )
     verdicts = [one.verdict for one in found]
-    told = "; ".join(f"{verdicts.count(word)} {word}" for word in dict.fromkeys(verdicts))
+    by_verdict = "; ".join(f"{verdicts.count(word)} {word}" for word in dict.fromkeys(verdicts))
     return (
         f"{len(subjects):,} bugs of {len({s.project for s in subjects})} projects: {counts}. Of "
-        f"{len(found)} findings of {jahan2025().short}: {told}. Its numbers stand beside these."
+        f"{len(found)} findings of {jahan2025().short}: {by_verdict}. Its numbers are shown next to these."
     )
 
 
@@ -184,7 +184,7 @@ def _summary(
     return {
         "schema": SCHEMA,
         "bugs": len(subjects),
-        "projects": len({one.project for one in subjects}),
+        "projects": len({subject.project for subject in subjects}),
         "left_out": dict(left_out),
         "techniques": {
             name: {system: _scores(own, name, seed) for system, own in sides(subjects).items()}

@@ -71,17 +71,19 @@ def subjects_of(measured: Iterable[Measured], baseline: Collection[str] = ()) ->
     known = list(measured)
     classes: dict[str, tuple[str, ...]] = {}
     for one in known:
-        told = one.bug.raw.get("project_class")
+        names = one.bug.raw.get("project_class")
         own = (
-            tuple(word for word in told if isinstance(word, str)) if isinstance(told, list) else ()
+            tuple(word for word in names if isinstance(word, str))
+            if isinstance(names, list)
+            else ()
         )
         classes[one.bug.project] = classes.get(one.bug.project) or own
     return [_subject(one, classes[one.bug.project], baseline) for one in known]
 
 
 def _subject(one: Measured, classes: tuple[str, ...], baseline: Collection[str]) -> Subject:
-    told = one.bug.raw.get("label")
-    label = told if isinstance(told, Mapping) else {}
+    stored = one.bug.raw.get("label")
+    label = stored if isinstance(stored, Mapping) else {}
     is_traditional = one.bug.report.id in baseline or one.bug.raw.get("system") == TRADITIONAL
     kind, extrinsic = label.get("type"), label.get("extrinsic")
     return Subject(
@@ -101,18 +103,18 @@ def _subject(one: Measured, classes: tuple[str, ...], baseline: Collection[str])
 
 def with_technique(subjects: Iterable[Subject], technique: str) -> list[Subject]:
     """Return the bugs that a technique has ranked."""
-    return [one for one in subjects if technique in one.ranks]
+    return [subject for subject in subjects if technique in subject.ranks]
 
 
 def projects(subjects: Sequence[Subject]) -> list[str] | None:
     """Return the projects, if whole projects are drawn; None if there are so few that bugs are drawn."""
-    found = [one.project for one in subjects]
+    found = [subject.project for subject in subjects]
     return found if len({*found}) >= FEW else None
 
 
 def precisions(subjects: Iterable[Subject], techniques: Sequence[str]) -> list[float]:
     """Return the average precision of each bug, averaged over the techniques."""
-    return [fmean(one.ranks[name].precision for name in techniques) for one in subjects]
+    return [fmean(subject.ranks[name].precision for name in techniques) for subject in subjects]
 
 
 def scores_of(subjects: Sequence[Subject], technique: str, seed: int = 0) -> Scores:
@@ -148,4 +150,4 @@ def difference(
 
 def ranked_by(subjects: Iterable[Subject], techniques: Sequence[str]) -> list[Subject]:
     """Return the bugs that all these techniques have ranked."""
-    return [one for one in subjects if all(name in one.ranks for name in techniques)]
+    return [subject for subject in subjects if all(name in subject.ranks for name in techniques)]

@@ -63,13 +63,15 @@ def gap_cells(found: Difference) -> Row:
 
 def sides(subjects: Sequence[Subject]) -> dict[str, list[Subject]]:
     """Return the bugs of each system."""
-    return {system: [one for one in subjects if one.system == system] for system in SYSTEMS}
+    return {
+        system: [subject for subject in subjects if subject.system == system] for system in SYSTEMS
+    }
 
 
 def titles_beside_texts(subjects: Sequence[Subject]) -> str:
     """Return a warning if most reports of one system are only titles and those of the other are not."""
-    told = [fmean(one.described for one in own) for own in sides(subjects).values() if own]
-    if len(told) == len(SYSTEMS) and min(told) < 0.5 <= max(told):
+    shares = [fmean(one.described for one in own) for own in sides(subjects).values() if own]
+    if len(shares) == len(SYSTEMS) and min(shares) < 0.5 <= max(shares):
         return "most reports of one side have a title only; measure both with --titles-only"
     return ""
 
@@ -86,10 +88,15 @@ def systems(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -
         for system, title in SYSTEMS.items():
             scores = scores_of(of[system], technique, seed)
             found[system].append(scores)
-            said = study.systems[system].get(technique)
-            if scores.n or said:
+            published = study.systems[system].get(technique)
+            if scores.n or published:
                 rows.append(
-                    (technique, title, *score_cells(scores), *(said[3:] if said else (None, None)))
+                    (
+                        technique,
+                        title,
+                        *score_cells(scores),
+                        *(published[3:] if published else (None, None)),
+                    )
                 )
     columns = (Column("Technique"), Column("System"), *SCORES, Column("Study, MRR", "score"), Column("Study, MAP", "score"))  # fmt: skip
     table = Table("systems", "Techniques by kind of system", columns, tuple(rows), len(subjects), "bugs",
@@ -140,8 +147,10 @@ def _swapped(gap: Difference) -> Row:
 
 
 def _published_gap(technique: str) -> float | None:
-    said = [jahan2025().systems[system].get(technique) for system in (TRADITIONAL, DEEP_LEARNING)]
-    return said[0][4] - said[1][4] if said[0] and said[1] else None
+    published = [
+        jahan2025().systems[system].get(technique) for system in (TRADITIONAL, DEEP_LEARNING)
+    ]
+    return published[0][4] - published[1][4] if published[0] and published[1] else None
 
 
 # Project classes
@@ -149,7 +158,7 @@ def _published_gap(technique: str) -> float | None:
 
 def classes(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -> Parts:
     """Compare the techniques on each class of project; projects of several classes are excluded."""
-    known = [one for one in subjects if one.classes]
+    known = [subject for subject in subjects if subject.classes]
     single = [one for one in known if len(one.classes) == 1]
     if not single:
         return []
@@ -158,8 +167,10 @@ def classes(subjects: Sequence[Subject], techniques: Sequence[str], seed: int) -
     for word in sorted({one.classes[0] for one in single}):
         own = [one for one in single if one.classes[0] == word]
         for technique in techniques:
-            said = study.classes.get(word, {}).get(technique, (None, None))
-            rows.append((word, technique, *score_cells(scores_of(own, technique, seed)), *said))
+            published = study.classes.get(word, {}).get(technique, (None, None))
+            rows.append(
+                (word, technique, *score_cells(scores_of(own, technique, seed)), *published)
+            )
     columns = (Column("Class"), Column("Technique"), *SCORES, Column("Study, MRR", "score"), Column("Study, MAP", "score"))  # fmt: skip
     notes = (
         f"Study: {study.short}, Table 14.",
@@ -184,10 +195,12 @@ def _files(of: Mapping[str, list[Subject]], seed: int) -> Table:
     rows: list[Row] = []
     for title, value in (("lines of code", _lines), ("mean cyclomatic complexity", _complexity)):
         own = {s: [one for one in side if value(one) is not None] for s, side in of.items()}
-        told = {s: [value(one) or 0.0 for one in side] for s, side in own.items()}
+        by_system = {s: [value(one) or 0.0 for one in side] for s, side in own.items()}
         groups = [projects(side) or [one.id for one in side] for side in own.values()]
-        found = compare(told[DEEP_LEARNING], told[TRADITIONAL], (groups[0], groups[1]), seed=seed)
-        middle: list[Cell] = [median(told[s]) if told[s] else None for s in SYSTEMS]
+        found = compare(
+            by_system[DEEP_LEARNING], by_system[TRADITIONAL], (groups[0], groups[1]), seed=seed
+        )
+        middle: list[Cell] = [median(by_system[s]) if by_system[s] else None for s in SYSTEMS]
         rows.append((title, *found.n, *middle, found.test or None, found.p, found.effect or None, found.size, found.word or None))  # fmt: skip
     columns = (
         Column("Of the files of a fix"), _GAP[0], _GAP[1],
@@ -205,8 +218,10 @@ def _controlled(of: Mapping[str, list[Subject]], techniques: Sequence[str], seed
     for title, subset in subsets.items():
         for name in techniques:
             gap = difference(subset[TRADITIONAL], subset[DEEP_LEARNING], [name], seed)
-            said = jahan2025().size_matched.get(name) if title == BOUNDED else None
-            rows.append((title, name, *_swapped(gap), said[1] - said[0] if said else None))
+            published = jahan2025().size_matched.get(name) if title == BOUNDED else None
+            rows.append(
+                (title, name, *_swapped(gap), published[1] - published[0] if published else None)
+            )
     columns = (Column("Files"), Column("Technique"), *_GAP, Column("Study, difference", "score"))
     notes = (
         f"Study: {jahan2025().short}, Table 10.",

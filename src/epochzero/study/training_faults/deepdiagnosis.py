@@ -151,7 +151,9 @@ def _of_outputs(
 ) -> Iterator[_Symptom]:
     look = epoch.looks[-1]
     shown = [
-        (layer, told) for layer in known if "mean" in (told := look.layers.get(layer.path, {}))
+        (layer, statistics)
+        for layer in known
+        if "mean" in (statistics := look.layers.get(layer.path, {}))
     ]
     for layer, output in shown:
         if layer is known[-1] and epoch.number == 0 and _is_out_of_range(look, layer):
@@ -194,8 +196,8 @@ def _of_parameters(
         for layer in reversed(known)
         if layer.trained and layer.weight in look.parameters
     ]
-    for layer, told in shown:
-        gradient, weight = told.get("gradient"), told.get("weight")
+    for layer, statistics in shown:
+        gradient, weight = statistics.get("gradient"), statistics.get("weight")
         if gradient:
             if gradient["nonfinite"] or gradient["rms"] == 0:
                 yield _Symptom("numerical error in delta weights", epoch, layer)
@@ -236,7 +238,7 @@ def _advice(
 ) -> tuple[str, str, SourceLine | None]:
     """Return word, advice and line of the first question that applies, otherwise of the last."""
     *questions, otherwise = _TREE[seen.name]
-    name = next((one for one in questions if _holds(one, known, seen)), otherwise)
+    name = next((question for question in questions if _holds(question, known, seen)), otherwise)
     word, fix = _ADVICE[name]
     made = place_of(history.optimizers[0]) if history.optimizers else None
     if name == "rate":
@@ -279,8 +281,8 @@ def _steps(known: tuple[CalledLayer, ...], look: Iteration) -> list[float]:
     rate = max(look.rates, default=0.0)
     found = []
     for layer in known:
-        told = look.parameters.get(layer.weight, {})
-        gradient, weight = told.get("gradient"), told.get("weight")
+        statistics = look.parameters.get(layer.weight, {})
+        gradient, weight = statistics.get("gradient"), statistics.get("weight")
         if gradient and weight and weight["rms"] > 0:
             found.append(rate * gradient["rms"] / weight["rms"])
     return found

@@ -111,8 +111,12 @@ class _Monitor:
 
     def __init__(self, history: TrainingHistory) -> None:
         self._total = len(epochs(history))
-        self._weights = [one.weight for one in layers(history) if one.trained and one.weight]
-        self._sizes = {one.name: math.prod(one.shape) for one in history.parameters}
+        self._weights = [
+            layer.weight for layer in layers(history) if layer.trained and layer.weight
+        ]
+        self._sizes = {
+            parameter.name: math.prod(parameter.shape) for parameter in history.parameters
+        }
         self._counts = dict.fromkeys(FEATURES, 0.0)
         self._curves: dict[str, list[float]] = {name: [] for name in FEATURES[:4]}
         self._last: Mapping[str, Mapping[str, float]] = {}
@@ -136,8 +140,8 @@ class _Monitor:
         return dict(self._counts)
 
     def _look_at_gradients(self, epoch: Epoch) -> None:
-        told = epoch.looks[-1].parameters
-        seen = {name: one["gradient"] for name, one in told.items() if one.get("gradient")}
+        by_parameter = epoch.looks[-1].parameters
+        seen = {name: one["gradient"] for name, one in by_parameter.items() if one.get("gradient")}
         if any(one["nonfinite"] for one in seen.values()):
             self._counts["nan_gradient"] = 1.0
             return
@@ -156,8 +160,8 @@ class _Monitor:
         self._counts["dying_relu"] += zeros >= DEAD * all_of_them
 
     def _look_at_weights(self, epoch: Epoch) -> None:
-        told = epoch.looks[-1].parameters
-        seen = {name: one["weight"] for name, one in told.items() if one.get("weight")}
+        by_parameter = epoch.looks[-1].parameters
+        seen = {name: one["weight"] for name, one in by_parameter.items() if one.get("weight")}
         last, self._last = self._last, seen
         if any(one["nonfinite"] for one in seen.values()):
             self._counts["nan_weight"] = 1.0
@@ -267,9 +271,9 @@ def _localized(history: TrainingHistory, fault: str) -> tuple[str, str, SourceLi
 def _step(history: TrainingHistory) -> float:
     """Return the usual size of an update relative to its weight."""
     found = [
-        told["update"]["rms"] / told["weight"]["rms"]
+        statistics["update"]["rms"] / statistics["weight"]["rms"]
         for look in history.iterations
-        for told in look.parameters.values()
-        if told.get("update") and told["weight"]["rms"] > 0
+        for statistics in look.parameters.values()
+        if statistics.get("update") and statistics["weight"]["rms"] > 0
     ]
     return float(np.median(found)) if found else 0.0

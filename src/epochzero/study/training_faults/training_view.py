@@ -124,14 +124,16 @@ def epochs(history: TrainingHistory) -> tuple[Epoch, ...]:
     parts.
     """
     ends = _ends(history)
-    evaluations = {one.iteration: one for one in history.evaluations}
+    evaluations = {evaluation.iteration: evaluation for evaluation in history.evaluations}
     found: list[Epoch] = []
     for begin, end in pairwise((0, *ends)):
-        looks = tuple(one for one in history.iterations if begin <= one.number < end)
+        looks = tuple(
+            iteration for iteration in history.iterations if begin <= iteration.number < end
+        )
         if not looks:
             continue
         losses = [value for number, value in history.loss if begin <= number < end]
-        accuracies = [one.accuracy for one in looks if one.accuracy is not None]
+        accuracies = [look.accuracy for look in looks if look.accuracy is not None]
         found.append(
             Epoch(
                 number=len(found),
@@ -149,9 +151,11 @@ def _ends(history: TrainingHistory) -> Sequence[int]:
     begun = _begun(history)
     if len(begun) > 1:
         return (*begun[1:], history.count)
-    told = sorted({one.iteration for one in history.evaluations if one.iteration > 0})
-    if len(told) > 1:
-        return told
+    evaluated = sorted(
+        {evaluation.iteration for evaluation in history.evaluations if evaluation.iteration > 0}
+    )
+    if len(evaluated) > 1:
+        return evaluated
     length = _batches(history.loaders[0]) if history.loaders else 0
     if not 1 < length < history.count:
         length = max(1, -(-history.count // PARTS))
@@ -160,8 +164,10 @@ def _ends(history: TrainingHistory) -> Sequence[int]:
 
 def _begun(history: TrainingHistory) -> Sequence[int]:
     """Return the first iteration of each epoch: where the loader of most iterations was restarted."""
-    usual = Counter(one.loader for one in history.iterations).most_common(1)
-    of_training = (one for one in history.epochs if usual and one.get("loader") == usual[0][0])
+    usual = Counter(iteration.loader for iteration in history.iterations).most_common(1)
+    of_training = (
+        epoch for epoch in history.epochs if usual and epoch.get("loader") == usual[0][0]
+    )
     return sorted({n for one in of_training if (n := int(one["iteration"])) < history.count})
 
 

@@ -147,8 +147,10 @@ def _attempt(details: JobDetails, number: int | None) -> AttemptDetails:
 
 def _first_cause(attempt: AttemptDetails) -> RankDetails | None:
     """The rank whose diagnosis counts for the attempt: the first that ended."""
-    told = [rank for rank in attempt.ranks if rank.diagnosis]
-    ordered = sorted(told or attempt.ranks, key=lambda rank: (rank.ended or float("inf"), rank.id))
+    diagnosed = [rank for rank in attempt.ranks if rank.diagnosis]
+    ordered = sorted(
+        diagnosed or attempt.ranks, key=lambda rank: (rank.ended or float("inf"), rank.id)
+    )
     return ordered[0] if ordered else None
 
 
@@ -303,7 +305,7 @@ def _others(
     same: list[JobSummary] = []
     if summary.fingerprint:
         wanted = JobFilter(team=team, same_failure=fingerprints, limit=_MOST_SAME + 1)
-        same = [one for one in find_jobs(store, wanted) if one.id != summary.id][:_MOST_SAME]
+        same = [job for job in find_jobs(store, wanted) if job.id != summary.id][:_MOST_SAME]
     good: list[JobSummary] = []
     if summary.state in ("failed", "lost"):
         alike = JobFilter(team=team, same_name=summary.name, state="succeeded", limit=1)

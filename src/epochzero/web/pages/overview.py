@@ -208,8 +208,8 @@ def _chart(
             heights[name][(one.day - first) // step] += value(one)
     sums = ", ".join(f"{why(name)} {sum(values):,.4g}" for name, values in heights.items())
     each = "day" if step == 1 else f"{step} days"
-    told = f"{label} per {each}, {asked.title}. {sums}"
+    description = f"{label} per {each}, {asked.title}. {sums}"
     shown = {
         why(name): (color, heights[name]) for color, name in zip(_colors(names), names, strict=True)
     }
-    return stacks([day_name(day) for day in starts], shown, told)
+    return stacks([day_name(day) for day in starts], shown, description)

@@ -65,8 +65,8 @@ def _wanted(store: str, team: str, asked: Asked) -> Wanted:
 
 def _file(made: Made | None, asked: Asked, form: str) -> Response:
     if made is None:
-        told = {"detail": "the report is not ready yet; try again"}
-        return JSONResponse(told, 503, {"Retry-After": str(_AGAIN_S)})
+        body = {"detail": "the report is not ready yet; try again"}
+        return JSONResponse(body, 503, {"Retry-After": str(_AGAIN_S)})
     name = f"failures-{asked.first}-{asked.last}.{form}"
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
     if form == "json":

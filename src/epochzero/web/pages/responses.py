@@ -154,8 +154,8 @@ def table(form: str, export: Export) -> Response:
 def address(request: Request, **changed: Any) -> str:
     """The URL of this page with other query parameters; None or empty removes a parameter."""
     words = dict(request.query_params) | changed
-    kept = {name: value for name, value in words.items() if value not in (None, "")}
-    return f"{request.url.path}?{urlencode(kept)}" if kept else request.url.path
+    given = {name: value for name, value in words.items() if value not in (None, "")}
+    return f"{request.url.path}?{urlencode(given)}" if given else request.url.path
 
 
 def failure_address(fingerprint: str) -> str:

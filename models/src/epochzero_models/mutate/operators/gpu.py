@@ -72,7 +72,7 @@ def batch_not_moved(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("wrong_tensor_transfer_to_gpu")
 def moved_for_nothing(program: TrainingProgram) -> Iterator[Edit]:
-    """A moved tensor is not kept."""
+    """The result of moving a tensor is discarded."""
     for call, _ in _moved(program, models=False):
         statement = program.statement(call)
         if isinstance(statement, ast.Assign) and statement.value is call:

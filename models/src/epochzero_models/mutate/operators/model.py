@@ -312,7 +312,7 @@ def deep(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("multiple_initializations_of_cnn")
 def made_anew(program: TrainingProgram) -> Iterator[Edit]:
-    """The model is made anew in each epoch."""
+    """The model is created again in each epoch."""
     for statement in made_models(program):
         for loop in program.epoch_loops:
             if program.parent(loop) is program.parent(statement):

@@ -231,7 +231,7 @@ def low_epsilon(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("wrong_management_of_memory_resources")
 def kept_graphs(program: TrainingProgram) -> Iterator[Edit]:
-    """The losses of all batches are kept with their graphs."""
+    """The losses of all batches are stored with their graphs."""
     within = [node for loop in program.training_loops for node in ast.walk(loop)]
     for call in program.calls("item"):
         summed = isinstance(program.statement(call), ast.AugAssign) or "append" in program.source(

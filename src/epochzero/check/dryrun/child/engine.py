@@ -198,7 +198,7 @@ def modules(configured: Callable[[dict[str, Any]], None]) -> dict[str, dict[str,
 
 def _lacking(name: str) -> Any:
     # An error of attributes, so that `hasattr` answers; its message is that of what is the matter.
-    raise AttributeError(f"No module named 'deepspeed', which has {name}")
+    raise AttributeError(f"No module named 'deepspeed', which provides {name}")
 
 
 def _read(config: Any) -> dict[str, Any]:

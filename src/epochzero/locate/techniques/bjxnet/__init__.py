@@ -2,7 +2,7 @@
 
 J. Han, C. Huang, S. Sun, Z. Liu, J. Liu: "bjXnet: an improved bug localization model based on code
 property graph and attention mechanism", Automated Software Engineering 30, 2023. Known here by what
-Jahan et al. (EMSE 2025) and their replication package say of it: a text network of filters over 3, 4
+According to Jahan et al. (EMSE 2025) and their replication package: a text network of filters over 3, 4
 and 5 words, a gated graph network of 3 steps over the graph, attention, the cosine. What differs, and
 why:
 
@@ -10,7 +10,7 @@ why:
   the package takes, are expressions.
 - Words are rows of a table of 4,096 by their hash and not GloVe's, and reports and code share them,
   so that a repository never seen has an embedding for each of its names.
-- Each word of the report attends to the nodes, beside the report as a whole; with the whole alone,
+- Each word of the report attends to the nodes, in addition to the report as a whole; with the whole alone,
   trained across projects, hardly any file is found.
 - One network serves all projects, and every file of a project is ranked, not a sample.
 - The states of nodes are 48 wide and not 128, for the time: all files are read for each report.

@@ -13,7 +13,7 @@ from epochzero.code.words import hashes, words
 from epochzero.locate.query import Query
 
 MOST_WORDS = 300
-"""Of a report; what comes behind is mostly a log."""
+"""Words of a report; the rest is mostly a log."""
 BUCKETS = 4096
 """Rows of the embedding table; words share them by their hash."""
 
@@ -41,11 +41,11 @@ def report_words(query: Query) -> NDArray[np.uint16]:
 def numbered(graph: CodeGraph) -> FileGraph:
     """A graph as the network takes it. A node's type is one of its words."""
     own = [[f"<{node.type}>", *words(" ".join(node.names))] for node in graph.nodes]
-    sizes = [len(said) for said in own]
+    sizes = [len(node_words) for node_words in own]
     kinds = (graph.syntax, graph.flow, graph.data)
     edges = [np.insert(pairs, 0, kind, axis=1) for kind, pairs in enumerate(kinds)]
     return FileGraph(
-        _rows(word for said in own for word in said),
+        _rows(word for node_words in own for word in node_words),
         (np.cumsum(sizes) - sizes).astype(np.uint32),
         np.concatenate(edges).astype(np.uint16),
     )

@@ -180,7 +180,7 @@ class BjxNet(nn.Module):
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[np.float16]]) -> BjxNet:
-        """The network of which these are the weights."""
+        """The network with these weights."""
         state, width = arrays["start.weight"].shape
         network = cls(Size(width, state, arrays["filters.0.weight"].shape[0]))
         found = {name: torch.from_numpy(of.astype(np.float32)) for name, of in arrays.items()}
@@ -198,9 +198,9 @@ def _mean_over(sent: Tensor, target: Tensor, count: int) -> Tensor:
 def _joined(graphs: Sequence[FileGraph]) -> tuple[Ints, Ints, Ints, Ints]:
     """Words, bounds and edges of all graphs as of one, and the file of each node."""
     sizes = np.array([len(graph.bounds) for graph in graphs], np.int64)
-    said = np.array([len(graph.words) for graph in graphs], np.int64)
+    word_counts = np.array([len(graph.words) for graph in graphs], np.int64)
     linked = [len(graph.edges) for graph in graphs]
-    first_node, first_word = np.cumsum(sizes) - sizes, np.cumsum(said) - said
+    first_node, first_word = np.cumsum(sizes) - sizes, np.cumsum(word_counts) - word_counts
     none = np.zeros((0, 3), np.uint16)
     edges = np.concatenate([none, *(graph.edges for graph in graphs)]).astype(np.int64)
     edges[:, 1:] += np.repeat(first_node, linked)[:, None]

@@ -58,7 +58,7 @@ def read_reports(path: Path) -> Reports:
         if isinstance(one, str):
             left_out[one] += 1
         elif one["id"] in records:
-            left_out["its id came before"] += 1
+            left_out["has the id of an earlier report"] += 1
         else:
             records[one["id"]] = one
     return Reports(path.name, tuple(records.values()), dict(left_out))

@@ -31,8 +31,8 @@ def read(project: Path) -> Iterator[dict[str, Any] | str]:
 
 
 def _bug(path: Path, project: str) -> dict[str, Any] | str:
-    said = _settings(path)
-    before, fixed = said.get("buggy_commit_id"), said.get("fixed_commit_id")
+    settings = _settings(path)
+    before, fixed = settings.get("buggy_commit_id"), settings.get("fixed_commit_id")
     patch, tests = path.with_name("bug_patch.txt"), path.with_name("run_test.sh")
     if not before or not fixed or not patch.is_file():
         return "its commits or its patch are missing"
@@ -42,7 +42,7 @@ def _bug(path: Path, project: str) -> dict[str, Any] | str:
         "project": project,
         "opened": None,
         "closed": None,
-        "summary": f"Failing tests in {said.get('test_file', '')}".strip(),
+        "summary": f"Failing tests in {settings.get('test_file', '')}".strip(),
         "description": command,
         "project_class": [],
         "fix": {
