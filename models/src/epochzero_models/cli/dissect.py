@@ -9,7 +9,7 @@ import click
 
 from epochzero.cli.layout import wrapped
 from epochzero.cli.output import echo_json, format_option
-from epochzero_models.cli.options import Named, classifiers, model_options, working
+from epochzero_models.cli.options import ModelRequest, model_options, working
 from epochzero_models.cli.wording import share, value_with_interval
 
 if TYPE_CHECKING:
@@ -32,15 +32,7 @@ _ONE_SIDED = "undefined: all predictions are right, or all are wrong"
               help="Maximum share of correct predictions to reject.  [default: maximize Youden's J]")  # fmt: skip
 @format_option("Output format.")
 def command(
-    model: str,
-    data: str,
-    weights: tuple[str, ...],
-    untrained: bool,
-    target: str | None,
-    most: int | None,
-    device: str,
-    seed: int,
-    out: Path | None,
+    request: ModelRequest,
     test: str,
     layers: str | None,
     growth: Growth,
@@ -61,23 +53,20 @@ def command(
 
     Exit code 0 if the measurement finished, 2 if the model or the data are invalid.
     """
-    with working() as on_progress:
-        from epochzero.reports import require_matplotlib, write_report
+    out = request.out
+    with working(out) as on_progress:
+        from epochzero.reports import write_report
         from epochzero_models import dissect
         from epochzero_models.dissect.report import dissection_report
 
-        if out is not None:
-            require_matplotlib()
-        named = Named(target, most, seed)
-        (classifier,) = classifiers([model], weights, device, seed, untrained=untrained)
         found = dissect(
-            classifier,
-            named.load(data, on_progress),
-            named.load(test, on_progress),
+            request.classifiers()[0],
+            request.load(request.data, on_progress),
+            request.load(test, on_progress),
             layers=[name.strip() for name in layers.split(",") if name.strip()] if layers else None,
             growth=growth,
             false_rejections=false_rejections,
-            seed=seed,
+            seed=request.seed,
             on_progress=on_progress,
         )
         if out is not None:

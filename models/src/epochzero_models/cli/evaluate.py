@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from epochzero.cli.layout import wrapped
 from epochzero.cli.output import echo_json, format_option
-from epochzero_models.cli.options import Named, classifiers, model_options, working
+from epochzero_models.cli.options import ModelRequest, model_options, working
 from epochzero_models.cli.wording import share, value_with_interval
 
 if TYPE_CHECKING:
@@ -29,15 +28,7 @@ if TYPE_CHECKING:
               help="Maximum perturbation by FGSM and PGD, as a share of the range of the inputs.")  # fmt: skip
 @format_option("Output format.")
 def command(
-    model: str,
-    data: str,
-    weights: tuple[str, ...],
-    untrained: bool,
-    target: str | None,
-    most: int | None,
-    device: str,
-    seed: int,
-    out: Path | None,
+    request: ModelRequest,
     compare: tuple[str, ...],
     group: str | None,
     attacks: bool,
@@ -59,20 +50,19 @@ def command(
 
     Exit code 0 if the measurement finished, 2 if a model or the data are invalid.
     """
-    with working() as on_progress:
-        from epochzero.reports import require_matplotlib, write_report
+    out = request.out
+    with working(out) as on_progress:
+        from epochzero.reports import write_report
         from epochzero_models import evaluate
         from epochzero_models.evaluate.report import evaluation_report
 
-        if out is not None:
-            require_matplotlib()
         found = evaluate(
-            classifiers([model, *compare], weights, device, seed, untrained=untrained),
-            Named(target, most, seed).load(data, on_progress, group),
+            request.classifiers(compare),
+            request.load(request.data, on_progress, group),
             attacks=attacks,
             attacked=attacked,
             epsilon=epsilon,
-            seed=seed,
+            seed=request.seed,
             on_progress=on_progress,
         )
         if out is not None:

@@ -10,7 +10,7 @@ import click
 from epochzero.cli.layout import wrapped
 from epochzero.cli.output import echo_json, format_option
 from epochzero.errors import InputError
-from epochzero_models.cli.options import classifiers, model_options, working
+from epochzero_models.cli.options import ModelRequest, model_options, working
 from epochzero_models.cli.wording import share, share_with_interval
 
 if TYPE_CHECKING:
@@ -39,15 +39,7 @@ TRAIN = "train"
               help="Retrain a copy of MODEL with the instances; with -o its weights are saved.")  # fmt: skip
 @format_option("Output format.")
 def command(
-    model: str,
-    data: str,
-    weights: tuple[str, ...],
-    untrained: bool,
-    target: str | None,
-    most: int | None,
-    device: str,
-    seed: int,
-    out: Path | None,
+    request: ModelRequest,
     protected: str | None,
     domains: Path | None,
     budget: float | None,
@@ -73,31 +65,30 @@ def command(
 
     Exit code 0 if the measurement finished, 2 if the model or the data are invalid.
     """
-    with working() as on_progress:
-        from epochzero.reports import require_matplotlib, write_report
+    out = request.out
+    with working(out) as on_progress:
+        from epochzero.reports import write_report
         from epochzero_models import measure_fairness
         from epochzero_models.fairness import Budget, load_people
         from epochzero_models.fairness.report import fairness_report, write_instances, write_weights
 
-        if out is not None:
-            require_matplotlib()
         if budget is None and inputs is None:
             budget = SECONDS
         people = load_people(
-            data,
+            request.data,
             protected=[one.strip() for one in protected.split(",")] if protected else (),
-            target=target,
+            target=request.target,
             domains=domains,
-            most=most,
-            seed=seed,
+            most=request.most,
+            seed=request.seed,
             on_progress=on_progress,
         )
         found = measure_fairness(
-            _classifier(model, weights, device, seed, people, on_progress, untrained=untrained),
+            _classifier(request, people, on_progress),
             people,
             budget=Budget(budget, inputs, instances),
             retrain=retrain,
-            seed=seed,
+            seed=request.seed,
             on_progress=on_progress,
         )
         if out is not None:
@@ -112,28 +103,20 @@ def command(
 
 
 def _classifier(
-    model: str,
-    weights: tuple[str, ...],
-    device: str,
-    seed: int,
-    people: PeopleTable,
-    on_progress: ProgressCallback,
-    *,
-    untrained: bool,
+    request: ModelRequest, people: PeopleTable, on_progress: ProgressCallback
 ) -> Classifier:
-    if model != TRAIN:
-        return classifiers([model], weights, device, seed, untrained=untrained)[0]
+    if request.model != TRAIN:
+        return request.classifiers()[0]
     from epochzero_models.classifier import as_classifier
     from epochzero_models.fairness import train_network
 
-    if weights:
+    if request.weights:
         raise InputError(
             "train: networks are trained by this command; --weights requires file.py:function"
         )
-    return as_classifier(
-        train_network(people.examples.take(people.parts(seed)[0]), seed, on_progress).to(device),
-        "ADF's network",
-    )
+    training = people.examples.take(people.parts(request.seed)[0])
+    network = train_network(training, request.seed, on_progress)
+    return as_classifier(network.to(request.device), "ADF's network")
 
 
 def _write_text(found: Fairness, out: Path | None) -> None:

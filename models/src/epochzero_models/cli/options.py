@@ -6,8 +6,11 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, fields
+from functools import wraps
+from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,8 +22,6 @@ if TYPE_CHECKING:
     from epochzero_models import Classifier, Examples
     from epochzero_models.classifier import ProgressCallback
 
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
 _MODEL = (
     click.argument("model"),
@@ -38,11 +39,19 @@ _MODEL = (
 )  # fmt: skip
 
 
-class Named:
-    """The user's data options, for loading several sources in the same way."""
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """MODEL, DATA and the options of every test of a model, as the user gave them."""
 
-    def __init__(self, target: str | None, most: int | None, seed: int) -> None:
-        self.target, self.most, self.seed = target, most, seed
+    model: str
+    data: str
+    weights: tuple[str, ...]
+    untrained: bool
+    target: str | None
+    most: int | None
+    device: str
+    seed: int
+    out: Path | None
 
     def load(
         self, source: str, on_progress: ProgressCallback, group: str | None = None
@@ -51,47 +60,51 @@ class Named:
         from epochzero_models import load_examples
 
         return load_examples(
-            source,
-            target=self.target,
-            group=group,
-            most=self.most,
-            seed=self.seed,
-            on_progress=on_progress,
-        )
+            source, target=self.target, group=group, most=self.most, seed=self.seed, on_progress=on_progress,
+        )  # fmt: skip
+
+    def classifiers(self, others: Sequence[str] = ()) -> list[Classifier]:
+        """Load MODEL and further models; the first weights belong to MODEL, ``-`` stands for none."""
+        from epochzero_models import load_model
+
+        sources = [self.model, *others]
+        if len(self.weights) > len(sources):
+            raise InputError(
+                f"--weights is given {len(self.weights)} times for {len(sources)} models"
+            )
+        files = [Path(name) if name != "-" else None for name in self.weights]
+        return [
+            load_model(source, file, device=self.device, seed=self.seed, untrained=self.untrained)
+            for source, file in zip_longest(sources, files)
+        ]
 
 
-def model_options(command: _Command) -> _Command:
-    """Add MODEL, DATA and the options of every test of a model."""
+def model_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add MODEL, DATA and the options of every test of a model; the command receives them as a `ModelRequest`."""
+
+    @wraps(command)
+    def with_request(**values: Any) -> None:
+        shared = {field.name: values.pop(field.name) for field in fields(ModelRequest)}
+        command(ModelRequest(**shared), **values)
+
+    decorated: Callable[..., None] = with_request
     for option in reversed(_MODEL):
-        command = option(command)
-    return command
-
-
-def classifiers(
-    sources: Sequence[str], weights: Sequence[str], device: str, seed: int, *, untrained: bool
-) -> list[Classifier]:
-    """Load the named models; the first weights belong to the first model, ``-`` stands for none."""
-    from epochzero_models import load_model
-
-    if len(weights) > len(sources):
-        raise InputError(f"--weights is given {len(weights)} times for {len(sources)} models")
-    padded = [*weights, *["-"] * (len(sources) - len(weights))]
-    return [
-        load_model(
-            source,
-            None if file == "-" else Path(file),
-            device=device,
-            seed=seed,
-            untrained=untrained,
-        )
-        for source, file in zip(sources, padded, strict=True)
-    ]
+        decorated = option(decorated)
+    return decorated
 
 
 @contextmanager
-def working() -> Iterator[ProgressCallback]:
-    """Show a progress line while the work lasts, and redirect output of the user's code to standard error."""
+def working(out: Path | None) -> Iterator[ProgressCallback]:
+    """Show a progress line while the work lasts, and redirect output of the user's code to standard error.
+
+    Args:
+        out: directory of a report, whose requirements are checked first; None for none.
+    """
     require_torch()
+    if out is not None:
+        from epochzero.reports import require_matplotlib
+
+        require_matplotlib()
     # Keras reads this when it is first imported.
     os.environ.setdefault("KERAS_BACKEND", "torch")
     with redirect_stdout(sys.stderr), line() as shown:
