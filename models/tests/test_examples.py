@@ -106,7 +106,7 @@ def test_a_table_has_inputs_labels_and_groups(tmp_path: Path) -> None:
         ("a,b\n1,2\nx,2\n", "b", "column 'a' contains 'x', which is not a number"),
         ("a,b\n1,2\n,2\n", "b", "NaN or infinity, the first of them example 2, column 'a'"),
         ("a,b\n1,2\n1,2,3\n", "b", "record 2: "),
-        ("b\n1\n2\n", "b", "has no column but that of the labels"),
+        ("b\n1\n2\n", "b", "has no column except that of the labels"),
         ("a,b\n", "b", "there is no column"),
     ],
 )

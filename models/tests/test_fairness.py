@@ -325,7 +325,7 @@ def test_a_table_is_read_with_its_texts(tmp_path: Path) -> None:
         (TABLE.replace("41", "nan"), ["sex"], "", "record 2, column 'age' contains NaN"),
         (TABLE.replace("22", "1e999"), ["sex"], "", "record 3, column 'age' contains NaN or inf"),
         (",sex,y\n1,f,0\n2,m,1\n", ["sex"], "", "a column has no name"),
-        (TABLE.replace("m,", "f,"), ["sex"], "", "'sex' has one value only"),
+        (TABLE.replace("m,", "f,"), ["sex"], "", "'sex' has only one value"),
         (TABLE, ["sex"], 'job = ["cook"]', "record 1, column 'job' contains 'clerk'"),
         (TABLE, ["sex"], "age = 3", "domain of 'age': expected a list of strings or numbers"),
         (TABLE, ["sex"], "age = {low = 0, high = 1e9}", "more than 10,000 values"),

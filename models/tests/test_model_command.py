@@ -171,7 +171,7 @@ def test_mutate_all_says_what_it_leaves_out(run: Command, training: Path) -> Non
         ([], "pass either --leaf (repeatable) or --all"),
         (
             ["--leaf", "missing_dropout_layer"],
-            "train.py has no place for it. It would be: A dropout goes.",
+            "not applicable to train.py. It would change: A dropout layer is removed.",
         ),
         (["--leaf", "missing_argument_scoping"], "cannot be injected: only graphs of TensorFlow 1"),
         (["--leaf", "missing_dropout"], "did you mean missing_dropout_layer?"),

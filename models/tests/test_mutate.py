@@ -144,7 +144,8 @@ def test_what_cannot_be_done_is_said() -> None:
     with pytest.raises(InputError, match="did you mean missing_dropout_layer"):
         mutate(PROGRAM, "missing_dropout_layers")
     with pytest.raises(
-        NoPlaceError, match=r"a\.py has no place for it\. It would be: A dropout goes\."
+        NoPlaceError,
+        match=r"not applicable to a\.py\. It would change: A dropout layer is removed\.",
     ):
         mutate("x = 1\n", "missing_dropout_layer", name="a.py")
     with pytest.raises(InputError, match=r"a\.py, line 1: does not parse"):

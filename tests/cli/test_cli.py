@@ -472,7 +472,7 @@ def test_explain_a_word(run: Command, word: str) -> None:
     [
         ("redundant_softmax_layer", [
             "Counted:   in code and questions 1, in interviews 0",
-            "Survey:    24\xa0% of developers had met a fault of its kind",
+            "Survey:    24\xa0% of developers had encountered such a fault",
             "Found by:  epochzero check, by softmax-before-cross-entropy",
             "Found by:  epochzero run --watch, as last_activation_wrong",
             "Inject:    epochzero model mutate train.py --leaf redundant_softmax_layer -o mutants/",

@@ -31,7 +31,7 @@ def test_reports_and_clones_become_a_report(run: Command, project: Project, tmp_
     assert done.code == 0
     assert "5 of 1 project; 1 left out" in done.out
     assert "bm25: deep learning 1.000 (n = 5)" in done.out
-    assert "a ranking is no JSON object with id, technique and files" in done.out
+    assert "a ranking is not a JSON object with id, technique and files" in done.out
     assert "ranked by ochiai" in (tmp_path / "out" / "report.html").read_text()
     # A row that holds neither bugs nor the study's numbers says nothing.
     table = (tmp_path / "out" / "tables" / "systems.csv").read_text()

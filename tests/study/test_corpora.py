@@ -76,12 +76,12 @@ def test_what_cannot_be_used_is_counted(tmp_path: Path) -> None:
     assert corpus.read == 9
     assert len(corpus) == 2
     assert corpus.left_out == {
-        "has the id of one before it": 1,
-        "has a category that the taxonomy does not have": 1,
+        "has the id of an earlier record": 1,
+        "has a category that is not in the taxonomy": 1,
         "has neither a log nor a category": 1,
-        "has a log that is no text": 1,
-        "is no JSON": 2,
-        "is no JSON object": 1,
+        "has a log that is not text": 1,
+        "is not JSON": 2,
+        "is not a JSON object": 1,
     }
     assert corpus.notes == {
         "phase is no word of the taxonomy": 1,
@@ -98,7 +98,7 @@ def test_a_damaged_file_gives_what_it_holds(tmp_path: Path) -> None:
     (tmp_path / "f.jsonl.gz").write_bytes(whole_file[:-20])
     corpus = read_file(tmp_path / "f.jsonl.gz")
     assert len(corpus) > 1000
-    assert corpus.left_out == {"behind it the packed file is damaged": 1}
+    assert corpus.left_out == {"the compressed data after it are damaged": 1}
 
 
 def test_a_file_of_nothing_usable_is_an_error(tmp_path: Path) -> None:
@@ -126,7 +126,7 @@ def test_parquet_is_read_as_lines_are(tmp_path: Path, diagnoser: Diagnoser) -> N
     assert corpus.texts("label_category") == ["", "timeout"]
     assert corpus.numbers["time"][0] == opened.timestamp()
     assert corpus.left_out == {
-        "has the id of one before it": 1,
+        "has the id of an earlier record": 1,
         "has neither a log nor a category": 1,
     }
     assert not corpus.notes

@@ -82,7 +82,7 @@ def _device(name: str) -> torch.device:
         torch.empty(1, device=name)
         return torch.device(name)
     except (RuntimeError, AssertionError) as error:
-        raise InputError(f"{name}: is not a device of this machine's torch") from error
+        raise InputError(f"{name}: is not a device that torch supports on this machine") from error
 
 
 # The user's code

@@ -202,7 +202,7 @@ def _from_columns(source: str, columns: Columns, target: str | None, group: str 
     else:
         names = tuple(n for n, values in rest.items() if n != group or _are_numbers(values))
         if not names:
-            raise InputError(f"{source}: has no column but that of the labels")
+            raise InputError(f"{source}: has no column except that of the labels")
         numbers = [_numbers(source, name, rest[name]) for name in names]
         inputs = torch.from_numpy(np.stack(numbers, axis=1))
     return Examples(source, inputs, _labels(source, columns[label]), names, groups)
@@ -221,7 +221,7 @@ def label_column(source: str, columns: Columns, target: str | None) -> str:
     named = [name for name in columns if name in LABEL_NAMES]
     if len(named) != 1:
         raise InputError(
-            f"{source}: which column has the labels? Name it by --target; {_known(columns)}"
+            f"{source}: the column of the labels is unknown; pass --target; {_known(columns)}"
         )
     return named[0]
 
@@ -236,7 +236,7 @@ def _groups(source: str, name: str, values: Any) -> tuple[str, ...]:
     if len(set(groups)) > MOST_GROUPS:
         raise InputError(
             f"{source}: column {name!r} has {len(set(groups)):,} values; a group has at most "
-            f"{MOST_GROUPS}: make ranges of them"
+            f"{MOST_GROUPS}: group them into ranges"
         )
     return groups
 

@@ -116,7 +116,7 @@ def _leaf(leaf: taxonomy.Leaf) -> None:
     click.echo(
         f"Counted:   in code and questions {leaf.artifacts}, in interviews {leaf.interviews}"
     )
-    click.echo(f"Survey:    {node.survey}\xa0% of developers had met a fault of its kind")
+    click.echo(f"Survey:    {node.survey}\xa0% of developers had encountered such a fault")
     for finder in finders or ["not detected by any tool"]:
         click.echo(f"Found by:  {finder}")
     inject = f"epochzero model mutate train.py --leaf {leaf.name} -o mutants/"

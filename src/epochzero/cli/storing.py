@@ -71,7 +71,7 @@ def opened(store: str | None) -> Iterator[Database]:
         try:
             sweep(database, home / "runs")
         except StoreError as error:
-            click.echo(f"epochzero: not all is in the store yet: {error}", err=True)
+            click.echo(f"epochzero: some jobs are not in the store yet: {error}", err=True)
         yield database
     finally:
         database.close()
@@ -113,7 +113,7 @@ class Moment(click.ParamType[float]):
         try:
             return datetime.fromisoformat(value).timestamp()
         except ValueError:
-            self.fail(f"{value!r} is no time; write 7d, 12h, 30m, or 2026-05-01", param, ctx)
+            self.fail(f"{value!r} is not a time; write 7d, 12h, 30m, or 2026-05-01", param, ctx)
 
 
 _FILTERS = (

@@ -151,7 +151,7 @@ def _techniques(text: str | None) -> tuple[str, ...]:
 def _work() -> Path:
     folder = cache_folder()
     if folder is None:
-        raise InputError("no home directory for the results exists: pass --work DIR")
+        raise InputError("no home directory exists to store the results: pass --work DIR")
     return folder / "study"
 
 

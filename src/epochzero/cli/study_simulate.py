@@ -96,7 +96,9 @@ def _write_text(studied: FleetStudied, page: Path) -> None:
             if one["person_hours_per_day"]["p95"]:
                 savings.append(f"{_range(one['person_hours_per_day'])} hours of people")
             click.echo(wrapped(f"  {name}", "; ".join(savings)))
-    click.echo("Medians, and 5th to 95th percentile: what is saved by each alone, and by all.")
+    click.echo(
+        "Medians with 5th to 95th percentile: savings by each tool alone, and by all together."
+    )
     click.echo(wrapped("Report", str(page)))
 
 

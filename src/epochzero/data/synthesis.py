@@ -137,7 +137,7 @@ def _path(folder: Path, table: Table) -> Path:
     """
     path = folder / table.name.replace("*", "0")
     if not path.resolve().is_relative_to(folder.resolve()):
-        raise InputError(f"the table name {table.name!r} leads outside {folder}")
+        raise InputError(f"the table name {table.name!r} is outside {folder}")
     return path
 
 

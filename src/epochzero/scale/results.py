@@ -141,9 +141,7 @@ class Result:
             before = None
         now = self.run.described()
         if not isinstance(before, dict):
-            raise InputError(
-                f"{self._storage.name}/{RUN}: is damaged; choose a new directory; choose a new directory"
-            )
+            raise InputError(f"{self._storage.name}/{RUN}: is damaged; choose a new directory")
         if differs := [name for name in now if before.get(name) != now[name]]:
             told = ", ".join(f"{name} {before.get(name)!r}, now {now[name]!r}" for name in differs)
             raise InputError(

@@ -196,7 +196,7 @@ class CorpusBuilder:
         """
         identity = blake2b(case.id.encode("utf-8", "surrogatepass"), digest_size=12).digest()
         if identity in self._seen:
-            self.leave_out("has the id of one before it")
+            self.leave_out("has the id of an earlier record")
             return
         self.read += 1
         self._seen.add(identity)

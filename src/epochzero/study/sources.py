@@ -93,7 +93,7 @@ def record_lines(path: Path, builder: CorpusBuilder) -> Iterator[bytes]:
             file: Any = gzip.GzipFile(fileobj=raw) if packed else raw
             yield from _lines_of(file, builder)
     except (EOFError, zlib.error, gzip.BadGzipFile):
-        builder.leave_out("behind it the packed file is damaged")
+        builder.leave_out("the compressed data after it are damaged")
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror or error}") from error
 
@@ -122,11 +122,11 @@ def _records(path: Path, builder: CorpusBuilder) -> Iterator[Record | None]:
         try:
             record = json.loads(line.decode("utf-8-sig", "replace"))
         except (ValueError, RecursionError):
-            builder.leave_out("is no JSON")
+            builder.leave_out("is not JSON")
             yield None
             continue
         if not isinstance(record, dict):
-            builder.leave_out("is no JSON object")
+            builder.leave_out("is not a JSON object")
         yield record if isinstance(record, dict) else None
 
 
@@ -139,7 +139,7 @@ def _read_record(
             data = log.encode("utf-8", "replace")
             found = diagnoser().diagnose([Log("log", text=data)]).to_dict()
         except InputError:
-            builder.leave_out("has a log that is no text")
+            builder.leave_out("has a log that is not text")
             return
         own = {name: value for name, value in record.items() if name not in found}
         record = {**found, **own, "log": ""}
@@ -153,7 +153,7 @@ def _add_record(record: Record, number: str, builder: CorpusBuilder) -> None:
         builder.leave_out("has neither a log nor a category")
         return
     if category not in taxonomy.categories():
-        builder.leave_out("has a category that the taxonomy does not have")
+        builder.leave_out("has a category that is not in the taxonomy")
         return
     fields = _Fields(record, builder)
     identity = fields.text("id") or number

@@ -153,7 +153,7 @@ def _check_gradients(model: _Logits, examples: Examples) -> None:
         logits = model(inputs)
         if not logits.requires_grad:
             raise InputError(
-                f"{name}: its outputs have no gradients: it detaches them, or leaves torch"
+                f"{name}: its outputs have no gradients: it detaches them or computes outside torch"
             )
         loss = nn.functional.cross_entropy(logits, examples.labels[:BATCH].to(logits.device))
         (gradient,) = torch.autograd.grad(loss, inputs, allow_unused=True)

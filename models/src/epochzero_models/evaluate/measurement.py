@@ -278,7 +278,7 @@ def _attacks(
         return ()
     right = torch.from_numpy(np.flatnonzero(outputs.right))
     if not len(right):
-        raise InputError("the model has no example right that could be attacked")
+        raise InputError("the model classifies no example correctly, so none can be attacked")
     return attack(
         classifier,
         examples.take(right).drawn(asked.attacked, asked.seed),

@@ -66,19 +66,21 @@ class Domain:
             InputError: there are none, one has a single value, or they have too many combinations.
         """
         if not self.protected:
-            raise InputError("no attribute is protected; name them by --protected COLUMN,COLUMN")
+            raise InputError("no attribute is protected; pass --protected COLUMN,COLUMN")
         if len(self.protected) == len(self.attributes):
-            raise InputError("all attributes are protected; one at least must be free to differ")
+            raise InputError(
+                "all attributes are protected; at least one attribute must be unprotected"
+            )
         for at in self.protected:
             if len(self.attributes[at].values) < 2:
                 name = self.attributes[at].name
                 raise InputError(
-                    f"the protected attribute {name!r} has one value only; two at least are needed, "
+                    f"the protected attribute {name!r} has only one value; at least two are required, "
                     "in the data or in --domains"
                 )
         if not self.free.any():
             raise InputError(
-                "no attribute has two values but the protected ones; nothing can be searched"
+                "only protected attributes have two or more values; there is nothing to search"
             )
         count = prod(len(self.attributes[at].values) for at in self.protected)
         if count > MOST_VARIANTS:

@@ -97,7 +97,7 @@ class Subject:
             logits = self.classifier.logits(inputs)
             if not logits.requires_grad:
                 raise InputError(
-                    f"{self.classifier.name}: its outputs do not depend on its inputs by gradients"
+                    f"{self.classifier.name}: its outputs have no gradients with respect to its inputs"
                 )
             predicted = functional.one_hot(logits.argmax(dim=1), logits.shape[1]).bool()
             against = logits.masked_fill(predicted, -torch.inf).logsumexp(dim=1) - logits[predicted]

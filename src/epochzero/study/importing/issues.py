@@ -81,14 +81,14 @@ def _entries(text: str, path: Path) -> Iterator[Any]:
         try:
             yield from _flat(json.loads(text))
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{path}: no valid JSON: {error}") from error
+            raise InputError(f"{path}: invalid JSON: {error}") from error
         return
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
                 yield json.loads(line)
             except (ValueError, RecursionError) as error:
-                raise InputError(f"{path}: line {number}: no valid JSON: {error}") from error
+                raise InputError(f"{path}: line {number}: invalid JSON: {error}") from error
 
 
 def _flat(entries: Iterable[Any]) -> Iterator[Any]:

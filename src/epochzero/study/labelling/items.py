@@ -106,10 +106,10 @@ def _of_file(path: Path, builder: CorpusBuilder) -> dict[str, Item]:
         try:
             record = json.loads(line.decode("utf-8-sig", "replace"))
         except (ValueError, RecursionError):
-            builder.leave_out("is no JSON")
+            builder.leave_out("is not JSON")
             continue
         if not isinstance(record, dict):
-            builder.leave_out("is no JSON object")
+            builder.leave_out("is not a JSON object")
             continue
         if not any(
             isinstance(record.get(n), str) and record[n].strip() for n in (*_TITLES, *_TEXTS)

@@ -138,7 +138,7 @@ class LabelJournal:
             lock(self._file)
         except OSError as error:
             os.close(self._file)
-            raise InputError(f"{path}: another session labels under this name now") from error
+            raise InputError(f"{path}: another session of this annotator is open") from error
         self.labels = read_journal(path)
         size = os.fstat(self._file).st_size
         if size and os.pread(self._file, 1, size - 1) != b"\n":
@@ -171,7 +171,7 @@ class LabelJournal:
     def _write(self, line: bytes) -> None:
         try:
             if os.write(self._file, line) != len(line):
-                raise InputError(f"{self.path}: cannot be written whole: is the disk full?")
+                raise InputError(f"{self.path}: cannot be written completely: the disk may be full")
             os.fsync(self._file)
         except OSError as error:
             raise InputError(

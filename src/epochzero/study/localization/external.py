@@ -39,7 +39,7 @@ def read_rankings(path: Path) -> tuple[Rankings, Mapping[str, int]]:
             row = json.loads(line)
             name, technique, files = str(row["id"]), str(row["technique"]), row["files"]
         except (ValueError, TypeError, KeyError, RecursionError):
-            left_out["a ranking is no JSON object with id, technique and files"] += 1
+            left_out["a ranking is not a JSON object with id, technique and files"] += 1
             continue
         if not isinstance(files, list) or not all(isinstance(file, str) for file in files):
             left_out["the files of a ranking are no list of paths"] += 1

@@ -9,12 +9,12 @@ from epochzero_models.mutate.operators.base import injects
 from epochzero_models.mutate.program import Edit, TrainingProgram
 
 _NEEDED = ("zero_grad", "backward", "step", "eval", "train")
-"""Methods that a training loop has to call."""
+"""Methods that a training loop must call."""
 
 
 @injects("deprecated_api")
 def old_item(program: TrainingProgram) -> Iterator[Edit]:
-    """A number is read out of a loss as in PyTorch 0.3."""
+    """A loss is converted to a number as in PyTorch 0.3."""
     for call in program.calls("item"):
         if isinstance(call.func, ast.Attribute):
             yield program.replaced(call, f"{program.source(call.func.value)}.data[0]")
@@ -22,7 +22,7 @@ def old_item(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("wrong_usage_of_image_decoding_api")
 def undecoded(program: TrainingProgram) -> Iterator[Edit]:
-    """Images are not brought to one number of channels."""
+    """Images are not converted to the same number of channels."""
     for call in program.calls("convert"):
         if isinstance(call.func, ast.Attribute):
             yield program.replaced(call, program.source(call.func.value))
@@ -30,7 +30,7 @@ def undecoded(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("wrong_api_usage")
 def not_called(program: TrainingProgram) -> Iterator[Edit]:
-    """A method is named and not called."""
+    """A method is referenced but not called."""
     for call in program.calls(*_NEEDED):
         if program.alone(call):
             yield program.replaced(call, program.source(call.func))
@@ -38,7 +38,7 @@ def not_called(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("missing_api_call")
 def left_out(program: TrainingProgram) -> Iterator[Edit]:
-    """A call that clears, computes or applies gradients, or sets the mode, goes."""
+    """A call that clears, computes or applies gradients, or sets the mode, is removed."""
     for call in program.calls(*_NEEDED):
         if program.alone(call):
             yield program.deleted(program.statement(call))

@@ -12,7 +12,7 @@ Places = Callable[[TrainingProgram], Iterator[Edit]]
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """How a leaf of the taxonomy is brought into a program.
+    """How a leaf of the taxonomy is injected into a program.
 
     Attributes:
         leaf: its name.
@@ -26,5 +26,5 @@ class Operator:
 
 
 def injects(leaf: str) -> Callable[[Places], Operator]:
-    """Makes an operator of a function that finds its places; its docstring says what changes."""
+    """Turn a function that yields edits into an operator; its docstring describes the change."""
     return lambda places: Operator(leaf, str(places.__doc__), places)

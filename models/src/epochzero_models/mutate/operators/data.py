@@ -10,11 +10,11 @@ from epochzero_models.mutate.operators.training import splits
 from epochzero_models.mutate.program import Edit, TrainingProgram, argument
 
 _SCALES = (16, 127.5, 128, 255, 256)
-"""By which pixels and samples are divided."""
+"""Usual divisors of pixels and samples."""
 
 
 def _scaled(program: TrainingProgram) -> Iterator[ast.BinOp]:
-    """Divisions of inputs: by a scale, or of what is left of a mean by a deviation."""
+    """Divisions of inputs: by a scale, or by a deviation after subtracting a mean."""
     for node in program.all(ast.BinOp):
         if not isinstance(node.op, ast.Div):
             continue
@@ -26,7 +26,7 @@ def _scaled(program: TrainingProgram) -> Iterator[ast.BinOp]:
 
 @injects("missing_preprocessing_step")
 def unprepared(program: TrainingProgram) -> Iterator[Edit]:
-    """Inputs are not scaled, or examples not shuffled."""
+    """Inputs are not scaled, or examples are not shuffled."""
     for node in _scaled(program):
         left = node.left.left if isinstance(node.left, ast.BinOp) else node.left
         yield program.replaced(node, program.operand(left))
@@ -43,7 +43,7 @@ def unprepared(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("wrong_preprocessing_step")
 def wrongly_prepared(program: TrainingProgram) -> Iterator[Edit]:
-    """Inputs are scaled by a hundredth of what they should be, or fitted again."""
+    """Inputs are scaled to a hundredth of their size, or a scaler is fitted again."""
     for node in _scaled(program):
         right = program.operand(node.right)
         yield program.replaced(node.right, f"({right} / 100)")
@@ -53,7 +53,7 @@ def wrongly_prepared(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("wrong_labels_for_training_data")
 def other_labels(program: TrainingProgram) -> Iterator[Edit]:
-    """The labels of a batch belong to other examples of it."""
+    """The labels of a batch are assigned to other examples of it."""
     for call in program.losses:
         target = program.operand(call.args[1])
         yield program.replaced(call.args[1], f"{target}.roll(1, 0)")
@@ -70,7 +70,7 @@ def few_examples(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("low_quality_training_data")
 def noisy_inputs(program: TrainingProgram) -> Iterator[Edit]:
-    """Inputs drown in noise."""
+    """Noise is added to the inputs that is stronger than the signal."""
     if program.has_torch:
         for call in program.trained_calls:
             given = program.source(call.args[0])
@@ -80,6 +80,6 @@ def noisy_inputs(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("small_range_of_values_for_a_feature")
 def small_inputs(program: TrainingProgram) -> Iterator[Edit]:
-    """Inputs are a ten-thousandth of what they are."""
+    """Inputs are divided by ten thousand."""
     for call in program.trained_calls:
         yield program.replaced(call.args[0], f"{program.operand(call.args[0])} * 1e-4")

@@ -10,7 +10,7 @@ from epochzero_models.mutate.program import Edit, TrainingProgram, argument
 
 
 def _moved(program: TrainingProgram, *, models: bool) -> Iterator[tuple[ast.Call, ast.expr]]:
-    """Calls that move something to a device, with what is moved."""
+    """Calls that move an object to a device, with the object."""
     for call in program.calls("to", "cuda"):
         if isinstance(call.func, ast.Attribute):
             owner = call.func.value
@@ -29,7 +29,7 @@ def model_not_moved(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("wrong_reference_to_gpu_device")
 def wrong_gpu(program: TrainingProgram) -> Iterator[Edit]:
-    """A GPU is named that a machine seldom has."""
+    """A GPU with a high index, which few machines have, is used."""
     for node in program.all(ast.Constant):
         if isinstance(node.value, str) and node.value in ("cuda", "cuda:0"):
             yield program.replaced(node, '"cuda:99"')
@@ -37,14 +37,14 @@ def wrong_gpu(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("wrong_data_parallelism_on_gpus")
 def wrong_parallelism(program: TrainingProgram) -> Iterator[Edit]:
-    """A model is spread over a GPU that a machine seldom has."""
+    """A model is distributed to a GPU with a high index, which few machines have."""
     for call in program.calls("DataParallel", "DistributedDataParallel"):
         yield program.with_argument(call, "device_ids", "[99]")
 
 
 @injects("unsupported_operation_on_cuda_tensor")
 def array_of_gpu(program: TrainingProgram) -> Iterator[Edit]:
-    """A tensor on a GPU is made an array."""
+    """A tensor on a GPU is converted to an array."""
     for call in program.calls("item", "tolist"):
         on_gpu = program.calls("cuda", "to")
         if on_gpu and isinstance(call.func, ast.Attribute):
@@ -53,7 +53,7 @@ def array_of_gpu(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("conversion_to_cuda_inside_loop")
 def moved_each_round(program: TrainingProgram) -> Iterator[Edit]:
-    """The model is moved in each round."""
+    """The model is moved in each iteration."""
     devices = [call.args[0] for call, _ in _moved(program, models=True) if call.args]
     for loop in program.training_loops:
         for name in sorted(program.models)[:1]:
@@ -81,7 +81,7 @@ def moved_for_nothing(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("gpu_tensor_instead_of_cpu_tensor")
 def not_brought_back(program: TrainingProgram) -> Iterator[Edit]:
-    """A tensor is not brought back from the GPU."""
+    """A tensor is not copied back from the GPU."""
     for call in program.calls("cpu"):
         if isinstance(call.func, ast.Attribute):
             yield program.replaced(call, program.source(call.func.value))

@@ -41,7 +41,7 @@ def without_layers(program: TrainingProgram, *names: str) -> Iterator[Edit]:
 
 
 def without_calls(program: TrainingProgram, *names: str) -> Iterator[Edit]:
-    """Functions and methods of tensors that become what they are given."""
+    """Functions and methods of tensors that are replaced by their input."""
     for call in program.calls(*names):
         given = _given(program, call)
         if given is not None:
@@ -49,7 +49,7 @@ def without_calls(program: TrainingProgram, *names: str) -> Iterator[Edit]:
 
 
 def _given(program: TrainingProgram, call: ast.Call) -> ast.expr | None:
-    """The tensor that a function is given, or whose method is called."""
+    """The tensor that is passed to a function, or whose method is called."""
     if not isinstance(call.func, ast.Attribute):
         return call.args[0] if call.args else None
     owner = program.source(call.func.value)
@@ -59,7 +59,7 @@ def _given(program: TrainingProgram, call: ast.Call) -> ast.expr | None:
 
 
 def larger(program: TrainingProgram, node: ast.expr | None) -> Iterator[Edit]:
-    """A size that grows by one."""
+    """A size that is increased by one."""
     if isinstance(node, ast.Constant) and isinstance(node.value, int):
         yield program.replaced(node, str(node.value + 1))
     elif node is not None:
@@ -71,7 +71,7 @@ def larger(program: TrainingProgram, node: ast.expr | None) -> Iterator[Edit]:
 
 @injects("wrong_type_of_activation_function")
 def wrong_activation(program: TrainingProgram) -> Iterator[Edit]:
-    """A hidden activation becomes a sigmoid."""
+    """A hidden activation is replaced by a sigmoid."""
     for call in program.calls(*ACTIVATIONS):
         if isinstance(call.func, ast.Attribute):
             yield program.replaced(call, f"{program.source(call.func.value)}.Sigmoid()")
@@ -81,13 +81,13 @@ def wrong_activation(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("missing_softmax_activation_function")
 def missing_softmax_function(program: TrainingProgram) -> Iterator[Edit]:
-    """A softmax that is called as a function goes."""
+    """A softmax that is called as a function is removed."""
     yield from without_calls(program, "softmax", "log_softmax")
 
 
 @injects("missing_relu_activation_function")
 def missing_relu(program: TrainingProgram) -> Iterator[Edit]:
-    """A ReLU goes."""
+    """A ReLU is removed."""
     yield from without_layers(program, "ReLU", "LeakyReLU", "GELU")
     yield from without_calls(program, "relu", "leaky_relu", "gelu")
 
@@ -97,28 +97,28 @@ def missing_relu(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("wrong_input_sample_size_for_linear_layer")
 def wrong_linear_input(program: TrainingProgram) -> Iterator[Edit]:
-    """The input of a linear layer is one larger."""
+    """The input size of a linear layer is increased by one."""
     for call in program.calls("Linear"):
         yield from larger(program, argument(call, "in_features", 0))
 
 
 @injects("wrong_defined_input_shape")
 def wrong_input_shape(program: TrainingProgram) -> Iterator[Edit]:
-    """The input of a convolution, a recurrent or a normalizing layer is one larger."""
+    """The input size of a convolution, a recurrent or a normalization layer is increased by one."""
     for call in program.calls(*CONVOLUTIONS, *RECURRENT, *NORMALIZATIONS):
         yield from larger(program, call.args[0] if call.args else None)
 
 
 @injects("wrong_defined_output_shape")
 def wrong_output_shape(program: TrainingProgram) -> Iterator[Edit]:
-    """The output of a layer is one larger."""
+    """The output size of a layer is increased by one."""
     for call in program.calls(*SIZED):
         yield from larger(program, call.args[1] if len(call.args) > 1 else None)
 
 
 @injects("wrong_defined_input_and_output_shape")
 def exchanged_shapes(program: TrainingProgram) -> Iterator[Edit]:
-    """Input and output of a layer are exchanged."""
+    """Input and output size of a layer are swapped."""
     for call in program.calls(*SIZED):
         if len(call.args) < 2 or isinstance(call.args[0], ast.Starred):
             continue
@@ -130,7 +130,7 @@ def exchanged_shapes(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("wrong_filter_size_for_convolutional_layer")
 def wrong_kernel(program: TrainingProgram) -> Iterator[Edit]:
-    """The kernel of a convolution is larger by four."""
+    """The kernel size of a convolution is increased by four."""
     for call in program.calls(*CONVOLUTIONS):
         size = argument(call, "kernel_size", 2)
         if isinstance(size, ast.Constant) and isinstance(size.value, int):
@@ -147,13 +147,13 @@ def without_bias(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("suboptimal_number_of_neurons_in_a_layer")
 def few_neurons(program: TrainingProgram) -> Iterator[Edit]:
-    """A width that hidden layers share becomes 1."""
+    """A width that hidden layers share is set to 1."""
     for value in widths(program):
         yield program.replaced(value, "1")
 
 
 def widths(program: TrainingProgram) -> Iterator[ast.Constant]:
-    """The numbers behind names that are the output of one layer and the input of another."""
+    """The values of names that are the output size of one layer and the input size of another."""
     pairs = [call.args[:2] for call in program.calls(*SIZED)]
     inputs = {pair[0].id for pair in pairs if pair and isinstance(pair[0], ast.Name)}
     outputs = {pair[1].id for pair in pairs if len(pair) > 1 and isinstance(pair[1], ast.Name)}
@@ -180,7 +180,7 @@ def _defaults(program: TrainingProgram, name: str) -> Iterator[ast.Constant]:
 
 @injects("wrong_amount_and_type_of_pooling")
 def wrong_pooling(program: TrainingProgram) -> Iterator[Edit]:
-    """A pooling becomes the other kind, over one more place."""
+    """A pooling layer is replaced by the other kind, with a kernel larger by one."""
     for call in program.calls(*_OTHER_POOLING):
         size = argument(call, "kernel_size", 0 if called(call)[0].isupper() else 1)
         if isinstance(size, ast.Constant) and isinstance(size.value, int):
@@ -193,7 +193,7 @@ def wrong_pooling(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("layers_dimension_mismatch")
 def mismatched_layers(program: TrainingProgram) -> Iterator[Edit]:
-    """A layer takes twice what the one before it gives."""
+    """The input size of a layer is twice the output size of the one before it."""
     layers = [call for call in program.calls(*SIZED) if len(call.args) > 1]
     for before, after in pairwise(layers):
         if ast.dump(before.args[1]) == ast.dump(after.args[0]):
@@ -205,39 +205,39 @@ def mismatched_layers(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("missing_dropout_layer")
 def missing_dropout(program: TrainingProgram) -> Iterator[Edit]:
-    """A dropout goes."""
+    """A dropout layer is removed."""
     yield from without_layers(program, "Dropout", "Dropout1d", "Dropout2d")
     yield from without_calls(program, "dropout")
 
 
 @injects("missing_normalization_layer")
 def missing_normalization(program: TrainingProgram) -> Iterator[Edit]:
-    """A normalization goes."""
+    """A normalization layer is removed."""
     yield from without_layers(program, *NORMALIZATIONS)
 
 
 @injects("missing_softmax_layer")
 def missing_softmax_layer(program: TrainingProgram) -> Iterator[Edit]:
-    """A layer that makes probabilities goes."""
+    """A layer that computes probabilities is removed."""
     yield from without_layers(program, "Softmax", "LogSoftmax")
 
 
 @injects("missing_flatten_layer")
 def missing_flatten(program: TrainingProgram) -> Iterator[Edit]:
-    """What flattens maps goes."""
+    """The flattening of feature maps is removed."""
     yield from without_layers(program, "Flatten")
     yield from without_calls(program, "flatten")
 
 
 @injects("missing_dense_layer")
 def missing_dense(program: TrainingProgram) -> Iterator[Edit]:
-    """A linear layer that is not the last one goes."""
+    """A linear layer that is not the last one is removed."""
     yield from list(without_layers(program, "Linear"))[:-1]
 
 
 @injects("missing_average_pooling_layer")
 def missing_average(program: TrainingProgram) -> Iterator[Edit]:
-    """An average over places goes."""
+    """An average over positions is removed."""
     adaptive = ("AdaptiveAvgPool1d", "AdaptiveAvgPool2d")
     yield from without_layers(program, "AvgPool1d", "AvgPool2d", *adaptive)
     yield from without_calls(program, "avg_pool1d", "avg_pool2d", "adaptive_avg_pool2d")
@@ -245,7 +245,7 @@ def missing_average(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("redundant_softmax_layer")
 def redundant_softmax(program: TrainingProgram) -> Iterator[Edit]:
-    """A softmax stands before the cross entropy."""
+    """A softmax is applied before the cross entropy."""
     if program.calls("CrossEntropyLoss", "cross_entropy"):
         for call in program.losses:
             given = program.operand(call.args[0])
@@ -254,14 +254,14 @@ def redundant_softmax(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("wrong_layer_type")
 def wrong_layer(program: TrainingProgram) -> Iterator[Edit]:
-    """A layer becomes one of another kind."""
+    """A layer is replaced by another kind."""
     for call in program.calls(*_OTHER_LAYER):
         yield program.renamed(call, _OTHER_LAYER[called(call)])
 
 
 @injects("wrong_type_of_pooling_layer")
 def wrong_pooling_type(program: TrainingProgram) -> Iterator[Edit]:
-    """The maximum becomes the average, or the other way round."""
+    """Maximum pooling is replaced by average pooling, or vice versa."""
     for call in program.calls(*_OTHER_POOLING):
         yield program.renamed(call, _OTHER_POOLING[called(call)])
 
@@ -279,7 +279,7 @@ def without_super(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("wrong_weights_initialization")
 def zero_weights(program: TrainingProgram) -> Iterator[Edit]:
-    """All parameters begin at zero."""
+    """All parameters are initialized to zero."""
     for statement in made_models(program):
         name = program.source(statement.targets[0])
         lines = (f"for parameter in {name}.parameters():", "    parameter.data.zero_()")
@@ -287,7 +287,7 @@ def zero_weights(program: TrainingProgram) -> Iterator[Edit]:
 
 
 def made_models(program: TrainingProgram) -> Iterator[ast.Assign]:
-    """The statements that make a model."""
+    """The statements that create a model."""
     for statement in program.all(ast.Assign):
         target = statement.targets[0]
         is_model = isinstance(target, ast.Name) and target.id in program.models
@@ -297,7 +297,7 @@ def made_models(program: TrainingProgram) -> Iterator[ast.Assign]:
 
 @injects("suboptimal_network_structure")
 def deep(program: TrainingProgram) -> Iterator[Edit]:
-    """A layer that keeps its width stands there eight times, or eight times as often."""
+    """A layer with equal input and output size is repeated eight times."""
     for loop in program.all(ast.comprehension):
         layered = isinstance(program.parent(program.parent(loop)), ast.Call | ast.Starred)
         if layered and isinstance(loop.iter, ast.Call) and called(loop.iter) == "range":

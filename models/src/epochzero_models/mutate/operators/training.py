@@ -22,7 +22,7 @@ _DATA_NAMES = ("loader", "set", "dataset", "data", "iterator")
 
 
 def _settings(program: TrainingProgram, name: str, *functions: str) -> Iterator[ast.Constant]:
-    """The numbers that a keyword of these functions, or an option of the command line, is given."""
+    """Numbers passed to a keyword of these functions, or set by an option of the command line."""
     given = [argument(call, name) for call in program.calls(*functions)]
     for call in program.calls("add_argument"):
         options = [each.value for each in call.args if isinstance(each, ast.Constant)]
@@ -38,7 +38,7 @@ def _settings(program: TrainingProgram, name: str, *functions: str) -> Iterator[
 
 @injects("suboptimal_hyperparameters_tuning")
 def badly_tuned(program: TrainingProgram) -> Iterator[Edit]:
-    """A rate of dropout becomes 0.95, a decay of weights or a limit of gradients a value that stops learning."""
+    """A dropout rate is set to 0.95, or a weight decay or a gradient limit to a value that stops learning."""
     for call in program.calls("Dropout", "Dropout2d"):
         if (rate := argument(call, "p", 0)) is not None:
             yield program.replaced(rate, "0.95")
@@ -51,7 +51,7 @@ def badly_tuned(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("suboptimal_learning_rate")
 def wrong_rate(program: TrainingProgram) -> Iterator[Edit]:
-    """The learning rate is 300 times as large or as small."""
+    """The learning rate is multiplied or divided by 300."""
     for rate in _settings(program, "lr", *OPTIMIZERS):
         assert isinstance(rate.value, int | float)
         yield program.replaced(rate, f"{rate.value * 300:g}")
@@ -60,7 +60,7 @@ def wrong_rate(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("data_batching_required")
 def one_batch(program: TrainingProgram) -> Iterator[Edit]:
-    """All examples are one batch."""
+    """All examples form one batch."""
     for call in program.calls("DataLoader"):
         size = argument(call, "batch_size", 1)
         if size is not None and call.args:
@@ -84,7 +84,7 @@ def one_epoch(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("suboptimal_batch_size")
 def large_batch(program: TrainingProgram) -> Iterator[Edit]:
-    """A batch is 16 times as large."""
+    """The batch size is multiplied by 16."""
     for size in _settings(program, "batch_size", "DataLoader"):
         assert isinstance(size.value, int)
         yield program.replaced(size, str(16 * size.value))
@@ -95,7 +95,7 @@ def large_batch(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("wrongly_implemented_data_batching")
 def same_batch(program: TrainingProgram) -> Iterator[Edit]:
-    """Every batch is the first one."""
+    """Every iteration uses the first batch."""
     for loop in program.training_loops:
         for node in ast.walk(loop):
             cut = node if isinstance(node, ast.Slice) else None
@@ -110,7 +110,7 @@ def same_batch(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("missing_regularization")
 def without_decay(program: TrainingProgram) -> Iterator[Edit]:
-    """Weights do not decay."""
+    """Weight decay is removed."""
     for decay in _settings(program, "weight_decay", *OPTIMIZERS):
         if decay.value:
             yield program.replaced(decay, "0.0")
@@ -130,7 +130,7 @@ def wrong_sign(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("missing_masking_of_invalid_values")
 def unmasked(program: TrainingProgram) -> Iterator[Edit]:
-    """What leaves out or replaces invalid values goes."""
+    """The masking or replacement of invalid values is removed."""
     yield from without_calls(program, "masked_fill", "masked_select", "nan_to_num")
     for call in program.all(ast.Call):
         ignored = argument(call, "ignore_index")
@@ -140,7 +140,7 @@ def unmasked(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("wrong_selection_of_loss_function")
 def wrong_loss(program: TrainingProgram) -> Iterator[Edit]:
-    """The loss becomes one for another task."""
+    """The loss is replaced by one for another task."""
     for call in program.calls(*_OTHER_LOSS):
         yield program.renamed(call, _OTHER_LOSS[called(call)])
 
@@ -169,7 +169,7 @@ def judged_by_training(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("wrong_performance_metric")
 def lenient_metric(program: TrainingProgram) -> Iterator[Edit]:
-    """A prediction counts as right where it is one class off."""
+    """A prediction that is off by one class counts as correct."""
     for node in program.all(ast.Compare):
         if "argmax" in program.source(node) and isinstance(node.ops[0], ast.Eq):
             left, right = program.operand(node.left), program.operand(node.comparators[0])
@@ -178,7 +178,7 @@ def lenient_metric(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("incorrect_train_test_split")
 def leaking_split(program: TrainingProgram) -> Iterator[Edit]:
-    """The test examples have the training examples among them."""
+    """The test examples include the training examples."""
     for _, rest in splits(program):
         assert isinstance(rest.slice, ast.Slice)
         if rest.slice.lower is not None:
@@ -209,7 +209,7 @@ def splits(program: TrainingProgram) -> Iterator[tuple[ast.Subscript, ast.Subscr
 
 @injects("wrong_optimization_function")
 def wrong_optimizer(program: TrainingProgram) -> Iterator[Edit]:
-    """Adam and its kin become SGD, SGD becomes Rprop, with the same learning rate."""
+    """Adam and its variants are replaced by SGD, and SGD by Rprop, with the same learning rate."""
     for call in program.calls(*OPTIMIZERS):
         rate = argument(call, "lr", 1)
         if rate is None or not call.args or not isinstance(call.func, ast.Attribute):
@@ -221,7 +221,7 @@ def wrong_optimizer(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("epsilon_for_adam_too_low")
 def low_epsilon(program: TrainingProgram) -> Iterator[Edit]:
-    """Adam's epsilon is as good as zero."""
+    """Adam's epsilon is set close to zero."""
     for call in program.calls("Adam", "AdamW", "RMSprop"):
         yield program.with_argument(call, "eps", "1e-38")
 
@@ -243,7 +243,7 @@ def kept_graphs(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("reference_to_nonexisting_checkpoint")
 def missing_checkpoint(program: TrainingProgram) -> Iterator[Edit]:
-    """The file that is loaded is not there."""
+    """The file that is loaded does not exist."""
     for call in program.calls("load", "load_file", "from_pretrained"):
         if call.args and isinstance(call.args[0], ast.Constant | ast.Name):
             yield program.replaced(call.args[0], '"checkpoints/missing.pt"')
@@ -251,20 +251,20 @@ def missing_checkpoint(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("model_too_big_for_memory")
 def too_big(program: TrainingProgram) -> Iterator[Edit]:
-    """A width that hidden layers share becomes 1,000,000."""
+    """A width that hidden layers share is set to 1,000,000."""
     for value in widths(program):
         yield program.replaced(value, "1_000_000")
 
 
 @injects("missing_data_augmentation")
 def without_augmentation(program: TrainingProgram) -> Iterator[Edit]:
-    """Examples are not varied."""
+    """Data augmentation is removed."""
     yield from _augmented(program, before=True)
 
 
 @injects("redundant_data_augmentation")
 def more_augmentation(program: TrainingProgram) -> Iterator[Edit]:
-    """Test examples are varied as well."""
+    """Test examples are augmented too."""
     yield from _augmented(program, before=False)
 
 
@@ -288,7 +288,7 @@ def wrong_gradients(program: TrainingProgram) -> Iterator[Edit]:
 
 @injects("wrongly_implemented_back_propagation")
 def cut_off(program: TrainingProgram) -> Iterator[Edit]:
-    """A layer is given a tensor that is cut off from the layers before."""
+    """A layer receives a tensor that is detached from the previous layers."""
     for call in program.layer_calls:
         if program.is_computed(call.args[0]):
             given = program.operand(call.args[0])
