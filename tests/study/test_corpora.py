@@ -103,7 +103,7 @@ def test_a_damaged_file_gives_what_it_holds(tmp_path: Path) -> None:
 
 def test_a_file_of_nothing_usable_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(
-        InputError, match=r"none of its 1 record can be used; most often: is no JSON"
+        InputError, match=r"none of 1 record can be used; most frequent reason: is not JSON"
     ):
         read_file(written(tmp_path / "f.jsonl", "hello"))
     with pytest.raises(InputError, match="cannot be read"):

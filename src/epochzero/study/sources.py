@@ -78,8 +78,8 @@ def read_file(
     if corpus.read and not len(corpus):
         why = max(corpus.left_out, key=lambda one: corpus.left_out[one])
         raise InputError(
-            f"{path}: none of its {counted(corpus.read, 'record')} can be used; most often: "
-            f"{why}. Each line must be a JSON object, or the file Parquet, with a log or a category of the "
+            f"{path}: none of {counted(corpus.read, 'record')} can be used; most frequent reason: "
+            f"{why}. The file must contain one JSON object per line, or be Parquet, with a log or a category of the "
             "taxonomy"
         )
     return corpus

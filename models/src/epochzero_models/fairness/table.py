@@ -150,7 +150,7 @@ def _filled(source: str, name: str, cells: Any) -> Sequence[Any]:
     if not finite.all():
         raise InputError(
             f"{source}: record {int(finite.argmin()) + 1:,}, column {name!r} contains NaN or infinity; fill it in "
-            "or leave the record out"
+            "or remove the record"
         )
     return values
 
