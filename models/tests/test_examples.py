@@ -101,7 +101,7 @@ def test_a_table_has_inputs_labels_and_groups(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "target", "told"),
     [
-        ("a,b\n1,2\n", None, "Name it by --target; there are a, b"),
+        ("a,b\n1,2\n", None, "pass --target; there are a, b"),
         ("a,b\n1,2\n", "c", "there is no column 'c'"),
         ("a,b\n1,2\nx,2\n", "b", "column 'a' contains 'x', which is not a number"),
         ("a,b\n1,2\n,2\n", "b", "NaN or infinity, the first of them example 2, column 'a'"),
