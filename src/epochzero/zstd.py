@@ -3,39 +3,18 @@
 import sys
 
 if sys.version_info >= (3, 14):
-    from compression.zstd import (
-        CompressionParameter,
-        DecompressionParameter,
-        ZstdDecompressor,
-        ZstdError,
-        ZstdFile,
-        compress,
-        decompress,
-        get_frame_info,
-    )
+    from compression import zstd
 else:
-    from backports.zstd import (
-        CompressionParameter,
-        DecompressionParameter,
-        ZstdDecompressor,
-        ZstdError,
-        ZstdFile,
-        compress,
-        decompress,
-        get_frame_info,
-    )
+    from backports import zstd
 
-__all__ = [
-    "CompressionParameter",
-    "DecompressionParameter",
-    "ZstdDecompressor",
-    "ZstdError",
-    "ZstdFile",
-    "compress",
-    "compress_far",
-    "decompress",
-    "get_frame_info",
-]
+CompressionParameter = zstd.CompressionParameter
+DecompressionParameter = zstd.DecompressionParameter
+ZstdDecompressor = zstd.ZstdDecompressor
+ZstdError = zstd.ZstdError
+ZstdFile = zstd.ZstdFile
+compress = zstd.compress
+decompress = zstd.decompress
+get_frame_info = zstd.get_frame_info
 
 
 def compress_far(data: bytes, level: int, window_log: int) -> bytes:
