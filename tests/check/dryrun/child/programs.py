@@ -164,7 +164,7 @@ live = sum(e["n"] for e in faked.trace.events if "a" in e and e["a"] not in free
 assert live == torch.cuda.memory_allocated() == 3 * 288 + 128 + 32, live
 faked.trace.write("t.jsonl"); import json
 lines = [json.loads(line) for line in open("t.jsonl")]
-assert "kinds" in lines[-2] and lines[-1]["where"][0][0] == "program.py"
+assert "kinds" in lines[-3] and set(lines[-2]["names"].values()) == {"weight", "bias"} and lines[-1]["where"][0][0] == "program.py"
 """,
     "a list of gradients costs a transient": """
 m = nn.ModuleList(nn.Linear(1000, 1000, bias=False) for _ in range(4)).cuda()

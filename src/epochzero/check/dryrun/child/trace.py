@@ -80,7 +80,8 @@ class Trace:
         self.where: list[tuple[str, int, str]] = []
         self.kinds: dict[int, str] = {}
         self.names: dict[int, str] = {}
-        self._parameters: ByIdentity[str] = ByIdentity()
+        # By identity, without weak references: torch swaps no tensors that have any.
+        self._parameters: dict[int, str] = {}
         self.computed: Optional[list[int]] = None
         self._intensive: frozenset[Any] = frozenset()
         self._places: dict[tuple[str, int, str], int] = {}
@@ -257,7 +258,7 @@ class Trace:
             number = self._numbers.get(tensor.untyped_storage()._cdata)
             if number is not None:
                 self.kinds[number] = kind
-                name = None if parameter is None else self._parameters.get(parameter)
+                name = None if parameter is None else self._parameters.get(id(parameter))
                 if name:
                     self.names[number] = name
 
@@ -266,7 +267,7 @@ class Trace:
             return
         self._roots.set(module, True)
         for name, parameter in module.named_parameters():
-            self._parameters.set(parameter, name)
+            self._parameters[id(parameter)] = name
             self._name(parameter, "parameter", parameter)
         for buffer in module.buffers():
             self._name(buffer, "buffer")
