@@ -12,9 +12,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/pip install --quiet --disable-pip-version-check
 # A file's tests share fixtures and what a module prepares, so one process runs a file.
-# Two more than cores, since many tests wait for processes.
-WORKERS ?= $(shell echo $$(($$(getconf _NPROCESSORS_ONLN) + 2)))
-PYTEST := $(BIN)/pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+# Two more than cores, since many tests wait for processes. Fewer of the quick ones wait, and each process
+# imports all test files.
+CORES := $(shell getconf _NPROCESSORS_ONLN)
+WORKERS ?= $(shell echo $$(($(CORES) + 2)))
+QUICK_WORKERS ?= $(shell echo $$(($(CORES) + 1)))
+PYTEST := $(BIN)/pytest --dist loadfile --no-loadscope-reorder --numprocesses
 
 .PHONY: demo test test-slurm quick suite style types lint bench gpu docs site clean
 
@@ -26,7 +29,7 @@ test: $(VENV)/dev style
 	@$(MAKE) --no-print-directory --jobs=2 types suite
 
 quick: $(VENV)/dev style
-	$(PYTEST) --quick
+	$(PYTEST) $(QUICK_WORKERS) --quick
 
 test-slurm: $(VENV)/dev
 	tests/slurm/run.sh $(BIN)/python
@@ -34,7 +37,7 @@ test-slurm: $(VENV)/dev
 lint: style types
 
 suite: $(VENV)/dev
-	$(PYTEST)
+	$(PYTEST) $(WORKERS)
 
 style: $(VENV)/dev
 	$(BIN)/ruff check .
@@ -84,8 +87,11 @@ $(VENV)/core: $(VENV)/python pyproject.toml models/pyproject.toml
 	$(PIP) --no-deps --editable models
 	@touch $@
 
+# pip would compile seven million lines on one core, most of which no test imports: Python compiles a module
+# when it is imported first. torch is compiled here, since what cannot write next to it imports it too.
 $(VENV)/dev: $(VENV)/python pyproject.toml models/pyproject.toml
-	$(PIP) --editable '.[dev]' --editable 'models[onnx]'
+	$(PIP) --no-compile --editable '.[dev]' --editable 'models[onnx]'
+	@$(BIN)/python -m compileall -q -j 0 -x /testing/ $(VENV)/lib/python*/site-packages/torch
 	@touch $@ $(VENV)/core
 
 $(VENV)/site: $(VENV)/core
