@@ -31,8 +31,8 @@ def export_lazily(package: str, modules: Mapping[str, Collection[str]]) -> None:
             return list(self.__all__)
 
         def __setattr__(self, name: str, value: Any) -> None:
-            if isinstance(value, ModuleType) and own.get(name) == value.__name__:
-                value = getattr(value, name)
-            super().__setattr__(name, value)
+            # A module of that name is not set, so that `__getattr__` finds the function when it is used.
+            if not (isinstance(value, ModuleType) and own.get(name) == value.__name__):
+                super().__setattr__(name, value)
 
     sys.modules[package].__class__ = Package

@@ -13,7 +13,6 @@ import click
 from epochzero import taxonomy
 from epochzero.cli import layout, render_watch
 from epochzero.diagnose.model import FAILURES
-from epochzero.run.watch.live import EVENT
 from epochzero.store.queries import (
     AttemptDetails,
     JobDetails,
@@ -172,6 +171,8 @@ def _diagnosis(diagnosis: Mapping[str, Any] | None) -> Iterator[str]:
 
 def _training(events: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """The last verdict on the training, if it was watched."""
+    from epochzero.run.watch.live import EVENT  # imports what a listing does not need
+
     verdicts = [event for event in events if event.get("what") == EVENT]
     if not verdicts:
         return

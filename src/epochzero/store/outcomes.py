@@ -10,8 +10,6 @@ from typing import Any
 from sqlalchemy import select, tuple_
 from sqlalchemy.orm import Session
 
-from epochzero.diagnose.fingerprint import is_weak
-from epochzero.run.watch.live import ENDED_EVENT
 from epochzero.store.bulk_insert import insert_each_once
 from epochzero.store.issues import Failed, partition_of, record
 from epochzero.store.schema import (
@@ -176,6 +174,10 @@ def _failures(session: Session, attempts: Collection[int]) -> dict[int, _Failure
     For an attempt terminated because of a training fault, it is that fault, without a fingerprint.
     A weak fingerprint is not used, because jobs are grouped by fingerprint.
     """
+    # They import what diagnoses and watches, which commands that only read the store do not need.
+    from epochzero.diagnose.fingerprint import is_weak
+    from epochzero.run.watch.live import ENDED_EVENT
+
     found: dict[int, _Failure] = {}
     for attempt, commit, snapshot, row in session.execute(
         select(Rank.attempt_id, Rank.commit, Rank.snapshot, FailureRow)
