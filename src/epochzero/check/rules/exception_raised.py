@@ -79,6 +79,16 @@ RULE = Rule(
         +except ValueError:
         +    pass
         ----
+        $ python train.py --low 5 --amp
+        import argparse
+
+        p = argparse.ArgumentParser()
+        p.add_argument('--low', type=int, default=1)
+        p.add_argument('--amp', action='store_true')
+        args = p.parse_args()
+        if args.amp and args.low > 3:
+            raise ValueError('no')  # <-
+        ----
         class Base:
             def test(self):
                 raise NotImplementedError  # <-
