@@ -47,6 +47,22 @@ _KNOWN_NAMES: dict[str, Constant] = {
     "typing.TYPE_CHECKING": Constant(False),
     "typing_extensions.TYPE_CHECKING": Constant(False),
 }
+MODULE_MEMBERS = frozenset([
+     "T_destination", "add_module", "apply", "bfloat16", "buffers", "call_super_init",
+     "children", "compile", "cpu", "cuda", "double", "dump_patches", "eval", "extra_repr",
+     "float", "forward", "get_buffer", "get_extra_state", "get_parameter", "get_submodule",
+     "half", "ipu", "load_state_dict", "modules", "mtia", "named_buffers", "named_children",
+     "named_modules", "named_parameters", "parameters", "register_backward_hook",
+     "register_buffer", "register_forward_hook", "register_forward_pre_hook",
+     "register_full_backward_hook", "register_full_backward_pre_hook",
+     "register_load_state_dict_post_hook", "register_load_state_dict_pre_hook",
+     "register_module", "register_parameter", "register_state_dict_post_hook",
+     "register_state_dict_pre_hook", "requires_grad_", "set_extra_state", "set_submodule",
+     "share_memory", "state_dict", "to", "to_empty", "train", "training", "type", "xpu",
+     "zero_grad",
+])  # fmt: skip
+"""Public attributes of `torch.nn.Module` up to 2.13, which no installation is needed to know."""
+_MODULES = frozenset([("torch.nn.Module",), ("torch.nn.modules.Module",)])
 _NAMED_TUPLE = namedtuple("_NAMED_TUPLE", ())
 _PARTS_OF_PATHS = {"parent": "folder", "name": "name", "stem": "stem", "suffix": "suffix"}
 
@@ -142,12 +158,17 @@ class Lookups(Core):
             error_text = f"'{python_errors.type_name(owner)}' object has no attribute '{name}'"
             return self.fails("attribute", AttributeError, error_text, node)
         if owner.cls.externals():
+            if owner.cls.externals() in _MODULES and name not in MODULE_MEMBERS:
+                self._missed(owner, name, node)
             member = Member(owner, name)
             return member if called else Anything(f"{name} of {owner.cls.name}")
-        if name.startswith("__") or self._answers_any(owner.cls):
-            return Anything(f"{name} of {owner.cls.name}")
-        self.looked(owner, name, node, item=False, found=False)
-        return Anything(f"{owner.cls.name} has no {name} that is known")
+        self._missed(owner, name, node)
+        return Anything(f"{name} of {owner.cls.name}")
+
+    def _missed(self, owner: Object, name: str, node: ast.AST) -> None:
+        """Record that an object lacks an attribute, unless its class may provide any name."""
+        if not name.startswith("__") and not self._answers_any(owner.cls):
+            self.looked(owner, name, node, item=False, found=False)
 
     def _answers_any(self, cls: Class) -> bool:
         """Whether objects of a class may have unknown attributes."""

@@ -11,7 +11,8 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from epochzero.check.program.events import Looked
-from epochzero.check.program.syntax import Code, code_of, dotted
+from epochzero.check.program.lookups import MODULE_MEMBERS
+from epochzero.check.program.syntax import Code, code_of
 from epochzero.check.program.values import Constant, Instance
 from epochzero.check.rule import (
     Claims,
@@ -25,70 +26,10 @@ from epochzero.check.rule import (
     failures,
     guarded,
 )
-from epochzero.check.view.called_functions import own_bases
 from epochzero.file_access import exists, open_file
 
 _Missing = tuple[ast.AST, str, str, frozenset[str]]
 _DYNAMIC = frozenset({"setattr", "vars", "__dict__", "globals", "locals", "exec"})
-_ANSWER_ANY = frozenset({"__getattr__", "__getattribute__", "__slots__", "__setattr__"})
-_OF_MODULE = frozenset(
-    [
-        "T_destination",
-        "add_module",
-        "apply",
-        "bfloat16",
-        "buffers",
-        "call_super_init",
-        "children",
-        "compile",
-        "cpu",
-        "cuda",
-        "double",
-        "dump_patches",
-        "eval",
-        "extra_repr",
-        "float",
-        "forward",
-        "get_buffer",
-        "get_extra_state",
-        "get_parameter",
-        "get_submodule",
-        "half",
-        "ipu",
-        "load_state_dict",
-        "modules",
-        "mtia",
-        "named_buffers",
-        "named_children",
-        "named_modules",
-        "named_parameters",
-        "parameters",
-        "register_backward_hook",
-        "register_buffer",
-        "register_forward_hook",
-        "register_forward_pre_hook",
-        "register_full_backward_hook",
-        "register_full_backward_pre_hook",
-        "register_load_state_dict_post_hook",
-        "register_load_state_dict_pre_hook",
-        "register_module",
-        "register_parameter",
-        "register_state_dict_post_hook",
-        "register_state_dict_pre_hook",
-        "requires_grad_",
-        "set_extra_state",
-        "set_submodule",
-        "share_memory",
-        "state_dict",
-        "to",
-        "to_empty",
-        "train",
-        "training",
-        "type",
-        "xpu",
-        "zero_grad",
-    ]
-)
 _WRAPPERS = {
     "torch.nn.parallel.DistributedDataParallel": "DistributedDataParallel",
     "torch.nn.parallel.distributed.DistributedDataParallel": "DistributedDataParallel",
@@ -143,7 +84,6 @@ _RENAMED = {
 """What to write in place of a name of Python 2 or of another language."""
 _NAMESPACE = "Namespace"
 """Objects that argparse returns: they have the defined options and no other attributes."""
-_PLAIN = frozenset({"object", "torch.nn.Module", "torch.nn.modules.Module"})
 
 
 def _check(view: JobView) -> Claims:
@@ -151,14 +91,9 @@ def _check(view: JobView) -> Claims:
     stored = _stored(view.program)
     reported: set[tuple[str, int, str]] = set()
     for module in view.modules:
-        code = code_of(module)
-        found = [*_of_imports(view.program, module, code)]
-        if stored is not None:
-            found += _of_self(view.program, module, code, stored)
-        for node, name, owner, others in found:
+        for node, name, owner, others in _of_imports(view.program, module, code_of(module)):
             at = reach.at(module, node)
-            is_import = isinstance(node, ast.ImportFrom)
-            if at is None or guarded(at, ImportError if is_import else AttributeError):
+            if at is None or guarded(at, ImportError):
                 continue
             reported.add((at.place.path, at.place.line, name))
             near = get_close_matches(name, others, n=1)
@@ -166,9 +101,7 @@ def _check(view: JobView) -> Claims:
                 at,
                 severity=reach.severity(at),
                 message=f"{owner} has no {name}.",
-                consequence=f"ImportError: cannot import name '{name}' from '{owner}'"
-                if is_import
-                else f"AttributeError: '{owner}' object has no attribute '{name}'",
+                consequence=f"ImportError: cannot import name '{name}' from '{owner}'",
                 fix=f"Did you mean {near[0]}?" if near else f"Define {name}, or correct its name.",
             )
     for look, owner in (
@@ -237,7 +170,7 @@ def _is_of_inner(program: Program, look: Looked) -> bool:
     is_set = any(
         one.stored and one.name == look.name and one.on == look.on for one in program.lookups
     )
-    known = look.name in _OF_MODULE | _OF_WRAPPER
+    known = look.name in MODULE_MEMBERS | _OF_WRAPPER
     return isinstance(first, Instance) and not known and not is_set
 
 
@@ -273,65 +206,6 @@ def _stored(program: Program) -> frozenset[str] | None:
             if isinstance(node.value, str) and node.value.isidentifier()
         }
     return frozenset(found)
-
-
-def _of_self(
-    program: Program, module: Module, code: Code, stored: frozenset[str]
-) -> Iterator[_Missing]:
-    """``self.name`` in fully known classes, where nothing in the job assigns it."""
-    for node in code.of(ast.Attribute):
-        if not isinstance(node.ctx, ast.Load) or not isinstance(node.value, ast.Name):
-            continue
-        if node.attr in stored or node.attr[:2] == "__":
-            continue
-        cls, function = code.class_around(node), code.function(node)
-        if cls is None or function is None or code.parent.get(function) is not cls:
-            continue
-        arguments = [*function.args.posonlyargs, *function.args.args]
-        is_self = arguments and arguments[0].arg == node.value.id
-        if not is_self or function.decorator_list or _is_asked(code, node):
-            continue
-        names = _known(program, module, cls)
-        if names is not None and node.attr not in names:
-            yield node, node.attr, cls.name, stored
-
-
-def _is_asked(code: Code, node: ast.Attribute) -> bool:
-    """Whether the job checks the attribute first: ``hasattr(self, "name")``."""
-    return any(
-        code.class_around(call) is code.class_around(node)
-        for call in code.of(ast.Call)
-        if isinstance(call.func, ast.Name) and call.func.id in ("hasattr", "getattr")
-    )
-
-
-def _known(program: Program, module: Module, cls: ast.ClassDef) -> frozenset[str] | None:
-    """The attributes that a class inherits from its bases; None if they are not known."""
-    line = own_bases(program, module, cls)
-    if line is None or _is_base(program, cls):
-        return None
-    names: set[str] = set()
-    for where, one in line:
-        code = code_of(where)
-        methods = {method.name for method in code.methods(one)}
-        if methods & _ANSWER_ANY or code.locals.get(one, frozenset()) & _ANSWER_ANY:
-            return None
-        bases = code.library_bases(one)
-        if any(name not in _PLAIN for name in bases):
-            return None
-        if bases:
-            names |= _OF_MODULE
-    return frozenset(names)
-
-
-def _is_base(program: Program, cls: ast.ClassDef) -> bool:
-    """Whether another class may derive from this one and provide the missing attribute."""
-    return any(
-        cls.name == dotted(base).rpartition(".")[2]
-        for module in program.modules.values()
-        for other in code_of(module).of(ast.ClassDef)
-        for base in other.bases
-    )
 
 
 _BUILDS = ("setup.py", "CMakeLists.txt", "pyproject.toml", "meson.build")
