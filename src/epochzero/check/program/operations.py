@@ -258,6 +258,9 @@ def _computed(
 
 
 def _is_number(value: V) -> bool:
+    """Whether a value is a number; of a sum it is assumed, lists are rarely added by `sum`."""
+    if isinstance(value, LibraryResult):
+        return value.name in ("builtins.len", "builtins.sum")
     return isinstance(value, Counted) or (
         isinstance(value, Constant) and isinstance(value.value, (int, float))
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from epochzero.check.program.syntax import code_of
-from epochzero.check.program.values import Constant, Instance, Items, Value
+from epochzero.check.program.values import Constant, Instance, Value
 from epochzero.check.rule import (
     Claims,
     JobView,
@@ -23,122 +23,51 @@ _DIVISIONS = (ast.Div, ast.FloorDiv, ast.Mod)
 
 
 def _check(view: JobView) -> Claims:
-    reach = view.reach
-    counts = _counts(view.program)
-    reported: set[tuple[str, int]] = set()
-    for module in view.modules:
-        for node in code_of(module).of(ast.BinOp):
-            if not isinstance(node.op, _DIVISIONS):
-                continue
-            message = _of_option(view.program, node.right) or _of_length(module, node.right, counts)
-            if not message or _is_asked(module, node.right) or _may_format(module, node):
-                continue
-            is_sure = message.endswith("is 0.")
-            at = reach.at(module, node)
-            if at is not None and not guarded(at, ZeroDivisionError):
-                reported.add((at.place.path, at.place.line))
-                yield claim_at(
-                    at,
-                    severity=reach.severity(at) if is_sure else "warning",
-                    message=message,
-                    consequence="ZeroDivisionError: division by zero",
-                    fix=f"Divide by max(1, {ast.unparse(node.right)}), or handle the case of no "
-                    "items.",
-                )
-    for failed in failures(view.program, "zero", reported=reported):
+    for failed in failures(view.program, "zero"):
         yield claim_failure(
             failed,
             message=f"The divisor is 0: {failed.at.place.code}",
             fix="Divide by max(1, count), or skip the division if the count is 0.",
         )
+    loaders = _dropping_loaders(view.program)
+    for module in view.modules:
+        for node in code_of(module).of(ast.BinOp) if loaders else ():
+            place = module.place(node.right)
+            at = view.reach.at(module, node)
+            if (
+                isinstance(node.op, _DIVISIONS)
+                and (place.path, place.line, place.column) in loaders
+                and not _is_asked(module, node.right)
+                and at is not None
+                and not guarded(at, ZeroDivisionError)
+            ):
+                written = ast.unparse(node.right)
+                yield claim_at(
+                    at,
+                    severity="warning",
+                    message=f"{written} is 0 if the data set has fewer samples than a batch: "
+                    "drop_last is set.",
+                    consequence="ZeroDivisionError: division by zero",
+                    fix=f"Divide by max(1, {written}), or handle the case of no items.",
+                )
 
 
-def _of_option(program: Program, divisor: ast.expr) -> str:
-    """The message if an option that is zero is the divisor."""
-    if not isinstance(divisor, ast.Attribute) or not isinstance(divisor.value, ast.Name):
-        return ""
-    is_options = divisor.value.id in (
-        "args",
-        "opt",
-        "options",
-        "opts",
-        "params",
-        "cfg",
-        "config",
-        "flags",
-        "hparams",
-    )
-    value = program.options.get(divisor.attr)
-    is_zero = isinstance(value, Constant) and type(value.value) in (int, float) and not value.value
-    return f"The option {divisor.attr} is 0." if is_options and is_zero else ""
+def _dropping_loaders(program: Program) -> set[tuple[str, int, int]]:
+    """The positions at which the length of a loader is asked that may drop its only batch."""
+    return {
+        (call.at.place.path, call.at.place.line, call.at.place.column)
+        for call in program.calls
+        if call.name == "builtins.len" and call.arguments and _may_drop_all(call.arguments[0])
+    }
 
 
-def _counts(program: Program) -> dict[tuple[str, int, int], list[Value]]:
-    """The argument of each call of len, by the position of the call."""
-    found: dict[tuple[str, int, int], list[Value]] = {}
-    for call in program.calls:
-        if call.name == "builtins.len" and call.arguments:
-            place = call.at.place
-            key = (place.path, place.line, place.column)
-            found.setdefault(key, []).append(call.arguments[0])
-    return found
-
-
-def _of_length(
-    module: Module, divisor: ast.expr, counts: dict[tuple[str, int, int], list[Value]]
-) -> str:
-    """The message if the divisor is the length of something that is or can be empty."""
-    if not isinstance(divisor, ast.Call):
-        return ""
-    for value in counts.get((module.path, divisor.lineno, divisor.col_offset + 1), ()):
-        written = ast.unparse(divisor)
-        if isinstance(value, Items) and value.complete and not value.values and not value.keys:
-            return f"{written} is 0."
-        if isinstance(value, Instance) and _may_drop_all(value):
-            return (
-                f"{written} is 0 if the data set has fewer samples than a batch: drop_last is set."
-            )
-    return ""
-
-
-def _may_drop_all(loader: Instance) -> bool:
+def _may_drop_all(loader: Value) -> bool:
     """Whether a loader without shuffling drops its last batch: one for an evaluation."""
-    if loader.made_by != "torch.utils.data.DataLoader":
+    if not isinstance(loader, Instance) or loader.made_by != "torch.utils.data.DataLoader":
         return False
     drop, shuffle = loader.keywords.get("drop_last"), loader.keywords.get("shuffle")
     drops = isinstance(drop, Constant) and drop.value is True
     return drops and (shuffle is None or (isinstance(shuffle, Constant) and not shuffle.value))
-
-
-def _may_format(module: Module, node: ast.BinOp) -> bool:
-    """Whether ``%`` may format a text: its left side is not known to be a number."""
-    if not isinstance(node.op, ast.Mod):
-        return False
-    match node.left:
-        case ast.Constant(int() | float()) | ast.BinOp(op=ast.Sub() | ast.Div() | ast.FloorDiv()):
-            return False
-        case ast.BinOp(op=ast.Add(), right=ast.Constant(int() | float())):
-            return False
-        case ast.Call(ast.Name("len")):
-            return False
-    return ast.unparse(node.left) not in _counters(module)
-
-
-def _counters(module: Module) -> set[str]:
-    """Names and attributes that a loop or ``+= 1`` counts."""
-    code = code_of(module)
-    found = {ast.unparse(one.target) for one in code.of(ast.AugAssign) if _is_integer(one.value)}
-    for loop in code.of(ast.For):
-        match loop.iter, loop.target:
-            case ast.Call(ast.Name("range")), target:
-                found.add(ast.unparse(target))
-            case ast.Call(ast.Name("enumerate")), ast.Tuple([number, *_]):
-                found.add(ast.unparse(number))
-    return found
-
-
-def _is_integer(value: ast.expr) -> bool:
-    return isinstance(value, ast.Constant) and isinstance(value.value, int)
 
 
 def _is_asked(module: Module, divisor: ast.expr) -> bool:
