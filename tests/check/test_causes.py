@@ -46,7 +46,7 @@ OTHER_END = "RuntimeError: another"
                 "if args.a and args.b:\n    raise ValueError('choose a or b')\n"
             },
             ("--a", "--b"),
-            ["arguments-contradict"],
+            ["exception-raised"],
         ),
         (
             {

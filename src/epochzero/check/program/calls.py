@@ -35,6 +35,7 @@ from epochzero.check.program.heap import (
     Scope,
     Super,
     V,
+    is_torch_module,
     join,
     published,
 )
@@ -350,11 +351,21 @@ class Calls(Tensors):
                 taken = Arguments(given.positional, {}, False) if name == "call" else given
                 if (found := self.own_method(callee, name, taken)) is not None:
                     return found
+            if self._lacks_forward(callee):
+                name = python_errors.type_name(callee)
+                message = f'Module [{name}] is missing the required "forward" function'
+                return self.fails("forward", NotImplementedError, message, node)
             return self._method(callee, "__call__", given, node)
         if not any(one.opaque for one in callee.cls.line()):
             message = f"'{python_errors.type_name(callee)}' object is not callable"
             return self.fails("type", TypeError, message, node)
         return Anything(f"what {callee.cls.name} gives")
+
+    def _lacks_forward(self, module: Object) -> bool:
+        """Whether nothing defines what a torch module does when it is called."""
+        names = {name for cls in module.cls.line() for name in cls.names} | set(module.attributes)
+        is_known = is_torch_module(module.cls) and not any(one.opaque for one in module.cls.line())
+        return is_known and names.isdisjoint({"forward", "__call__", "__getattr__"})
 
     def has(self, owner: V, name: str) -> bool | None:
         """Whether a value has an attribute; None if unknown."""

@@ -110,7 +110,7 @@ class Failed:
 
     Attributes:
         kind: the kind of failure, by which rules select it: ``arguments``, ``attribute``, ``configuration``,
-            ``import``, ``index``, ``name``, ``none``, ``raised``, ``shape``, ``type``, ``unpack``, ``value`` or
+            ``forward``, ``import``, ``index``, ``name``, ``none``, ``raised``, ``shape``, ``type``, ``unpack``, ``value`` or
             ``zero``.
         error: class of the exception.
         message: message of the exception.

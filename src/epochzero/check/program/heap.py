@@ -126,6 +126,11 @@ class Class(Ref):
         return tuple(name for name in found if name not in ("builtins.object", "abc.ABC"))
 
 
+def is_torch_module(cls: Class) -> bool:
+    """Whether `torch.nn.Module` is the only class of a library from which a class derives."""
+    return set(cls.externals()) in ({"torch.nn.Module"}, {"torch.nn.modules.Module"})
+
+
 def is_enumeration(cls: Class) -> bool:
     """Whether the members of a class are its instances."""
     bases = cls.externals()

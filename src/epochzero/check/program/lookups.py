@@ -22,6 +22,7 @@ from epochzero.check.program.heap import (
     Super,
     V,
     is_enumeration,
+    is_torch_module,
     published,
 )
 from epochzero.check.program.namespaces import namespace
@@ -62,7 +63,6 @@ MODULE_MEMBERS = frozenset([
      "zero_grad",
 ])  # fmt: skip
 """Public attributes of `torch.nn.Module` up to 2.13, which no installation is needed to know."""
-_MODULES = frozenset([("torch.nn.Module",), ("torch.nn.modules.Module",)])
 _NAMED_TUPLE = namedtuple("_NAMED_TUPLE", ())
 _PARTS_OF_PATHS = {"parent": "folder", "name": "name", "stem": "stem", "suffix": "suffix"}
 
@@ -158,7 +158,7 @@ class Lookups(Core):
             error_text = f"'{python_errors.type_name(owner)}' object has no attribute '{name}'"
             return self.fails("attribute", AttributeError, error_text, node)
         if owner.cls.externals():
-            if owner.cls.externals() in _MODULES and name not in MODULE_MEMBERS:
+            if is_torch_module(owner.cls) and name not in MODULE_MEMBERS:
                 self._missed(owner, name, node)
             member = Member(owner, name)
             return member if called else Anything(f"{name} of {owner.cls.name}")

@@ -320,22 +320,6 @@ class Code:
         return {scope: frozenset(names) for scope, names in found.items()}
 
 
-@lru_cache(maxsize=1)  # Several rules query the same program in succession.
-def stored_attributes(program: Program) -> frozenset[str]:
-    """All names after a dot that the job assigns or deletes."""
-    codes = map(code_of, program.modules.values())
-    return frozenset[str]().union(*(code.set_attributes for code in codes))
-
-
-@lru_cache(maxsize=1)
-def method_counts(program: Program) -> Counter[str]:
-    """How many classes of the job define a method."""
-    counts: Counter[str] = Counter()
-    for module in program.modules.values():
-        counts.update(code_of(module).defined_methods)
-    return counts
-
-
 def resolve(program: Program, module: Module, node: ast.AST) -> tuple[Module, Definition] | None:
     """The function or class of the job that an expression certainly refers to.
 
@@ -366,29 +350,3 @@ def _defined(program: Program, name: str, depth: int = 0) -> tuple[Module, Defin
     if code.stored.get(last, 0) != 1:
         return None
     return _defined(program, code.imported_name(ast.Name(last, ast.Load())), depth + 1)
-
-
-def made_class(
-    program: Program, module: Module, node: ast.AST
-) -> tuple[Module, ast.ClassDef] | None:
-    """The job's class whose instance a name certainly holds: ``runner = Runner()``, assigned once."""
-    if isinstance(node, ast.Call):
-        own = resolve(program, module, node.func)
-        return (own[0], own[1]) if own is not None and isinstance(own[1], ast.ClassDef) else None
-    value = only_value(module, node)
-    return made_class(program, module, value) if isinstance(value, ast.Call) else None
-
-
-def only_value(module: Module, node: ast.AST) -> ast.expr | None:
-    """The value of a name that is assigned once, in its own function or at module level."""
-    if not isinstance(node, ast.Name):
-        return None
-    code = code_of(module)
-    if node.id not in code.assigned:
-        return None
-    within = (one for one in code.scopes(node) if node.id in code.locals.get(one, ()))
-    scope = next(within, module.tree)
-    if scope is None or node.id in code.shared or code.bound[node.id, scope] != 1:
-        return None
-    given = code.assigned_in.get((node.id, scope), ())
-    return given[0].value if len(given) == 1 else None

@@ -2,105 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator
-
-from epochzero.check.program.syntax import Code, code_of, method_counts, resolve, stored_attributes
-from epochzero.check.rule import (
-    Claims,
-    JobView,
-    Module,
-    Program,
-    Rule,
-    claim_at,
-    claim_failure,
-    examples,
-    failures,
-    guarded,
-)
-from epochzero.check.target.model import Signature
-from epochzero.check.target.signature import misfit
-from epochzero.check.view.called_functions import (
-    called_method,
-    constructor,
-    given,
-    method_of,
-    own_bases,
-    parameters,
-)
-
-
-def _check(view: JobView) -> Claims:
-    reach = view.reach
-    reported: set[tuple[str, int]] = set()
-    for module in view.modules:
-        code = code_of(module)
-        for call, name, signature in _calls(view.program, module, code):
-            wrong = misfit(signature, *given(call))
-            at = reach.at(module, call) if wrong else None
-            if at is not None and not guarded(at, TypeError):
-                reported.add((at.place.path, at.place.line))
-                yield claim_at(
-                    at,
-                    severity=reach.severity(at),
-                    message=f"{name}() {wrong}.",
-                    consequence=f"TypeError: {name}() {wrong}",
-                    fix=_fix(name, signature),
-                )
-    for failed in failures(view.program, "arguments", reported=reported):
-        yield claim_failure(
-            failed,
-            message=f"{failed.message}.",
-            fix="Pass the arguments that the function accepts.",
-        )
-
-
-def _fix(name: str, signature: Signature) -> str:
-    names = ", ".join(dict.fromkeys([*signature.positional, *signature.keywords]))
-    return (
-        f"Pass the parameters of {name}: {names}." if names else f"Call {name} without arguments."
-    )
-
-
-def _calls(
-    program: Program, module: Module, code: Code
-) -> Iterator[tuple[ast.Call, str, Signature]]:
-    """The calls whose target is known."""
-    for call in code.of(ast.Call):
-        own = resolve(program, module, call.func)
-        if own is not None:
-            signature = constructor(program, *own)
-            name = own[1].name
-        else:
-            method = called_method(program, module, call)
-            signature = (
-                parameters(method, bound=True)
-                if method is not None
-                else _of_self(program, module, code, call)
-            )
-            name = call.func.attr if isinstance(call.func, ast.Attribute) else ""
-        if signature is not None:
-            yield call, name, signature
-
-
-def _of_self(program: Program, module: Module, code: Code, call: ast.Call) -> Signature | None:
-    """The parameters of a method that is called on ``self``."""
-    func = call.func
-    if not isinstance(func, ast.Attribute) or not isinstance(func.value, ast.Name):
-        return None
-    # Several classes may define it, or another object may be stored under its name.
-    if method_counts(program)[func.attr] != 1 or func.attr in stored_attributes(program):
-        return None
-    cls, function = code.class_around(call), code.function(call)
-    if cls is None or function is None or code.parent.get(function) is not cls:
-        return None
-    arguments = [*function.args.posonlyargs, *function.args.args]
-    if function.decorator_list or not arguments or arguments[0].arg != func.value.id:
-        return None
-    line = own_bases(program, module, cls)
-    found = method_of(line, func.attr) if line is not None else None
-    return parameters(found[1], bound=True) if found is not None else None
-
+from epochzero.check.rule import Rule, examples, failure_check
 
 RULE = Rule(
     title="A call passes arguments that the job's own function or class does not accept",
@@ -109,7 +11,11 @@ RULE = Rule(
     "the training.",
     fix="Pass the arguments that the function accepts.",
     source="Zhang et al., ICSE 2020, Table 1, Illegal Argument; section 5.5, common programming errors",
-    check=_check,
+    check=failure_check(
+        "arguments",
+        message=lambda failed: f"{failed.message}.",
+        fix="Pass the arguments that the function accepts.",
+    ),
     cases=examples("""
         def train(model, loader, epochs=3):
             print(model, loader, epochs)

@@ -15,7 +15,7 @@ from epochzero.check.rule import (
     examples,
     guarded,
 )
-from epochzero.check.view.called_functions import method_of, own_bases
+from epochzero.check.view.own_classes import method_of, own_bases
 from epochzero.check.view.torch_usage import argument
 
 _DATASET = frozenset({"torch.utils.data.Dataset", "torch.utils.data.dataset.Dataset", "object"})

@@ -14,7 +14,7 @@ from epochzero.check.rule import (
     examples,
     guarded,
 )
-from epochzero.check.view.called_functions import own_bases
+from epochzero.check.view.own_classes import own_bases
 from epochzero.check.view.torch_usage import argument
 
 _ITERABLE = ("torch.utils.data.IterableDataset", "torch.utils.data.dataset.IterableDataset")

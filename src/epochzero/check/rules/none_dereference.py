@@ -2,79 +2,7 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Iterator
-
-from epochzero.check.program.syntax import Code, code_of, only_value
-from epochzero.check.rule import (
-    Claims,
-    JobView,
-    Module,
-    Rule,
-    claim_at,
-    claim_failure,
-    examples,
-    failures,
-    guarded,
-)
-from epochzero.check.view.called_functions import called_function, gives_nothing
-
-
-def _check(view: JobView) -> Claims:
-    reach = view.reach
-    reported: set[tuple[str, int]] = set()
-    for module in view.modules:
-        for node, call, error in _uses(module, code_of(module)):
-            function = called_function(view.program, module, call)
-            if function is None or not gives_nothing(function):
-                continue
-            at = reach.at(module, node)
-            if at is not None and not guarded(at, TypeError, AttributeError):
-                reported.add((at.place.path, at.place.line))
-                yield claim_at(
-                    at,
-                    severity=reach.severity(at),
-                    message=f"{function.name}() returns nothing, but its result is used.",
-                    consequence=error,
-                    fix=f"Return a value from {function.name}, or do not use its result.",
-                )
-    for failed in failures(view.program, "none", reported=reported):
-        yield claim_failure(
-            failed,
-            message=f"A value is None when the job reaches this line: {failed.at.place.code}",
-            fix="Set the value first, or check whether it is None.",
-        )
-
-
-def _uses(module: Module, code: Code) -> Iterator[tuple[ast.AST, ast.Call, str]]:
-    """Where a value is used in a way that None does not allow, and the call that returned it."""
-    for node, value, error in _wanted(code):
-        if isinstance(value, ast.Name):
-            given = only_value(module, value)
-            if not isinstance(given, ast.Call) or value.id in code.asked:
-                continue
-            if code.scope(given) is code.scope(value):
-                yield node, given, error
-        elif isinstance(value, ast.Call):
-            yield node, value, error
-
-
-def _wanted(code: Code) -> Iterator[tuple[ast.AST, ast.expr, str]]:
-    for assign in code.of(ast.Assign):
-        if any(isinstance(one, ast.Tuple | ast.List) for one in assign.targets):
-            error = "TypeError: cannot unpack non-iterable NoneType object"
-            yield assign, assign.value, error
-    for item in code.of(ast.Subscript):
-        yield item, item.value, "TypeError: 'NoneType' object is not subscriptable"
-    for attribute in code.of(ast.Attribute):
-        error = f"AttributeError: 'NoneType' object has no attribute '{attribute.attr}'"
-        yield attribute, attribute.value, error
-    for loop in code.of(ast.For):
-        yield loop, loop.iter, "TypeError: 'NoneType' object is not iterable"
-    for operation in code.of(ast.BinOp):
-        for side in (operation.left, operation.right):
-            yield operation, side, "TypeError: unsupported operand type for None"
-
+from epochzero.check.rule import Rule, examples, failure_check
 
 RULE = Rule(
     title="None is used as an object",
@@ -83,7 +11,13 @@ RULE = Rule(
     "attribute of it ends the job, most often in evaluation code that was never run.",
     fix="Add the return statement, or do not use the result.",
     source="Zhang et al., ICSE 2020, Table 1, Null Reference",
-    check=_check,
+    check=failure_check(
+        "none",
+        message=lambda failed: (
+            f"A value is None when the job reaches this line: {failed.at.place.code}"
+        ),
+        fix="Set the value first, or check whether it is None.",
+    ),
     cases=examples("""
         def test(model):
             accuracy = len(model)

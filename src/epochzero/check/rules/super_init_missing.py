@@ -14,7 +14,7 @@ from epochzero.check.rule import (
     claim_at,
     examples,
 )
-from epochzero.check.view.called_functions import own_bases
+from epochzero.check.view.own_classes import own_bases
 
 _MODULE = frozenset({"torch.nn.Module", "torch.nn.modules.Module"})
 
