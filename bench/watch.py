@@ -200,7 +200,11 @@ def _records(case: Case, folder: Path, python: str) -> list[Record] | None:
         begun.unlink(missing_ok=True)
         with tempfile.TemporaryDirectory() as work:
             environment = with_companions(
-                os.environ | {"PYTHONPATH": str(SOURCE), FILE_VARIABLE: str(begun)},
+                os.environ
+                | {
+                    "PYTHONPATH": os.pathsep.join((str(SOURCE), os.environ.get("PYTHONPATH", ""))),
+                    FILE_VARIABLE: str(begun),
+                },
                 WATCH_COMPANIONS,
                 Path(work),
             )

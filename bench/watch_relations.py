@@ -1,6 +1,6 @@
 """How many faults of relations and between ranks the watcher names, with kind and line, and how early; and false roots.
 
-``lab/watch/relations`` and ``lab/watch/ranks`` were written before the searches. Their held-out parts are read with
+``lab/watch/relations``, ``lab/watch/ranks`` and ``lab/watch/silent`` were written before the searches. Their held-out parts are read with
 ``--held-out``, which is counted in ``lab/watch/evaluations.json``. ``without_relations`` are the verdicts on the same records
 without the table of relations.
 
@@ -40,10 +40,13 @@ from lab.watch.cases import (
     count_evaluation,
     held_out_ranks,
     held_out_relations,
+    held_out_silent,
     rank_cases,
     rank_programs,
     relation_cases,
     relation_programs,
+    silent_cases,
+    silent_programs,
 )
 
 _LIMIT_S = 240
@@ -59,6 +62,7 @@ def main() -> None:
     parser.add_argument("--misses", action="store_true", help="print what is missed")
     parser.add_argument("--only", default="", help="part of the name; stores no result")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--python", default=sys.executable, help="that has Keras and Transformers")
     options = parser.parse_args()
     chosen = [
         case
@@ -68,7 +72,7 @@ def main() -> None:
     several = {case.name for case in chosen if case.part == "ranks"}
     options.records.mkdir(parents=True, exist_ok=True)
     alone = [case for case in chosen if case.name not in several and not options.ranks]
-    for case, found in recorded(alone, options.records, options.jobs):
+    for case, found in recorded(alone, options.records, options.jobs, options.python):
         print(case.name, "failed" if found is None else "recorded", file=sys.stderr)
     for case in chosen:
         if case.name in several:
@@ -96,10 +100,11 @@ def main() -> None:
 
 
 def cases() -> Iterator[Case]:
-    """All trainings of both collections, faulty and healthy."""
+    """All trainings of the collections, faulty and healthy."""
     collections: tuple[tuple[str, Any, Sequence[Made], frozenset[str]], ...] = (
         ("relations", relation_programs(), relation_cases(), held_out_relations()),
         ("ranks", rank_programs(), rank_cases(), held_out_ranks()),
+        ("silent", silent_programs(), silent_cases(), held_out_silent()),
     )
     for part, programs, made, held_out in collections:
         for name, path in programs.items():

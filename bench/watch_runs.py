@@ -37,7 +37,7 @@ _PRELOADED = ("numpy", "sklearn.datasets", "sklearn.model_selection", "sklearn.p
 
 
 def recorded(
-    cases: Iterable[Case], folder: Path, jobs: int
+    cases: Iterable[Case], folder: Path, jobs: int, python: str = sys.executable
 ) -> Iterator[tuple[Case, list[Record] | None]]:
     """The records of each program as they come; None for one that failed. Stored for the same program."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ def recorded(
     waiting, running = list(reversed(list(cases))), dict[int, _Run]()
     while waiting or running:
         while waiting and len(running) < jobs:
-            run = _Run(waiting.pop(), folder)
+            run = _Run(waiting.pop(), folder, python)
             running[run.sentinel] = run
         for sentinel in wait(list(running), timeout=1.0):
             run = running.pop(sentinel)
@@ -65,12 +65,12 @@ def stored_path(case: Case, folder: Path) -> Path:
 class _Run:
     """One program in a fork. Forks are started by the main thread alone: a lock that another holds stays locked."""
 
-    def __init__(self, case: Case, folder: Path) -> None:
+    def __init__(self, case: Case, folder: Path, python: str) -> None:
         self.case = case
         self._stored = stored_path(case, folder)
         self._until = time.monotonic() + _LIMIT_S
         fork = multiprocessing.get_context("fork")
-        self._child = fork.Process(target=_run, args=(case, self._stored, folder))
+        self._child = fork.Process(target=_run, args=(case, self._stored, folder, python))
         self._child.start()
 
     @property
@@ -89,11 +89,11 @@ class _Run:
         return [json.loads(line) for line in self._stored.read_bytes().splitlines()]
 
 
-def _run(case: Case, stored: Path, folder: Path) -> None:
+def _run(case: Case, stored: Path, folder: Path, python: str) -> None:
     if stored.exists():
         return
     if any(f"import {name}" in case.program or f"from {name}" in case.program for name in _ALONE):
-        records_of_all([case], folder, argparse.Namespace(jobs=1, python=sys.executable))
+        records_of_all([case], folder, argparse.Namespace(jobs=1, python=python))
         return
     program = folder / f"{stored.stem}.py"
     program.write_text(case.program, encoding="utf-8")

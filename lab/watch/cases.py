@@ -21,6 +21,7 @@ FAMILIES = WATCH / "families"
 VARIED = WATCH / "varied"
 RELATIONS = WATCH / "relations"
 RANKS = WATCH / "ranks"
+SILENT = WATCH / "silent"
 EVALUATIONS = WATCH / "evaluations.json"
 """Which held-out programs a script has read, and when: each time makes its figure worth a little less."""
 TWINS = ("bugs", "keras")
@@ -86,6 +87,21 @@ def held_out_relations() -> frozenset[str]:
     return _held_out(RELATIONS)
 
 
+def silent_cases() -> list[Case]:
+    """The faults of `silent`."""
+    return _faults_and_variants(SILENT)
+
+
+def silent_programs() -> dict[str, Path]:
+    """The healthy trainings of `silent`, by name."""
+    return _programs(SILENT)
+
+
+def held_out_silent() -> frozenset[str]:
+    """The trainings of `silent` that are read once, when the searches are finished."""
+    return _held_out(SILENT)
+
+
 def rank_cases() -> list[Case]:
     """The faults of `ranks`, and the healthy variants of its programs; ``ranks`` of `about` is their number, 2 if missing."""
     return _faults_and_variants(RANKS)
@@ -106,7 +122,7 @@ def _faults_and_variants(folder: Path) -> list[Case]:
     return [
         Case(folder.name, name, mutated(program, edits), program, about)
         for kind in ("fault", "variant")
-        for name, about in stored[kind].items()
+        for name, about in stored.get(kind, {}).items()
         for program in [_programs(folder)[about["base"]].read_text(encoding="utf-8")]
         for edits in [[{"old": old, "new": new} for old, new in about["edits"]]]
     ]
