@@ -504,3 +504,62 @@ def test_gradients_that_the_program_sets_itself_are_not_lost(clears: bool, in_pl
             optimizer.step()
 
     assert words(train) == set()
+
+
+@pytest.mark.parametrize("cut", ["item", "detached", "other model", None])
+def test_optimizers_whose_parameters_the_loss_does_not_depend_on(cut: str | None) -> None:
+    def train() -> None:
+        scale = torch.tensor(2.0, requires_grad=True)
+        model, other = nn.Linear(4, 1), nn.Linear(4, 1)
+        of_model = torch.optim.SGD((other if cut == "other model" else model).parameters(), 0.1)
+        of_scale = torch.optim.SGD([scale], 0.1)
+        for _ in range(8):
+            factor = (
+                scale.item() if cut == "item" else scale.detach() if cut == "detached" else scale
+            )
+            of_model.zero_grad()
+            of_scale.zero_grad()
+            (factor * model(torch.randn(8, 4)) - 1).square().mean().backward()
+            of_model.step()
+            of_scale.step()
+
+    found = violations(history_of(train))
+    assert [one.word for one in found] == (["parameters_frozen"] if cut else [])
+    if found:
+        assert found[0].place is not None
+        assert "torch.optim.SGD(" in found[0].place.text
+
+
+def _classified(output: Callable[[torch.Tensor], torch.Tensor], units: int = 1) -> Training:
+    def train() -> None:
+        model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, units))
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for _ in range(8):
+            optimizer.zero_grad()
+            y = (torch.rand(8, 1) > 0.5).float()
+            functional.binary_cross_entropy(output(model(torch.randn(8, 4)))[:, :1], y).backward()
+            optimizer.step()
+
+    return train
+
+
+def test_softmax_over_a_single_value() -> None:
+    assert words(_classified(lambda x: functional.softmax(x, dim=1))) == {"last_activation_wrong"}
+    assert words(_classified(lambda x: functional.softmax(x, dim=1), 2)) == set()
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_targets_that_a_mask_excludes(own: bool) -> None:
+    def train() -> None:
+        model = nn.Linear(4, 8)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        diagonal = torch.eye(16, dtype=torch.bool)
+        for _ in range(8):
+            optimizer.zero_grad()
+            z = functional.normalize(model(torch.randn(16, 4)), dim=1)
+            similar = (z @ z.T).masked_fill(diagonal, -1e9)
+            target = torch.arange(16)
+            functional.cross_entropy(similar, target if own else target.roll(8)).backward()
+            optimizer.step()
+
+    assert words(train) == ({"labels_wrong"} if own else set())

@@ -1,7 +1,7 @@
 """How often a root like this one was right: what the strength of its signs was worth in the lab.
 
 ``calibration.json`` is counted by ``bench/train_watch_confidence.py`` over trainings that are not held out. A
-kind of fault of which the lab has few is told as all kinds are at its strength; each of its own moves that: the
+kind of fault of which the lab has few is reported as all kinds are at its strength; each of its own moves that: the
 mean of a Beta distribution whose prior is the curve of all. Searches were mended on those trainings, and are better
 there than elsewhere: the discount is what was left of it when new ones were looked at for the first time.
 """

@@ -210,12 +210,12 @@ class TrainingHistory:
         parameters: of all models.
         order: paths of leaves and functions (``path:relu``) in the order of their calls, with their kinds.
         iterations: those that were looked at.
-        evaluations: all that were told.
+        evaluations: all that were recorded.
         optimizers, schedulers, loaders, losses, backwards, nonfinite: the records, as they came.
         epochs, steps, clips, scalers: as well.
         ended: whether the training is over.
         count: iterations so far, also those not looked at.
-        planned: iterations in all, where somebody said so; None else.
+        planned: iterations in all, where the program states them; None else.
         arguments: words of the job's command line behind its program.
         cycles: of the inspected iterations, and of those whose calls have an order that is new.
         calls: line -> its place, of all calls of cycles.
@@ -258,7 +258,7 @@ class TrainingHistory:
         return max(self.loss_by_line.values(), key=len, default=np.empty((0, 2)))
 
     def until(self, iteration: int) -> TrainingHistory:
-        """The same training as it was when this iteration began."""
+        """The same training as it was at the start of this iteration."""
 
         def before(records: tuple[Record, ...]) -> tuple[Record, ...]:
             return tuple(one for one in records if int(one.get("iteration", 0)) < iteration)

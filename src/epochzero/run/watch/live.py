@@ -36,7 +36,7 @@ ENDED_EVENT = f"ended_by_{WHY}"
 EXIT_CODE = 79
 """Of a job that ``fail_on`` ended: the first that sysexits.h and retries leave."""
 TOLD = 0.5
-"""A finding of less confidence is in the verdict, and is not told while the job runs."""
+"""A finding of less confidence is in the verdict, and is not reported while the job runs."""
 _SHARE = 0.02
 """Of one core that conclusions may take."""
 _FILE_VARIABLE = "EPOCHZERO_WATCH_FILE"
@@ -58,7 +58,7 @@ class WatchOptions:
 
     Attributes:
         fail_on: words of faults and symptoms that terminate the job once they are confirmed; ``any`` for all.
-        values: paths of layers and parameters whose values are kept over time.
+        values: paths of layers and parameters whose values are stored over time.
     """
 
     fail_on: frozenset[str] = frozenset()
@@ -127,15 +127,15 @@ class TrainingWatcher:
         nothing: why nothing was watched, when the job has ended; empty where something was.
     """
 
-    def __init__(self, options: WatchOptions, tell: Callable[[News], object]) -> None:
+    def __init__(self, options: WatchOptions, on_news: Callable[[News], object]) -> None:
         """Nothing is seen yet.
 
         Args:
             options: how it is watched.
-            tell: is told what is new, in the watcher's thread.
+            on_news: receives what is new, in the watcher's thread.
         """
         self._options = options
-        self._tell = tell
+        self._on_news = on_news
         self._reported: set[tuple[str, str]] = set()
         self._new = False
         self._next = 0.0
@@ -211,10 +211,10 @@ class TrainingWatcher:
         """What is new, and what of it is only a symptom of the root."""
         symptoms = tuple(one for one in new if one in watched.symptoms)
         if watched.root is not None and (watched.root in new or symptoms):
-            self._tell(News(watched.root, symptoms, known=watched.root not in new))
+            self._on_news(News(watched.root, symptoms, known=watched.root not in new))
         for finding in new:
             if finding is not watched.root and finding not in symptoms:
-                self._tell(News(finding))
+                self._on_news(News(finding))
 
     def _verdict(self) -> JobEvent:
         if self.watched is None:
@@ -224,8 +224,8 @@ class TrainingWatcher:
 
         root = self.watched.root
         text = f"watched {self.watched.iterations} iterations: {root.word if root else 'no fault'}"
-        told = json.dumps(to_dict(self.watched))
-        return JobEvent(*self._clock.now(), EVENT, text, details={"watched": told})
+        watched = json.dumps(to_dict(self.watched))
+        return JobEvent(*self._clock.now(), EVENT, text, details={"watched": watched})
 
     def _why_nothing(self) -> str:
         failed = [one for one in self._following.records if one.get("kind") == "failed"]

@@ -36,7 +36,7 @@ class TrainingFinding:
         fix: what to do, with a value to try.
         evidence: the numbers it rests on.
         series: name of the series of a `History` that shows it; empty for none.
-        causes: words of symptoms that this fault brings about: they are told under it.
+        causes: words of symptoms that this fault brings about: they are listed under it.
         option: of the command line that set the value, as it was given (``--lr 10``); empty for none.
         state: `SUSPECTED` or `CONFIRMED`, see `epochzero.run.watch.confirmation`.
     """

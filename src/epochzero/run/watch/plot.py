@@ -49,14 +49,14 @@ def chart(
     if from_zero:
         values = np.append(values, (0.0, 0.0 if values.any() else 1.0))
     frame = _Frame(reach, values, (WIDTH, HEIGHT), (LEFT, RIGHT, TOP, BOTTOM))
-    told = "; ".join(f"{name}: {_told(one)}" for name, one in drawn.items())
+    text = "; ".join(f"{name}: {_told(one)}" for name, one in drawn.items())
     parts = [*frame.grid()]
     if mark is not None and frame.first <= mark <= frame.last:
         x = frame.x(mark)
         parts.append(f'<path class="mark" d="M{x:.1f} {TOP}V{HEIGHT - BOTTOM}"/>')
     for color, one in enumerate(drawn.values()):
         parts.append(f'<path class="line c{color % 6}" d="{frame.path(one)}"/>')
-    svg = _svg(WIDTH, HEIGHT, f"{label}. {told}", parts)
+    svg = _svg(WIDTH, HEIGHT, f"{label}. {text}", parts)
     return svg + (_legend(list(drawn)) if len(drawn) > 1 else "")
 
 
@@ -96,8 +96,8 @@ def bars(counts: Mapping[str, float], label: str) -> str:
                 f"{escape(name[:8])}</text>"
             )
     parts.append(f'<text x="{LEFT - 6}" y="{TOP + 8}" text-anchor="end">{number(top)}</text>')
-    told = ", ".join(f"{name}: {number(count)}" for name, count in counts.items())
-    return _svg(WIDTH, HEIGHT, f"{label}. {told}", parts)
+    text = ", ".join(f"{name}: {number(count)}" for name, count in counts.items())
+    return _svg(WIDTH, HEIGHT, f"{label}. {text}", parts)
 
 
 def number(value: float) -> str:
@@ -174,14 +174,14 @@ def _thinned(series: Series) -> Sequence[tuple[float, float]]:
     """At most so many points; of each stretch the lowest and the highest."""
     if len(series) <= MOST_POINTS:
         return [(float(step), float(value)) for step, value in series]
-    kept: list[int] = []
+    points: list[int] = []
     for stretch in np.array_split(np.arange(len(series)), MOST_POINTS // 2):
         values = series[stretch, 1]
         if np.isnan(values).all():
-            kept.append(int(stretch[0]))
+            points.append(int(stretch[0]))
             continue
-        kept += sorted({int(stretch[np.nanargmin(values)]), int(stretch[np.nanargmax(values)])})
-    return [(float(step), float(value)) for step, value in series[kept]]
+        points += sorted({int(stretch[np.nanargmin(values)]), int(stretch[np.nanargmax(values)])})
+    return [(float(step), float(value)) for step, value in series[points]]
 
 
 def _ticks(low: float, high: float, *, whole: bool) -> Sequence[float]:

@@ -69,7 +69,7 @@ class Followed:
 
 
 class Following(Followed):
-    """The records of a file that grows, or is begun anew by another process of the job; and those of its other ranks."""
+    """The records of a file that grows, or is started again by another process of the job; and those of its other ranks."""
 
     def __init__(self, path: Path, *, alone: bool = False) -> None:
         super().__init__()

@@ -3,7 +3,7 @@
 A test is an input that passes or fails, or a whole run. A neuron that is active in it is covered by it, as a
 statement is that is executed (Eniser, Gerasimou, Sen: "DeepFault: Fault Localization for Deep Neural Networks", FASE
 2019). A layer is covered where any of its neurons is. That is nearly always so: the layers' own scores are all
-alike, as Jahan et al. (EMSE 2025) found with Tarantula, and their neurons' scores tell them apart.
+alike, as Jahan et al. (EMSE 2025) found with Tarantula, and their neurons' scores separate them.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ def _tests(activity: Activity, name: str) -> int:
 
 
 def tarantula(failing: Array, passing: Array, of_failing: int, of_passing: int) -> Array:
-    """Jones, Harrold, ASE 2005: the share of failing tests beside that of passing ones.
+    """Jones, Harrold, ASE 2005: the share of failing tests relative to that of passing ones.
 
     Args:
         failing, passing: tests of each kind that cover an element, (elements,).
@@ -247,7 +247,7 @@ def _stacked(name: str, parts: Iterable[npt.NDArray[np.bool_]]) -> npt.NDArray[n
 
 def to_dict(found: Spectrum) -> dict[str, Any]:
     """The JSON form; an infinite score is the text "inf"."""
-    told = asdict(found)
-    for one in (*told["layers"], *told["neurons"]):
+    described = asdict(found)
+    for one in (*described["layers"], *described["neurons"]):
         one.update({key: "inf" for key, value in one.items() if value == math.inf})
-    return {"schema": SCHEMA, **told}
+    return {"schema": SCHEMA, **described}

@@ -18,7 +18,7 @@ SURE = 0.5
 SURE_ON_THE_WAY = 0.7
 """While a training goes on, what it has not reached yet is no fault."""
 SURE_WITHOUT_HARM = 0.6
-"""Where nothing tells whether the training came to harm: below that, findings in the lab's open half are wrong."""
+"""Where it is unknown whether the training came to harm: below that, findings in the lab's open half are wrong."""
 
 
 def conclude(history: TrainingHistory) -> WatchResult:

@@ -24,16 +24,16 @@ def arguments(words: Sequence[str] | None = None) -> list[str]:
     Args:
         words: of the command line, the program's name first; None for this process's.
     """
-    told: list[str] = []
+    found: list[str] = []
     is_secret = False
     for word in (getattr(sys, "argv", []) if words is None else words)[1:MOST_WORDS]:
         option = _OPTION.fullmatch(word)
         if option is None:
-            told.append(HIDDEN if is_secret or not _PLAIN.fullmatch(word) else word)
+            found.append(HIDDEN if is_secret or not _PLAIN.fullmatch(word) else word)
             continue
         name, equals, value = option.groups()
         is_secret = bool(_SECRET.search(name))
-        told.append(name)
+        found.append(name)
         if equals:
-            told.append(HIDDEN if is_secret or not _PLAIN.fullmatch(value) else value)
-    return told
+            found.append(HIDDEN if is_secret or not _PLAIN.fullmatch(value) else value)
+    return found

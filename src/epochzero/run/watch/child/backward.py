@@ -54,6 +54,7 @@ class Backward:
         self._passes_before = 0
         self._line = ""
         self._gradient: tuple[weakref.ref[Any], int, int] | None = None
+        self._with_gradient = 0
 
     @property
     def steps(self) -> int:
@@ -97,7 +98,7 @@ class Backward:
     def _look_before(self) -> None:
         optimizers = self._made.optimizers()
         if not self._iterations.backwards:
-            self._models.tell(self._iterations.number, optimizers)
+            self._models.emit(self._iterations.number, optimizers)
             self._look_at_own_loss()
         self._scenes.passes.look_before(self._models.parameters(), optimizers)
 
@@ -111,8 +112,8 @@ class Backward:
         number, looking = self._iterations.number, self._scenes.scene.looking
         loss = self._scenes.losses.add(number, self._line, tensor, read=looking)
         if isinstance(loss, float) and not isfinite(loss) and self._records.is_first("nonfinite"):
-            told = {"iteration": number, "loss": str(loss)}
-            self._records.emit("nonfinite", **told, place=where, operators=origin(tensor))
+            fields = {"iteration": number, "loss": str(loss)}
+            self._records.emit("nonfinite", **fields, place=where, operators=origin(tensor))
         return loss
 
     def _note_backward(self, tensor: torch.Tensor, loss: Loss, where: list[Any] | None) -> None:
@@ -137,6 +138,7 @@ class Backward:
         self._passes_before = self._iterations.backwards
         if self._scenes.scene.looking:
             self._note_assigned(optimizer)
+            self._with_gradient = _with_gradient(optimizer)
             self._scenes.passes.step_begins(self._models.parameters(), optimizer)
 
     def _note_assigned(self, optimizer: Any) -> None:
@@ -157,7 +159,11 @@ class Backward:
         """An optimizer has stepped."""
         # A step may have computed its gradients itself; a line search does so several times.
         repeats = self._iterations.backwards > self._passes_before + 1
-        self._add("step", optimizer, "repeated" if repeats else "scaler" if self._scaling else "")
+        flag = "repeated" if repeats else "scaler" if self._scaling else ""
+        # A closure computes gradients within the step.
+        looking = self._scenes.scene.looking
+        found = max(self._with_gradient, _with_gradient(optimizer)) if looking else None
+        self._add("step", optimizer, flag, found)
         ended = self._iterations.step_ended(optimizer, self._made.optimizers())
         if self._scenes.scene.looking:
             where = place()
@@ -198,7 +204,7 @@ class Backward:
 
     @contextlib.contextmanager
     def scaler_steps(self, enabled: bool) -> Iterator[None]:
-        """A step is taken by a scaler of gradients, which unscales them itself if nobody has."""
+        """A step is taken by a scaler of gradients, which unscales them if the program has not."""
         self._scaling = enabled
         try:
             yield
@@ -240,9 +246,9 @@ class Backward:
             number = self._iterations.number
             self._records.emit("load", iteration=number, place=where)
 
-    def _add(self, kind: str, optimizer: Any, flag: str = "") -> None:
-        inspected = self._scenes.scene.looking
-        self._calls.add(kind, self._made.number(optimizer), flag=flag, inspected=inspected)
+    def _add(self, kind: str, optimizer: Any, flag: str = "", value: float | None = None) -> None:
+        inspected, number = self._scenes.scene.looking, self._made.number(optimizer)
+        self._calls.add(kind, number, flag=flag, value=value, inspected=inspected)
 
     @safe
     def clipped(self, name: str, norm: Any, *args: Any, **kwargs: Any) -> None:
@@ -258,6 +264,11 @@ class Backward:
             self._records.emit("clip", function=name, limit=limit, place=where)
         if self._scenes.scene.looking:
             self._scenes.scene.clipped(line_of(where), limit, norm)
+
+
+def _with_gradient(optimizer: Any) -> int:
+    """How many parameters of an optimizer have a gradient."""
+    return sum(p.grad is not None for group in optimizer.param_groups for p in group["params"])
 
 
 def _first_gradient(

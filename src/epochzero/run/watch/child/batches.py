@@ -1,7 +1,7 @@
 """What is known of a batch: its values, its columns, its rows by a fingerprint, its labels.
 
 A row's fingerprint is the same wherever the row comes again: among the validation data, or in another
-batch. Rows are compared, never kept.
+batch. Rows are compared, never stored.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def likeness(batch: torch.Tensor, target: torch.Tensor) -> dict[str, Any]:
 
     Returns:
         ``agreement`` and ``chance``, both 0 to 1; ``before`` and ``after``, the agreement if each example had the label
-        of the one before or after it in the batch; and ``pairs``. Empty where nothing can be said.
+        of the one before or after it in the batch; and ``pairs``. Empty where nothing can be computed.
     """
     rows = batch.detach()[: 2 * MOST_ROWS]
     if not rows.is_floating_point() or rows.shape[0] < 8 or target.shape[:1] != batch.shape[:1]:

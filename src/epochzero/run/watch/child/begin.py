@@ -21,11 +21,11 @@ _active: list[Any] = []
 
 
 class Here:
-    """Watches this process for as long as somebody wants it.
+    """Watches this process until it is closed.
 
     Attributes:
-        observer: who is told what torch does; None while torch is not watched.
-        keras: who is told what Keras does; None while Keras is not watched.
+        observer: receives what torch does; None while torch is not watched.
+        keras: receives what Keras does; None while Keras is not watched.
     """
 
     def __init__(self, records: Records, every: int = 0, values: Iterable[str] = ()) -> None:
@@ -34,7 +34,7 @@ class Here:
         Args:
             records: takes what is seen.
             every: as of `Schedule`.
-            values: paths of layers and parameters whose values are told at each look.
+            values: paths of layers and parameters whose values are recorded at each inspection.
         """
         self.observer: Any = None
         self.keras: Any = None
@@ -66,7 +66,7 @@ class Here:
         self._hooks.append(hooks)
 
     def end(self) -> None:
-        """Tells what is held, and that nothing more comes."""
+        """Records what is pending, and the end."""
         for one in (self.keras, self.observer):
             if one is not None:
                 one.end()

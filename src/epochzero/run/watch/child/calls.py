@@ -19,7 +19,8 @@ MOST_SHAPES = 100
 _MOST_CALLS = 64
 
 Call = list[Any]
-"""Kind, number of the optimizer or scheduler, line, flag, and the value of a loss or None."""
+"""Kind, number of the optimizer or scheduler, line, flag, and a value or None: of a loss, or of a step how many parameters have
+a gradient."""
 
 
 class Calls:
@@ -51,7 +52,7 @@ class Calls:
             kind: assign (the program sets gradients), backward, clear, clip, epoch, loss, schedule, scaler, step, unscale.
             subject: number of the optimizer or scheduler.
             flag: what else matters, such as ``scaled``.
-            value: of a loss.
+            value: of a loss; of a step how many parameters have a gradient.
             where: the `place` of the call; None to look for it.
             inspected: whether the iteration is inspected.
         """

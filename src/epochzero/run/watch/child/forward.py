@@ -17,7 +17,7 @@ from epochzero.run.watch.child.statistics import number_in
 
 
 class Forward:
-    """Is told of calls, and which model and layer they are of.
+    """Receives calls, with the model and layer that they belong to.
 
     Attributes:
         foreign: kinds of modules that are watched in another way.
@@ -96,7 +96,7 @@ class Forward:
             source = entered.partition(" ")[2]
             self._scenes.scene.layer_called(path, type(module).__name__, output, source)
         if self._scenes.chosen:
-            self._scenes.tell_chosen(path, output)
+            self._scenes.record_chosen(path, output)
 
     @safe
     def activation(self, name: str, args: Any, kwargs: Any, output: Any) -> None:

@@ -1,6 +1,6 @@
 """Puts the observer between the job and torch, and takes it away again.
 
-What is put in place costs next to nothing while nobody looks. Code that the compiler traces or that is
+What is put in place costs next to nothing where nothing is inspected. Code that the compiler traces or that is
 scripted never gets to see it: each wrapper asks first whether it is being traced, for whatever else it
 read, the compiler would watch over.
 """
@@ -57,16 +57,16 @@ class Hooks:
         self._training_hooks()
 
     def _model_hooks(self) -> None:
-        tells, module = self._observer.made, torch.nn.Module
+        created, module = self._observer.made, torch.nn.Module
         self._put(module, "__call__", _calling(module.__call__, self._observer.forward))
         made: tuple[tuple[Any, Callable[[Any], None]], ...] = (
-            (module, tells.module_made),
-            (torch.optim.Optimizer, tells.optimizer_made),
-            (torch.optim.lr_scheduler.LRScheduler, tells.scheduler_made),
-            (torch.utils.data.DataLoader, tells.loader_made),
+            (module, created.module_made),
+            (torch.optim.Optimizer, created.optimizer_made),
+            (torch.optim.lr_scheduler.LRScheduler, created.scheduler_made),
+            (torch.utils.data.DataLoader, created.loader_made),
         )
-        for kind, tell in made:
-            self._put(kind, "__init__", _after(kind.__init__, _of_made, tell))
+        for kind, notify in made:
+            self._put(kind, "__init__", _after(kind.__init__, _of_made, notify))
         for name in ("script", "trace"):
             self._put(torch.jit, name, self._without(getattr(torch.jit, name)))
 
@@ -168,27 +168,27 @@ def _calling(call: Callable[..., Any], forward: Forward) -> Callable[..., Any]:
     return called
 
 
-def _after(function: Callable[..., Any], tell: Callable[..., Any], *told: Any) -> Any:
-    """Tells what a function gave, and what it was given."""
+def _after(function: Callable[..., Any], notify: Callable[..., Any], *given: Any) -> Any:
+    """Passes on what a function returned, and its arguments."""
 
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
         result = function(*args, **kwargs)
         if not _is_compiling():
-            tell(*told, result, *args, **kwargs)
+            notify(*given, result, *args, **kwargs)
         return result
 
     return called
 
 
-def _of_made(tell: Callable[[Any], None], _: None, made: Any, *args: Any, **kwargs: Any) -> None:
-    tell(made)
+def _of_made(notify: Callable[[Any], None], _: None, made: Any, *args: Any, **kwargs: Any) -> None:
+    notify(made)
 
 
-def _before(function: Callable[..., Any], tell: Callable[[Any], None]) -> Any:
+def _before(function: Callable[..., Any], notify: Callable[[Any], None]) -> Any:
     @functools.wraps(function)
     def called(self: Any) -> Any:
-        tell(self)
+        notify(self)
         return function(self)
 
     return called
@@ -239,11 +239,11 @@ def _going_back(function: Callable[..., Any], name: str, backward: Backward) -> 
         # The gradient of a gradient is to come: no training step, but part of a loss.
         if _is_compiling() or (name == "grad" and kwargs.get("create_graph")):
             return function(*args, **kwargs)
-        began = backward.backward_begins(args[0] if args else next(iter(kwargs.values()), None))
+        must_end = backward.backward_begins(args[0] if args else next(iter(kwargs.values()), None))
         try:
             return function(*args, **kwargs)
         finally:
-            if began:
+            if must_end:
                 backward.backward_ended()
 
     return went

@@ -1,4 +1,4 @@
-"""What Keras is told of a training besides its model: data, batches, weights of classes, schedules, clipping."""
+"""What Keras is given for a training besides its model: data, batches, weights of classes, schedules, clipping."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 USUAL_BATCH = 32
-"""Of ``fit`` where nobody says: Keras' documentation, "Model training APIs"."""
+"""Default of ``fit``: Keras' documentation, "Model training APIs"."""
 _CLIPPINGS = {
     "clipnorm": "clip_grad_norm_",
     "global_clipnorm": "clip_grad_norm_",

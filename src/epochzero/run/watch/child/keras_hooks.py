@@ -2,7 +2,7 @@
 
 A callback sees losses, weights and metrics. With the backend torch the calls of layers and losses are real ones,
 and are looked at as well; in the others they are traced, once, and there is nothing to see. While Keras
-trains, what watches torch looks away, so that nothing is told twice.
+trains, what watches torch looks away, so that nothing is recorded twice.
 
 Source: Keras' documentation, "Base Callback class", "Layer.call", "Model training APIs".
 """
@@ -49,7 +49,7 @@ _ACCURACIES = ("accuracy", "acc", "binary_accuracy", "categorical_accuracy",
 
 
 def _safe(method: Callable[..., Any]) -> Callable[..., Any]:
-    """What goes wrong here is told, and Keras is not watched further."""
+    """A failure is recorded, and Keras is not watched further."""
 
     @functools.wraps(method)
     def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -63,8 +63,8 @@ def _safe(method: Callable[..., Any]) -> Callable[..., Any]:
                 self.schedule.end()
         except Exception as error:
             self.ended = True
-            told = f"{type(error).__name__}: {error}"[:500]
-            self.records.emit("failed", where=f"keras {method.__name__}", error=told, ended=True)
+            text = f"{type(error).__name__}: {error}"[:500]
+            self.records.emit("failed", where=f"keras {method.__name__}", error=text, ended=True)
             return None
 
     return guarded
@@ -139,7 +139,7 @@ class KerasWatch:
         self._patches.remove()
 
     def callback(self) -> Any:
-        """A callback that tells this watch what ``fit`` or ``evaluate`` does."""
+        """A callback that reports to this watch what ``fit`` or ``evaluate`` does."""
         return _callback_class(self._keras, self)()
 
     def joins(self) -> Any:
@@ -173,7 +173,7 @@ class KerasWatch:
             try:
                 return function(*given.args, **given.kwargs)
             finally:
-                # Nothing of the job is kept alive.
+                # No reference to an object of the job stays.
                 self._given = {}
                 if observer is not None:
                     observer.safety.muted -= 1
@@ -227,14 +227,14 @@ class KerasWatch:
         return self._made.get(optimizer) or self._compiled.get(model) or self._place
 
     def _tell_fit(self, model: Any) -> None:
-        """What this training is told: its loss, its data, and what is done to rate and gradients."""
+        """What this training is given: its loss, its data, and what is done to rate and gradients."""
         optimizer, given = model.optimizer, self._given
         where = self._place_of(optimizer, model)
-        name, told = loss_of(model, self._keras)
+        name, found = loss_of(model, self._keras)
         compiled = self._compiled.get(model) or self._place
-        told |= {"place": compiled, "weight": class_weights(given), "evaluating": False}
-        if self.records.is_first("loss", str((name, told))):
-            self.records.emit("loss", function=name, **told)
+        found |= {"place": compiled, "weight": class_weights(given), "evaluating": False}
+        if self.records.is_first("loss", str((name, found))):
+            self.records.emit("loss", function=name, **found)
         if self.records.is_first("backward", self._line):
             self.records.emit("backward", line=self._line, place=self._place, graph=[])
         loader = loader_of(given)
@@ -270,7 +270,7 @@ class KerasWatch:
         """A batch was trained on; ``mean`` is of the losses of the epoch so far."""
         if mean is not None:
             count, before = self._mean
-            # Keras tells the mean over the epoch; batches are of one size but for the last.
+            # Keras reports the mean over the epoch; batches are of one size but for the last.
             loss = mean if count == 0 else mean * (batch + 1) - before * count
             self._mean = batch + 1, mean
             self._losses.append([self._iteration, self._line, float(loss)])
@@ -287,14 +287,14 @@ class KerasWatch:
             after, before = few(values), self._before.get(name)
             if before is None or not of.trainable:
                 continue
-            told = parameters[name] = {
+            found = parameters[name] = {
                 "weight": numbers(after),
                 "update": numbers(after - before),
             }
             gradient = getattr(getattr(of, "value", None), "grad", None)
             if gradient is not None:
-                told["gradient"] = numbers(few(self._keras.ops.convert_to_numpy(gradient)))
-                norms.append(told["gradient"]["rms"] * gradient.numel() ** 0.5)
+                found["gradient"] = numbers(few(self._keras.ops.convert_to_numpy(gradient)))
+                norms.append(found["gradient"]["rms"] * gradient.numel() ** 0.5)
         self._before = {}
         self._tell_losses()
         scene, self._scene = self._scene, None
@@ -333,17 +333,17 @@ class KerasWatch:
     def evaluation_ended(self, metrics: dict[str, Any]) -> None:
         """An evaluation has ended with these metrics."""
         scene, self._scene = self._scene, None
-        told = {"calls": 1, "training": False} | (scene.ended() if scene else {})
+        found = {"calls": 1, "training": False} | (scene.ended() if scene else {})
         measured = {name: float(value) for name, value in metrics.items()}
-        told["loss"] = measured.get("loss")
+        found["loss"] = measured.get("loss")
         accuracy = next((measured[n] for n in _ACCURACIES if n in measured), None)
-        told["accuracy"] = accuracy if accuracy is not None else told.get("accuracy")
-        told["scalars"] = [
+        found["accuracy"] = accuracy if accuracy is not None else found.get("accuracy")
+        found["scalars"] = [
             {"line": self._line, "text": "", "name": name, "count": 1, "mean": one, "last": one}
             for name, one in measured.items()
         ]
         where = {"place": self._place, "iteration": self._iteration}
-        self.records.emit("evaluation", **{**told, **where})
+        self.records.emit("evaluation", **{**found, **where})
 
     # With the backend torch -----------------------------------------------------------------------
 
@@ -453,7 +453,7 @@ class KerasWatch:
 
 
 def _callback_class(keras: Any, watch: KerasWatch) -> Any:
-    """A callback that tells a watch; keras is known only now."""
+    """A callback that reports to a watch; keras is known only now."""
 
     class Watching(keras.callbacks.Callback):  # type: ignore[misc]
         def on_train_begin(self, logs: Any = None) -> None:
@@ -481,11 +481,11 @@ def _kind(one: Any) -> str:
     return type(one).__name__
 
 
-def _after(function: Callable[..., Any], tell: Callable[..., Any]) -> Callable[..., Any]:
+def _after(function: Callable[..., Any], notify: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def called(*args: Any, **kwargs: Any) -> Any:
         result = function(*args, **kwargs)
-        tell(result, *args, **kwargs)
+        notify(result, *args, **kwargs)
         return result
 
     return called

@@ -28,13 +28,13 @@ _SETTINGS = {
 
 def as_torch(settings: dict[str, Any], kind: str) -> dict[str, Any]:
     """Settings of a layer or an optimizer by the names and in the sense of torch."""
-    told = {_SETTINGS.get(name, name): value for name, value in settings.items()}
-    if kind == "BatchNormalization" and "momentum" in told:
+    found = {_SETTINGS.get(name, name): value for name, value in settings.items()}
+    if kind == "BatchNormalization" and "momentum" in found:
         # Of Keras the share that stays, of torch the share that is new.
-        told["momentum"] = 1 - told["momentum"]
-    if "beta_1" in told and "beta_2" in told:
-        told["betas"] = [told["beta_1"], told["beta_2"]]
-    return told
+        found["momentum"] = 1 - found["momentum"]
+    if "beta_1" in found and "beta_2" in found:
+        found["betas"] = [found["beta_1"], found["beta_2"]]
+    return found
 
 
 def shape_of(name: str, shape: tuple[int, ...]) -> list[int]:
@@ -149,7 +149,7 @@ def loss_of(model: Any, keras: Any) -> tuple[str, dict[str, Any]]:
         kind = "".join(part.capitalize() for part in name.split("_"))
     reduction = "sum" if getattr(loss, "reduction", "") == "sum" else "mean"
     logits = bool(getattr(loss, "_fn_kwargs", {}).get("from_logits", False))
-    # What a loss of the user's own is like, nobody can tell.
+    # Nothing is known of a loss that the user wrote.
     known = kind if hasattr(keras.losses, kind) else ""
     name = _LOSSES.get(f"{kind} of logits" if logits else kind, known)
     return name, {"from_logits": logits, "keras": kind, "reduction": reduction}

@@ -20,13 +20,13 @@ class Losses:
 
     def __init__(self, records: Records) -> None:
         self._records = records
-        self._held: list[tuple[int, str, Loss]] = []
+        self._pending: list[tuple[int, str, Loss]] = []
         self._unscaled: ByIdentity[Loss] = ByIdentity()
 
     @property
     def are_many(self) -> bool:
-        """Whether it is time to tell them."""
-        return len(self._held) >= EVERY_LOSSES
+        """Whether it is time to record them."""
+        return len(self._pending) >= EVERY_LOSSES
 
     def scaled(self, scaled: torch.Tensor, loss: torch.Tensor) -> None:
         """A loss was scaled for its backward pass; what counts is the loss."""
@@ -49,12 +49,12 @@ class Losses:
         value = _mean(loss) if unscaled is None else unscaled
         if read and isinstance(value, torch.Tensor):
             value = number_in(value)
-        self._held.append((iteration, line, value))
+        self._pending.append((iteration, line, value))
         return value
 
-    def tell(self) -> None:
-        """Tells those that are held."""
-        losses, self._held = self._held, []
+    def emit(self) -> None:
+        """Records those that are pending."""
+        losses, self._pending = self._pending, []
         look, read = Look(), []
         for _, _, loss in losses:
             of: dict[str, Any] = {}
@@ -63,12 +63,12 @@ class Losses:
         look.read()
         if losses:
             numbered = zip(losses, read, strict=True)
-            told = [[iteration, line, of["loss"]] for (iteration, line, _), of in numbered]
-            self._records.emit("losses", losses=told)
+            records = [[iteration, line, of["loss"]] for (iteration, line, _), of in numbered]
+            self._records.emit("losses", losses=records)
 
 
 def _mean(loss: torch.Tensor) -> Loss:
-    """The number of a loss, where reading it makes nobody wait."""
+    """The number of a loss, where reading it waits for no GPU."""
     # A loss of a class of its own may compute with other functions, which are not ours to call.
     with torch._C.DisableTorchFunction():
         loss = loss.detach()

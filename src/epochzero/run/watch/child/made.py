@@ -18,7 +18,7 @@ MOST_EPOCHS = 5000
 
 
 class Made:
-    """Is told what the job makes, and knows it as long as it lives.
+    """Receives what the job creates, and knows it as long as it lives.
 
     Attributes:
         loader: number of the loader that was begun last; None for none.
@@ -45,17 +45,17 @@ class Made:
 
     @safe
     def module_made_at(self, module: Any, where: list[Any]) -> None:
-        """A layer was made there, before watching began."""
+        """A layer was made there, before watching started."""
         self._models.made_at(module, where)
 
     @safe
     def optimizer_made(self, optimizer: Any, where: list[Any] | None = None) -> None:
-        """Tells of an optimizer; ``where`` it was made, if not here."""
+        """Records an optimizer; ``where`` it was made, if not here."""
         self._note_optimizer(optimizer, where)
 
     @safe
     def scheduler_made(self, scheduler: Any) -> None:
-        """Tells of a schedule of the learning rate."""
+        """Records a schedule of the learning rate."""
         optimizer = getattr(scheduler, "optimizer", None)
         number = len(self._scheduled)
         self._schedulers.set(scheduler, number)
@@ -82,12 +82,12 @@ class Made:
 
     @safe
     def loader_made(self, loader: Any) -> None:
-        """Tells of a data loader."""
+        """Records a data loader."""
         self._note_loader(loader)
 
     @safe
     def epoch_begins(self, loader: Any) -> None:
-        """A loader is gone through anew."""
+        """A loader starts another epoch."""
         number = self._loaders.get(loader)
         self.loader = number if number is not None else self._note_loader(loader)
         self._epochs += 1
@@ -107,7 +107,7 @@ class Made:
         return [one for ref in self._optimizers if (one := ref()) is not None]
 
     def number(self, optimizer: Any) -> int:
-        """The number of an optimizer, also of one that was made before watching began."""
+        """The number of an optimizer, also of one that was made before watching started."""
         for index, ref in enumerate(self._optimizers):
             if ref() is optimizer:
                 return index

@@ -31,7 +31,7 @@ class Models:
         self._known: list[weakref.ref[Any]] = []
         self._called: ByIdentity[bool] = ByIdentity()
         self._trained: ByIdentity[bool] = ByIdentity()
-        self._told: dict[int, Any] = {}
+        self._emitted: dict[int, Any] = {}
 
     def made(self, module: Any) -> None:
         """Remembers the line that made a layer."""
@@ -40,7 +40,7 @@ class Models:
             self._made.set(module, found)
 
     def made_at(self, module: Any, where: list[Any]) -> None:
-        """Remembers where a layer was made before watching began."""
+        """Remembers where a layer was made before watching started."""
         self._made.set(module, where)
 
     def knows(self, module: Any) -> bool:
@@ -115,17 +115,17 @@ class Models:
     def others(self, optimizers: Iterable[Any]) -> dict[str, float]:
         """A fingerprint of each parameter that no optimizer holds, of many those at even distances."""
         held = {id(p) for one in optimizers for group in one.param_groups for p in group["params"]}
-        found = [(name, value) for name, value in self.all_parameters() if id(value) not in held]
-        look, told = Look(), dict[str, float]()
-        for name, value in found[:: -(-len(found) // MOST_OTHERS)] if found and held else ():
+        others = [(name, value) for name, value in self.all_parameters() if id(value) not in held]
+        look, found = Look(), dict[str, float]()
+        for name, value in others[:: -(-len(others) // MOST_OTHERS)] if others and held else ():
             if value.numel():
                 flat = few(value, 256)
                 weights = torch.arange(1, len(flat) + 1, device=flat.device).sin()
-                look.add(told, (name,), (flat * weights).sum().reshape(1))
+                look.add(found, (name,), (flat * weights).sum().reshape(1))
         look.read()
-        return told
+        return found
 
-    def tell(self, iteration: int, optimizers: Iterable[Any]) -> None:
+    def emit(self, iteration: int, optimizers: Iterable[Any]) -> None:
         """Each model once, and again when what of it is trained or called has changed."""
         held = {
             id(parameter)
@@ -140,13 +140,13 @@ class Models:
                 sum(id(p) in held for p in model.parameters()),
                 sum(self._called.get(m) is True for m in model.modules()),
             )
-            if self._told.get(number) == state:
+            if self._emitted.get(number) == state:
                 continue
-            self._told[number] = state
+            self._emitted[number] = state
             look = Look()
-            told = structure.described(look, model, self._made, held or None, self._called)
+            description = structure.described(look, model, self._made, held or None, self._called)
             look.read()
-            self._records.emit("model", number=number, iteration=iteration, **told)
+            self._records.emit("model", number=number, iteration=iteration, **description)
 
     def _living(self) -> list[tuple[int, Any]]:
         roots = ((number, ref()) for number, ref in enumerate(self._known))

@@ -90,13 +90,13 @@ class Neurons:
         active, self._active = self._active, {}
         try:
             inputs = min((one.shape[0] for one in active.values()), default=0)
-            told = {path: one for path, one in active.items() if one.shape[0] == inputs}
+            complete = {path: one for path, one in active.items() if one.shape[0] == inputs}
             self._records.emit(
                 "neurons",
                 schema=SCHEMA,
                 inputs=inputs,
-                units={path: one.shape[1] for path, one in told.items()},
-                active={path: _packed(one) for path, one in told.items()},
+                units={path: one.shape[1] for path, one in complete.items()},
+                active={path: _packed(one) for path, one in complete.items()},
             )
         except Exception as error:
             self._records.emit("failed", where="", error=repr(error)[:500])

@@ -1,4 +1,4 @@
-"""What the hooks tell what the job does, each part of it to what is there for it."""
+"""Receives what the job does from the hooks, and passes it to the part that handles it."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Observer:
 
     Attributes:
         safety: whether it may look.
-        made: is told what is made.
-        forward: is told of calls of models and losses.
-        backward: is told of backward passes and steps.
+        made: receives what is created.
+        forward: receives calls of models and losses.
+        backward: receives backward passes and steps.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Observer:
         Args:
             records: takes what is seen.
             schedule: says when to look closer.
-            chosen: paths of layers and parameters whose values are told at each look.
+            chosen: paths of layers and parameters whose values are recorded at each inspection.
         """
         self._records = records
         self._schedule = schedule
@@ -77,7 +77,7 @@ class Observer:
         return self.safety.ended
 
     def end(self) -> None:
-        """Tells what is held, and that nothing more comes."""
+        """Records what is pending, and the end."""
         if self.ended:
             return
         self.safety.busy = True

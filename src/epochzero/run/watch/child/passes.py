@@ -1,4 +1,4 @@
-"""The backward passes and steps of one iteration: what was seen of the parameters, until it is told."""
+"""The backward passes and steps of one iteration: what was seen of the parameters, until it is recorded."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ class Passes:
         for name, parameter in parameters:
             if id(parameter) not in mine or name in self._parameters:
                 continue
-            told = self._parameters[name] = {}
+            found = self._parameters[name] = {}
             if hasattr(parameter, "_local_tensor"):
-                told["sharded"] = {"dimensions": parameter.device_mesh.ndim}
+                found["sharded"] = {"dimensions": parameter.device_mesh.ndim}
             # Without a backward pass before, what is there is of the step before.
             if parameter.grad is not None and self._backwards:
-                told["gradient"] = {}
-                look.add(told["gradient"], GRADIENT, gradient(parameter.grad))
+                found["gradient"] = {}
+                look.add(found["gradient"], GRADIENT, gradient(parameter.grad))
             before = few(parameter, _WEIGHTS).clone()
             self._weights.append((name, weakref.ref(parameter), before))
         look.read()
@@ -74,14 +74,14 @@ class Passes:
             parameter = ref()
             if parameter is None:
                 continue
-            told = self._parameters[name]
-            if parameter.grad is not None and "gradient" not in told:
-                told["gradient"] = {}
-                look.add(told["gradient"], GRADIENT, gradient(parameter.grad))
+            found = self._parameters[name]
+            if parameter.grad is not None and "gradient" not in found:
+                found["gradient"] = {}
+                look.add(found["gradient"], GRADIENT, gradient(parameter.grad))
             after = few(parameter, _WEIGHTS)
             for what, values in (("weight", after), ("update", after - before)):
-                told[what] = {}
-                look.add(told[what], GRADIENT, of_weights(values))
+                found[what] = {}
+                look.add(found[what], GRADIENT, of_weights(values))
         look.read()
 
     def ended(self) -> dict[str, Any]:

@@ -31,11 +31,11 @@ class Records:
 
     A launcher, the workers of a loader and several ranks may all be given the same file. It belongs to
     the first of them that trains; the others write nothing, unless they know that they are another rank.
-    When that has ended, the next that trains begins the file anew.
+    When that has ended, the next process that trains starts the file again.
 
     Args:
         path: of the file; None for none.
-        hear: is given each record as it is made; None for nobody.
+        hear: is given each record as it is made; None for no callback.
         append: write behind what is in the file, whoever wrote that.
         rank: the rank of this process, asked before it writes first; None or 0 for the first or only one. Others have a file of
             their own, as of `rank_path`.
@@ -105,7 +105,7 @@ class Records:
             self._written = MOST_BYTES + 1
 
     def _may_write(self, path: str) -> bool:
-        """Whether the file is ours or may become so: a failure is told where there is nothing else."""
+        """Whether the file is ours or may become so: a failure is recorded where nothing else is."""
         return self._owns or self._trains or (self._failed and not os.path.exists(path))
 
     def _own(self, path: str) -> None:
@@ -143,7 +143,7 @@ def joined_rank() -> int | None:
 
 
 def _owner(path: str) -> int | None:
-    """The process that began the file, as its first line says."""
+    """The process that created the file, as its first line says."""
     if not os.path.getsize(path):
         # One that is about to write has a moment.
         time.sleep(EVERY_S / 10)

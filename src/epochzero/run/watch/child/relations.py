@@ -15,6 +15,7 @@ _MOST_ROWS, _MOST_POSITIONS = 64, 512
 _MOST_PAIRS = 8192
 _IGNORED = -100
 _PROBABLE = 1e-3
+_MASKED = 1e4
 _INDEXED = ("cross_entropy", "nll_loss")
 _DISTANCES = ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss")
 
@@ -37,6 +38,7 @@ def relations(
         ``lags``: for each of `LAGS` the share of targets that are the input so many positions ahead.
         ``padding``: the share of targets that repeat one value at the ends of rows and are counted.
         ``noise``: correlation of a target like standard noise with the inputs of its shape, and the number of ``pairs``.
+        ``excluded``: the share of rows whose target is a class that a mask excludes.
         ``normalized``: dimensions over which the output, or its exponential, adds up to 1.
     """
     target = arguments.get("target")
@@ -46,6 +48,7 @@ def relations(
     inputs = [one for one in inputs if one is not None]
     if function in _INDEXED:
         found["normalized"] = _normalized(function, output)
+        found["excluded"] = _excluded(output, target)
         if not target.is_floating_point():
             ignored = int(arguments.get("ignore_index", _IGNORED))
             found.update(_sequence(target.detach(), inputs, ignored, arguments))
@@ -141,6 +144,18 @@ def _centered(tensor: torch.Tensor) -> torch.Tensor:
 
 def _spread(tensor: torch.Tensor) -> float:
     return max(number_in(_centered(tensor).std()), 1e-12)
+
+
+def _excluded(output: torch.Tensor, target: torch.Tensor) -> float | None:
+    """The share of rows whose class scores less than the best one by more than any score that is not masked."""
+    if output.dim() != 2 or target.dim() != 1 or len(output) != len(target):
+        return None
+    valid = (target >= 0) & (target < output.shape[1])
+    scores = output.detach()[valid][:_MOST_PAIRS].float()
+    if target.is_floating_point() or not len(scores):
+        return None
+    own = scores.gather(1, target[valid][:_MOST_PAIRS, None]).squeeze(1)
+    return number_in((scores.max(1).values - own > _MASKED).float().mean()) or None
 
 
 def _normalized(function: str, output: torch.Tensor) -> list[int]:

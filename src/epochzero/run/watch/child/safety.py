@@ -26,11 +26,11 @@ class Safety:
 
     Attributes:
         ended: whether nothing is watched any more.
-        deaf: whether calls of modules need not be told.
+        deaf: whether calls of modules are ignored.
         idle: whether this iteration or evaluation is not inspected.
         muted: above 0 while another library's training is watched in its own way.
-        busy: whether somebody looks now: what that brings about is not the job's.
-        gradients: whether the job computes them here; while somebody looks nothing does.
+        busy: whether a hook runs now: what it calls is not the job's.
+        gradients: whether the job computes them here; hooks compute none.
         thread: the one that is watched.
     """
 
@@ -83,8 +83,8 @@ class Safety:
         """One strange tensor is passed over; what goes on failing ends the watch."""
         self._failures += 1
         self.ended = self._failures >= MOST_FAILURES
-        told = f"{type(error).__name__}: {error}"[:500]
-        self._records.emit("failed", where=where, error=told, ended=self.ended)
+        text = f"{type(error).__name__}: {error}"[:500]
+        self._records.emit("failed", where=where, error=text, ended=self.ended)
         self._records.flush()
 
 

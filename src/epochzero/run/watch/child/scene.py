@@ -1,4 +1,4 @@
-"""One iteration or one evaluation: what was seen in it, until it is told."""
+"""One iteration or one evaluation: what was seen in it, until it is recorded."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Scene:
         self.split: set[Any] = set()
         self._began: dict[int, Any] = {}
         self._look = Look()
-        self._told: dict[str, Any] = {}
+        self._record: dict[str, Any] = {}
         self._layers: dict[str, dict[str, Any]] = {}
         self._order: list[list[str]] = []
         self._makers: ByIdentity[str] = ByIdentity()
@@ -84,7 +84,7 @@ class Scene:
         return bool(self._sums or self._read)
 
     @property
-    def tells(self) -> bool:
+    def is_worth_a_record(self) -> bool:
         """Whether anything was seen that is worth a record."""
         return self.looking or self.measured
 
@@ -96,8 +96,8 @@ class Scene:
         """An evaluation begins with the call of a module at these lines."""
         self.split = split | {lines}
         self._began[id(module)] = lines
-        self._told["place"] = place
-        self._told["loader"] = loader
+        self._record["place"] = place
+        self._record["loader"] = loader
 
     def is_other(self, module: Any, lines: Any) -> bool:
         """Whether a call of a module at these lines is of another evaluation.
@@ -115,12 +115,12 @@ class Scene:
         self.calls += 1
         if self.training is None:
             self.training = bool(module.training)
-            self._told["model"] = path
+            self._record["model"] = path
         if self.looking and not self._batch:
             given = [list(args), kwargs]
             self._batch = [weakref.ref(tensor) for _, tensor in batches.tensors_in(given)]
-            self._told["inputs"] = batches.inputs(self._look, given)
-            self._told["modes"] = {
+            self._record["inputs"] = batches.inputs(self._look, given)
+            self._record["modes"] = {
                 name: part.training
                 for name, part in module.named_modules()
                 if part.training is not module.training
@@ -136,17 +136,17 @@ class Scene:
         self.calls += 1
         if self.training is None:
             self.training = training
-            self._told["model"] = path
+            self._record["model"] = path
         if self.looking and not self._batch:
             self._batch = [weakref.ref(tensor) for _, tensor in batches.tensors_in([inputs])]
-            self._told["inputs"] = batches.inputs(self._look, [inputs])
+            self._record["inputs"] = batches.inputs(self._look, [inputs])
 
     def model_left(self, output: Any) -> None:
         """The outermost call has ended."""
         tensor = next((tensor for _, tensor in batches.tensors_in([output])), None)
         if tensor is None:
             return
-        if "output" not in self._told:
+        if "output" not in self._record:
             self._output = weakref.ref(tensor)
             self._describe_output(tensor)
 
@@ -187,13 +187,15 @@ class Scene:
     def normalized(self, name: str, args: Any, kwargs: Any, output: Any) -> None:
         """A softmax was taken: over which dimension of which shape, and where."""
         dimension = kwargs.get("dim", args[1] if len(args) > 1 else None)
-        told = self._told.setdefault("softmaxes", [])
-        if not isinstance(output, torch.Tensor) or dimension is None or len(told) >= MOST_SOFTMAXES:
+        found = self._record.setdefault("softmaxes", [])
+        if not isinstance(output, torch.Tensor) or len(found) >= MOST_SOFTMAXES:
             return
+        if dimension is None:  # As torch.nn.functional chooses it.
+            dimension = 0 if output.dim() in (0, 1, 3) else 1
         where = place()
-        if not any(one["place"] == where for one in told):
+        if not any(one["place"] == where for one in found):
             shape = list(output.shape)
-            told.append(
+            found.append(
                 {"function": name, "dim": dimension % len(shape), "shape": shape, "place": where}
             )
 
@@ -202,10 +204,10 @@ class Scene:
         tensor = next((tensor for _, tensor in batches.tensors_in([value])), None)
         if not self.looking or tensor is None:
             return
-        told = self._told.setdefault("values", {})
-        if name not in told and len(told) < MOST_LAYERS:
-            told[name] = {"shape": list(tensor.shape)}
-            self._look.add(told[name], DISTRIBUTION, distribution(tensor))
+        found = self._record.setdefault("values", {})
+        if name not in found and len(found) < MOST_LAYERS:
+            found[name] = {"shape": list(tensor.shape)}
+            self._look.add(found[name], DISTRIBUTION, distribution(tensor))
 
     def _add_layer(
         self, path: str, kind: str, tensor: torch.Tensor, source: str
@@ -236,25 +238,25 @@ class Scene:
             right = _right(name, output, target)
             if right is not None:
                 self._sum("accuracy", right, count)
-        if not self.looking or "target" in self._told:
+        if not self.looking or "target" in self._record:
             return
-        self._told["function"] = name
+        self._record["function"] = name
         is_output = self._output is not None and self._output() is output
-        self._told["direct"] = is_output or self._makers.get(output) is not None
+        self._record["direct"] = is_output or self._makers.get(output) is not None
         inputs = (ref() for ref in self._batch)
         known = [tensor for tensor in inputs if tensor is not None]
-        self._told["relations"] = relations(name, output, arguments, known)
+        self._record["relations"] = relations(name, output, arguments, known)
         if self._output is None or self._output() is not output:
             self._describe_output(output)
         if isinstance(target, torch.Tensor) and target.numel():
-            self._told["target"] = batches.labels(self._look, target)
+            self._record["target"] = batches.labels(self._look, target)
             self._compare_with_inputs(target)
 
     def own_loss(self, names: dict[str, Any]) -> None:
         """A loss that the program computes itself: its target is what among its variables has the first
         size of the model's output, and is no input, where that is one tensor only.
         """
-        shape = self._told.get("output", {}).get("shape")
+        shape = self._record.get("output", {}).get("shape")
         if not shape or self.has_loss:
             return
         inputs = [ref() for ref in self._batch]
@@ -269,33 +271,33 @@ class Scene:
         }
         if len(others) == 1:
             target = next(iter(others.values()))
-            self._told["target"] = batches.labels(self._look, target)
+            self._record["target"] = batches.labels(self._look, target)
             self._compare_with_inputs(target)
 
     def _describe_output(self, output: torch.Tensor) -> None:
-        self._told["output"] = told = {"shape": list(output.shape)}
-        self._look.add(told, VALUES, values(output))
+        self._record["output"] = found = {"shape": list(output.shape)}
+        self._look.add(found, VALUES, values(output))
         if output.is_complex():
             return
         rows = output.detach()[:256] if output.dim() else output.detach()
         if output.dim() > 1 and output.shape[1] > 1:
             sums = rows.float().sum(1)
             numbers = torch.stack([sums.mean(), sums.std(unbiased=False)])
-            self._look.add(told, ("sums", "sums_spread"), numbers)
+            self._look.add(found, ("sums", "sums_spread"), numbers)
         if output.dim() and output.shape[0] > 1:
             flat = rows.reshape(rows.shape[0], -1)[:, :256].float()
             between = flat.std(0, unbiased=False).mean()
-            self._look.add(told, ("between_examples",), between.reshape(1))
+            self._look.add(found, ("between_examples",), between.reshape(1))
 
     def _compare_with_inputs(self, target: torch.Tensor) -> None:
         alive = (ref() for ref in self._batch)
         batch = next((one for one in alive if one is not None and one.dim() > 1), None)
-        if batch is None or not self._told["target"].get("whole"):
+        if batch is None or not self._record["target"].get("whole"):
             return
         if target.numel() == target.shape[:1].numel() == batch.shape[0]:
-            self._told["likeness"] = batches.likeness(batch, target)
+            self._record["likeness"] = batches.likeness(batch, target)
             of_rows = target.detach().reshape(-1)[: batches.MOST_ROWS].tolist()
-            self._told["row_labels"] = [int(value) for value in of_rows]
+            self._record["row_labels"] = [int(value) for value in of_rows]
 
     def compared(self, left: Any, right: Any, result: Any) -> None:
         """Predictions were compared with labels, as accuracy is computed."""
@@ -306,10 +308,10 @@ class Scene:
     def read(self, path: str, line: int, value: Any) -> None:
         """The program has read a number at this line."""
         if (path, line) in self._read or len(self._read) < MOST_SCALARS:
-            told = self._read.setdefault((path, line), [0.0, 0.0, 0.0])
-            told[0] += 1
-            told[1] += float(value)
-            told[2] = float(value)
+            sums = self._read.setdefault((path, line), [0.0, 0.0, 0.0])
+            sums[0] += 1
+            sums[1] += float(value)
+            sums[2] = float(value)
 
     def note(self, name: str, count: int) -> None:
         """Something has happened that is counted."""
@@ -318,10 +320,10 @@ class Scene:
     def clipped(self, line: str, limit: float | None, norm: Any) -> None:
         """Gradients of this norm were clipped."""
         if len(self._clippings) < MOST_CLIPPINGS:
-            told: dict[str, Any] = {"line": line, "limit": limit}
+            found: dict[str, Any] = {"line": line, "limit": limit}
             if isinstance(norm, torch.Tensor):
-                self._look.add(told, ("norm",), norm.detach().float().reshape(1))
-            self._clippings.append(told)
+                self._look.add(found, ("norm",), norm.detach().float().reshape(1))
+            self._clippings.append(found)
 
     def _sum(self, name: str, value: torch.Tensor, count: float) -> None:
         self._sums.setdefault(name, []).append((value.detach().float().reshape(1), count))
@@ -330,7 +332,7 @@ class Scene:
 
     def ended(self) -> dict[str, Any]:
         """What was seen, numbers fetched."""
-        told, self._told = self._told, {}
+        found, self._record = self._record, {}
         means: dict[str, dict[str, float]] = {}
         for name, parts in self._sums.items():
             numbers = torch.cat([value for value, _ in parts])
@@ -339,18 +341,18 @@ class Scene:
         for name, parts in self._sums.items():
             total = sum(count for _, count in parts) or 1.0
             of_parts = zip(means[name].values(), parts, strict=True)
-            told[name] = sum(value * count for value, (_, count) in of_parts) / total
-            told["examples"] = total
-        for described in told.get("inputs", ()):
+            found[name] = sum(value * count for value, (_, count) in of_parts) / total
+            found["examples"] = total
+        for described in found.get("inputs", ()):
             if "rows" in described:
                 described["rows"] = [f"{number:.9g}" for number in described["rows"].values()]
         if self._layers:
-            told["layers"], told["order"] = self._layers, self._order
+            found["layers"], found["order"] = self._layers, self._order
         if self._read:
-            told["scalars"] = [_scalar(*line, *of) for line, of in self._read.items()]
+            found["scalars"] = [_scalar(*line, *of) for line, of in self._read.items()]
         if self._clippings:
-            told["clippings"] = self._clippings
-        return {"calls": self.calls, "training": self.training, **self._notes, **told}
+            found["clippings"] = self._clippings
+        return {"calls": self.calls, "training": self.training, **self._notes, **found}
 
 
 def _scalar(path: str, line: int, count: float, total: float, last: float) -> dict[str, Any]:
@@ -373,8 +375,8 @@ def _right(name: str, output: torch.Tensor, target: Any) -> torch.Tensor | None:
     if name in _OF_CLASSES and output.dim() > 1 and not target.is_floating_point():
         predicted = output.detach().argmax(1)
         if predicted.shape == target.shape:
-            kept = target >= 0
-            return ((predicted == target) & kept).float().sum() / kept.float().sum().clamp(min=1)
+            valid = target >= 0
+            return ((predicted == target) & valid).float().sum() / valid.float().sum().clamp(min=1)
     if name in _OF_TWO and output.shape == target.shape:
         bound = 0.5 if name == "binary_cross_entropy" else 0.0
         return ((output.detach() > bound) == (target > 0.5)).float().mean()

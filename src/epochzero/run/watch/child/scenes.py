@@ -1,7 +1,7 @@
-"""Which scene the training is in, an iteration or an evaluation: begins and ends them, and tells of each.
+"""Which scene the training is in, an iteration or an evaluation: begins and ends them, and records each.
 
 Between iterations may lie an evaluation: forward calls without gradients, or of a model in evaluation
-mode. What ends an iteration is told in `epochzero.injected.iterations`.
+mode. `epochzero.injected.iterations` decides where an iteration ends.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Scenes:
         scene: what is seen of forward calls and losses now.
         passes: what is seen of backward passes and steps in the iteration.
         losses: of the backward passes, of this iteration and of those before.
-        chosen: paths of layers and parameters whose values are told at each look.
+        chosen: paths of layers and parameters whose values are recorded at each inspection.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Scenes:
         if scene.evaluating:
             if not scene.is_other(module, lines):
                 return False
-            self._tell_evaluation()
+            self._record_evaluation()
         elif iterations.stepped and not module.training:
             self.iteration_ended()
         else:
@@ -112,32 +112,32 @@ class Scenes:
 
     def evaluation_ended(self) -> None:
         """The evaluation is over; what comes is of the iteration."""
-        self._tell_evaluation()
+        self._record_evaluation()
         self._begin_iteration()
 
     def iteration_ended(self) -> None:
-        """Tells of the iteration, and begins the next."""
+        """Records the iteration, and begins the next."""
         if self.scene.looking:
-            self._tell_iteration()
+            self._record_iteration()
         elif self.losses.are_many:
-            self.losses.tell()
+            self.losses.emit()
         if self.passes.is_used:
             self.passes = Passes()
         self._iterations.next()
         self._begin_iteration()
 
-    def tell_chosen(self, path: str, value: Any) -> None:
-        """Tells of a value that the user has chosen, by its path behind the number of its model."""
+    def record_chosen(self, path: str, value: Any) -> None:
+        """Records a value that the user has chosen, by its path behind the number of its model."""
         name = path.partition("/")[2]
         if name in self.chosen:
             self.scene.value(name, value)
 
     def end(self) -> None:
-        """Tells what is held."""
+        """Records what is pending."""
         if self.scene.evaluating:
-            self._tell_evaluation()
+            self._record_evaluation()
         self._calls.end()
-        self.losses.tell()
+        self.losses.emit()
 
     def _begin_iteration(self) -> None:
         self._begin(evaluating=False, looking=self._schedule.due(self._iterations.number))
@@ -146,22 +146,22 @@ class Scenes:
         self.scene = Scene(evaluating=evaluating, looking=looking)
         self._safety.inspect(inspects=evaluating or looking)
 
-    def _tell_evaluation(self) -> None:
+    def _record_evaluation(self) -> None:
         scene = self.scene
         passing = scene.calls == 1 and scene.training and not scene.measured
-        if passing or not scene.tells or self._evaluations >= MOST_EVALUATIONS:
+        if passing or not scene.is_worth_a_record or self._evaluations >= MOST_EVALUATIONS:
             return
         self._evaluations += 1
-        self.losses.tell()
+        self.losses.emit()
         others = self._models.others(self._made.optimizers()) if scene.looking else {}
         number = self._iterations.number
         self._records.emit("evaluation", iteration=number, others=others, **scene.ended())
 
-    def _tell_iteration(self) -> None:
+    def _record_iteration(self) -> None:
         for name, parameter in self._models.all_parameters() if self.chosen else ():
-            self.tell_chosen(name, parameter)
-        self._models.tell(self._iterations.number, self._made.optimizers())
-        self.losses.tell()
+            self.record_chosen(name, parameter)
+        self._models.emit(self._iterations.number, self._made.optimizers())
+        self.losses.emit()
         self._records.emit(
             "iteration",
             iteration=self._iterations.number,

@@ -1,4 +1,4 @@
-"""Stands in for functions of torch so that the job cannot tell.
+"""Stands in for functions of torch so that the job does not notice.
 
 A function of Python keeps its identity and gets other code: `torch.nn.TransformerEncoderLayer` asks whether
 its activation *is* relu, and takes another path where it is not; pickle asks the same of every

@@ -135,8 +135,8 @@ def activation(output: torch.Tensor, low: float, high: float) -> Numbers:
 
     Returns:
         `VALUES`; ``constant``: the share of units that give the same for all examples; ``low`` and
-        ``high``: of values in saturation; ``spread``: how much a unit differs between examples, beside
-        how large it is.
+        ``high``: of values in saturation; ``spread``: how much a unit differs between examples, relative to
+        its size.
     """
     flat = few(output)
     of_units = _units(output)
@@ -152,10 +152,10 @@ def activation(output: torch.Tensor, low: float, high: float) -> Numbers:
     numbers = torch.stack(rest)
     if not isfinite(low):
         numbers[1:3] = 0
-    told = _values(flat)
-    if isinstance(told, torch.Tensor):
-        return torch.cat([told, numbers])
-    return [*told, *map(number_in, numbers)]
+    described = _values(flat)
+    if isinstance(described, torch.Tensor):
+        return torch.cat([described, numbers])
+    return [*described, *map(number_in, numbers)]
 
 
 def distribution(tensor: torch.Tensor) -> Numbers:
@@ -164,10 +164,10 @@ def distribution(tensor: torch.Tensor) -> Numbers:
     finite = flat[torch.isfinite(flat)]
     at = torch.tensor((0.05, 0.25, 0.5, 0.75, 0.95), device=flat.device)
     percentiles = finite.quantile(at) if finite.numel() else torch.full_like(at, float("nan"))
-    told = _values(flat)
-    if isinstance(told, torch.Tensor):
-        return torch.cat([told, percentiles])
-    return [*told, *map(number_in, percentiles)]
+    described = _values(flat)
+    if isinstance(described, torch.Tensor):
+        return torch.cat([described, percentiles])
+    return [*described, *map(number_in, percentiles)]
 
 
 def _units(output: torch.Tensor) -> torch.Tensor:
@@ -195,9 +195,9 @@ def gradient(tensor: torch.Tensor) -> Numbers:
 
     Most rows of a table of words have none: where none is seen, all is read.
     """
-    told = of_weights(tensor)
-    if isinstance(told, torch.Tensor) or told[1] > 0 or tensor.numel() <= MOST_ELEMENTS:
-        return told
+    described = of_weights(tensor)
+    if isinstance(described, torch.Tensor) or described[1] > 0 or tensor.numel() <= MOST_ELEMENTS:
+        return described
     return _of_weights(few(tensor, tensor.numel()))
 
 

@@ -9,7 +9,7 @@ import torch
 from epochzero.run.watch.child.statistics import GRADIENT, Look, few, gradient
 
 MOST_LAYERS = 2000
-# What of a layer is a number that somebody chose.
+# Settings of a layer that a person chooses.
 _SETTINGS = (
     "in_features", "out_features", "in_channels", "out_channels", "kernel_size", "stride",
     "padding", "p", "eps", "momentum", "affine", "track_running_stats", "num_features",

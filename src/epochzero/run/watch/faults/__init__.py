@@ -1,7 +1,7 @@
 """The catalogue of faults and symptoms: a module for each fault, rows of tables for symptoms and relations.
 
 A module has ``find(history) -> Iterable[TrainingFinding]``, and is found by its presence. It reads only numbers, takes a
-history at any moment of a training, and finds nothing where the history does not tell.
+history at any moment of a training, and finds nothing where the history does not show.
 """
 
 from __future__ import annotations

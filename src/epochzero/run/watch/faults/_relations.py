@@ -80,7 +80,7 @@ class Relation:
 
     Attributes:
         fault: a word of the taxonomy.
-        violation: looks for it in a history; None where the relation holds or nothing tells.
+        violation: looks for it in a history; None where the relation holds or is unknown.
         confidence: of the finding.
         fix: what to do.
     """
@@ -324,6 +324,21 @@ def _negated(history: TrainingHistory, cycle: Cycle) -> Violation | bool | None:
     return Violation(text, _place(history, losses[0]))
 
 
+def _step_without_gradients(history: TrainingHistory, cycle: Cycle) -> Violation | bool | None:
+    """An optimizer steps after a backward pass that has given none of its parameters a gradient."""
+    applies = None
+    for step, before in _steps(cycle):
+        _, _, passes = _since_cleared(step, before)
+        if step.value is None or not passes:
+            continue
+        applies = True
+        if step.value == 0:
+            of = next((one for one in history.optimizers if one["number"] == step.subject), None)
+            text = "No parameter of this optimizer gets a gradient: the loss does not depend on what it would change."
+            return Violation(text, (place_of(of) if of else None) or _place(history, step))
+    return applies
+
+
 # -- Schedules ---------------------------------------------------------------------------------
 
 _EVERY, _GONE, _EARLY = 0.9, 0.01, 0.3
@@ -438,7 +453,7 @@ _ONE_CLASS = 12
 _ZERO_ROWS = 0.2
 _NEIGHBORS = 48
 _MOST_ALIKE = 0.8
-"""Share of pairs with the same label by chance: of hardly more than one class nothing can be said."""
+"""Share of pairs with the same label by chance: with hardly more than one class nothing is known."""
 
 
 def _lagging(history: TrainingHistory, one: Iteration) -> Violation | bool | None:
@@ -457,6 +472,17 @@ def _lagging(history: TrainingHistory, one: Iteration) -> Violation | bool | Non
         else "the input two positions ahead: targets are shifted twice"
     )
     return Violation(f"Each target is {what}.", target_place(history))
+
+
+def _excluded(history: TrainingHistory, one: Iteration) -> Violation | bool | None:
+    """Targets that a mask excludes from the classes, such as an example as its own positive."""
+    if one.loss_function not in ("cross_entropy", "nll_loss"):
+        return None
+    share = one.relations.get("excluded", 0.0)
+    if share < 0.5:
+        return True
+    text = f"The target of {percent(share)} of the rows is a class that a mask excludes: the loss cannot fall."
+    return Violation(text, target_place(history), evidence={"share": share})
 
 
 def _padded(history: TrainingHistory, one: Iteration) -> Violation | bool | None:
@@ -509,6 +535,21 @@ def _other_dimension(history: TrainingHistory, one: Iteration) -> Violation | bo
         f"{normalized[0]}."
     )
     return Violation(text, place)
+
+
+def _of_one_value(history: TrainingHistory, one: Iteration) -> Violation | bool | None:
+    """A softmax over a dimension of size 1, which is 1 whatever the model computes."""
+    for softmax in one.softmaxes:
+        shape, dimension = softmax["shape"], softmax["dim"]
+        # An attention may have one key only.
+        is_attention = len(shape) > 2 and dimension == len(shape) - 1
+        if shape and shape[dimension] == 1 and not is_attention:
+            text = (
+                f"{softmax['function']} over dimension {dimension} of {shape}: over a single value it is constant, and no "
+                "gradient passes."
+            )
+            return Violation(text, place_of(softmax))
+    return True if one.softmaxes else None
 
 
 def _over_the_batch(history: TrainingHistory, one: Iteration) -> Violation | bool | None:
@@ -634,7 +675,7 @@ def _copy_stays(history: TrainingHistory) -> Violation | None:
 
 
 def _still_copies(history: TrainingHistory) -> Iterator[tuple[str, str, bool]]:
-    """Modules that stay as they are: their path, that of a trained module like them, and whether they began alike."""
+    """Modules that stay as they are: their path, that of a trained module like them, and whether they started alike."""
     looks = [others for others in _fingerprints(history) if others]
     if len(looks) < _UNCHANGED or not history.iterations:
         return
@@ -961,6 +1002,9 @@ RELATIONS: Sequence[Relation] = (
              "Clip between backward() and step()."),
     Relation("gradient_clipping_wrong", _of_cycles(_clipped_before_unscaling), 0.95,
              "Call scaler.unscale_(optimizer) before clipping."),
+    Relation("parameters_frozen", lambda history: _lasting(history, history.cycles, _step_without_gradients, 4), 0.94,
+             "Pass the parameters that the loss depends on to the optimizer, after the model is complete, and keep them in the "
+             "graph: no item(), detach(), .data or torch.tensor()."),
     Relation("gradient_scaling_wrong", _of_cycles(_scaler_bypassed), 0.93,
              "Use scaler.scale(loss).backward(), scaler.step(optimizer) and scaler.update() together."),
     Relation("loss_wrong", _of_cycles(_negated), 0.92, "Minimize the loss, not its negative."),
@@ -973,10 +1017,14 @@ RELATIONS: Sequence[Relation] = (
              "The target of a position is the token after it: shift once, here or in the model."),
     Relation("loss_wrong", _of_iterations(_padded), 0.88,
              "Pass ignore_index, or mask padding before the mean."),
+    Relation("labels_wrong", _of_iterations(_excluded, 3), 0.93,
+             "Point targets at classes that are not masked: check offsets and the mask of the diagonal."),
     Relation("labels_wrong", _unrelated_noise, 0.95,
              "Use the noise that was added to the input as the target."),
     Relation("last_activation_wrong", _of_iterations(_other_dimension), 0.96,
              "Take the softmax over the dimension of the classes."),
+    Relation("last_activation_wrong", _of_iterations(_of_one_value, 3), 0.95,
+             "Use a sigmoid for one output, or give softmax the dimension of the classes."),
     Relation("activation_wrong", _of_iterations(_over_the_batch), 0.9,
              "Take the softmax over the last dimension, that of the keys."),
     Relation("labels_wrong", _labels_of_neighbor, 0.94,

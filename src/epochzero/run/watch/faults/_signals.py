@@ -1,6 +1,6 @@
 """What several faults ask of a history: how the loss went, how far weights moved, what the labels are like.
 
-All of it is computed from numbers that were sampled; what cannot be told is None or empty.
+All of it is computed from numbers that were sampled; what cannot be computed is None or empty.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _SURE = 3.0
 """Standard errors beyond which a difference is no accident of the batches."""
 _ENOUGH = 64
 _LONG, _FAR = 100, 0.5
-"""Iterations, and a way of the weights beside their size, in which something is learned if there is anything."""
+"""Iterations, and a distance of the weights relative to their size, in which something is learned if there is anything."""
 _NORMAL = np.array([NormalDist().inv_cdf((n + 0.5) / 200) for n in range(200)])
 """Numbers that lie as a normal distribution does."""
 OF_CLASSES = (
@@ -59,7 +59,7 @@ class LossCourse:
         start, end: medians of the first and the last values.
         best: the smallest smoothed value.
         worst: the largest smoothed value after the start.
-        roughness: mean size of a jump from value to value beside the loss itself, over its later half.
+        roughness: mean size of a jump from value to value relative to the loss, over its later half.
         finite: whether all values are.
         slope: what the loss falls over its last fifth, as a share of what it fell in all.
         noise: by how much ``start`` and ``end`` differ where only the batches do: one standard error.
@@ -243,7 +243,7 @@ def evaluations(history: TrainingHistory) -> tuple[Evaluation, ...]:
 
 
 def first_accuracy(one: Evaluation) -> float | None:
-    """The accuracy of an evaluation, as the loss or a comparison tells it."""
+    """The accuracy of an evaluation, as the loss or a comparison shows it."""
     return one.accuracy if one.accuracy is not None else one.agreement
 
 
@@ -264,7 +264,7 @@ def accuracy_gap(history: TrainingHistory) -> float | None:
 
 @_once
 def evaluations_are_worse(history: TrainingHistory) -> bool | None:
-    """Whether the model does clearly worse there than in the training; None where that cannot be told."""
+    """Whether the model does clearly worse there than in the training; None if unknown."""
     found, gap = course(history), accuracy_gap(history)
     if gap is not None:
         return gap > _WORSE
@@ -276,7 +276,7 @@ def evaluations_are_worse(history: TrainingHistory) -> bool | None:
 
 @_once
 def apart_at_once(history: TrainingHistory) -> float | None:
-    """How much more accurate the training was before any example came again; None where that cannot be told.
+    """How much more accurate the training was before any example came again; None if unknown.
 
     What has been seen only once cannot be known by heart: a model that is better on it than in evaluations
     has seen it before, or is evaluated otherwise.
@@ -305,8 +305,8 @@ def examples_in(tensor: Record) -> Sequence[str]:
 
     Of short rows of symbols or words one is often like another.
     """
-    told = len(tensor["shape"]) > 1 and ("float" in tensor["dtype"] or tensor["std"] > 3)
-    return tensor.get("rows", ()) if told else ()
+    known = len(tensor["shape"]) > 1 and ("float" in tensor["dtype"] or tensor["std"] > 3)
+    return tensor.get("rows", ()) if known else ()
 
 
 @_once
@@ -371,7 +371,7 @@ def fan_in(parameter: Parameter) -> int:
 
 @lru_cache(maxsize=4096)
 def ratios(history: TrainingHistory, name: str) -> Series:
-    """Update beside weight of a parameter, rms each, over the iterations looked at."""
+    """Update relative to the weight of a parameter, rms each, over the iterations looked at."""
     update = history.parameter_series(name, "update", "rms")
     weight = history.parameter_series(name, "weight", "rms")
     if len(update) != len(weight) or not len(update):
@@ -393,7 +393,7 @@ def relative_updates(history: TrainingHistory) -> Mapping[str, float]:
 
 @_once
 def moved(history: TrainingHistory) -> Mapping[str, float]:
-    """How far each weight went in all, beside its size: the sum of its relative updates."""
+    """How far each weight went in all, relative to its size: the sum of its relative updates."""
     found = {}
     for one in weights(history):
         series = ratios(history, one.name)
@@ -442,7 +442,7 @@ def is_augmented(history: TrainingHistory) -> bool:
 
 
 def is_known_loss(history: TrainingHistory) -> bool:
-    """Whether the loss is a function of torch: of others nobody can tell what its size means."""
+    """Whether the loss is a function of torch: the size of others has no known meaning."""
     return bool(_functions(history))
 
 
@@ -450,7 +450,7 @@ def is_known_loss(history: TrainingHistory) -> bool:
 def judged(history: TrainingHistory) -> tuple[Iteration, ...]:
     """The iterations with an output, of the loss function that is there most often.
 
-    A program may measure a trivial answer before the training, or have a smaller loss beside it.
+    A program may measure a trivial answer before the training, or have a smaller loss next to it.
     """
     found = [one for one in history.iterations if one.output]
     functions = Counter(one.loss_function for one in found)
@@ -473,7 +473,7 @@ class Overfit:
         since: iteration from which on.
         text: in a sentence.
         turned: the share of the training after which the evaluations became worse; None if they did not.
-        loss_ratio: the last evaluation loss beside the best one.
+        loss_ratio: the last evaluation loss relative to the best one.
     """
 
     since: int
@@ -532,15 +532,15 @@ def _share_error(share: float, count: float) -> float:
 
 @_once
 def is_harmed(history: TrainingHistory) -> bool | None:
-    """Whether the training came out worse than a trivial answer, or than its own best; None where nothing tells."""
+    """Whether the training came out worse than a trivial answer, or than its own best; None if unknown."""
     found, chance = course(history), chance_loss(history)
     if found is None:
         return None
     if not found.finite or overfits(history) is not None:
         return True
-    told = _beats_a_trivial_answer(history, found, chance)
-    if told is not None:
-        return not told
+    known = _beats_a_trivial_answer(history, found, chance)
+    if known is not None:
+        return not known
     lost = found.end - found.best
     return True if lost > 0.5 * abs(found.start - found.best) + 1e-12 else None
 
@@ -560,7 +560,7 @@ def _beats_a_trivial_answer(
         return None
     measured = [one.loss for one in evaluations(history) if one.loss is not None]
     reached = float(np.mean(measured[-2:])) if measured else found.end
-    # Of rare or noisy events a good model can tell little: just below chance is neither.
+    # Of rare or noisy events a good model can predict little: just below chance is neither.
     return None if 0.95 * chance <= reached < chance else reached < chance
 
 
@@ -578,7 +578,7 @@ def early_updates(history: TrainingHistory) -> Mapping[str, float]:
 
 @_once
 def gradient_ratio(history: TrainingHistory) -> float | None:
-    """The gradient of the first layer beside that of the last, as medians of their rms."""
+    """The gradient of the first layer relative to that of the last, as medians of their rms."""
     medians = []
     for one in weights(history):
         series = history.parameter_series(one.name, "gradient", "rms")

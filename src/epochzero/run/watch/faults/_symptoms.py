@@ -344,7 +344,7 @@ def _dead_units(history: TrainingHistory) -> Sign | None:
 
 
 def _constant_shares(history: TrainingHistory, path: str) -> Series:
-    """The share of constant units over the iterations whose batch has enough places to tell by.
+    """The share of constant units over the iterations whose batch has enough positions.
 
     A unit of a live ReLU is silent for half of the examples: over one of them each unit is constant.
     """

@@ -35,7 +35,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     for path, kind in history.order:
         source = _source(seen, path, kinds)
         two = kind in _LINEAR and source and kinds.get(source) in _LINEAR
-        # A narrow layer between two is a factorization that somebody wanted.
+        # A narrow layer between two is an intended factorization.
         if two and not _is_narrow(history, source, path):
             pairs.append((source, path))
     hidden = [path for path, kind in history.order if kind in _LINEAR]

@@ -22,7 +22,7 @@ _FEW = 40
 
 
 def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
-    """The size of a batch beside the data set, with what it does to the loss."""
+    """The size of a batch compared with the data set, with what it does to the loss."""
     found = course(history)
     if found is None or does_well(history) or not history.ended:
         return

@@ -29,7 +29,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         if not one.name.endswith("bias") or len(one.shape) != 1:
             continue
         mean, spread = one.values.get("mean", 0.0), one.values.get("std", 0.0)
-        # At the end of a model, or of a gate, it may well be what should be said first.
+        # At the end of a model, or of a gate, it may be the right initial value.
         if one.layer not in used and not _begins_badly(history):
             continue
         # Scaled numbers lie within a few units of zero.

@@ -40,7 +40,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         return
     width, layer = min(hidden, key=lambda pair: pair[0])
     out = widths[-1][0]
-    # To tell this many classes apart takes at least as many units as the digits of their numbers.
+    # Separating this many classes takes at least as many units as the digits of their numbers.
     if width > max(_NARROW, math.log2(out) if is_classifier(history) else 0):
         return
     yield TrainingFinding(

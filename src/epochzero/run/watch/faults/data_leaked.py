@@ -33,7 +33,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     common = len(distinct & trained) / len(distinct)
     if common < _SHARE:
         return
-    # An evaluation on training data beside another one is no leak.
+    # An evaluation on training data next to another one is no leak.
     apart = [
         one
         for one in evaluations(history)

@@ -17,7 +17,7 @@ _NOTHING = 1e-3
 
 
 def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
-    """The limit beside the norm of the gradients before, in a training that does not get far."""
+    """The limit compared with the norm of the gradients before, in a training that does not get far."""
     yield from _by_value(history)
     clipped = [
         one

@@ -62,7 +62,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
 
 
 def _does_no_harm(history: TrainingHistory) -> bool:
-    """Whether the training does what it should, or nothing tells: rewards and positions have a scale of their own."""
+    """Whether the training does what it should, or this is unknown: rewards and positions have a scale of their own."""
     return does_well(history) or is_harmed(history) is None
 
 

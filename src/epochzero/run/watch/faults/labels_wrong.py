@@ -46,7 +46,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     if agreement > chance + _MORE * (1 - chance) or does_well(history):
         return
     most = max(classes(history).values(), default=1.0)
-    # Of rare classes neither neighbors nor accuracy tell that they are learned, but the loss does.
+    # Of rare classes neither neighbors nor accuracy show that they are learned, but the loss does.
     harmed = is_harmed(history)
     if harmed is False or (harmed is None and most > _RARE_ARE_OTHERS):
         return

@@ -25,7 +25,7 @@ _CAUSES = (
 
 
 def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
-    """The output as the loss was given it, beside the loss function and the labels."""
+    """The output that the loss receives, compared with the loss function and the labels."""
     yield from _logarithm_of_no_probability(history)
     looked = [one for one in judged(history) if one.target]
     if len(looked) < 3:

@@ -34,7 +34,7 @@ _USUAL_RATES = {"Adadelta": 1.0}
 
 
 def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
-    """A loss that goes wrong, with a rate or updates that are large beside the weights."""
+    """A loss that goes wrong, with a rate or updates that are large compared with the weights."""
     found = course(history)
     if found is None or not history.optimizers or does_well(history):
         return
@@ -98,7 +98,7 @@ def _is_lost(history: TrainingHistory) -> bool:
 
 
 def _has_grown(found: LossCourse) -> bool:
-    """Whether the smoothed loss was far above where it began, by more than its batches differ."""
+    """Whether the smoothed loss was far above its start, by more than its batches differ."""
     begin = max(abs(found.first), abs(found.start))
     return found.worst > 3 * begin + 1 + 3 * found.noise
 
@@ -129,10 +129,10 @@ def _certainty(
 
 
 def _highest(history: TrainingHistory) -> tuple[float, int]:
-    """The highest rate, and the number of the optimizer that has it as far as records tell."""
+    """The highest rate, and the number of the optimizer that has it as far as records show."""
     # What came before is another phase, such as a search for the rate.
-    began = int(history.loss[0, 0]) if len(history.loss) else 0
-    rates = [one.rates for one in looked(history, began) if one.rates]
+    first = int(history.loss[0, 0]) if len(history.loss) else 0
+    rates = [one.rates for one in looked(history, first) if one.rates]
     if not rates:
         return 0.0, 0
     highest = max(max(of) for of in rates)

@@ -37,7 +37,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     rates = [max(one.rates) for one in history.iterations if one.rates]
     if far > _SHORT or does_well(history) or not rates or not found.finite:
         return
-    # Where gradients are not seen, as of Keras on TensorFlow, a way that was gone tells of them.
+    # Where gradients are not seen, as of Keras on TensorFlow, the distance that weights moved shows them.
     gradients = [
         one["gradient"]["rms"]
         for looked in history.iterations[:5]

@@ -28,7 +28,7 @@ _CAUSES = (
 
 
 def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
-    """What the loss is given beside what it is for."""
+    """The arguments of the loss compared with what it expects."""
     looked = judged(history)
     found = course(history)
     if found is None:

@@ -17,7 +17,7 @@ _BATCH = 4
 
 
 def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
-    """How often the label changes from example to example, beside how often it would by chance."""
+    """How often the label changes from example to example, compared with chance."""
     yield from _never_seen(history)
     looked = [
         one.target

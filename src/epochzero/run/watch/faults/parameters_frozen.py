@@ -13,7 +13,7 @@ from epochzero.run.watch.model import TrainingFinding
 
 
 def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
-    """Weights that nothing changes while others are trained, and that nobody trained before."""
+    """Weights that nothing changes while others are trained, and that were not trained before."""
     if len(history.iterations) < 4 or not history.optimizers:
         return
     own = [one for one in history.parameters if math.prod(one.shape) > 1]

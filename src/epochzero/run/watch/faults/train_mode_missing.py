@@ -25,7 +25,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     if off[-1] is not history.iterations[-1] or len(off) < 0.3 * len(history.iterations):
         return
     kinds = ", ".join(sorted({layer.kind for layer in matters}))
-    began = len(off) < len(history.iterations)
+    trained_before = len(off) < len(history.iterations)
     yield TrainingFinding(
         "train_mode_missing",
         off[0].number,
@@ -33,7 +33,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
 "old statistics.",
         layer=matters[0].path,
         place=loop_place(history),
-        confidence=0.92 if began else 0.85,
+        confidence=0.92 if trained_before else 0.85,
         fix="Call model.train() at the start of each epoch.",
         causes=("overfitting", "validation_diverging", "slow_learning", "loss_plateau",
                 "underfitting", "loss_oscillating"),

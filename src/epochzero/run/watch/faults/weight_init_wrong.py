@@ -25,9 +25,9 @@ _CAUSES = (
 
 
 def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
-    """The values of weights at the beginning, beside how many numbers a unit sums up."""
+    """The values of weights at the start, compared with the number of inputs of a unit."""
     known = [one for one in weights(history) if one.trainable and "std" in one.values]
-    # Low-rank additions and gates begin at nothing on purpose, beside weights that do not.
+    # Low-rank additions and gates start at zero on purpose, next to weights that do not.
     resting = [one for one in known if not _has_grown(history, one)]
     known = resting or known
     if course(history) is None or does_well(history):
@@ -66,7 +66,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         if not found or (found is not large and len(found) < max(1, 0.4 * len(known))):
             continue
         one = found[0]
-        told = text.format(
+        values = text.format(
             n=math.prod(one.shape),
             rms=one.values["rms"],
             mean=one.values["mean"],
@@ -76,7 +76,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         yield TrainingFinding(
             "weight_init_wrong",
             0,
-            f"{one.name} {told}.",
+            f"{one.name} {values}.",
             layer=one.layer,
             place=initialization_place(history, one),
             confidence=certain,
@@ -88,7 +88,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
 
 
 def _has_grown(history: TrainingHistory, parameter: Parameter) -> bool:
-    """Whether weights that began at next to nothing have left it."""
+    """Whether weights that started near zero have left it."""
     series = history.parameter_series(parameter.name, "weight", "rms")
     if len(series) < 2 or _scale(parameter) >= _SMALL:
         return False
@@ -96,7 +96,7 @@ def _has_grown(history: TrainingHistory, parameter: Parameter) -> bool:
 
 
 def _scale(parameter: Parameter) -> float:
-    """Size of the weights beside one over the root of the inputs."""
+    """Size of the weights relative to one over the root of the inputs."""
     return parameter.values["rms"] * math.sqrt(fan_in(parameter))
 
 

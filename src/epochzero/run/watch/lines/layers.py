@@ -17,7 +17,7 @@ _ACTIVATIONS = ("softmax", "log_softmax", "sigmoid", "logsigmoid", "tanh", "relu
 
 
 def activation_place(layer: ModelLayer | None, path: str) -> SourceLine | None:
-    """The line of an activation: of a function (``path:relu``) its call beside the layer before it."""
+    """The line of an activation: of a function (``path:relu``) its call next to the layer before it."""
     name = path.partition(":")[2]
     if layer is None or layer.place is None or not name:
         return layer.place if layer else None
@@ -220,7 +220,7 @@ def precision_place(history: TrainingHistory) -> SourceLine | None:
 
 
 def _files(history: TrainingHistory) -> list[str]:
-    """The user's files that records tell of."""
+    """The user's files that records name."""
     records = (*history.optimizers, *history.losses, *history.backwards, *history.loaders)
     places = [*(layer.place for layer in history.layers), *map(place_of, records)]
     return list(dict.fromkeys(place.path for place in places if place is not None))

@@ -210,7 +210,7 @@ class ParsedFile:
             found = self.behind(found)
 
     def behind(self, use: Use) -> Use | None:
-        """One step back; None where it cannot be told."""
+        """One step back; None if unknown."""
         node = use.node
         if use.changes is not None:
             return self._before(use.changes, use)

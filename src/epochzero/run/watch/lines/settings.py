@@ -27,7 +27,7 @@ _SCHEDULE = (
 
 
 def place_of(record: Record | None) -> SourceLine | None:
-    """The line that made what a record tells of."""
+    """The line that made what a record describes."""
     found = (record or {}).get("place")
     return SourceLine(*found) if found else None
 

@@ -24,7 +24,7 @@ def step_place(history: TrainingHistory) -> SourceLine | None:
 
 
 def epochs_place(history: TrainingHistory) -> SourceLine | None:
-    """The line that says how long the training goes: of its loop, or what a trainer is told."""
+    """The line that says how long the training goes: of its loop, or the setting of a trainer."""
     place = backward_place(history)
     found = at(place)
     if found is None:
