@@ -15,6 +15,7 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
 from epochzero.run.watch.child.records import rank_path
+from epochzero.run.watch.faults import loss_wrong, parameters_frozen
 from epochzero.run.watch.faults._relations import RELATIONS, find_violations
 from epochzero.run.watch.history import TrainingHistory, read_records
 from epochzero.run.watch.model import TrainingFinding
@@ -528,6 +529,41 @@ def test_optimizers_whose_parameters_the_loss_does_not_depend_on(cut: str | None
     if found:
         assert found[0].place is not None
         assert "torch.optim.SGD(" in found[0].place.text
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_a_network_that_gets_gradients_and_belongs_to_no_optimizer(held: bool) -> None:
+    def train() -> None:
+        generator, critic = (
+            nn.Linear(4, 8),
+            nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 1)),
+        )
+        of_critic = torch.optim.SGD(critic.parameters(), 0.01)
+        of_generator = torch.optim.SGD((generator if held else critic).parameters(), 0.01)
+        for _ in range(12):
+            fake = generator(torch.randn(16, 4))
+            of_critic.zero_grad()
+            (critic(fake.detach()).mean() - critic(torch.randn(16, 8)).mean()).backward()
+            of_critic.step()
+            of_generator.zero_grad()
+            (-critic(fake).mean()).backward()
+            of_generator.step()
+
+    found = list(parameters_frozen.find(history_of(train)))
+    assert [one.text.split()[0] for one in found] == ([] if held else ["weight"])
+
+
+def test_boxes_of_whole_numbers_are_no_class_indices() -> None:
+    def train() -> None:
+        model = nn.Sequential(nn.Linear(4, 4), nn.Sigmoid())
+        optimizer = torch.optim.SGD(model.parameters(), 0.01)
+        for _ in range(12):
+            optimizer.zero_grad()
+            boxes = torch.randint(0, 24, (16, 4)).float()
+            functional.smooth_l1_loss(model(torch.randn(16, 4)), boxes).backward()
+            optimizer.step()
+
+    assert not any("class indices" in one.text for one in loss_wrong.find(history_of(train)))
 
 
 def _classified(output: Callable[[torch.Tensor], torch.Tensor], units: int = 1) -> Training:

@@ -132,6 +132,7 @@ class Iteration:
         relations: between the target and the inputs and output, as of `epochzero.run.watch.child.relations`.
         softmaxes: ``function``, ``dim``, ``shape`` and ``place`` of each in the forward pass.
         others: a fingerprint of each parameter that no optimizer holds.
+        unheld: parameters that have a gradient and that no optimizer holds.
         scheduled: how often each schedule was stepped so far.
     """
 
@@ -160,6 +161,7 @@ class Iteration:
     relations: Record = field(default_factory=dict)
     softmaxes: Sequence[Record] = ()
     others: Mapping[str, float] = field(default_factory=dict)
+    unheld: frozenset[str] = frozenset()
     scheduled: tuple[int, ...] = ()
 
 
@@ -480,6 +482,7 @@ class _Reading:
             relations=record.get("relations", {}),
             softmaxes=tuple(record.get("softmaxes", ())),
             others=self._fingerprints(record),
+            unheld=frozenset(map(self._named, record.get("unheld", ()))),
             scheduled=tuple(map(int, record.get("scheduled", ()))),
         )
 

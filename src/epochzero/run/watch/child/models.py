@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 import torch
@@ -114,7 +115,7 @@ class Models:
 
     def others(self, optimizers: Iterable[Any]) -> dict[str, float]:
         """A fingerprint of each parameter that no optimizer holds, of many those at even distances."""
-        held = {id(p) for one in optimizers for group in one.param_groups for p in group["params"]}
+        held = _held(optimizers)
         others = [(name, value) for name, value in self.all_parameters() if id(value) not in held]
         look, found = Look(), dict[str, float]()
         for name, value in others[:: -(-len(others) // MOST_OTHERS)] if others and held else ():
@@ -125,14 +126,19 @@ class Models:
         look.read()
         return found
 
+    def unheld(self, optimizers: Iterable[Any]) -> list[str]:
+        """Names of parameters that have a gradient and that no optimizer holds."""
+        held = _held(optimizers)
+        found = (
+            name
+            for name, value in self.all_parameters()
+            if value.grad is not None and id(value) not in held
+        )
+        return list(islice(found, MOST_OTHERS if held else 0))
+
     def emit(self, iteration: int, optimizers: Iterable[Any]) -> None:
         """Each model once, and again when what of it is trained or called has changed."""
-        held = {
-            id(parameter)
-            for optimizer in optimizers
-            for group in optimizer.param_groups
-            for parameter in group["params"]
-        }
+        held = _held(optimizers)
         for number, root in self._living():
             model = structure.inner(root)
             state = (
@@ -151,3 +157,7 @@ class Models:
     def _living(self) -> list[tuple[int, Any]]:
         roots = ((number, ref()) for number, ref in enumerate(self._known))
         return [(number, root) for number, root in roots if root is not None]
+
+
+def _held(optimizers: Iterable[Any]) -> set[int]:
+    return {id(p) for one in optimizers for group in one.param_groups for p in group["params"]}

@@ -170,5 +170,6 @@ class Scenes:
             stepped=self._iterations.stepped,
             scheduled=self._made.scheduled(),
             others=self._models.others(self._made.optimizers()),
+            unheld=self._models.unheld(self._made.optimizers()),
             **{**self.passes.ended(), **self.scene.ended(), "loader": self._made.loader},
         )

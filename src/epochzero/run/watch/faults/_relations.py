@@ -52,6 +52,9 @@ _LEAST = 2
 _SHARE = 0.8
 """Of the moments to which a relation applies; an exception, such as the last batch of an epoch, does not hide the rule."""
 
+_STEPS_WITHOUT = 4
+"""Steps without any gradient: a network may wait for another one to learn first."""
+
 
 @dataclass(frozen=True, slots=True)
 class Violation:
@@ -324,19 +327,20 @@ def _negated(history: TrainingHistory, cycle: Cycle) -> Violation | bool | None:
     return Violation(text, _place(history, losses[0]))
 
 
-def _step_without_gradients(history: TrainingHistory, cycle: Cycle) -> Violation | bool | None:
-    """An optimizer steps after a backward pass that has given none of its parameters a gradient."""
-    applies = None
-    for step, before in _steps(cycle):
-        _, _, passes = _since_cleared(step, before)
-        if step.value is None or not passes:
-            continue
-        applies = True
-        if step.value == 0:
-            of = next((one for one in history.optimizers if one["number"] == step.subject), None)
+def _without_gradients(history: TrainingHistory) -> Violation | None:
+    """An optimizer that steps after backward passes which give none of its parameters a gradient."""
+    counts: dict[int, list[tuple[int, float]]] = {}
+    for cycle in history.cycles:
+        for step, before in _steps(cycle):
+            if step.value is not None and _since_cleared(step, before)[2]:
+                counts.setdefault(step.subject, []).append((cycle.number, step.value))
+    for record in history.optimizers:
+        found = counts.get(record["number"], [])
+        without = [number for number, count in found if not count]
+        if len(without) >= max(_STEPS_WITHOUT, _SHARE * len(found)):
             text = "No parameter of this optimizer gets a gradient: the loss does not depend on what it would change."
-            return Violation(text, (place_of(of) if of else None) or _place(history, step))
-    return applies
+            return Violation(text, place_of(record), without[0])
+    return None
 
 
 # -- Schedules ---------------------------------------------------------------------------------
@@ -1002,7 +1006,7 @@ RELATIONS: Sequence[Relation] = (
              "Clip between backward() and step()."),
     Relation("gradient_clipping_wrong", _of_cycles(_clipped_before_unscaling), 0.95,
              "Call scaler.unscale_(optimizer) before clipping."),
-    Relation("parameters_frozen", lambda history: _lasting(history, history.cycles, _step_without_gradients, 4), 0.94,
+    Relation("parameters_frozen", _without_gradients, 0.94,
              "Pass the parameters that the loss depends on to the optimizer, after the model is complete, and keep them in the "
              "graph: no item(), detach(), .data or torch.tensor()."),
     Relation("gradient_scaling_wrong", _of_cycles(_scaler_bypassed), 0.93,

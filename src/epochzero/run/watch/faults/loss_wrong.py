@@ -115,6 +115,8 @@ def _are_classes(history: TrainingHistory, target: Record) -> bool:
         and min(found) >= 0
         and max(found) < 2 * len(found)
         and target["min"] >= 0
+        # Several whole numbers a row are positions or counts.
+        and not (len(target["shape"]) == 2 and target["shape"][1] > 1)
     )
 
 

@@ -26,7 +26,13 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         and not one.held
         and _is_called(history, one)
         # Another network that is only asked, as a teacher or a target, gets no gradient.
-        and (not learning or model.get(one.layer) in learning or _has_gradient(history, one))
+        and (
+            not learning
+            or model.get(one.layer) in learning
+            or _has_gradient(history, one)
+            # A trained network may be part of a loss, and get a gradient that nothing uses.
+            or (_looks_untrained(one) and _has_unused_gradient(history, one))
+        )
     ]
     asked = {
         name: [it.parameters[name] for it in history.iterations if name in it.parameters]
@@ -103,6 +109,11 @@ def _has_gradient(history: TrainingHistory, parameter: Parameter) -> bool:
         not _is_nothing(one.parameters.get(parameter.name, {}).get("gradient"))
         for one in history.iterations
     )
+
+
+def _has_unused_gradient(history: TrainingHistory, parameter: Parameter) -> bool:
+    found = sum(parameter.name in one.unheld for one in history.iterations)
+    return found >= 0.2 * len(history.iterations) > 0
 
 
 def _looks_untrained(parameter: Parameter) -> bool:
