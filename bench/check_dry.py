@@ -40,14 +40,6 @@ DRY_S = 60
 """Time limit of a dry run unless ``--dry-time`` sets another one: that of the command itself."""
 LONGEST = 5
 """A whole check may take so many times the limit of its dry run."""
-FIRST_LOOK = {
-    "jobs": "40 jobs about several ranks, long loops and code that reading cannot follow",
-    "written": "before the dry run handled these",
-    "commit": "89468d65",
-    "open": {"n": 10, "predicted": 10, "strict": 10, "good": 5, "good_with_false_errors": 0},
-    "held_out": {"n": 15, "predicted": 13, "strict": 12, "good": 10, "good_with_false_errors": 1},
-}
-"""Counted once on that commit with limits that no load could reach; their held-out half is known since then."""
 FAST_DEV_RUN = Path(__file__).parent / "rivals" / "fast_dev_run.py"
 PREFLIGHT = next(each for each in ANALYSERS if each.name == "torch_preflight")
 _NO_MODULE = re.compile(r"the Python of the dry run has no module (\w+)")
@@ -93,7 +85,7 @@ def main() -> None:
             if options.cases:
                 with options.cases.open("a", encoding="utf-8") as file:
                     print(json.dumps({"name": run.outcome.job.name, **_case(run)}), file=file)
-    numbers: dict[str, Any] = {"epochzero": _numbers(runs), "first_look_of_new_jobs": FIRST_LOOK}
+    numbers: dict[str, Any] = {"epochzero": _numbers(runs)}
     version = installed(options.rivals, PREFLIGHT)
     if version:
         numbers["torch_preflight"] = _told([_preflight(job, options.rivals) for job in jobs])
@@ -106,6 +98,9 @@ def main() -> None:
         print_misses(run.outcome for run in runs if run.counts)
         _print_unknowns(runs)
     _print(numbers)
+    if options.result:
+        save(options.result, halves([_case(run) | {"name": run.outcome.job.name} for run in runs]))
+        return
     whole = [kind for kind in KINDS if f"{kind}/" in options.only]
     if len(whole) == len(options.only) and not options.development:
         data = [
@@ -114,6 +109,25 @@ def main() -> None:
         ]
         rivals = {"torch_preflight": version or "not run", **_libraries(options.python)}
         save("check_dry", numbers, data=data, rivals=rivals)
+
+
+def halves(cases: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The outcomes of jobs that were written for one purpose, by half."""
+    numbers: dict[str, Any] = {}
+    for half, is_held in (("open", False), ("held_out", True)):
+        of_half = [one for one in cases if held(one["name"]) is is_held and "lacks" not in one]
+        failing = [one for one in of_half if "told" in one]
+        good = [one for one in of_half if "false" in one]
+        predicted = sum(one["told"] == "predicted" for one in failing)
+        numbers[half] = {
+            "n": len(failing),
+            "predicted": predicted,
+            "share": rate(predicted, len(failing)),
+            "strict": sum(one["strict"] for one in failing),
+            "good": len(good),
+            "good_with_false_errors": sum(bool(one["false"]) for one in good),
+        }
+    return numbers | {"cases": list(cases)}
 
 
 def _options() -> argparse.Namespace:
@@ -148,6 +162,7 @@ def _options() -> argparse.Namespace:
         default=[f"{kind}/" for kind in KINDS],
         help="jobs whose names begin so; the result is kept of whole collections, such as dry/ jobs/",
     )
+    parser.add_argument("--result", metavar="NAME", help="store the outcomes of these jobs by half")
     options = parser.parse_args()
     options.only = tuple(options.only)
     options.python = options.python.absolute()
@@ -324,8 +339,6 @@ def _print_unknowns(runs: Sequence[Run]) -> None:
 
 def _print(numbers: Mapping[str, Any]) -> None:
     for name, each in numbers.items():
-        if "all" not in each:
-            continue
         told, good = each["all"], each["good"]
         print(
             f"{name:38}{told['predicted']:>4}/{told['n']} predicted, "
