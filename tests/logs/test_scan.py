@@ -370,3 +370,10 @@ def test_of_a_dense_log_the_chatter_is_not_read_and_its_completion_is() -> None:
     assert not any(
         b"NCCL" in region.between(h.start, h.end) for region in scan.regions for h in region.hits
     )
+
+
+def test_without_numpy_every_line_with_a_cue_is_a_hit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "epochzero.logs.dense", None)
+    scan = SCANNER.scan(Log("train.log", text=DENSE.encode()))
+    assert sum(len(region.hits) for region in scan.regions) + scan.skipped >= 20_000
+    assert scan.passed_over == 0

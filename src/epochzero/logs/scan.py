@@ -253,8 +253,8 @@ class Scanner:
         # Some cues end with the line, and so does the log, if without a line end.
         lines = data if data.endswith(b"\n") else data + b"\n"
         matches = self._cues.packed_ends(lines)
-        if len(matches) > DENSE_MATCHES:
-            return self._selected_hits(block, matches, result)
+        if len(matches) > DENSE_MATCHES and (dense := self._dense(result)):
+            return self._selected_hits(block, matches, result, dense)
         for match in matches:
             end, cue = match >> NUMBER_BITS, match & ((1 << NUMBER_BITS) - 1)
             if first_completion <= cue < first_chatter:
@@ -279,11 +279,13 @@ class Scanner:
         if b" failed" not in data[data.rfind(b"\n", 0, end) + 1 : data.find(b"\n", end)]:
             result.completed = block.offset + end
 
-    def _selected_hits(self, block: Block, matches: array[int], result: Scan) -> list[Hit]:
-        """The hits of a block in which very many lines have cues."""
-        from epochzero.logs.dense import DenseBlocks
-
+    def _dense(self, result: Scan) -> DenseBlocks | None:
+        """What selects hits in the dense blocks of this log; None without NumPy, so that all are hits."""
         if result.dense is None:
+            try:
+                from epochzero.logs.dense import DenseBlocks
+            except ImportError:
+                return None
             result.dense = DenseBlocks(
                 self._headers,
                 self._frames,
@@ -291,11 +293,17 @@ class Scanner:
                 self._first_chatter,
                 result.expected_size,
             )
-        selection = result.dense.select(block, matches)
+        return result.dense
+
+    def _selected_hits(
+        self, block: Block, matches: array[int], result: Scan, dense: DenseBlocks
+    ) -> list[Hit]:
+        """The hits of a block in which very many lines have cues."""
+        selection = dense.select(block, matches)
         for end in selection.completions:
             self._note_completion(block, end, result)
-        thinned = result.dense.passed_over.count > 0
-        return [Hit(*hit, thinned) for hit in selection.hits()]
+        thinned = dense.passed_over.count > 0
+        return [Hit(start, end, cues, thinned) for start, end, cues in selection.hits()]
 
     def _keep(self, window: Window, run: list[Hit], result: Scan, kept: RetainedRegions) -> None:
         kinds = self._kinds(window.text, run)
