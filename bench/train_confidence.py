@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from common import SEED, data_file, jsonl, rate, verdict_of
 from learning import FOLDS, fit, fold, write
-from raw_log_texts import BLIND, cached, default_cache, raw_logs
+from raw_log_texts import SETS, cached, default_cache, raw_logs
 from split import held, project_of
 
 from epochzero.diagnose import Diagnoser
@@ -73,7 +73,7 @@ def _cases() -> Iterator[Case]:
             if label and held(row["id"]):
                 text = row["log"].encode()
                 yield from _case(diagnoser, project_of(row["id"]), name, text, label["category"])
-    for log in (*raw_logs(), *raw_logs(BLIND)):
+    for log in (log for path in SETS[:2] for log in raw_logs(path)):
         path = cached(log, default_cache())
         if log.category and path.is_file():
             yield from _case(diagnoser, log.repository, "raw", path.read_bytes(), log.category)

@@ -500,3 +500,71 @@ def test_lightning_names_its_rank(diagnose: Diagnose) -> None:
     assert found.category == "interrupted"
     assert found.root is not None
     assert found.root.rank == 3
+
+
+OOM = """\
+Traceback (most recent call last):
+  File "/job/train.py", line 9, in step
+    loss.backward()
+torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.
+"""
+WAITED = "".join(f"waiting for rank 3, round {n} of the store\n" for n in range(40))
+
+
+def test_a_timeout_of_peers_follows_from_the_process_that_failed_before(diagnose: Diagnose) -> None:
+    late = OOM.replace(
+        "torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.",
+        "RuntimeError: Socket Timeout",
+    )
+    steps = "".join(f"step {n} loss 0.{n}\n" for n in range(10, 30))
+    assert diagnose(OOM + WAITED + late).category == "gpu_out_of_memory"
+    assert diagnose(OOM + steps + late).category == "communication_failure", "it was survived"
+
+
+def test_hydra_s_hint_reports_that_the_traceback_above_ended_the_program(
+    diagnose: Diagnose,
+) -> None:
+    report = "".join(f"Allocation {n}: 126.00M of the program\n" for n in range(150))
+    hint = "Set the environment variable HYDRA_FULL_ERROR=1 for a complete stack trace.\n"
+    assert diagnose(OOM + report).outcome == "no_failure"
+    assert diagnose(OOM + report + hint).category == "gpu_out_of_memory"
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        "*** SIGTERM received at time=1700000000 on cpu 3 ***\n",
+        "FatalError: `Termination signal` is detected by the operating system.\n"
+        '  [TimeInfo: *** Aborted at 1700000000 (unix time) try "date -d @1700000000" ***]\n'
+        "  [SignalInfo: *** SIGTERM (@0x20) received by PID 83 (TID 0x7f) from PID 80 ***]\n",
+    ],
+)
+def test_a_signal_handler_that_reports_sigterm_saw_no_crash(
+    diagnose: Diagnose, report: str
+) -> None:
+    found = diagnose(START + report)
+    assert (found.outcome, found.category) == ("evidence_missing", "interrupted")
+
+
+def test_a_warning_does_not_explain_a_kill(diagnose: Diagnose) -> None:
+    warning = (
+        "[WARNING|tokenization_x.py:24] 2021-02-01 09:17:33,905 >> merge indices are corrupted\n"
+    )
+    assert diagnose(START + warning * 3 + "Killed\n").category == "process_crash"
+
+
+def test_a_job_that_continues_in_another_folder_is_not_ended_by_that(diagnose: Diagnose) -> None:
+    chdir = "slurmstepd: error: couldn't chdir to `/workspace': No such file or directory: going to /tmp instead\n"
+    assert diagnose(chdir + START).outcome == "no_failure"
+
+
+def test_an_error_record_at_the_end_is_read_for_what_did_not_hold(diagnose: Diagnose) -> None:
+    record = "E1125 19:47:53.820859 32422 place.cc:15] Invalid argument(1), must be inside [0, 1)\n"
+    assert diagnose(START + record).outcome == "failed"
+
+
+def test_of_several_runs_the_last_kill_counts(diagnose: Diagnose) -> None:
+    log = f"{START}./run.sh: line 3: 41 Killed      python a.py\n{WAITED * 3}Worker 2 died with exitcode: -11\n"
+    found = diagnose(log)
+    assert found.root is not None
+    assert "exitcode: -11" in found.root.text

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from epochzero.diagnose.catalog import Catalog, Match
+from epochzero.diagnose.message import category_of, read_message
 from epochzero.diagnose.reading import read, stated_reason
 from epochzero.logs.events import QUIET, LogEvent
 from epochzero.logs.progress import LOOKED_AT, LOSS_NAN
@@ -117,7 +118,7 @@ def order(
     judged = _without_set_aside(judged, dead=failed or any(map(reports_death, judged)))
     least = FAINT if failed else WEAK
     candidates = _of_last_runs([j for j in judged if j.role == "cause" and j.claim >= least])
-    if not candidates:
+    if not candidates or (_only_weak(candidates) and any(map(_signalled, judged))):
         return Timeline(_last_resort(judged), (), judged)
     roots = [_root_of_process(stream) for stream in _by_process(candidates)]
     root = _as_recorded(_in_its_log(_first(_not_of_peers(roots)), candidates), candidates)
@@ -156,10 +157,26 @@ def _last_resort(judged: Sequence[Judged]) -> Judged | None:
         if j.role == "cascade"
         or (j.role == "wrapper" and (j.category or j.event.level not in QUIET))
     ]
+    # Of several runs in one log, the last.
+    told = [j for j in told if told[-1].event.log != j.event.log or _same_run(j, told[-1])]
     deaths = [j for j in told if j.match and j.match.status]
     killed = [j for j in deaths if _killed(j)]
     named = [j for j in told if j.category]
     return next(iter(killed or named or deaths or told), None)
+
+
+def _same_run(judged: Judged, last: Judged) -> bool:
+    return judged.event.log_later - last.event.log_later < LATER_LINES_OF_RUN
+
+
+def _only_weak(candidates: Sequence[Judged]) -> bool:
+    """Whether no candidate is marked as an error: what ends a process says more."""
+    return all(judged.claim <= WEAK for judged in candidates)
+
+
+def _signalled(judged: Judged) -> bool:
+    """Whether the event reports that a signal terminated a process."""
+    return reports_death(judged) and bool(judged.match and (judged.match.status or 0) > SIGNALS)
 
 
 def _killed(judged: Judged) -> bool:
@@ -251,6 +268,8 @@ def _judge(event: LogEvent, catalog: Catalog, number: int) -> Judged:
         last = event.frames[-1] if event.frames else None
         place = (last.file, last.code) if last else ("", "")
         category = read(event.type, said, *place).category
+        if not category and event.level in ("ERROR", "FATAL"):
+            category = category_of(read_message(said))
         if not category:
             claim = 0 if event.kind == "line" and claim <= PLAIN_LINE else claim - NAMELESS
     return Judged(event, match, role, category, claim, number)
@@ -488,7 +507,19 @@ def _root_of_process(stream: Sequence[Judged]) -> Judged:
     burst = _last_burst(stream)
     strongest = max(j.claim for j in burst)
     first = next(j for j in burst if j.claim == strongest)
+    if first.category in _OF_PEERS:
+        # Several processes write here: one that failed is not survived, but waited for.
+        own = [j for j in stream if j.order < first.order and _explains_peers(j)]
+        if own:
+            return _root_of_process(own)
     return _root_of_chain(first, [j for j in burst if j.event.trace == first.event.trace])
+
+
+def _explains_peers(judged: Judged) -> bool:
+    """Whether what peers report later can follow from a failure."""
+    known = judged.category and judged.category not in _OF_PEERS
+    event = judged.event
+    return bool(known) and judged.claim >= BARE_EXCEPTION and not (event.set_aside or event.steps)
 
 
 def _last_burst(stream: Sequence[Judged]) -> list[Judged]:
@@ -524,6 +555,8 @@ def _root_of_chain(first: Judged, chain: Sequence[Judged]) -> Judged:
     for judged in chain[chain.index(first) + 1 :]:
         first_member = judged.event.link == "group" and root is first
         if judged.event.link != "inner" and not first_member:
+            break
+        if judged.category in _OF_PEERS and root.category not in _OF_PEERS:
             break
         root = judged
     return root

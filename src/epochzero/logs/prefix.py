@@ -85,6 +85,8 @@ _PREFIXES = (
     r"\{[\w./-]+:\d+\} (?:INFO|(?P<level>DEBUG|WARNING|ERROR|CRITICAL)) - ",
     # GitHub runners and other collectors
     rf"(?P<time>{_DATE}T{_CLOCK}{_ZONE})(?: |$)",
+    # Transformers: [WARNING|trainer.py:12] 2024-05-01 12:00:00,123 >> text
+    rf"\[(?P<level>{_LEVEL})\|[\w./-]+:\d+\] (?:(?P<time>{_DATE} {_CLOCK}) )?>> ",
     # [2024-05-01 12:00:00,123][module][ERROR] and (2024-05-01 12:00:00)
     rf"[\[(](?P<time>{_DATE}[ T,]{{1,2}}{_CLOCK}{_ZONE})(?:[,:]? (?P<level>{_LEVEL})\b"
     r"[^\])\n]{0,60}|[ ,:][^\]\n]{0,60})?[\])]:?[ \t]?",
