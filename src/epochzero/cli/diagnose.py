@@ -62,7 +62,7 @@ class _Time(click.ParamType[float]):
     "--signatures",
     "folders",
     multiple=True,
-    metavar="FOLDER",
+    metavar="DIR",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     help="Directory of your own signatures; repeatable.",
 )

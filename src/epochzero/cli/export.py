@@ -13,7 +13,7 @@ from epochzero.store.queries import JobFilter
 
 
 @click.command(name="export")
-@click.argument("folder", metavar="FOLDER", type=click.Path(path_type=Path, file_okay=False))
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
 @filter_options
 @click.option(
     "-f",
@@ -26,7 +26,7 @@ from epochzero.store.queries import JobFilter
 )
 @store_option
 def command(folder: Path, form: str, store: str | None, **wanted: Any) -> None:
-    """Export jobs, attempts, failures, samples and related tables to FOLDER, one file per table.
+    """Export jobs, attempts, failures, samples and related tables to DIR, one file per table.
 
     \b
     epochzero export jobs/ --since 7d

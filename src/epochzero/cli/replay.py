@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @click.command(name="replay", no_args_is_help=True)
-@click.argument("job", metavar="JOB|FOLDER")
+@click.argument("job", metavar="JOB|DIR")
 @click.option(
     "--step",
     metavar="N",

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from epochzero.cli.group import Group
+from epochzero.cli.layout import counted
 
 
 @click.group(cls=Group, name="signatures")
@@ -29,9 +30,11 @@ def list_(category: str | None, role: str | None) -> None:
 
 
 @command.command()
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
+@click.argument(
+    "folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False, exists=True)
+)
 def check(folder: Path) -> None:
-    """Validate the signatures in FOLDER: fields, terms, examples and counter-examples.
+    """Validate the signatures in DIR: fields, terms, examples and counter-examples.
 
     Exit code 1 if a signature is invalid.
     """
@@ -40,5 +43,5 @@ def check(folder: Path) -> None:
     problems, count = check_folder(folder)
     for problem in problems:
         click.secho(problem, fg="red", err=True)
-    click.echo(f"{count} signatures, {len(problems)} problems")
+    click.echo(f"{counted(count, 'signature')}, {counted(len(problems), 'problem')}")
     sys.exit(1 if problems else 0)
