@@ -22,13 +22,14 @@ Traceback (most recent call last):
 IndexError: list index out of range
 """
 WRONG = "print('%d of %d' % (1,))\n"
+WRONG_TOO = "print('%d of %d' % (1, 2, 3))\n"
 
 
 @pytest.fixture
 def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A job with the same wrong line twice, in a module that it imports."""
+    """A job with two wrong lines, in a module that it imports."""
     (tmp_path / "train.py").write_text("import helper\n\nhelper.run()\n")
-    (tmp_path / "helper.py").write_text(f"def run():\n    {WRONG}    {WRONG}")
+    (tmp_path / "helper.py").write_text(f"def run():\n    {WRONG}    {WRONG_TOO}")
     (tmp_path / "cluster.toml").write_text('format = 1\nname = "cluster"\n')
     monkeypatch.chdir(tmp_path)
     return tmp_path
