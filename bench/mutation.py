@@ -32,6 +32,7 @@ MODULES = {
         "tests/diagnose/test_timeline.py",
         "tests/diagnose/test_reading.py",
         "tests/diagnose/test_facts.py",
+        "tests/diagnose/test_deaths.py",
     ),
     "check/program": ("tests/check/program",),
     "store/recorder": ("tests/store/test_recorder.py",),

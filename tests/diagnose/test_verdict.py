@@ -315,3 +315,32 @@ def test_a_bare_assertion_is_read_by_its_code(
 ) -> None:
     trace = 'Traceback (most recent call last):\n  File "/job/train.py", line 9, in <module>\n'
     assert diagnose(f"{trace}    {code}\nAssertionError\n").category == category
+
+
+@pytest.mark.parametrize(
+    ("message", "cause"),
+    [
+        ("'Linear' object has no attribute 'weights'", "programming_error"),
+        ("module 'numpy' has no attribute 'float'", "environment"),
+    ],
+)
+def test_only_a_name_of_a_module_depends_on_its_version(
+    diagnose: Callable[..., Diagnosis], message: str, cause: str
+) -> None:
+    trace = 'Traceback (most recent call last):\n  File "/job/train.py", line 3, in <module>\n'
+    found = diagnose(f"{trace}    print(model.weights)\nAttributeError: {message}\n")
+    assert (found.category, found.root_cause) == ("attribute_not_found", cause)
+
+
+@pytest.mark.parametrize(
+    ("status", "title"),
+    [
+        (1, "Exit code 1 without a message"),
+        (139, "Killed by SIGSEGV without a message"),
+        (200, "Exit code 200 without a message"),
+    ],
+)
+def test_only_the_exit_code_of_a_signal_is_named_by_it(
+    diagnose: Callable[..., Diagnosis], status: int, title: str
+) -> None:
+    assert diagnose("step 1\n", Facts(exit_code=status)).title == title

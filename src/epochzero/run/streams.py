@@ -11,6 +11,8 @@ import errno
 import fcntl
 import os
 import select
+import sys
+import termios
 import threading
 import time
 from collections.abc import Callable
@@ -26,7 +28,9 @@ _PIPE_BYTES = 1 << 20
 _REST_S = 0.01
 """A wake-up for each short line of a pipe would cost more than the line; much output never waits."""
 _LITTLE = 1 << 14
-_PATIENCE_S = 0.05
+# Long enough for a busy machine. Only output that was written before is waited for, so that a stream that
+# never rests does not delay the other.
+_PATIENCE_S = 0.3
 _PAUSE_S = 0.0005
 
 
@@ -119,6 +123,7 @@ class Pump(threading.Thread):
         self.writing = False
         self.after: Pump | None = None
         self._hearing = threading.Lock()
+        self._read = 0
         self._source = source
         self._sink: int | None = sink
         self._hear = hear
@@ -142,22 +147,23 @@ class Pump(threading.Thread):
 
     def _heard(self) -> bytes:
         """What the job writes next; empty at the end."""
-        _is_readable(self._source, None)
+        _wait_for_data(self._source)
         if self.after is not None:
             self.after.caught_up()
         with self._hearing:
             if data := os.read(self._source, _CHUNK):
                 self._hear(self.name, data)
+                self._read += len(data)
             return data
 
     def caught_up(self) -> None:
-        """Waits, a moment at most, until all is heard that the job has written by now."""
+        """Waits, for a moment at most, until everything is read that the job has written so far."""
+        with self._hearing:
+            if not self.is_alive():
+                return
+            written = self._read + _unread(self._source)
         until = time.monotonic() + _PATIENCE_S
-        while time.monotonic() < until:
-            with self._hearing:
-                # A stream that is at its end can be read for ever.
-                if not self.is_alive() or not _is_readable(self._source):
-                    return
+        while self._read < written and self.is_alive() and time.monotonic() < until:
             time.sleep(_PAUSE_S)
 
     def _pass_on(self, data: bytes) -> bool:
@@ -178,8 +184,15 @@ class Pump(threading.Thread):
         return True
 
 
-def _is_readable(descriptor: int, milliseconds: int | None = 0) -> bool:
-    """Whether there is something to read within that time, be it the end."""
+def _unread(descriptor: int) -> int:
+    """How many bytes can be read at once; 0 if the system does not say."""
+    with suppress(OSError):
+        return int.from_bytes(fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)), sys.byteorder)
+    return 0
+
+
+def _wait_for_data(descriptor: int) -> None:
+    """Waits until there is something to read, or the stream has ended."""
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
-    return bool(poll.poll(milliseconds))
+    poll.poll()
