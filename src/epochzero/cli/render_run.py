@@ -67,12 +67,10 @@ def failed(failure: Failed) -> Iterator[str]:
         yield from lines(failure.diagnosis, top=2, advice=failure.decision is None)
     elif failure.folder is not None and not failure.ended.why:
         yield layout.wrapped("Diagnosis", "None: its output is not a readable log.")
-    if failure.there_now:
-        yield layout.wrapped("Now", failure.there_now)
-    if failure.environment and failure.decision is not None and failure.decision.action != "stop":
-        yield layout.wrapped("Subject", failure.environment)
-    if failure.unseeded:
-        yield layout.wrapped("By chance", failure.unseeded)
+    labels = {"there_now": "Now", "environment": "Subject", "unseeded": "By chance"}
+    for fact, label in labels.items():
+        if text := failure.evidence.get(fact):
+            yield layout.wrapped(label, text)
 
 
 def _is_interruption(failure: Failed) -> bool:

@@ -8,27 +8,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from epochzero.errors import InputError
 from epochzero.run.attempt_setup import AttemptSetup
-from epochzero.run.failure_report import After, Preparation
+from epochzero.run.failure_report import After, Left, Preparation, left_by
 from epochzero.run.identity import home_of
 from epochzero.run.job import Failed, Job, Listener
-from epochzero.run.journal import Journal, read_journal
-from epochzero.run.model import (
-    Concluded,
-    Decision,
-    Ended,
-    JobEvent,
-    JobProgress,
-    Output,
-    Sample,
-    Started,
-)
+from epochzero.run.journal import Journal
+from epochzero.run.model import Concluded, Decision, Ended, JobEvent, JobProgress, Started
 from epochzero.run.notes import leave_note
 from epochzero.run.observers.hangs import HangWatcher
 from epochzero.run.observers.lost_tasks import LostTaskWatcher
@@ -154,36 +143,14 @@ class Attempts:
     def _concluded(self, after: After, journal: Journal) -> Decision | None:
         """Ask the tools, the quick ones that the decision needs first, and write their answers."""
         started, ended, job = after.started, after.ended, self._job
-        left = _left(journal)
+        left = left_by(journal)
         diagnosis = after.diagnosis(left.outputs)
-        decision, there_now, unseeded, environment = None, "", "", ""
+        decision: Decision | None = None
+        evidence: Mapping[str, str] = {}
         if diagnosis is not None and ended.why != "user":
-            there_now = after.there_now(diagnosis, left.samples)
-            unseeded = after.unseeded(diagnosis)
-            environment = after.subject(diagnosis, left.epochs)
-            decision = self._decided(
-                after,
-                diagnosis,
-                left,
-                {
-                    "there_now": there_now,
-                    "unseeded": unseeded,
-                    "shared_storage": after.shared_storage(diagnosis),
-                    "environment": environment,
-                },
-            )
-        self._failed(
-            Failed(
-                started,
-                ended,
-                after.folder,
-                diagnosis,
-                decision,
-                there_now=there_now,
-                unseeded=unseeded,
-                environment=environment,
-            )
-        )
+            evidence = after.evidence(diagnosis, left)
+            decision = self._decided(after, diagnosis, left, evidence)
+        self._failed(Failed(started, ended, after.folder, diagnosis, decision, evidence))
         ranking = checked = None
         if ended.why != "user" and (
             decision is None or decision.action == "stop" or not job.starts_again(ended)
@@ -228,7 +195,7 @@ class Attempts:
         self,
         after: After,
         diagnosis: Diagnosis,
-        left: _Left,
+        left: Left,
         evidence: Mapping[str, str],
     ) -> Decision:
         from epochzero.run.retry import PastAttempt, decide
@@ -241,12 +208,12 @@ class Attempts:
                 ended_by=after.ended.why,
                 progressed=farther and bool(self._history),
                 checkpoint=progress is not None and bool(progress.checkpoint),
-                evidence=(fact for fact, text in evidence.items() if text),
+                evidence=evidence,
                 precedents=_remembered(
                     after.started,
                     after.folder,
                     diagnosis,
-                    storage=evidence["shared_storage"],
+                    storage=evidence.get("shared_storage", ""),
                     step=progress.step or 0 if progress is not None else 0,
                 ),
                 seconds=seconds,
@@ -293,42 +260,3 @@ def _remembered(
         step=step,
     )
     return remember(home_of(folder), attempt)
-
-
-@dataclass(slots=True)
-class _Left:
-    """What an attempt has left: its logs, how far it came, and what it used."""
-
-    outputs: list[Output] = field(default_factory=list)
-    progress: JobProgress | None = None
-    samples: list[Sample] = field(default_factory=list)
-    first_epoch: float | None = None
-    saved: float | None = None
-    """Seconds from its start to its last checkpoint."""
-
-    @property
-    def epochs(self) -> float:
-        """How many it completed at least, whether it counts from 0 or 1."""
-        last = self.progress.epoch if self.progress is not None else None
-        return 0.0 if last is None or self.first_epoch is None else last - self.first_epoch
-
-
-def _left(journal: Journal) -> _Left:
-    """What the journal holds of an attempt; nothing if the job has deleted it."""
-    left = _Left()
-    with suppress(InputError):
-        for _, record in read_journal(journal.path):
-            match record:
-                case Output():
-                    left.outputs.append(record)
-                case JobProgress():
-                    before = left.progress.checkpoint if left.progress is not None else ""
-                    if record.checkpoint not in ("", before):
-                        left.saved = record.elapsed
-                    left.progress = record
-                    left.first_epoch = (
-                        record.epoch if left.first_epoch is None else left.first_epoch
-                    )
-                case Sample():
-                    left.samples.append(record)
-    return left

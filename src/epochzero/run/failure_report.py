@@ -1,6 +1,6 @@
-"""What the tools say of an attempt that failed: why, where in the code, and what a check would have said.
+"""What the tools report of an attempt that failed: why, where in the code, and what a check would have said.
 
-None of it may change how the job ended: what a tool raises is told as an `JobEvent`.
+None of it may change how the job ended: what a tool raises becomes a `JobEvent`.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ import shutil
 import signal
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from epochzero.errors import EpochZeroError
+from epochzero.errors import EpochZeroError, InputError
+from epochzero.run.journal import Journal, read_journal
 from epochzero.run.launch import ELASTIC_FOLDER
-from epochzero.run.model import Ended, JobEvent, Output, Record, Sample, Started
+from epochzero.run.model import Ended, JobEvent, JobProgress, Output, Record, Sample, Started
 from epochzero.run.observers.hangs import HANG_FILE, HUNG
 from epochzero.run.output import logs_in
 from epochzero.run.watcher import Clock
@@ -40,20 +41,59 @@ KeyError: 'lr'
 _Answer = TypeVar("_Answer")
 
 
+@dataclass(slots=True)
+class Left:
+    """What an attempt has left: its logs, how far it came, and what it used."""
+
+    outputs: list[Output] = field(default_factory=list)
+    progress: JobProgress | None = None
+    samples: list[Sample] = field(default_factory=list)
+    first_epoch: float | None = None
+    saved: float | None = None
+    """Seconds from its start to its last checkpoint."""
+
+    @property
+    def epochs(self) -> float:
+        """How many it completed at least, whether it counts from 0 or 1."""
+        last = self.progress.epoch if self.progress is not None else None
+        return 0.0 if last is None or self.first_epoch is None else last - self.first_epoch
+
+
+def left_by(journal: Journal) -> Left:
+    """What the journal holds of an attempt; nothing if the job has deleted it."""
+    left = Left()
+    with suppress(InputError):
+        for _, record in read_journal(journal.path):
+            match record:
+                case Output():
+                    left.outputs.append(record)
+                case JobProgress():
+                    before = left.progress.checkpoint if left.progress is not None else ""
+                    if record.checkpoint not in ("", before):
+                        left.saved = record.elapsed
+                    left.progress = record
+                    left.first_epoch = (
+                        record.epoch if left.first_epoch is None else left.first_epoch
+                    )
+                case Sample():
+                    left.samples.append(record)
+    return left
+
+
 class After:
     """Asks the tools about one attempt that failed, one question a method.
 
-    Each answers None where it has nothing to say, or where the tool failed; `events` then says so.
-    The tools are loaded when they are asked: a job that ends well needs none.
+    Each returns None if there is no answer, or if the tool failed, which is then in `events`.
+    The tools are loaded when they are asked: a job that succeeds needs none.
 
     Attributes:
         started, ended: the attempt's first and last record.
-        folder: where it is kept.
+        folder: its directory.
         clock: of the attempt.
         environment: of the job.
-        state: what a scheduler says of its end, where one was asked or simulated; empty otherwise.
-        limit: at which the simulated platform ended the job, in words; empty for none.
-        events: what was seen, and what went wrong with the asking.
+        state: its final state in the scheduler, real or simulated; empty for none.
+        limit: the one that the simulated platform enforced, in words; empty for none.
+        events: what was found, and which tools failed.
     """
 
     def __init__(
@@ -79,60 +119,21 @@ class After:
         """The first cause, from what the attempt wrote."""
         return self._answer("diagnose", lambda: self._diagnosed(outputs))
 
-    def there_now(self, diagnosis: Diagnosis, samples: Sequence[Sample]) -> str:
-        """What the attempt missed and is there now, in a sentence; empty for nothing.
+    def evidence(self, diagnosis: Diagnosis, left: Left) -> Mapping[str, str]:
+        """What else is known of the failure: facts of `epochzero.run.retry.policy.EVIDENCE`, each with a text."""
+        from epochzero.run.retry import shared_storage, subject, there_now, unseeded
 
-        Args:
-            diagnosis: of the failure.
-            samples: what the attempt used, in order.
-        """
-        from epochzero.run.retry import there_now
-
-        found = self._answer("look", lambda: there_now(diagnosis, self.started, samples)) or ""
-        if found:
-            self.events.append(JobEvent(*self.clock.now(), "there_now", found))
+        started, seconds, folder = self.started, self.ended.elapsed, Path(self.started.folder)
+        asked: Mapping[str, Callable[[], str]] = {
+            "there_now": lambda: there_now(diagnosis, started, left.samples),
+            "unseeded": lambda: unseeded(diagnosis, started),
+            "environment": lambda: subject(diagnosis, seconds, epochs=left.epochs, folder=folder),
+            "shared_storage": lambda: shared_storage(diagnosis, started),
+        }
+        found = {fact: text for fact, ask in asked.items() if (text := self._answer(fact, ask))}
+        for fact in found.keys() - {"shared_storage"}:
+            self.events.append(JobEvent(*self.clock.now(), fact, found[fact]))
         return found
-
-    def unseeded(self, diagnosis: Diagnosis) -> str:
-        """What was drawn without a seed where the attempt failed, in a sentence; empty for nothing.
-
-        Args:
-            diagnosis: of the failure.
-        """
-        from epochzero.run.retry import unseeded
-
-        found = self._answer("look for seeds", lambda: unseeded(diagnosis, self.started)) or ""
-        if found:
-            self.events.append(JobEvent(*self.clock.now(), "unseeded", found))
-        return found
-
-    def shared_storage(self, diagnosis: Diagnosis) -> str:
-        """The network file system with the files of the failure; empty if they are on none.
-
-        Args:
-            diagnosis: of the failure.
-        """
-        from epochzero.run.retry import shared_storage
-
-        return self._answer("find mounts", lambda: shared_storage(diagnosis, self.started)) or ""
-
-    def subject(self, diagnosis: Diagnosis, epochs: float) -> str:
-        """What of the environment the failure is about, in a sentence; empty if it is about the job.
-
-        Args:
-            diagnosis: of the failure.
-            epochs: that the attempt completed, at least.
-        """
-        from epochzero.run.retry import subject
-
-        seconds, folder = self.ended.elapsed, Path(self.started.folder)
-        found = self._answer(
-            "read the subject",
-            lambda: subject(diagnosis, seconds, epochs=epochs, folder=folder),
-        )
-        if found:
-            self.events.append(JobEvent(*self.clock.now(), "environment", found))
-        return found or ""
 
     def ranking(self, diagnosis: Diagnosis, cache: Cache | None = None) -> Ranking | None:
         """Where the bug is in the repository in which the job ran, if it ran in one.

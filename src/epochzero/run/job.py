@@ -6,9 +6,9 @@ import getpass
 import os
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,9 +75,7 @@ class Failed:
         folder: where it is kept.
         diagnosis: None when its output is nothing that can be read.
         decision: what the policy says; None when a person ended the job, or nothing is kept.
-        there_now: what the attempt missed and is there now, in a sentence; empty for nothing.
-        unseeded: what was drawn without a seed where it failed, in a sentence; empty for nothing.
-        environment: what of the environment the failure is about, in a sentence; empty for nothing.
+        evidence: what else is known, by the facts of `epochzero.run.retry.policy.EVIDENCE`.
         fault: of its training, for which it was ended; None for none.
     """
 
@@ -86,9 +84,7 @@ class Failed:
     folder: Path | None
     diagnosis: Diagnosis | None = None
     decision: Decision | None = None
-    there_now: str = ""
-    unseeded: str = ""
-    environment: str = ""
+    evidence: Mapping[str, str] = field(default_factory=dict)
     fault: TrainingFinding | None = None
 
 
