@@ -170,8 +170,8 @@ def _same_run(judged: Judged, last: Judged) -> bool:
 
 
 def _only_weak(candidates: Sequence[Judged]) -> bool:
-    """Whether no candidate is marked as an error: what ends a process says more."""
-    return all(judged.claim <= WEAK for judged in candidates)
+    """Whether no candidate is marked as an error or known: what ends a process says more."""
+    return all(judged.claim <= WEAK and judged.match is None for judged in candidates)
 
 
 def _signalled(judged: Judged) -> bool:
