@@ -7,6 +7,7 @@ A distribution of its own adds a command by an entry point of the group ``epochz
 from __future__ import annotations
 
 import errno
+import gc
 import importlib
 import io
 import os
@@ -134,6 +135,8 @@ def commands(context: click.Context) -> None:
 
 def main() -> None:
     """Runs the command line; exit code 2 for anything that the user has to correct."""
+    # Imports make many objects and no garbage: looking for it takes a sixth of the time of `epochzero jobs`.
+    gc.set_threshold(20_000, 20, 20)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A log may hold characters that the terminal does not have.
         sys.stdout.reconfigure(errors="replace")
