@@ -162,7 +162,7 @@ def _train_rank(program: Path, begun: Path, rank: int, size: int, port: int) -> 
 @contextlib.contextmanager
 def _without_relations() -> Iterator[None]:
     """The catalogue as it is without the table."""
-    with patch("epochzero.run.watch.faults.by_fault", dict):
+    with patch("epochzero.run.watch.faults.RELATIONS", ()):
         catalogue.cache_clear()
         yield
     catalogue.cache_clear()

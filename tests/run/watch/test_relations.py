@@ -16,7 +16,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from epochzero.run.watch.child.records import rank_path
 from epochzero.run.watch.faults import loss_wrong, parameters_frozen
-from epochzero.run.watch.faults._relations import RELATIONS, find_violations
+from epochzero.run.watch.faults._relations import RELATIONS
 from epochzero.run.watch.history import TrainingHistory, read_records
 from epochzero.run.watch.model import TrainingFinding
 from epochzero.run.watch.record_reader import Following
@@ -34,7 +34,7 @@ def history_of(train: Training) -> TrainingHistory:
 
 
 def violations(history: TrainingHistory) -> list[TrainingFinding]:
-    return list(find_violations(RELATIONS, history))
+    return [one for row in RELATIONS for one in row.find(history)]
 
 
 def words(train: Training) -> set[str]:

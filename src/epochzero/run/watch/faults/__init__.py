@@ -12,8 +12,9 @@ from importlib import import_module
 from pkgutil import iter_modules
 from types import MappingProxyType
 
-from epochzero.run.watch.faults._relations import Relation, by_fault, find_violations
+from epochzero.run.watch.faults._relations import RELATIONS
 from epochzero.run.watch.faults._symptoms import SYMPTOMS
+from epochzero.run.watch.faults._table import Row
 from epochzero.run.watch.history import TrainingHistory
 from epochzero.run.watch.model import TrainingFinding
 
@@ -27,18 +28,15 @@ def catalogue() -> Mapping[str, Find]:
     """What looks for each fault and symptom, by its word."""
     modules = (one.name for one in iter_modules(__path__) if not one.name.startswith("_"))
     finds: dict[str, Find] = {name: import_module(f"{__name__}.{name}").find for name in modules}
-    for word, relations in by_fault().items():
-        known = finds.get(word)
-        finds[word] = (
-            partial(_both, known, relations) if known else partial(find_violations, relations)
-        )
-    finds |= {word: partial(symptom.find, word) for word, symptom in SYMPTOMS.items()}
+    for word in {row.word for row in (*RELATIONS, *SYMPTOMS)}:
+        rows = [row for row in (*RELATIONS, *SYMPTOMS) if row.word == word]
+        finds[word] = partial(_find, rows, finds.get(word))
     return MappingProxyType(dict(sorted(finds.items())))
 
 
-def _both(
-    find: Find, relations: Sequence[Relation], history: TrainingHistory
+def _find(
+    rows: Sequence[Row], find: Find | None, history: TrainingHistory
 ) -> Iterator[TrainingFinding]:
-    """What a module finds, unless a relation shows the same fault with its line."""
-    violations = list(find_violations(relations, history))
-    yield from violations or find(history)
+    """What the rows find; if they find nothing, what the module of the same fault does."""
+    found = [finding for row in rows for finding in row.find(history)]
+    yield from found or (find(history) if find else ())

@@ -2,21 +2,20 @@
 
 A curve needs many iterations to show a fault. A relation is violated in the first of them, by an event with a line: a clipping
 after the step, a target that is the input itself, a copy of the model that stays as it was. `RELATIONS` is the table: each row
-names a fault, looks for violations, and has the confidence of the finding. To add one, write a function and a row.
+names a fault, looks for a sign that the relation is violated, and has the confidence of the finding. To add one, write a function and a row.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from types import MappingProxyType
 from typing import TypeVar
 
 import numpy as np
 
 from epochzero.run.watch.faults._signals import ADAPTIVE, does_well
+from epochzero.run.watch.faults._table import Row, Sign
 from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import (
     Call,
@@ -40,7 +39,7 @@ from epochzero.run.watch.lines import (
     target_place,
     wrapping_place,
 )
-from epochzero.run.watch.model import SourceLine, TrainingFinding
+from epochzero.run.watch.model import SourceLine
 
 _CAUSES = (
     "constant_output", "exploding_gradient", "gradient_noisy", "loss_not_a_number", "loss_not_falling", "loss_oscillating",
@@ -56,69 +55,15 @@ _STEPS_WITHOUT = 4
 """Steps without any gradient: a network may wait for another one to learn first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """What violates a relation.
-
-    Attributes:
-        text: a sentence with its numbers.
-        place: the line of the event.
-        since: the first iteration.
-        layer: path of the layer; empty where it is in none.
-        evidence: numbers by their names.
-        weaker: what to take off the confidence.
-    """
-
-    text: str
-    place: SourceLine | None = None
-    since: int = 0
-    layer: str = ""
-    evidence: Mapping[str, float | str] = field(default_factory=dict)
-    weaker: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Relation:
-    """A row of the table.
-
-    Attributes:
-        fault: a word of the taxonomy.
-        violation: looks for it in a history; None where the relation holds or is unknown.
-        confidence: of the finding.
-        fix: what to do.
-    """
-
-    fault: str
-    violation: Callable[[TrainingHistory], Violation | None]
-    confidence: float
-    fix: str
-
-    def find(self, history: TrainingHistory) -> Iterator[TrainingFinding]:
-        """The finding, if the relation is violated."""
-        found = self.violation(history)
-        if found is not None:
-            yield TrainingFinding(
-                self.fault,
-                found.since,
-                found.text,
-                layer=found.layer,
-                place=found.place,
-                confidence=self.confidence - found.weaker,
-                fix=self.fix,
-                evidence=found.evidence,
-                causes=_CAUSES,
-            )
-
-
 Moment = TypeVar("Moment", Cycle, Iteration)
 
 
 def _lasting(
     history: TrainingHistory,
     moments: Sequence[Moment],
-    test: Callable[[TrainingHistory, Moment], Violation | bool | None],
+    test: Callable[[TrainingHistory, Moment], Sign | bool | None],
     least: int = _LEAST,
-) -> Violation | None:
+) -> Sign | None:
     """The first violation, if most moments to which a relation applies violate it.
 
     Args:
@@ -128,24 +73,22 @@ def _lasting(
         least: violations at least.
     """
     found = [(one, answer) for one in moments if (answer := test(history, one)) is not None]
-    violated = [(one, answer) for one, answer in found if isinstance(answer, Violation)]
+    violated = [(one, answer) for one, answer in found if isinstance(answer, Sign)]
     if len(violated) < max(least, _SHARE * len(found)):
         return None
     moment, first = violated[0]
-    return Violation(
-        first.text, first.place, moment.number, first.layer, first.evidence, first.weaker
-    )
+    return Sign(first.text, first.place, moment.number, first.layer, first.evidence, first.weaker)
 
 
 def _of_cycles(
-    test: Callable[[TrainingHistory, Cycle], Violation | bool | None],
-) -> Callable[[TrainingHistory], Violation | None]:
+    test: Callable[[TrainingHistory, Cycle], Sign | bool | None],
+) -> Callable[[TrainingHistory], Sign | None]:
     return lambda history: _lasting(history, history.cycles, test)
 
 
 def _of_iterations(
-    test: Callable[[TrainingHistory, Iteration], Violation | bool | None], least: int = _LEAST
-) -> Callable[[TrainingHistory], Violation | None]:
+    test: Callable[[TrainingHistory, Iteration], Sign | bool | None], least: int = _LEAST
+) -> Callable[[TrainingHistory], Sign | None]:
     return lambda history: _lasting(history, history.iterations, test, least)
 
 
@@ -177,7 +120,7 @@ def _since_cleared(
     return lost, before[last] if cleared else None, [one for n, one in passes if n > last]
 
 
-def _cleared_before_step(history: TrainingHistory, cycle: Cycle) -> Violation | bool | None:
+def _cleared_before_step(history: TrainingHistory, cycle: Cycle) -> Sign | bool | None:
     """A step whose gradients were cleared between the backward pass and the step."""
     for step, before in _steps(cycle):
         lost, cleared, effective = _since_cleared(step, before)
@@ -185,7 +128,7 @@ def _cleared_before_step(history: TrainingHistory, cycle: Cycle) -> Violation | 
             continue
         if not effective and not _has_gradients(history, cycle.number):
             text = "Gradients are cleared between the backward pass and the step: the step has none to apply."
-            return Violation(text, _place(history, cleared))
+            return Sign(text, _place(history, cleared))
     return True if any(one.kind == "step" for one in cycle.calls) else None
 
 
@@ -204,7 +147,7 @@ def _accumulated(step: Call, before: Sequence[Call]) -> list[Call]:
     return last if len(last) > 1 else []
 
 
-def _accumulation_cleared(history: TrainingHistory, cycle: Cycle) -> Violation | bool | None:
+def _accumulation_cleared(history: TrainingHistory, cycle: Cycle) -> Sign | bool | None:
     """Gradients are cleared between the backward passes of one step."""
     for step, before in _steps(cycle):
         passes = _accumulated(step, before)
@@ -220,11 +163,11 @@ def _accumulation_cleared(history: TrainingHistory, cycle: Cycle) -> Violation |
             f"Of {len(passes)} backward passes before a step, only the gradients of {len(effective)} reach it: they are "
             "cleared in between."
         )
-        return Violation(text, _place(history, cleared))
+        return Sign(text, _place(history, cleared))
     return None
 
 
-def _accumulation_not_divided(history: TrainingHistory, cycle: Cycle) -> Violation | bool | None:
+def _accumulation_not_divided(history: TrainingHistory, cycle: Cycle) -> Sign | bool | None:
     """Gradients of several batches are added up, each of a loss that is a mean over its batch."""
     for step, before in _steps(cycle):
         passes = _accumulated(step, before)
@@ -249,7 +192,7 @@ def _accumulation_not_divided(history: TrainingHistory, cycle: Cycle) -> Violati
             f"{len(passes)}: steps are {len(passes)} times as large."
         )
         weaker = 0.42 if adaptive or does_well(history) else 0.0
-        return Violation(text, _place(history, passes[0]), weaker=weaker)
+        return Sign(text, _place(history, passes[0]), weaker=weaker)
     return None
 
 
@@ -257,7 +200,7 @@ def _is_finite(call: Call) -> bool:
     return call.value is not None and bool(np.isfinite(call.value))
 
 
-def _clipped_after_step(history: TrainingHistory, cycle: Cycle) -> Violation | bool | None:
+def _clipped_after_step(history: TrainingHistory, cycle: Cycle) -> Sign | bool | None:
     """A clipping that no step follows before the next backward pass; without a limit it only measures the norm."""
     clips = [n for n, one in enumerate(cycle.calls) if one.kind == "clip" and _is_finite(one)]
     if not clips or not any(one.kind == "step" for one in cycle.calls):
@@ -267,11 +210,11 @@ def _clipped_after_step(history: TrainingHistory, cycle: Cycle) -> Violation | b
         later = [one.kind for one in cycle.calls[number:] if one.kind in ("backward", "step")]
         if earlier[-1:] == ["step"] and later[:1] != ["step"]:
             text = "Gradients are clipped after the step that they are for, which has no effect."
-            return Violation(text, _place(history, cycle.calls[number]))
+            return Sign(text, _place(history, cycle.calls[number]))
     return True
 
 
-def _clipped_before_unscaling(history: TrainingHistory, cycle: Cycle) -> Violation | bool | None:
+def _clipped_before_unscaling(history: TrainingHistory, cycle: Cycle) -> Sign | bool | None:
     """Gradients of a scaled loss are clipped as they are, and divided by the scale afterwards."""
     scaled = False
     applies = None
@@ -287,11 +230,11 @@ def _clipped_before_unscaling(history: TrainingHistory, cycle: Cycle) -> Violati
                     "Gradients are clipped while they are multiplied by the scale of the loss: what is left is "
                     "divided by the scale, and far smaller than the limit."
                 )
-                return Violation(text, _place(history, call))
+                return Sign(text, _place(history, call))
     return applies
 
 
-def _scaler_bypassed(history: TrainingHistory, cycle: Cycle) -> Violation | bool | None:
+def _scaler_bypassed(history: TrainingHistory, cycle: Cycle) -> Sign | bool | None:
     """The loss is scaled and the gradients are not divided before the step, or the other way round."""
     passes = [one for one in cycle.calls if one.kind == "backward"]
     scaled = any(one.flag == "scaled" for one in passes)
@@ -303,16 +246,16 @@ def _scaler_bypassed(history: TrainingHistory, cycle: Cycle) -> Violation | bool
                 "The loss is multiplied by the scale of the gradient scaler, and the optimizer steps without the scaler: "
                 "gradients are too large by this factor."
             )
-            return Violation(text, _place(history, step))
+            return Sign(text, _place(history, step))
         if by_scaler and passes and not scaled:
             text = (
                 "The scaler divides gradients by its scale, but the loss was not multiplied by it."
             )
-            return Violation(text, _place(history, passes[0]))
+            return Sign(text, _place(history, passes[0]))
     return True if scaled else None
 
 
-def _negated(history: TrainingHistory, cycle: Cycle) -> Violation | bool | None:
+def _negated(history: TrainingHistory, cycle: Cycle) -> Sign | bool | None:
     """What is minimized is the negative of the only loss."""
     passes = [one for one in cycle.calls if one.kind == "backward"]
     losses = [one for one in cycle.calls if one.kind == "loss"]
@@ -324,10 +267,10 @@ def _negated(history: TrainingHistory, cycle: Cycle) -> Violation | bool | None:
     if not np.isclose(value, -loss, rtol=1e-5):
         return True
     text = f"{losses[0].flag.split()[0]} is {loss:.4g}, and the training minimizes its negative."
-    return Violation(text, _place(history, losses[0]))
+    return Sign(text, _place(history, losses[0]))
 
 
-def _without_gradients(history: TrainingHistory) -> Violation | None:
+def _without_gradients(history: TrainingHistory) -> Sign | None:
     """An optimizer that steps after backward passes which give none of its parameters a gradient."""
     counts: dict[int, list[tuple[int, float]]] = {}
     for cycle in history.cycles:
@@ -339,7 +282,7 @@ def _without_gradients(history: TrainingHistory) -> Violation | None:
         without = [number for number, count in found if not count]
         if len(without) >= max(_STEPS_WITHOUT, _SHARE * len(found)):
             text = "No parameter of this optimizer gets a gradient: the loss does not depend on what it would change."
-            return Violation(text, place_of(record), without[0])
+            return Sign(text, place_of(record), without[0])
     return None
 
 
@@ -375,7 +318,7 @@ def _batches(history: TrainingHistory) -> int | None:
     return int(np.median(gaps)) if gaps else None
 
 
-def _schedule_by_batch(history: TrainingHistory) -> Violation | None:
+def _schedule_by_batch(history: TrainingHistory) -> Sign | None:
     """A schedule that is stepped in each iteration, and has ended after a small part of them."""
     rates = np.array([(one.number, max(one.rates)) for one in history.iterations if one.rates])
     if len(rates) < 8 or history.count < 50 or len(history.schedulers) != 1:
@@ -402,11 +345,11 @@ def _schedule_by_batch(history: TrainingHistory) -> Violation | None:
                 "iterations so far."
             )
             place = _schedule_call(history, record) or schedule_place(history)
-            return Violation(text, place, int(low[0, 0]) if gone else 0)
+            return Sign(text, place, int(low[0, 0]) if gone else 0)
     return None
 
 
-def _schedule_by_epoch(history: TrainingHistory) -> Violation | None:
+def _schedule_by_epoch(history: TrainingHistory) -> Sign | None:
     """A schedule for all iterations that is stepped once an epoch."""
     batches = _batches(history)
     if batches is None or batches < 4 or history.count < 2 * batches:
@@ -420,11 +363,11 @@ def _schedule_by_epoch(history: TrainingHistory) -> Violation | None:
                 "once per epoch: the learning rate hardly changes."
             )
             place = _schedule_call(history, record) or schedule_place(history)
-            return Violation(text, place)
+            return Sign(text, place)
     return None
 
 
-def _schedule_never(history: TrainingHistory) -> Violation | None:
+def _schedule_never(history: TrainingHistory) -> Sign | None:
     """A schedule that is never stepped."""
     stepping = {
         call.subject for one in history.cycles for call in one.calls if call.kind == "schedule"
@@ -440,7 +383,7 @@ def _schedule_never(history: TrainingHistory) -> Violation | None:
         if is_stepped(place_of(record)):
             continue
         text = f"{record['class']} is never stepped: the learning rate stays as it is."
-        return Violation(text, place_of(record))
+        return Sign(text, place_of(record))
     return None
 
 
@@ -460,7 +403,7 @@ _MOST_ALIKE = 0.8
 """Share of pairs with the same label by chance: with hardly more than one class nothing is known."""
 
 
-def _lagging(history: TrainingHistory, one: Iteration) -> Violation | bool | None:
+def _lagging(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
     """The target of each position is its own input, the one before, or the next but one."""
     lags = one.relations.get("lags")
     if not lags:
@@ -475,10 +418,10 @@ def _lagging(history: TrainingHistory, one: Iteration) -> Violation | bool | Non
         if before >= _SAME
         else "the input two positions ahead: targets are shifted twice"
     )
-    return Violation(f"Each target is {what}.", target_place(history))
+    return Sign(f"Each target is {what}.", target_place(history))
 
 
-def _excluded(history: TrainingHistory, one: Iteration) -> Violation | bool | None:
+def _excluded(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
     """Targets that a mask excludes from the classes, such as an example as its own positive."""
     if one.loss_function not in ("cross_entropy", "nll_loss"):
         return None
@@ -486,10 +429,10 @@ def _excluded(history: TrainingHistory, one: Iteration) -> Violation | bool | No
     if share < 0.5:
         return True
     text = f"The target of {percent(share)} of the rows is a class that a mask excludes: the loss cannot fall."
-    return Violation(text, target_place(history), evidence={"share": share})
+    return Sign(text, target_place(history), evidence={"share": share})
 
 
-def _padded(history: TrainingHistory, one: Iteration) -> Violation | bool | None:
+def _padded(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
     """Padding at the ends of sequences is counted in the loss."""
     if not one.relations.get("lags") and not one.relations.get("padding"):
         return None
@@ -498,12 +441,12 @@ def _padded(history: TrainingHistory, one: Iteration) -> Violation | bool | None
         return True
     text = f"{percent(share)} of the targets are padding at the ends of sequences, and count in the loss."
     weaker = 0.25 if does_well(history) else 0.0
-    return Violation(
+    return Sign(
         text, loss_place(history, "ignore_index"), evidence={"padding": share}, weaker=weaker
     )
 
 
-def _unrelated_noise(history: TrainingHistory) -> Violation | None:
+def _unrelated_noise(history: TrainingHistory) -> Sign | None:
     """The target is noise that is not in the input."""
     found = [
         (float(one.relations["noise"]), int(one.relations["pairs"]))
@@ -520,12 +463,10 @@ def _unrelated_noise(history: TrainingHistory) -> Violation | None:
         f"The target is noise that has nothing to do with the input (correlation {mean:.3f} over {pairs} values): it cannot be "
         "predicted."
     )
-    return Violation(
-        text, target_place(history) or loss_place(history), evidence={"correlation": mean}
-    )
+    return Sign(text, target_place(history) or loss_place(history), evidence={"correlation": mean})
 
 
-def _other_dimension(history: TrainingHistory, one: Iteration) -> Violation | bool | None:
+def _other_dimension(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
     """What the loss is given is normalized over another dimension than that of the classes."""
     normalized = one.relations.get("normalized")
     if not normalized:
@@ -538,10 +479,10 @@ def _other_dimension(history: TrainingHistory, one: Iteration) -> Violation | bo
         f"{one.loss_function} expects classes in dimension 1, but the probabilities that it is given add up to 1 over dimension "
         f"{normalized[0]}."
     )
-    return Violation(text, place)
+    return Sign(text, place)
 
 
-def _of_one_value(history: TrainingHistory, one: Iteration) -> Violation | bool | None:
+def _of_one_value(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
     """A softmax over a dimension of size 1, which is 1 whatever the model computes."""
     for softmax in one.softmaxes:
         shape, dimension = softmax["shape"], softmax["dim"]
@@ -552,11 +493,11 @@ def _of_one_value(history: TrainingHistory, one: Iteration) -> Violation | bool 
                 f"{softmax['function']} over dimension {dimension} of {shape}: over a single value it is constant, and no "
                 "gradient passes."
             )
-            return Violation(text, place_of(softmax))
+            return Sign(text, place_of(softmax))
     return True if one.softmaxes else None
 
 
-def _over_the_batch(history: TrainingHistory, one: Iteration) -> Violation | bool | None:
+def _over_the_batch(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
     """A softmax over the examples of the batch, or over the queries of an attention."""
     if not one.softmaxes or not one.inputs:
         return None
@@ -571,7 +512,7 @@ def _over_the_batch(history: TrainingHistory, one: Iteration) -> Violation | boo
         if (over_batch or square) and alone:
             what = "the examples of the batch" if over_batch else "queries instead of keys"
             text = f"{softmax['function']} over dimension {dimension} of {shape} normalizes over {what}."
-            return Violation(text, place_of(softmax))
+            return Sign(text, place_of(softmax))
     return True
 
 
@@ -579,7 +520,7 @@ def _is_over_batch(shape: Sequence[int], dimension: int, batch: int) -> bool:
     return len(shape) > 1 and dimension == 0 and shape[0] == batch and batch not in shape[1:]
 
 
-def _labels_of_neighbor(history: TrainingHistory) -> Violation | None:
+def _labels_of_neighbor(history: TrainingHistory) -> Sign | None:
     """The nearest neighbors agree if each example has the label of the one before or after it."""
     found = [one.likeness for one in history.iterations if "before" in one.likeness]
     pairs = sum(one["pairs"] for one in found)
@@ -601,12 +542,12 @@ def _labels_of_neighbor(history: TrainingHistory) -> Violation | None:
         f"Similar examples have the same label in {percent(share['agreement'])} of cases, which is chance; with the label of the "
         f"example {name} each, in {percent(share[name])}: labels are shifted by one."
     )
-    return Violation(
+    return Sign(
         text, label_place(history, order=True) or label_place(history), evidence=dict(share)
     )
 
 
-def _one_class(history: TrainingHistory) -> Violation | None:
+def _one_class(history: TrainingHistory) -> Sign | None:
     """All labels are of one class, though the output has several."""
     seen = [
         one
@@ -623,10 +564,10 @@ def _one_class(history: TrainingHistory) -> Violation | None:
     if len(values) > 1 or classes < 2 or (len(history.epochs) < 2 and not history.ended):
         return None
     text = f"All labels are {next(iter(values)):g}, and the model has {classes} outputs: it learns to ignore its input."
-    return Violation(text, label_place(history))
+    return Sign(text, label_place(history))
 
 
-def _zero_rows(history: TrainingHistory, one: Iteration) -> Violation | bool | None:
+def _zero_rows(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
     """A block of examples at one end of the batch is zero."""
     if not one.inputs or "float" not in one.inputs[0]["dtype"] or len(one.inputs[0]["shape"]) < 2:
         return None
@@ -637,7 +578,7 @@ def _zero_rows(history: TrainingHistory, one: Iteration) -> Violation | bool | N
     if not (all(zero[:count]) or all(zero[-count:])):
         return True
     text = f"{count} of the first {len(zero)} examples of a batch are all zero, in one block."
-    return Violation(text, input_place(history), evidence={"examples": float(count)})
+    return Sign(text, input_place(history), evidence={"examples": float(count)})
 
 
 # -- States over time --------------------------------------------------------------------------
@@ -655,7 +596,7 @@ _ROUNDING = 1e-3
 _UNCHANGED, _UNCHANGED_WHEN_ASKED = 3, 1000
 
 
-def _copy_stays(history: TrainingHistory) -> Violation | None:
+def _copy_stays(history: TrainingHistory) -> Sign | None:
     """A copy of the trained model that is asked, and never follows it."""
     for path, twin, equal in _still_copies(history):
         label = path or "model"
@@ -674,7 +615,7 @@ def _copy_stays(history: TrainingHistory) -> Violation | None:
             f"{history.count} iterations."
         )
         place = copy_place(history, path) or next((one.place for one in tested), None)
-        return Violation(text, place, layer=path, weaker=0.0 if follows or instead else 0.45)
+        return Sign(text, place, layer=path, weaker=0.0 if follows or instead else 0.45)
     return None
 
 
@@ -765,7 +706,7 @@ def _paths(name: str) -> list[str]:
     return [".".join(parts[:count]) for count in range(len(parts) + 1)]
 
 
-def _loads_itself(history: TrainingHistory) -> Violation | None:
+def _loads_itself(history: TrainingHistory) -> Sign | None:
     """Weights that were stored without being copied are loaded into the module that they belong to."""
     for record in history.loads:
         if record["iteration"] > 0:
@@ -773,11 +714,11 @@ def _loads_itself(history: TrainingHistory) -> Violation | None:
                 "load_state_dict is given the weights that the model has: what was stored was not copied, and changed with the "
                 "model."
             )
-            return Violation(text, place_of(record), int(record["iteration"]))
+            return Sign(text, place_of(record), int(record["iteration"]))
     return None
 
 
-def _stops(history: TrainingHistory) -> Violation | None:
+def _stops(history: TrainingHistory) -> Sign | None:
     """Most parameters that were trained get no gradient from some iteration on."""
     stopped: dict[str, int] = {}
     names = {name for one in history.iterations for name in one.parameters}
@@ -801,7 +742,7 @@ def _stops(history: TrainingHistory) -> Violation | None:
         f"{name} among them."
     )
     weaker = 0.3 if does_well(history) else 0.0
-    return Violation(text, place, since, parameter.layer if parameter else "", weaker=weaker)
+    return Sign(text, place, since, parameter.layer if parameter else "", weaker=weaker)
 
 
 # -- Between ranks -----------------------------------------------------------------------------
@@ -849,7 +790,7 @@ def _differs_at_start(history: TrainingHistory) -> list[str]:
     ]  # fmt: skip
 
 
-def _ranks_differ(history: TrainingHistory) -> Violation | None:
+def _ranks_differ(history: TrainingHistory) -> Sign | None:
     """The ranks of one training have different parameters, and why."""
     moments = _moments(history)
     if len(moments) < _MOMENTS:
@@ -863,7 +804,7 @@ def _ranks_differ(history: TrainingHistory) -> Violation | None:
 
 def _different_steps(
     history: TrainingHistory, moments: Sequence[Sequence[Iteration]]
-) -> Violation | None:
+) -> Sign | None:
     counted: tuple[tuple[str, Callable[[Iteration], int], SourceLine | None], ...] = (
         ("optimizer steps", lambda one: one.stepped, step_place(history)),
         ("backward passes", lambda one: sum(one.backwards.values()), backward_place(history)),
@@ -874,13 +815,13 @@ def _different_steps(
         if len(apart) >= max(_MOMENTS, 0.3 * len(moments)):
             number, counts = apart[0]
             text = f"In iteration {number} the ranks have {_listed(counts)} {what}."
-            return Violation(text, place, number)
+            return Sign(text, place, number)
     return None
 
 
 def _different_rates(
     history: TrainingHistory, moments: Sequence[Sequence[Iteration]]
-) -> Violation | None:
+) -> Sign | None:
     apart = [m for m in moments if len({one.rates for one in m}) > 1]
     if len(apart) < _MOMENTS or apart[-1] is not moments[-1]:
         return None
@@ -890,12 +831,12 @@ def _different_rates(
     )
     begins = apart[0] is moments[0]
     place = next(map(place_of, history.optimizers if begins else history.schedulers), None)
-    return Violation(text, place or step_place(history), apart[0][0].number)
+    return Sign(text, place or step_place(history), apart[0][0].number)
 
 
 def _different_parameters(
     history: TrainingHistory, moments: Sequence[Sequence[Iteration]]
-) -> Violation | None:
+) -> Sign | None:
     apart = [_differing(moment, "weight") for moment in moments]
     if not all(apart[-_MOMENTS:]):
         return None
@@ -915,7 +856,7 @@ def _different_parameters(
         )
         layer = history.layer(started[0].rpartition(".")[0])
         place = wrapping_place(history) or (layer.place if layer else None)
-        return Violation(text, place, since, evidence=evidence)
+        return Sign(text, place, since, evidence=evidence)
     if started:
         # Each rank of a model that is split has its own parameters, and the same batch.
         if _same_batches(moments):
@@ -924,7 +865,7 @@ def _different_parameters(
             f"{name} and {len(apart[-1]) - 1} other parameters differ between ranks from the start, and so do their gradients: "
             "each rank trains a model of its own."
         )
-        return Violation(text, step_place(history), since, evidence=evidence, weaker=0.1)
+        return Sign(text, step_place(history), since, evidence=evidence, weaker=0.1)
     if not reduced:
         names = next(filter(None, gradients))
         missing = [
@@ -939,12 +880,12 @@ def _different_parameters(
             if missing
             else f"The gradient of {names[0]} is not averaged over the ranks, as of {len(names) - 1} other parameters."
         )
-        return Violation(text, step_place(history), since, evidence=evidence)
+        return Sign(text, step_place(history), since, evidence=evidence)
     text = (
         f"{name} and {len(apart[-1]) - 1} other parameters differ between ranks from iteration {since} on, though gradients are the "
         "same: the settings of the optimizers differ, or what they do after the gradients were averaged."
     )
-    return Violation(text, next(map(place_of, history.optimizers), None), since, evidence=evidence)
+    return Sign(text, next(map(place_of, history.optimizers), None), since, evidence=evidence)
 
 
 def _listed(values: Sequence[float]) -> str:
@@ -963,7 +904,7 @@ def _same_batches(moments: Sequence[Sequence[Iteration]]) -> bool:
     return len(same) >= _SAME_BATCHES and len(same) >= _SHARE * len(batches) and len(set(same)) > 1
 
 
-def _ranks_repeat_data(history: TrainingHistory) -> Violation | None:
+def _ranks_repeat_data(history: TrainingHistory) -> Sign | None:
     """All ranks of a data-parallel training read the same batches."""
     moments = _moments(history)
     if not moments or not _same_batches(moments):
@@ -977,11 +918,11 @@ def _ranks_repeat_data(history: TrainingHistory) -> Violation | None:
     if by_data if sharded else not _differs_at_start(history):
         text = f"All {len(moments[0])} ranks read the same examples in each iteration: more ranks add nothing."
         loader = next(map(place_of, history.loaders), None)
-        return Violation(text, loader or loss_place(history))
+        return Sign(text, loader or loss_place(history))
     return None
 
 
-def _epoch_not_set(history: TrainingHistory) -> Violation | None:
+def _epoch_not_set(history: TrainingHistory) -> Sign | None:
     """The sampler of a distributed training shuffles all epochs alike."""
     epochs: dict[int, list[Record]] = {}
     for one in history.epochs:
@@ -991,79 +932,69 @@ def _epoch_not_set(history: TrainingHistory) -> Violation | None:
         if len(records) >= 3 and len({one["epoch"] for one in records}) == 1:
             text = f"set_epoch is never called: in each of {len(records)} epochs the sampler shuffles the examples in the same way."
             loader = next((one for one in history.loaders if one.get("number") == number), None)
-            return Violation(text, place_of(loader) if loader else None)
+            return Sign(text, place_of(loader) if loader else None)
     return None
 
 
-RELATIONS: Sequence[Relation] = (
-    Relation("backward_missing", _of_cycles(_cleared_before_step), 0.96,
+def _row(
+    fault: str, sign: Callable[[TrainingHistory], Sign | None], confidence: float, fix: str
+) -> Row:
+    return Row(fault, sign, confidence, fix, causes=_CAUSES)
+
+
+RELATIONS: Sequence[Row] = (
+    _row("backward_missing", _of_cycles(_cleared_before_step), 0.96,
              "Call optimizer.zero_grad() before backward() or after step()."),
-    Relation("accumulation_wrong", _of_cycles(_accumulation_cleared), 0.94,
+    _row("accumulation_wrong", _of_cycles(_accumulation_cleared), 0.94,
              "Clear gradients only after the step."),
-    Relation("accumulation_wrong", _of_cycles(_accumulation_not_divided), 0.97,
+    _row("accumulation_wrong", _of_cycles(_accumulation_not_divided), 0.97,
              "Divide the loss by the number of batches that are accumulated."),
-    Relation("gradient_clipping_wrong", _of_cycles(_clipped_after_step), 0.95,
+    _row("gradient_clipping_wrong", _of_cycles(_clipped_after_step), 0.95,
              "Clip between backward() and step()."),
-    Relation("gradient_clipping_wrong", _of_cycles(_clipped_before_unscaling), 0.95,
+    _row("gradient_clipping_wrong", _of_cycles(_clipped_before_unscaling), 0.95,
              "Call scaler.unscale_(optimizer) before clipping."),
-    Relation("parameters_frozen", _without_gradients, 0.94,
+    _row("parameters_frozen", _without_gradients, 0.94,
              "Pass the parameters that the loss depends on to the optimizer, after the model is complete, and keep them in the "
              "graph: no item(), detach(), .data or torch.tensor()."),
-    Relation("gradient_scaling_wrong", _of_cycles(_scaler_bypassed), 0.93,
+    _row("gradient_scaling_wrong", _of_cycles(_scaler_bypassed), 0.93,
              "Use scaler.scale(loss).backward(), scaler.step(optimizer) and scaler.update() together."),
-    Relation("loss_wrong", _of_cycles(_negated), 0.92, "Minimize the loss, not its negative."),
-    Relation("schedule_wrong", _schedule_by_batch, 0.92,
+    _row("loss_wrong", _of_cycles(_negated), 0.92, "Minimize the loss, not its negative."),
+    _row("schedule_wrong", _schedule_by_batch, 0.92,
              "Step the scheduler once per epoch, or give it the number of all iterations."),
-    Relation("schedule_wrong", _schedule_by_epoch, 0.91,
+    _row("schedule_wrong", _schedule_by_epoch, 0.91,
              "Step the scheduler after each optimizer step, or give it the number of epochs."),
-    Relation("schedule_wrong", _schedule_never, 0.8, "Call scheduler.step(), or remove the scheduler."),
-    Relation("labels_wrong", _of_iterations(_lagging), 0.95,
+    _row("schedule_wrong", _schedule_never, 0.8, "Call scheduler.step(), or remove the scheduler."),
+    _row("labels_wrong", _of_iterations(_lagging), 0.95,
              "The target of a position is the token after it: shift once, here or in the model."),
-    Relation("loss_wrong", _of_iterations(_padded), 0.88,
+    _row("loss_wrong", _of_iterations(_padded), 0.88,
              "Pass ignore_index, or mask padding before the mean."),
-    Relation("labels_wrong", _of_iterations(_excluded, 3), 0.93,
+    _row("labels_wrong", _of_iterations(_excluded, 3), 0.93,
              "Point targets at classes that are not masked: check offsets and the mask of the diagonal."),
-    Relation("labels_wrong", _unrelated_noise, 0.95,
+    _row("labels_wrong", _unrelated_noise, 0.95,
              "Use the noise that was added to the input as the target."),
-    Relation("last_activation_wrong", _of_iterations(_other_dimension), 0.96,
+    _row("last_activation_wrong", _of_iterations(_other_dimension), 0.96,
              "Take the softmax over the dimension of the classes."),
-    Relation("last_activation_wrong", _of_iterations(_of_one_value, 3), 0.95,
+    _row("last_activation_wrong", _of_iterations(_of_one_value, 3), 0.95,
              "Use a sigmoid for one output, or give softmax the dimension of the classes."),
-    Relation("activation_wrong", _of_iterations(_over_the_batch), 0.9,
+    _row("activation_wrong", _of_iterations(_over_the_batch), 0.9,
              "Take the softmax over the last dimension, that of the keys."),
-    Relation("labels_wrong", _labels_of_neighbor, 0.94,
+    _row("labels_wrong", _labels_of_neighbor, 0.94,
              "Check the index with which labels are read, and shifts such as roll, [1:] or [:-1]."),
-    Relation("label_range_wrong", _one_class, 0.94,
+    _row("label_range_wrong", _one_class, 0.94,
              "Print the labels before the loss. Do not scale them, and cast them only once."),
-    Relation("input_invalid", _of_iterations(_zero_rows, 3), 0.93,
+    _row("input_invalid", _of_iterations(_zero_rows, 3), 0.93,
              "Wait for transfers (non_blocking, shared memory) and fill the whole batch."),
-    Relation("copy_not_updated", _copy_stays, 0.92,
+    _row("copy_not_updated", _copy_stays, 0.92,
              "Update the copy after each step, from the model that is trained."),
-    Relation("copy_not_updated", _loads_itself, 0.95,
+    _row("copy_not_updated", _loads_itself, 0.95,
              "Store copy.deepcopy(model.state_dict())."),
-    Relation("parameters_frozen", _stops, 0.85,
+    _row("parameters_frozen", _stops, 0.85,
              "Check requires_grad, detach() and no_grad() from this iteration on."),
-    Relation("ranks_differ", _ranks_differ, 0.95,
+    _row("ranks_differ", _ranks_differ, 0.95,
              "Wrap the model in DistributedDataParallel and call the wrapper, or broadcast parameters once and average all "
              "gradients before each step."),
-    Relation("ranks_repeat_data", _ranks_repeat_data, 0.94,
+    _row("ranks_repeat_data", _ranks_repeat_data, 0.94,
              "Give the loader a DistributedSampler of this rank, or seed the draw of batches by rank."),
-    Relation("not_shuffled", _epoch_not_set, 0.9, "Call sampler.set_epoch(epoch) before each epoch."),
+    _row("not_shuffled", _epoch_not_set, 0.9, "Call sampler.set_epoch(epoch) before each epoch."),
 )  # fmt: skip
 """All relations."""
-
-
-def by_fault() -> Mapping[str, Sequence[Relation]]:
-    """The relations of each fault."""
-    found: dict[str, list[Relation]] = {}
-    for one in RELATIONS:
-        found.setdefault(one.fault, []).append(one)
-    return MappingProxyType(found)
-
-
-def find_violations(
-    relations: Iterable[Relation], history: TrainingHistory
-) -> Iterator[TrainingFinding]:
-    """The findings of several relations."""
-    for one in relations:
-        yield from one.find(history)

@@ -1,15 +1,13 @@
 """The symptoms: what is seen in a training, whatever fault causes it.
 
-Each has a function that looks at numbers only and returns what it sees, or None; `SYMPTOMS` gives it a
-word, a confidence and the curve to show.
+Each has a function that reads only numbers and returns a sign or None; `SYMPTOMS` gives it a word, a confidence and the curve
+to show.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -27,60 +25,10 @@ from epochzero.run.watch.faults._signals import (
     train_accuracy,
     weights,
 )
+from epochzero.run.watch.faults._table import Row, Sign
 from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import Record, Series, TrainingHistory
 from epochzero.run.watch.lines import activation_place, place_of
-from epochzero.run.watch.model import SourceLine, TrainingFinding
-
-
-@dataclass(frozen=True, slots=True)
-class Sign:
-    """What a symptom looks like in one training.
-
-    Attributes:
-        text: a sentence.
-        since: iteration from which on it is seen.
-        layer: path of the layer that shows it.
-        place: line that made the layer or the value.
-        evidence: numbers by their names.
-    """
-
-    text: str
-    since: int = 0
-    layer: str = ""
-    place: SourceLine | None = None
-    evidence: Mapping[str, float | str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Symptom:
-    """A row of the table.
-
-    Attributes:
-        sign: looks for it.
-        confidence: strength of the sign.
-        series: curve of the page that shows it.
-    """
-
-    sign: Callable[[TrainingHistory], Sign | None]
-    confidence: float
-    series: str = ""
-
-    def find(self, word: str, history: TrainingHistory) -> Iterator[TrainingFinding]:
-        """The finding, if there is one."""
-        sign = self.sign(history)
-        if sign is not None:
-            yield TrainingFinding(
-                word,
-                sign.since,
-                sign.text,
-                layer=sign.layer,
-                place=sign.place,
-                confidence=self.confidence,
-                evidence=sign.evidence,
-                series=self.series,
-            )
-
 
 # -- The course of the loss --------------------------------------------------------------------
 
@@ -181,7 +129,7 @@ def _loss_not_a_number(history: TrainingHistory) -> Sign | None:
     source = _nan_source(record) if record else ""
     return Sign(
         f"The loss is not finite from iteration {since} on{source}.",
-        since,
+        since=since,
         place=place_of(record) if record else None,
     )
 
@@ -198,7 +146,9 @@ def _nan_source(record: Record) -> str:
 
 def _overfitting(history: TrainingHistory) -> Sign | None:
     gap = overfits(history)
-    return Sign(f"{gap.text[0].upper()}{gap.text[1:]}", gap.since) if gap is not None else None
+    return (
+        Sign(f"{gap.text[0].upper()}{gap.text[1:]}", since=gap.since) if gap is not None else None
+    )
 
 
 def _underfitting(history: TrainingHistory) -> Sign | None:
@@ -228,7 +178,7 @@ def _validation_diverging(history: TrainingHistory) -> Sign | None:
     return Sign(
         f"The evaluation loss was {best:.4g} at iteration {since} and is {losses[-1][1]:.4g}; the "
         f"training loss has decreased by {percent(found.fall)}.",
-        since,
+        since=since,
     )
 
 
@@ -242,7 +192,7 @@ _LARGE_UPDATE, _SMALL_UPDATE = 0.3, 1e-5
 def _of_parameter(history: TrainingHistory, name: str, text: str, since: int = 0) -> Sign:
     path = name.rpartition(".")[0]
     layer = history.layer(path)
-    return Sign(text, since, path, layer.place if layer else None)
+    return Sign(text, layer.place if layer else None, since, path)
 
 
 def _exploding_gradient(history: TrainingHistory) -> Sign | None:
@@ -301,7 +251,7 @@ _LAST_OUTPUTS = 5
 
 def _of_activation(history: TrainingHistory, path: str, text: str, since: int = 0) -> Sign:
     place = activation_place(history.layer(path), path)
-    return Sign(text, since, path.partition(":")[0], place)
+    return Sign(text, place, since, path.partition(":")[0])
 
 
 def _activation_not_finite(history: TrainingHistory) -> Sign | None:
@@ -325,7 +275,7 @@ def _constant_output(history: TrainingHistory) -> Sign | None:
     if len(last) < _LAST_OUTPUTS or any(one.output["between_examples"] > 1e-4 for one in last):
         return None
     text = f"The model returns {last[-1].output['mean']:.3g} for all examples of a batch."
-    return Sign(text, last[0].number)
+    return Sign(text, since=last[0].number)
 
 
 def _dead_units(history: TrainingHistory) -> Sign | None:
@@ -381,27 +331,25 @@ def _saturated_units(history: TrainingHistory) -> Sign | None:
     return None
 
 
-SYMPTOMS: Mapping[str, Symptom] = MappingProxyType(
-    {
-        "activation_not_finite": Symptom(_activation_not_finite, 0.9),
-        "constant_output": Symptom(_constant_output, 0.75),
-        "dead_units": Symptom(_dead_units, 0.65, "constant"),
-        "exploding_gradient": Symptom(_exploding_gradient, 0.75, "gradient"),
-        "loss_not_a_number": Symptom(_loss_not_a_number, 0.99, "loss"),
-        "loss_not_falling": Symptom(_loss_not_falling, 0.8, "loss"),
-        "loss_oscillating": Symptom(_loss_oscillating, 0.6, "loss"),
-        "loss_plateau": Symptom(_loss_plateau, 0.6, "loss"),
-        "loss_rising": Symptom(_loss_rising, 0.8, "loss"),
-        "loss_vanishing": Symptom(_loss_vanishing, 0.5, "loss"),
-        "overfitting": Symptom(_overfitting, 0.7, "loss"),
-        "saturated_units": Symptom(_saturated_units, 0.6, "saturated"),
-        "slow_learning": Symptom(_slow_learning, 0.6, "loss"),
-        "underfitting": Symptom(_underfitting, 0.65),
-        "updates_too_large": Symptom(_updates_too_large, 0.6, "update"),
-        "updates_too_small": Symptom(_updates_too_small, 0.6, "update"),
-        "validation_diverging": Symptom(_validation_diverging, 0.7, "loss"),
-        "vanishing_gradient": Symptom(_vanishing_gradient, 0.65, "gradient"),
-        "weights_unchanged": Symptom(_weights_unchanged, 0.85, "update"),
-    }
+SYMPTOMS: Sequence[Row] = (
+    Row("activation_not_finite", _activation_not_finite, 0.9),
+    Row("constant_output", _constant_output, 0.75),
+    Row("dead_units", _dead_units, 0.65, series="constant"),
+    Row("exploding_gradient", _exploding_gradient, 0.75, series="gradient"),
+    Row("loss_not_a_number", _loss_not_a_number, 0.99, series="loss"),
+    Row("loss_not_falling", _loss_not_falling, 0.8, series="loss"),
+    Row("loss_oscillating", _loss_oscillating, 0.6, series="loss"),
+    Row("loss_plateau", _loss_plateau, 0.6, series="loss"),
+    Row("loss_rising", _loss_rising, 0.8, series="loss"),
+    Row("loss_vanishing", _loss_vanishing, 0.5, series="loss"),
+    Row("overfitting", _overfitting, 0.7, series="loss"),
+    Row("saturated_units", _saturated_units, 0.6, series="saturated"),
+    Row("slow_learning", _slow_learning, 0.6, series="loss"),
+    Row("underfitting", _underfitting, 0.65),
+    Row("updates_too_large", _updates_too_large, 0.6, series="update"),
+    Row("updates_too_small", _updates_too_small, 0.6, series="update"),
+    Row("validation_diverging", _validation_diverging, 0.7, series="loss"),
+    Row("vanishing_gradient", _vanishing_gradient, 0.65, series="gradient"),
+    Row("weights_unchanged", _weights_unchanged, 0.85, series="update"),
 )
-"""By the word of the taxonomy."""
+"""All symptoms."""
