@@ -148,7 +148,7 @@ def times_of(name: str, steps: int, path: str, device: str) -> dict[str, float]:
     """Median seconds of a bare step, and the shares by which the other ways take longer."""
     taken: dict[str, list[float]] = {way: [] for way in WAYS}
     processor: dict[str, list[float]] = {way: [] for way in WAYS}
-    watched = [0.0]  # Seconds of the job that is watched.
+    watched = [0.0]  # Processor seconds of the job that is watched.
     observer = Observer(Records(path), Schedule(clock=lambda: watched[0]))
     hooks = Hooks(observer)
     step = step_of(name, device)
@@ -169,7 +169,7 @@ def times_of(name: str, steps: int, path: str, device: str) -> dict[str, float]:
                 seconds, busy = time.perf_counter() - began, time.process_time() - before
             if way == "watched":
                 hooks.remove()
-                watched[0] += seconds
+                watched[0] += busy
             if number >= WARM:
                 taken[way].append(seconds / block)
                 processor[way].append(busy / block)

@@ -12,7 +12,7 @@ from epochzero.cli.layout import counted, plain, wrapped
 from epochzero.cli.output import format_option
 
 if TYPE_CHECKING:
-    from epochzero.run.watch.spectrum import Spectrum
+    from epochzero.study.neuron_spectrum import Spectrum
 
 
 _FILE = click.Path(path_type=Path, dir_okay=False)
@@ -74,7 +74,7 @@ def make_spectrum(
 
     Exit code 0 if the scores were computed, 2 if a file is invalid.
     """
-    from epochzero.run.watch.spectrum import read_activity, spectrum, to_dict
+    from epochzero.study.neuron_spectrum import read_activity, spectrum, to_dict
 
     found = spectrum(read_activity(passing, by), read_activity(failing, by), formula)
     if form == "json":

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from epochzero.run.watch.child.neurons import Neurons
-from epochzero.run.watch.spectrum import read_activity
+from epochzero.study.neuron_spectrum import read_activity
 
 
 def records(path: Path) -> list[dict[str, Any]]:

@@ -216,6 +216,16 @@ def test_iterations_that_are_not_inspected_set_up_no_inspection() -> None:
     assert spent[100] > spent[98]
 
 
+def test_inspections_are_counted_against_the_thread_that_trains() -> None:
+    seconds = iter((10.0, 0.5, 1.5, 1.5))
+    schedule = Schedule(share=0.02, free_s=0.0, clock=lambda: next(seconds))
+    assert schedule.due(1000)  # the first call from a thread that was started later
+    schedule.spent = 0.01
+    assert schedule.due(1000)
+    schedule.spent = 0.03
+    assert not schedule.due(1000)
+
+
 def test_nothing_of_us_is_left_in_torch() -> None:
     owners = (torch, torch.Tensor, functional, nn.Module, torch.autograd, torch.optim.Optimizer,
               torch.amp.GradScaler, torch.utils.data.DataLoader, torch.nn.utils)  # fmt: skip

@@ -22,7 +22,8 @@ class Schedule:
         free_s: seconds that may be spent in addition, at milestones.
         every: look in each iteration that is a multiple of this, whatever it takes; 0 for by time.
         always: whether to look at an iteration whatever it takes.
-        clock: seconds of the job.
+        clock: seconds of the thread that trains, in the unit of ``spent``: on a busy machine a second of the wall clock
+            holds a fraction of one.
     """
 
     def __init__(
@@ -31,7 +32,7 @@ class Schedule:
         free_s: float = 0.5,
         every: int = 0,
         always: Callable[[int], bool] = lambda number: False,
-        clock: Callable[[], float] = time.perf_counter,
+        clock: Callable[[], float] = time.thread_time,
     ) -> None:
         self._share = share
         self._free = free_s
@@ -48,7 +49,9 @@ class Schedule:
             return number % self._every == 0
         if self._always(number):
             return True
-        left = self._share * (self._clock() - self._began) - self.spent
+        now = self._clock()
+        self._began = min(self._began, now)  # Another thread trains than the one that was started.
+        left = self._share * (now - self._began) - self.spent
         return left >= 0 or (_is_milestone(number) and left >= -self._free)
 
     def begin(self) -> None:

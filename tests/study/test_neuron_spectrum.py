@@ -16,7 +16,7 @@ from torch import nn
 
 from epochzero.errors import InputError
 from epochzero.run.watch.child.neurons import Neurons
-from epochzero.run.watch.spectrum import FORMULAS, read_activity, spectrum, to_dict
+from epochzero.study.neuron_spectrum import FORMULAS, read_activity, spectrum, to_dict
 from tests.study.training_faults.trainings import blobs
 
 # Two failing and four passing tests; elements that are covered by (failing, passing) of them.
