@@ -145,8 +145,11 @@ def test_a_good_training_is_told_to_be_good(train: Run, kept: Kept) -> None:
     assert FOUND_EVENT not in kept.events
 
 
-def test_quiet_says_nothing_and_keeps_all(train: Run, kept: Kept) -> None:
-    done = train("--quiet")
+def test_quiet_says_nothing_and_keeps_all_and_fail_on_another_fault_leaves_the_job(
+    train: Run, kept: Kept
+) -> None:
+    done = train("--quiet", "--fail-on", "dead_units")
+    assert done.returncode == 0
     assert b"epochzero" not in done.stderr
     assert FOUND_EVENT in kept.events
 
@@ -163,10 +166,6 @@ def test_fail_on_ends_the_job(train: Run, kept: Kept) -> None:
 def test_fail_on_fails_a_job_that_has_ended_by_itself(train: Run, kept: Kept) -> None:
     assert train("--fail-on", "any").returncode == EXIT_CODE
     assert kept.ended.why == "watch"
-
-
-def test_fail_on_another_fault_leaves_the_job(train: Run) -> None:
-    assert train("--fail-on", "dead_units").returncode == 0
 
 
 def test_a_word_that_is_no_fault_is_refused(run: Run) -> None:

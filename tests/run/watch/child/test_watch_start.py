@@ -62,13 +62,9 @@ def watch(tmp_path: Path) -> Watch:
     return run
 
 
-def test_a_training_is_watched_from_begin_to_end(watch: Watch) -> None:
-    heard, _ = watch(TRAINING + "train()")
-    assert [heard[0]["kind"], heard[-1]["kind"]] == ["begun", "ended"]
-    assert len(heard.of("iteration")) == 3
-
-
-def test_who_only_launches_does_not_write(watch: Watch) -> None:
+def test_a_training_is_watched_from_begin_to_end_and_who_only_launches_does_not_write(
+    watch: Watch,
+) -> None:
     program = TRAINING + (
         "import subprocess, sys\n"
         "if sys.argv[1:]: train()\n"
@@ -78,6 +74,7 @@ def test_who_only_launches_does_not_write(watch: Watch) -> None:
         "optimizer = torch", "if __import__('sys').argv[1:]: optimizer = torch"
     )
     heard, _ = watch(program)
+    assert [heard[0]["kind"], heard[-1]["kind"]] == ["begun", "ended"]
     assert len(heard.of("begun")) == len(heard.of("ended")) == 1
     assert len(heard.of("iteration")) == 3
 
