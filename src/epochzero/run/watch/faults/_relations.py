@@ -278,7 +278,7 @@ def _without_gradients(history: TrainingHistory) -> Sign | None:
             if step.value is not None and _since_cleared(step, before)[2]:
                 counts.setdefault(step.subject, []).append((cycle.number, step.value))
     for record in history.optimizers:
-        found = counts.get(record["number"], [])
+        found = counts.get(int(record.get("number", -1)), [])
         without = [number for number, count in found if not count]
         if len(without) >= max(_STEPS_WITHOUT, _SHARE * len(found)):
             text = "No parameter of this optimizer gets a gradient: the loss does not depend on what it would change."
