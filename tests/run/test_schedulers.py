@@ -30,6 +30,8 @@ def blocks(page: str, language: str) -> list[str]:
 
 BASH = [(page, text) for page in ("run.md", "retry.md") for text in blocks(page, "bash")]
 YAML = [(page, text) for page in ("run.md", "retry.md") for text in blocks(page, "yaml")]
+MANIFESTS = [(page, text) for page, text in YAML if "kind:" in text]
+SKYPILOT = [text for _, text in YAML if "job_recovery:" in text]
 
 
 @pytest.mark.parametrize(("page", "text"), BASH, ids=str)
@@ -37,7 +39,7 @@ def test_scripts_can_be_read_by_bash(page: str, text: str) -> None:
     subprocess.run(["bash", "-n"], input=text.encode(), check=True)
 
 
-@pytest.mark.parametrize(("page", "text"), YAML, ids=str)
+@pytest.mark.parametrize(("page", "text"), MANIFESTS, ids=str)
 def test_manifests_start_a_run_that_ends_before_it_is_killed(page: str, text: str) -> None:
     specification: dict[str, Any] = yaml.safe_load(text)["spec"]
     pod = specification["template"]["spec"]
@@ -130,3 +132,13 @@ def test_the_guide_to_the_store_names_every_column() -> None:
         (row,) = re.findall(rf"(?m)^\| `{table.name}` \|.*", guide)
         for column in table.columns:
             assert f"`{column.name}`" in row or column.name == "rank_id"
+
+
+def test_skypilot_recovers_a_job_whose_exit_code_advises_a_retry() -> None:
+    (text,) = SKYPILOT
+    task = yaml.safe_load(text)
+    assert "epochzero run --advice-exit-codes --" in task["run"]
+    assert set(task["resources"]["job_recovery"]["recover_on_exit_codes"]) == {
+        EXIT_CODES["retry"],
+        EXIT_CODES["retry_elsewhere"],
+    }
