@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-import zstandard
 from click.testing import CliRunner
 
+from epochzero import zstd
 from epochzero.check import check
 from epochzero.check.target import read_image, read_target
 from epochzero.cli.target import command
@@ -103,7 +103,7 @@ def oci(layers: list[bytes]) -> bytes:
     "archive",
     [
         docker([packed(BASE), packed(TOP)]),
-        oci([gzip.compress(packed(BASE)), zstandard.compress(packed(TOP))]),
+        oci([gzip.compress(packed(BASE)), zstd.compress(packed(TOP))]),
     ],
     ids=["docker", "oci"],
 )

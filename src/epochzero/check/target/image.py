@@ -8,7 +8,6 @@ Changeset). What describes packages is extracted to a temporary directory and re
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import posixpath
 import re
@@ -22,8 +21,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Any
 
-import zstandard
-
+from epochzero import zstd
 from epochzero.check.target.api import LIBRARIES, read_api
 from epochzero.check.target.interpreter import version_of
 from epochzero.check.target.machine import MOST_API_NAMES
@@ -86,7 +84,7 @@ def read_image(
                 tell(f"layer {number} of {len(layers)}")
                 tree.apply(archive, layer)
             return _target(tree, config, name, libraries, tell)
-    except (OSError, tarfile.TarError, EOFError, zstandard.ZstdError) as error:
+    except (OSError, tarfile.TarError, EOFError, zstd.ZstdError) as error:
         raise InputError(f"{path}: not a readable image archive: {error}") from error
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         raise InputError(f"{path}: not a container image: {error}") from error
@@ -133,7 +131,7 @@ def _unpacked(file: IO[bytes]) -> Iterator[tarfile.TarFile]:
     if magic[:2] == b"\x1f\x8b":
         stream: Any = gzip.GzipFile(fileobj=file)
     elif magic == b"\x28\xb5\x2f\xfd":
-        stream = io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(file))
+        stream = zstd.ZstdFile(file)
     else:
         stream = file
     with tarfile.open(fileobj=stream, mode="r|") as layer:
