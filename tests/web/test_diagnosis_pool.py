@@ -33,7 +33,7 @@ def tracebacks(count: int) -> bytes:
 @pytest.fixture
 def pool(tmp_path: Path) -> Iterator[DiagnosisPool]:
     """A pool that grants little."""
-    made = DiagnosisPool(str(tmp_path), Budget(seconds=0.2, memory=1 << 30))
+    made = DiagnosisPool(str(tmp_path), Budget(seconds=0.02, memory=1 << 30))
     yield made
     made.stop()
 
@@ -43,7 +43,7 @@ def diagnosed(pool: DiagnosisPool, *logs: bytes) -> list[DiagnosedLog]:
 
 
 def test_over_its_time_the_end_of_a_log_is_diagnosed(pool: DiagnosisPool) -> None:
-    log = tracebacks(60_000) + END
+    log = tracebacks(200_000) + END
     (found,) = diagnosed(pool, log)
     assert any("only its end was read" in note for note in found.diagnosis.notes)
     root = found.diagnosis.root
@@ -53,7 +53,7 @@ def test_over_its_time_the_end_of_a_log_is_diagnosed(pool: DiagnosisPool) -> Non
 
 
 def test_over_its_memory_the_end_of_a_log_is_diagnosed(tmp_path: Path) -> None:
-    pool = DiagnosisPool(str(tmp_path), Budget(seconds=60.0, memory=150 << 20))
+    pool = DiagnosisPool(str(tmp_path), Budget(seconds=60.0, memory=60 << 20))
     try:
         (found,) = diagnosed(pool, tracebacks(300_000) + END)
     finally:

@@ -126,6 +126,8 @@ def command(
     scheme = "https" if certificate else "http"
     shown = f"[{host}]" if ":" in host else host
     click.echo(f"epochzero: {scheme}://{shown}:{port}/", err=True)
+    # OpenBLAS of the workers allocates memory for each core: on a large machine, more than a log may use.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     run(settings, host, port, certificate=certificate, key=key)
 
 
