@@ -63,7 +63,7 @@ def test_the_property_is_what_is_asserted_not_its_owner(code: str, subject: str)
 @pytest.mark.parametrize(
     "place",
     [
-        "[09:10:11] /work/src/io/file_store.cc:88: ",
+        "[09:10:11] /build/src/io/file_store.cc:88: ",
         "C:\\work\\files\\list.cpp(12): ",
         "at [/path/to/library/files.h:7] ",
     ],

@@ -29,7 +29,7 @@ Place = tuple[Path, int]
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record that is kept: where it is and its label."""
+    """A record of the sample: where it is and its label."""
 
     place: Place
     label: Any

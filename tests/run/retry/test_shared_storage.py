@@ -21,7 +21,7 @@ MOUNTS = """\
 STARTED = Started("j", 1, "n", ("python", "train.py"), "/work", "node1", "u", 1, 1000.0)
 
 
-def diagnosed(folder: Path, line: str, file: str = "/work/train.py") -> Diagnosis:
+def diagnosed(folder: Path, line: str, file: str = "/job/train.py") -> Diagnosis:
     log = folder / "job.log"
     log.write_text(
         f'Traceback (most recent call last):\n  File "{file}", line 1, in <module>\n    f()\n{line}\n'

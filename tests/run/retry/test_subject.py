@@ -16,7 +16,7 @@ def read(log: str, seconds: float = 30.0) -> str:
     return subject(Diagnoser().diagnose([Log("log", text=log.encode())]), seconds)
 
 
-def traceback(error: str, code: str = "run()", file: str = "/work/train.py") -> str:
+def traceback(error: str, code: str = "run()", file: str = "/job/train.py") -> str:
     return f'Traceback (most recent call last):\n  File "{file}", line 3, in main\n    {code}\n{error}\n'
 
 
@@ -90,7 +90,7 @@ def test_files_that_an_earlier_epoch_has_read_are_gone(tmp_path: Path) -> None:
     log = traceback(
         "FileNotFoundError: [Errno 2] No such file or directory: 'a.npy'", "load(shard)"
     )
-    diagnosis = Diagnoser().diagnose([Log("log", text=log.replace("/work/", "").encode())])
+    diagnosis = Diagnoser().diagnose([Log("log", text=log.replace("/job/", "").encode())])
     assert "earlier epoch" in subject(diagnosis, 900, epochs=1.0, folder=tmp_path)
     assert not subject(diagnosis, 900, epochs=0.0, folder=tmp_path)
     (tmp_path / "train.py").write_text("import a\nimport b\nload(path)\n")
