@@ -18,7 +18,7 @@ from epochzero.check.rules import builtin as builtin_rules
 from epochzero.data import Column, Fault, Numbers, Profile, Table, Validated
 from epochzero.diagnose import Catalog, Diagnosis, Signature, load_folder
 from epochzero.diagnose.check import check_signature
-from epochzero.locate.model import Extrinsic, Item, Ranking, Reason
+from epochzero.locate.model import Extrinsic, Item, Ranking, Reason, Reranking
 from tests.catalogs import every
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -68,7 +68,7 @@ def test_json_in_the_documentation_is_json() -> None:
 def test_the_json_guide_names_every_field() -> None:
     guide = (ROOT / "docs/json.md").read_text(encoding="utf-8")
     described_types = (
-        Diagnosis, Ranking, Item, Reason, Extrinsic, CheckResult, Finding, Unknown,
+        Diagnosis, Ranking, Item, Reason, Extrinsic, Reranking, CheckResult, Finding, Unknown,
         Profile, Table, Column, Numbers, Fault, Validated, data.DataFinding,
     )  # fmt: skip
     for described in described_types:

@@ -45,7 +45,16 @@ ROOMS = {
     "logs": {"number_formats", "compiled", "file_access", "errors", "taxonomy", "launchers"},
     "diagnose": {"compiled", "lazy_exports", "file_access", "redact", "errors", "taxonomy", "logs"},
     "code": {"file_access", "errors", "lazy_exports", "taxonomy"},
-    "locate": {"errors", "number_formats", "taxonomy", "logs", "diagnose", "code"},
+    "locate": {
+        "http_client",
+        "redact",
+        "errors",
+        "number_formats",
+        "taxonomy",
+        "logs",
+        "diagnose",
+        "code",
+    },
     "data": {"errors", "parquet"},
     "reports": {"errors", "markdown"},
     # What ends a dry run is diagnosed as what ends a job.

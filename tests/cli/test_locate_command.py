@@ -16,6 +16,7 @@ import pytest
 
 from epochzero.cli.formats import formats, names_of
 from epochzero.locate.model import SCHEMA, Extrinsic, Item, Ranking, Reason
+from tests.language_model import LanguageModel
 
 if TYPE_CHECKING:
     from conftest import Command, Made
@@ -190,6 +191,62 @@ def test_a_cause_outside_the_code_is_reported_when_it_is_likely(
     formats()[form].ranking(found, explain=explain)
     out = capsys.readouterr().out
     assert ("suspect: library torch 1.4" in out) == (explain or probability >= 0.8)
+
+
+# -- A language model --------------------------------------------------------------------------
+
+
+def test_a_language_model_reorders(
+    run: Command, project: Made, report: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.write("src/open_shards.py", "def open_shards():\n    return read_shard('cut off')\n")
+    project.commit("Open shards")
+    monkeypatch.setenv("EPOCHZERO_RERANK_KEY", "k3y")
+    arguments = ("locate", report, "--repo", project.folder)
+    second = json.loads(run(*arguments, "-f", "json").out)["items"][1]["path"]
+    with LanguageModel(
+        answers=['{"ranking": [2], "comments": {"2": "*It* passes the name."}}']
+    ) as model:
+        options = ("--rerank", model.url, "--rerank-price", "1,10")
+        first = run(*arguments, *options)
+        again = run(*arguments, *options, "--top", "1", "-f", "markdown")
+        assert (first.code, first.err, again.err) == (0, "", "")
+        _, used, place, comment, *_ = first.out.splitlines()
+        assert used.split(maxsplit=1) == [
+            "Model",
+            f"tiny at {model.url[7:-3]} reordered 3 places in 1 request: "
+            "900 prompt and 30 completion tokens, $0.0012",
+        ]
+        assert place == f"1  {second}"
+        assert comment.strip() == "tiny: *It* passes the name."
+        assert "(stored answer)" in again.out
+        assert r"tiny: \*It\* passes" in again.out
+        assert len(model.prompts) == 1
+        run(*arguments, *options, "--no-cache")
+        assert len(model.prompts) == 2
+        assert model.requests[-1][2]["Authorization"] == "Bearer k3y"
+        model.answers = ["no"]
+        failed = run(*arguments, "--rerank", model.url, "--level", "function")
+    assert failed.code == 0
+    assert failed.out.splitlines()[2].startswith("1  src/loader.py")
+    assert "not reranked: the answer of tiny names no candidate" in " ".join(failed.out.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        (("--rerank-model", "x"), "--rerank-model requires --rerank"),
+        (("--rerank", "http://h/v1", "--rerank-price", "1"), "--rerank-price 1: expected two"),
+        (("--rerank", "http://h/v1", "--rerank-price", "nan,1"), "expected two"),
+        (("--rerank", "h:8000/v1"), "must start with http"),
+    ],
+)
+def test_a_language_model_that_cannot_be_asked(
+    run: Command, project: Made, report: Path, options: tuple[str, ...], problem: str
+) -> None:
+    ran = run("locate", report, "--repo", project.folder, *options)
+    assert ran.code == 2
+    assert problem in " ".join(ran.err.split())
 
 
 # -- The documentation -------------------------------------------------------------------------

@@ -34,7 +34,10 @@ def ranked(make_corpus: Callable[[Mapping[str, str]], Corpus]) -> Callable[..., 
         query = query_of(Report(title, text))
         scorer = LineScorer(query, corpus, mentions(query, corpus))
         unit = corpus.parsed[0].units[0]
-        return sorted(scorer.lines(0, unit, SOURCE.split("\n"), 1.0), key=lambda line: -line.score)
+        return sorted(
+            scorer.lines(0, (unit.start, unit.end), SOURCE.split("\n"), 1.0),
+            key=lambda line: -line.score,
+        )
 
     return rank
 

@@ -158,11 +158,11 @@ class Tools:
         """Rank the places in a git repository that most likely contain the bug of a report or failed job.
 
         Pass a bug report (its first line is the title), the path of a log, or both. Returns files or
-        functions, most likely first, with reasons, and the probability that the bug is outside this code
-        (`extrinsic`: a library, the hardware, the system, the data).
+        functions, most likely first, with reasons and the source lines that fit best, and the probability
+        that the bug is outside this code (`extrinsic`: a library, the hardware, the system, the data).
         """
         from epochzero.diagnose import diagnose
-        from epochzero.locate import locate, read_report, with_diagnosis
+        from epochzero.locate import evidence, locate, read_report, with_diagnosis
 
         if not report and not log:
             raise InputError("pass report, log, or both")
@@ -176,9 +176,10 @@ class Tools:
             level=level,
             top=max(1, min(count, MOST_PLACES)),
             explain=True,
+            excerpts=True,
         )
         answer = dict(ranking.to_dict())
-        answer["items"] = self._answers.page("places", [_item(item) for item in answer["items"]])
+        answer["items"] = self._answers.page("places", [evidence(item) for item in ranking.items])
         return self._answer(answer)
 
     def explain(self, word: str) -> dict[str, Any]:

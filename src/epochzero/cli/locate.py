@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -27,6 +28,7 @@ from epochzero.locate import (
     PastReport,
     Query,
     Report,
+    Reranker,
     Run,
     query_of,
     read_coverage,
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
     from epochzero.locate import Level
 
 
+KEY_VARIABLE = "EPOCHZERO_RERANK_KEY"
 LARGEST_REPORT_BYTES = 64 << 20
 HEAD_BYTES = 1 << 14
 _ENCODINGS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
@@ -109,7 +112,20 @@ _ENCODINGS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
     type=click.Path(path_type=Path, dir_okay=False),
     help="Past reports as JSON lines: title, body, closed_at, files.",
 )
-@click.option("--no-cache", is_flag=True, help="Do not read or write the cache of parsed files.")
+@click.option(
+    "--rerank",
+    "server",
+    metavar="URL",
+    help="Send the report and the first 20 places to the language model at this OpenAI-compatible API, "
+    "which reorders them. Without it, nothing is sent.",
+)
+@click.option("--rerank-model", metavar="NAME", help="Its model.  [default: its only one]")
+@click.option(
+    "--rerank-price",
+    metavar="IN,OUT",
+    help="USD per million prompt and completion tokens, to print the cost.",
+)
+@click.option("--no-cache", is_flag=True, help="Do not read or write the cache.")
 def command(
     report: Path | None,
     logs: tuple[Path, ...],
@@ -124,6 +140,9 @@ def command(
     explain: bool,
     form: str,
     past_file: Path | None,
+    server: str | None,
+    rerank_model: str | None,
+    rerank_price: str | None,
     no_cache: bool,
 ) -> None:
     """Rank the files, functions or lines of a git repository that may contain a reported bug.
@@ -139,6 +158,8 @@ def command(
     gh issue view 17 --json title,body | epochzero locate -
     epochzero locate --coverage coverage.json --failed .pytest_cache/v/cache/lastfailed
 
+    With --rerank, the environment variable EPOCHZERO_RERANK_KEY is the API key, if one is needed.
+
     Exit code 0 if a ranking was made, 2 if the input is invalid.
     """
     _check_usage(report, logs, method, coverage, failed)
@@ -146,6 +167,11 @@ def command(
         raise click.UsageError("--rev and --work-tree exclude each other")
     if report == STDIN and STDIN in logs:
         raise click.UsageError("standard input cannot be both the report and the log")
+    if coverage and server:
+        raise click.UsageError("--rerank requires REPORT or --log")
+    if server is None and (rerank_model or rerank_price):
+        raise click.UsageError(f"--rerank-{'model' if rerank_model else 'price'} requires --rerank")
+    reranker = None if server is None else _reranker(server, rerank_model, rerank_price, no_cache)
     query = None if coverage else _query(report, logs)
     cache = None if no_cache else _cache()
     with _progress() as progress:
@@ -164,6 +190,7 @@ def command(
                 method=method or DEFAULT_METHOD,
                 top=top,
                 explain=explain,
+                reranker=reranker,
             )
     _let_go(cache)
     formats()[form].ranking(found, explain=explain)
@@ -271,6 +298,36 @@ def _text(path: Path, name: str) -> str:
     if looks_binary(data[:HEAD_BYTES]):
         raise InputError(f"{name}: is not text (binary file)")
     return data.decode("utf-8-sig", "replace")
+
+
+# -- The language model ------------------------------------------------------------------------
+
+
+def _reranker(url: str, model: str | None, price: str | None, no_cache: bool) -> Reranker:
+    """The language model that reorders the ranking.
+
+    Only a variable of its own provides the key: keys of other programs must not reach this server.
+    """
+    folder = None if no_cache else cache_folder()
+    return Reranker(
+        url,
+        model or "",
+        key=os.environ.get(KEY_VARIABLE, ""),
+        price=None if price is None else _price(price),
+        cache=folder and folder / "rerank",
+    )
+
+
+def _price(text: str) -> tuple[float, float]:
+    try:
+        prompts, completions = (float(part) for part in text.split(","))
+    except ValueError:
+        prompts = completions = -1.0
+    if not (0 <= prompts < 1e6 and 0 <= completions < 1e6):
+        raise click.UsageError(
+            f"--rerank-price {text}: expected two amounts in USD, such as 0.15,0.60"
+        )
+    return prompts, completions
 
 
 # -- The cache ---------------------------------------------------------------------------------

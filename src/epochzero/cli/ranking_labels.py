@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from epochzero.cli import layout
 
 if TYPE_CHECKING:
-    from epochzero.locate.model import Extrinsic, Item
+    from epochzero.locate.model import Extrinsic, Item, Reranking
 
 HASH_LENGTH = 10
 MOST_REASONS = 3
@@ -32,6 +32,17 @@ def suspicion_text(extrinsic: Extrinsic) -> str:
     suspect = " ".join([extrinsic.suspect.replace("_", " "), extrinsic.name]).strip()
     chance = f"the cause may be outside this code ({extrinsic.probability:.0%})"
     return f"{chance}; suspect: {suspect}" if suspect else chance
+
+
+def reranking_text(used: Reranking) -> str:
+    """Which language model was asked, and what it took."""
+    what = f"reordered {used.candidates} places" if used.applied else "gave no order"
+    text = f"{layout.one_line(used.model or 'the model')} at {used.server} {what}"
+    if not used.requests:
+        return f"{text} (stored answer)" if used.applied else text
+    tokens = f"{used.prompt_tokens:,} prompt and {used.completion_tokens:,} completion tokens"
+    cost = "" if used.cost_usd is None else f", ${used.cost_usd:.4f}"
+    return f"{text} in {layout.counted(used.requests, 'request')}: {tokens}{cost}"
 
 
 def lines_of(item: Item) -> str:

@@ -13,6 +13,7 @@ from epochzero.cli.ranking_labels import (
     MOST_REASONS,
     is_worth_showing,
     lines_of,
+    reranking_text,
     suspicion_text,
 )
 from epochzero.locate.model import Item, Ranking
@@ -31,11 +32,13 @@ def lines(found: Ranking, explain: bool) -> Iterator[str]:
         yield layout.field("Elsewhere", suspicion_text(found.extrinsic))
         for line in found.extrinsic.evidence:
             yield layout.wrapped("", layout.shorten(line.strip(), 200))
+    if found.reranking is not None:
+        yield layout.field("Model", reranking_text(found.reranking))
     width = len(str(len(found.items)))
     for number, item in enumerate(found.items, 1):
         yield from _item(item, f"{number:>{width}}", explain)
     for note in found.notes:
-        yield layout.field("Note", note)
+        yield layout.field("Note", layout.one_line(note))
 
 
 def _headline(found: Ranking) -> str:

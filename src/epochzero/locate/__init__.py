@@ -21,6 +21,7 @@ from epochzero.locate.past_reports import read_past
 from epochzero.locate.query import Query, query_of, query_of_diagnosis
 from epochzero.locate.ranker import LEARNED, shipped
 from epochzero.locate.report import PastReport, Report, read_report
+from epochzero.locate.rerank import CANDIDATES, Reranker, evidence
 from epochzero.locate.search import Search, Tree
 from epochzero.locate.techniques import TECHNIQUES
 from epochzero.locate.techniques.spectrum import (
@@ -52,7 +53,9 @@ __all__ = [
     "Ranking",
     "Reason",
     "Report",
+    "Reranker",
     "Run",
+    "evidence",
     "locate",
     "query_of",
     "query_of_diagnosis",
@@ -119,6 +122,8 @@ class Locator:
         method: str = DEFAULT_METHOD,
         top: int = 10,
         explain: bool = False,
+        excerpts: bool = False,
+        reranker: Reranker | None = None,
     ) -> Ranking:
         """Where the bug of a report is.
 
@@ -133,6 +138,9 @@ class Locator:
             top: how many places to give at most. A place that has nothing in common with the report
                 is never given.
             explain: give recent fixes among the reasons too, for which the history is read.
+            excerpts: give source lines of each place.
+            reranker: sends the first places with their evidence to a language model, which orders
+                them; nothing is sent without it.
 
         Raises:
             InputError: the level, the method or the revision is unknown, the report is empty, or
@@ -145,16 +153,25 @@ class Locator:
         kind = read_kind(query, tree.packages)
         query = corpus.narrowed(query)
         search = Search(query, corpus, tree, METHODS[method]().scores(query, corpus))
-        return Ranking(
+        items = search.items(level, max(top, CANDIDATES) if reranker else top)
+        if excerpts or reranker:
+            items = search.with_excerpts(items)
+        ranking = Ranking(
             commit=tree.searched_commit,
             level=level,
             method=method,
             searched=len(corpus),
-            items=search.items(level, top),
+            items=items,
             bug_type=kind.type,
             extrinsic=kind.extrinsic,
             notes=(*_notes(corpus.history), *_submodule_notes(tree.snapshot)),
         )
+        if reranker:
+            ranking = reranker.rerank(query.report, ranking)
+        first = ranking.items[:top]
+        if not excerpts:
+            first = tuple(replace(item, excerpt="") for item in first)
+        return replace(ranking, items=first)
 
     def covered(
         self,
@@ -263,6 +280,8 @@ def locate(
     method: str = DEFAULT_METHOD,
     top: int = 10,
     explain: bool = False,
+    excerpts: bool = False,
+    reranker: Reranker | None = None,
     cache: Cache | None = None,
     past: Sequence[PastReport] = (),
     on_progress: Callable[[int, int], None] | None = None,
@@ -277,7 +296,16 @@ def locate(
         InputError: as `Locator` and `Locator.locate`.
     """
     locator = Locator(repository, cache=cache, past=past, on_progress=on_progress)
-    return locator.locate(report, rev, level=level, method=method, top=top, explain=explain)
+    return locator.locate(
+        report,
+        rev,
+        level=level,
+        method=method,
+        top=top,
+        explain=explain,
+        excerpts=excerpts,
+        reranker=reranker,
+    )
 
 
 def with_diagnosis(report: Report | None, diagnosis: Diagnosis) -> Query:

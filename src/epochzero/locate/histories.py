@@ -11,8 +11,8 @@ from tempfile import NamedTemporaryFile
 from epochzero.code import History, Repository
 
 FOLDER = "history"
-KEPT = 64
-"""So many repositories are remembered, each with a megabyte or so."""
+MOST_HISTORIES = 64
+"""Histories that are stored, each of a megabyte or so."""
 
 
 def read_history(repository: Repository, rev: str, cache_folder: Path | None) -> History:
@@ -37,7 +37,7 @@ def read_history(repository: Repository, rev: str, cache_folder: Path | None) ->
     history = History(repository, rev, known=known)
     if known is None or known.tip != history.tip:
         with suppress(OSError):  # the cache is optional
-            _keep(path, history.to_bytes())
+            store_file(path, history.to_bytes(), MOST_HISTORIES)
     return history
 
 
@@ -48,12 +48,21 @@ def _stored(path: Path) -> History | None:
         return None
 
 
-def _keep(path: Path, data: bytes) -> None:
-    """Puts a file in place at once, and lets go of those that were not written for longest."""
+def store_file(path: Path, data: bytes, most: int) -> None:
+    """Write a file of a cache in one step, and delete the oldest of its kind.
+
+    Args:
+        path: of the file; its directory is created if it is missing.
+        data: the content.
+        most: files with this extension in the directory that remain.
+
+    Raises:
+        OSError: it cannot be written.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with NamedTemporaryFile(dir=path.parent, suffix=".new", delete=False) as stream:
         stream.write(data)
     os.replace(stream.name, path)
-    others = sorted(path.parent.glob("*.zst"), key=lambda other: -other.stat().st_mtime)
-    for other in others[KEPT:]:
+    others = sorted(path.parent.glob(f"*{path.suffix}"), key=lambda other: -other.stat().st_mtime)
+    for other in others[most:]:
         other.unlink(missing_ok=True)

@@ -9,17 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from epochzero.code.words import words
 from epochzero.locate.corpus import Corpus
 from epochzero.locate.index import inverse_document_frequency
 from epochzero.locate.mentions import Mention
 from epochzero.locate.query import PARTS, Query
-
-if TYPE_CHECKING:
-    from epochzero.code import Unit
-
 
 SHOWN, COUNTED = 1.0, 0.5
 """What a line gains when the report shows it, and when a frame has its number, which may be of
@@ -62,20 +57,21 @@ class LineScorer:
         }
 
     def lines(
-        self, document: int, unit: Unit, content: Sequence[str], score: float
+        self, document: int, span: tuple[int, int], content: Sequence[str], score: float
     ) -> Iterator[FunctionLine]:
         """The lines of a function that have anything to do with the report.
 
         Args:
             document: the number of its file.
-            unit: the function.
+            span: the first and last line of the function.
             content: all lines of its file.
             score: the function's, as a share of the best one's.
         """
-        texts = content[unit.start - 1 : unit.end]
+        start, end = span
+        texts = content[start - 1 : end]
         own = [self._words(text) if is_code else 0.0 for text, is_code in _code(texts)]
         best = max(own, default=0.0) or 1.0
-        for number, (text, value) in enumerate(zip(texts, own, strict=True), unit.start):
+        for number, (text, value) in enumerate(zip(texts, own, strict=True), start):
             bare = text.strip()
             shown = len(bare) >= SHORTEST_SHOWN and bare in self._shown
             counted = (document, number) in self._counted

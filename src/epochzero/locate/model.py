@@ -19,7 +19,7 @@ class Reason:
     """Why a place is ranked where it is.
 
     Attributes:
-        kind: ``frame``, ``path``, ``name``, ``message``, ``words``, ``report``, ``history``, ``coverage``.
+        kind: ``frame``, ``path``, ``name``, ``message``, ``words``, ``report``, ``history``, ``coverage``, ``model``.
         text: for a person to read.
     """
 
@@ -33,11 +33,14 @@ class Item:
 
     Attributes:
         path: of the file, from the top of the repository.
-        score: higher is likelier; comparable within one ranking only.
+        score: of the method, higher is likelier; comparable within one ranking only. A language
+            model that reranks changes the order, not the scores.
         unit: qualified name of the class or function; empty at file level.
         start, end: its first and last line, from 1; 0 at file level.
         reasons: the strongest first.
         code: the source line, without the blanks around it; empty but at line level.
+        excerpt: the source lines that fit the report best, with their numbers; empty if they were
+            not requested.
     """
 
     path: str
@@ -47,6 +50,31 @@ class Item:
     end: int = 0
     reasons: tuple[Reason, ...] = ()
     code: str = ""
+    excerpt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reranking:
+    """What a language model was asked.
+
+    Attributes:
+        model: its name on the server.
+        server: host and port.
+        candidates: places that it saw.
+        requests: sent for this ranking; 0 if the answer was cached.
+        prompt_tokens, completion_tokens: as counted by the server; 0 if it does not count them.
+        cost_usd: None if the price is unknown.
+        applied: whether its answer changed the ranking; if not, a note says why.
+    """
+
+    model: str
+    server: str
+    candidates: int
+    requests: int
+    prompt_tokens: int
+    completion_tokens: int
+    cost_usd: float | None
+    applied: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +114,7 @@ class Ranking:
             learning; Jahan et al., EMSE 2025, Section 4); empty if it was not requested.
         extrinsic: None if it was not requested.
         notes: what was left out and may matter.
+        reranking: None if no language model was asked.
     """
 
     commit: str
@@ -96,6 +125,7 @@ class Ranking:
     bug_type: str = ""
     extrinsic: Extrinsic | None = None
     notes: tuple[str, ...] = ()
+    reranking: Reranking | None = None
 
     def to_dict(self) -> Mapping[str, Any]:
         """The form of the JSON output."""

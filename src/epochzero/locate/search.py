@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from epochzero.locate.corpus import Corpus
+from epochzero.locate.excerpts import excerpt
 from epochzero.locate.explain import Explainer
 from epochzero.locate.functions import Functions
 from epochzero.locate.index import Floats
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 FUNCTIONS_WITH_LINES = 20
 """Of so many of the best functions lines are ranked."""
+FUNCTIONS_SHOWN = 3
+"""So many of the best functions of a file are in its excerpt."""
 
 
 def shares_of(scores: Floats) -> Floats:
@@ -182,16 +185,56 @@ class Search:
         """The lines of the best functions, with the function's number."""
         functions = self.tree.functions
         best = list(islice(self._best_functions(), FUNCTIONS_WITH_LINES))
-        scorer = LineScorer(self.query, self.corpus, self._mentioned)
         content = self.tree.lines({self._path(number) for number, _ in best})
         highest = max((score for _, score in best), default=0.0) or 1.0
         return [
             (line, number)
             for number, score in best
-            for line in scorer.lines(
+            for line in self._line_scorer.lines(
                 int(functions.document[number]),
-                functions.units[number],
+                (functions.units[number].start, functions.units[number].end),
                 content[self._path(number)],
                 score / highest,
             )
         ]
+
+    # -- Source lines --------------------------------------------------------------------------
+
+    def with_excerpts(self, items: Sequence[Item]) -> tuple[Item, ...]:
+        """Items with the source lines that fit the report best.
+
+        Raises:
+            InputError: a file cannot be read.
+        """
+        content = self.tree.lines({item.path for item in items})
+        spans = self._best_spans({item.path for item in items if not item.start})
+        return tuple(
+            replace(
+                item,
+                excerpt=excerpt(
+                    content[item.path],
+                    self.corpus.number[item.path],
+                    [(item.start, item.end)] if item.start else spans[item.path],
+                    self._line_scorer,
+                ),
+            )
+            for item in items
+        )
+
+    def _best_spans(self, paths: set[str]) -> Mapping[str, Sequence[tuple[int, int]]]:
+        """The lines of the best functions of some files."""
+        spans: dict[str, list[tuple[int, int]]] = {path: [] for path in paths}
+        missing = set(paths)
+        for number, _ in self._best_functions() if paths else ():
+            path, unit = self._path(number), self.tree.functions.units[number]
+            if path in missing:
+                spans[path].append((unit.start, unit.end))
+                if len(spans[path]) == FUNCTIONS_SHOWN:
+                    missing.remove(path)
+                    if not missing:
+                        break
+        return spans
+
+    @cached_property
+    def _line_scorer(self) -> LineScorer:
+        return LineScorer(self.query, self.corpus, self._mentioned)

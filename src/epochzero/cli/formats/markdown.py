@@ -18,6 +18,7 @@ from epochzero.cli.ranking_labels import (
     MOST_REASONS,
     is_worth_showing,
     lines_of,
+    reranking_text,
     suspicion_text,
 )
 
@@ -119,6 +120,8 @@ def _ranking(found: Ranking, explain: bool) -> Iterator[str]:
         yield ""
     for note in found.notes:
         yield f"**Note** {layout.escaped(note)}\n"
+    if found.reranking is not None:
+        yield f"**Model** {layout.escaped(reranking_text(found.reranking))}\n"
     if explain and found.bug_type:
         yield f"**Type** {BUG_TYPES.get(found.bug_type, layout.escaped(found.bug_type))}\n"
     if found.extrinsic is not None and is_worth_showing(found.extrinsic, explain):
