@@ -50,7 +50,7 @@ def main() -> None:
     options = parser.parse_args()
     cases = tomllib.loads(CASES.read_text(encoding="utf-8"))
     target = read_target(options.target)
-    rows = [_row(one, target) for one in _commands(cases, options.folder)]
+    rows = [_row(one, target) for one in public_commands(options.folder)]
     judged = {*cases["true"], *cases["false"]}
     unjudged = {key for row in rows for key in row["errors"]} - judged
     numbers = {
@@ -67,7 +67,9 @@ def main() -> None:
     save("check_public", numbers | looks, data=data, rivals={})
 
 
-def _commands(cases: Mapping[str, Any], folder: Path) -> Iterator[PublicCommand]:
+def public_commands(folder: Path) -> Iterator[PublicCommand]:
+    """The commands of the table, read from the repositories in a directory."""
+    cases = tomllib.loads(CASES.read_text(encoding="utf-8"))
     for name, one in cases["repositories"].items():
         root = folder / name.replace("/", "+")
         for file, lines in one["commands"].items():

@@ -20,7 +20,7 @@ from epochzero.check.program import (
 from epochzero.check.program.binding import own_names
 from epochzero.check.program.callbacks import counts
 from epochzero.check.program.construction import fields_of, is_made_otherwise, refusal
-from epochzero.check.program.core import Arguments, CallFrame, Flow, PathEnds
+from epochzero.check.program.frames import Arguments, CallFrame, Flow, PathEnds
 from epochzero.check.program.heap import (
     Bound,
     Box,
@@ -159,16 +159,16 @@ class Calls(Tensors):
         key = _key(function, given)
         if key is not None and key in self._results:
             return self._results[key]
-        events, mark = self.event_count, self.journal.mark()
+        events, mark = len(self.recording), self.journal.mark()
         definition = function.scope.module.path, function.node.lineno
-        self.entered[definition] = self.entered.get(definition, False) or self.certain
+        self.entered[definition] = self.entered.get(definition, False) or self.path.certain
         module, code = function.scope.module, function.node
         own = None if isinstance(code, ast.Lambda) else own_names(module, code)
         scope = Scope({}, module, function.scope, own=own or frozenset())
         with self._inside(function, scope, node, receiver):
             self._bind(function, given, scope.names)
             result = self._body(function)
-        quiet = self.event_count == events
+        quiet = len(self.recording) == events
         if key is not None and quiet and self._touched_only(scope.names, mark):
             self._results[key] = result
         return Anything("what a decorator gives") if function.is_changed else result
@@ -194,14 +194,14 @@ class Calls(Tensors):
         via = (*outer.via, self.place(node)) if hasattr(node, "lineno") else outer.via
         name = function.name.removeprefix(f"{scope.module.name}.")
         self.frame = CallFrame(scope, name, via, phase, firm or outer.firm, function, receiver)
-        before = self.frame.start = self.certain, self.loops
+        before = self.frame.start = self.path
         self._active.append(function)
         try:
             yield
         finally:
             self._active.pop()
             self.frame = outer
-            self.certain, self.loops = before
+            self.path = before
 
     def _phase_in(self, function: Function) -> tuple[str, str]:
         """Return the phase of a function's events, and the phase that applies even in a training loop."""

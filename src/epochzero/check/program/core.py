@@ -1,4 +1,4 @@
-"""The state of the interpreter: events, known values, and the walk of alternative paths."""
+"""The state of the interpreter, the way to record events, and the walk of alternative paths."""
 
 from __future__ import annotations
 
@@ -6,14 +6,21 @@ import ast
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 
 from epochzero.check.findings import SourceLocation, Unknown
 from epochzero.check.job.model import Job
-from epochzero.check.program import phases
 from epochzero.check.program.argument_origins import argument
-from epochzero.check.program.events import Called, Event, Failed, Imported, Looked, Situation
+from epochzero.check.program.events import Called, Failed, Imported, Looked
+from epochzero.check.program.frames import (
+    Arguments,
+    CallFrame,
+    Exhausted,
+    Flow,
+    PathCondition,
+    PathEnds,
+)
 from epochzero.check.program.heap import (
     Box,
     Class,
@@ -23,7 +30,6 @@ from epochzero.check.program.heap import (
     Object,
     Opened,
     Ref,
-    Scope,
     V,
     maker,
     published,
@@ -31,6 +37,7 @@ from epochzero.check.program.heap import (
 )
 from epochzero.check.program.model import Module
 from epochzero.check.program.modules import Modules
+from epochzero.check.program.recording import Recording
 from epochzero.check.program.values import Anything, Constant, External, Value
 from epochzero.check.target.model import Target
 
@@ -39,94 +46,8 @@ MOST_STEPS = 150_000
 LONGEST_S = 3.0
 """Time limit for slow machines; for a large program, the limit on steps applies first."""
 _ASK_TIME_EVERY = 1024
-_LASTING = frozenset({"abstract", "arguments", "import", "unpack"})
-"""Kinds of failures that do not depend on earlier iterations of a loop."""
-
-
-class Exhausted(Exception):  # noqa: N818 -- no error: the walk has gone as far as it may
-    """The limit on steps or on time is reached."""
-
-
-class PathEnds(Exception):  # noqa: N818 -- no error: what the program does here ends this way
-    """The program raises or exits."""
-
-
-class Flow:
-    """How a statement may end, as bits of an integer; `enum.IntFlag` is ten times slower."""
-
-    NEXT = 1
-    RETURN = 2
-    BREAK = 4
-    CONTINUE = 8
-    RAISE = 16
-
-
 _STAYS = Flow.NEXT | Flow.BREAK | Flow.CONTINUE
 """Endings after which the function continues."""
-
-
-@dataclass(slots=True)
-class CallFrame:
-    """A function or module that is being walked."""
-
-    scope: Scope
-    name: str = ""
-    via: tuple[SourceLocation, ...] = ()
-    phase: str = "initialization"
-    firm: str = ""
-    """The phase of all events in the frame, even in a training loop."""
-    function: Function | None = None
-    receiver: V | None = None
-    returns: list[V] = field(default_factory=list)
-    yields: list[V] = field(default_factory=list)
-    start: tuple[bool, int] = (True, 0)
-    """Whether its call is certain, and the depth of loops around it."""
-    all_yielded: bool = True
-    left: list[dict[tuple[int, str], tuple[dict[str, object], str, object]]] = field(
-        default_factory=list
-    )
-    """Changes outside of the function by paths that returned earlier."""
-
-
-@dataclass(slots=True)
-class Arguments:
-    """The arguments of a call; ``complete`` unless a ``*`` or ``**`` is unknown."""
-
-    positional: list[V] = field(default_factory=list)
-    keywords: dict[str, V] = field(default_factory=dict)
-    complete: bool = True
-
-
-@dataclass(slots=True)
-class _Happening:
-    """An event whose phase may still change."""
-
-    what: tuple[object, ...]
-    place: SourceLocation
-    via: tuple[SourceLocation, ...]
-    certain: bool
-    handled: frozenset[str]
-    function: str
-    loop: bool
-    later: bool
-    aside: bool
-    phase: str
-    firm: str
-
-    def event(self) -> Event:
-        at = Situation(
-            self.place,
-            self.via,
-            self.phase,
-            self.certain,
-            self.handled,
-            self.function,
-            self.loop,
-            self.later,
-            self.aside,
-        )
-        kind, *fields = self.what
-        return kind(*fields, at)  # type: ignore[operator,no-any-return]
 
 
 class Core(ABC):
@@ -149,21 +70,12 @@ class Core(ABC):
         self.frame: CallFrame
         self.at: ast.expr = ast.Constant(None)
         """The call that is being evaluated."""
-        self.certain = True
-        self.handled: frozenset[str] = frozenset()
-        self.turned: frozenset[str] = frozenset()
-        """Exceptions that a handler replaces by another one."""
-        self.loops = 0
+        self.path = PathCondition()
+        """The conditions under which the walked code runs."""
         self.rounds = 0
         """Number of surrounding loops of which one iteration stands for all."""
         self.importing: list[str] = []
         """Modules of the job that are being executed."""
-        self.is_doubtful = False
-        """Whether the walk is behind an ``and`` or ``or`` whose value is unknown."""
-        self.is_later = False
-        """Whether this is a later iteration of a loop: earlier ones have changed the state."""
-        self.is_aside = False
-        """Whether this runs in a thread other than the main one."""
         self.is_lost = False
         """Whether some code was nested too deep to be walked, so that its effects are unknown."""
         self.arguments: Box = self._arguments_of(job)
@@ -173,13 +85,10 @@ class Core(ABC):
         """Functions that a decorator registered with a library's object: ``@app.command()``."""
         self.entered: dict[tuple[str, int], bool] = {}
         """Paths and lines of the functions that ran, and whether they certainly do."""
-        self._happenings: list[_Happening] = []
+        self.recording = Recording()
         self._steps = 0
         self._end = time.thread_time() + LONGEST_S
         self._literals: dict[ast.AST, Constant] = {}
-        self._has_stepped = False
-        self._trained_at = -1
-        self._evaluates = False
 
     # -- What the other parts of the interpreter do -------------------------------------------
 
@@ -292,11 +201,6 @@ class Core(ABC):
         if self._steps % _ASK_TIME_EVERY == 0 and time.thread_time() > self._end:
             raise Exhausted
 
-    @property
-    def steps(self) -> int:
-        """Number of steps so far."""
-        return self._steps
-
     # -- What happens -------------------------------------------------------------------------
 
     @property
@@ -320,7 +224,7 @@ class Core(ABC):
 
     def imported(self, module: str, names: tuple[str, ...], node: ast.AST) -> None:
         """Record the import of a library."""
-        self._happen((Imported, module, names), node, self._phase())
+        self._record(Imported, (module, names), node)
 
     def looked(
         self,
@@ -334,23 +238,21 @@ class Core(ABC):
     ) -> None:
         """Record the lookup of an attribute or item, or a value stored under it."""
         value = None if stored is None else published(stored)
-        what = (Looked, published(on), name, item, found, stored is not None, value)
-        self._happen(what, node, self._phase())
+        self._record(Looked, (published(on), name, item, found, stored is not None, value), node)
 
     def called(
         self, name: str, given: Arguments, receiver: V | None, result: V, node: ast.expr
     ) -> None:
         """Record the call of a library."""
-        what = (
-            Called,
+        fields = (
             name,
-            tuple(published(one) for one in given.positional),
-            {key: published(one) for key, one in given.keywords.items()},
+            tuple(published(value) for value in given.positional),
+            {key: published(value) for key, value in given.keywords.items()},
             None if receiver is None else published(receiver),
             given.complete,
             published(result),
         )
-        self._happen(what, node, self._phase_of_call(name, node))
+        self.recording.add(Called, fields, self.place(node), self.frame, self.path, node)
 
     def fails(
         self,
@@ -369,121 +271,55 @@ class Core(ABC):
         Raises:
             PathEnds: the program catches the exception.
         """
-        caught = {name.rpartition(".")[2] for name in (*self.handled, *self.turned)}
-        if any(one.__name__ in caught for one in error.__mro__):
+        caught = {name.rpartition(".")[2] for name in (*self.path.handled, *self.path.replaced)}
+        if any(above.__name__ in caught for above in error.__mro__):
             raise PathEnds
-        if hasattr(node, "lineno") and not (self.is_lost or self.is_doubtful):
-            what = (Failed, kind, error.__name__, message, why, fix)
-            self._happen(what, node, self._phase())
+        if hasattr(node, "lineno") and not (self.is_lost or self.path.is_doubtful):
+            self._record(Failed, (kind, error.__name__, message, why, fix), node)
         return Anything("what fails")
 
-    def _happen(self, what: tuple[object, ...], node: ast.AST, phase: str) -> None:
-        frame = self.frame
-        self._happenings.append(
-            _Happening(
-                what,
-                self.place(node),
-                frame.via,
-                self.certain and not (self.is_later and _may_be_undone(what)),
-                self.handled,
-                frame.name,
-                self.loops > 0,
-                self.is_later,
-                self.is_aside,
-                phase,
-                frame.firm,
-            )
-        )
-
-    def events(self) -> tuple[Event, ...]:
-        """All events."""
-        return tuple(one.event() for one in self._happenings)
-
-    @property
-    def event_count(self) -> int:
-        """Number of events so far."""
-        return len(self._happenings)
-
-    # -- Phases -------------------------------------------------------------------------------
-
-    def _phase(self) -> str:
-        phase = self.frame.phase
-        return "evaluation" if self._trained_at >= 0 or self._evaluates else phase
-
-    def _phase_of_call(self, name: str, node: ast.expr) -> str:
-        written = ""
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            inner = node.func.value
-            written = inner.attr if isinstance(inner, ast.Attribute) else getattr(inner, "id", "")
-        if self.loops and phases.is_step(name, written):
-            self._has_stepped = True
-        if name.endswith((".eval", ".train")) and name.startswith(("torch.nn.", "transformers.")):
-            self._evaluates = name.endswith(".eval")
-        if phases.is_fit(name):
-            self.train_from(len(self._happenings))
-            return "training"
-        if phases.is_optimizer(name):
-            self._trained_at = -1
-        if phases.is_verdict(name):
-            return "evaluation"
-        phase = self._phase()
-        return "preprocessing" if phase == "initialization" and phases.is_data(name) else phase
-
-    def train_from(self, begin: int) -> None:
-        """Assign the training phase to all events since ``begin``, and to those between an earlier training and it."""
-        earlier = self._trained_at if self._trained_at >= 0 else begin
-        for one in self._happenings[min(earlier, begin) :]:
-            one.phase = one.firm or "training"
-        self._trained_at = len(self._happenings)
+    def _record(
+        self, kind: type[Imported | Looked | Failed], fields: tuple[object, ...], node: ast.AST
+    ) -> None:
+        self.recording.add(kind, fields, self.place(node), self.frame, self.path)
 
     @contextmanager
     def loop(self) -> Iterator[None]:
-        """Walk a loop; if an optimizer is stepped in it, its events belong to training."""
-        stepped, begin = self._has_stepped, len(self._happenings)
-        self._has_stepped = False
-        self.loops += 1
+        """Walk a loop."""
+        with self.on(replace(self.path, loops=self.path.loops + 1)), self.recording.loop():
+            yield
+
+    # -- Paths --------------------------------------------------------------------------------
+
+    @contextmanager
+    def on(self, path: PathCondition) -> Iterator[None]:
+        """Walk code under these conditions."""
+        before, self.path = self.path, path
         try:
             yield
         finally:
-            self.loops -= 1
-            if self._has_stepped and not self._sets_up(begin):
-                self.train_from(begin)
-            self._has_stepped = self._has_stepped or stepped
+            self.path = before
 
-    def _sets_up(self, begin: int) -> bool:
-        """Whether an optimizer was created since ``begin``: then the loop is over whole runs, not over steps."""
-        return any(
-            one.what[0] is Called and phases.is_optimizer(str(one.what[1]))
-            for one in self._happenings[begin:]
-        )
-
-    # -- Ways ---------------------------------------------------------------------------------
-
-    @contextmanager
     def under(
         self,
         certain: bool = True,
         handled: frozenset[str] = frozenset(),
-        turned: frozenset[str] = frozenset(),
-    ) -> Iterator[None]:
-        """Walk under a condition, or where exceptions are handled or replaced."""
-        before = self.certain, self.handled, self.turned, self.is_doubtful, self.is_later
-        self.certain = self.certain and certain
-        self.handled = self.handled | handled
-        self.turned = self.turned | turned
-        try:
-            yield
-        finally:
-            self.certain, self.handled, self.turned, self.is_doubtful, self.is_later = before
+        replaced: frozenset[str] = frozenset(),
+    ) -> AbstractContextManager[None]:
+        """Walk under a further condition, or where exceptions are handled or replaced."""
+        path = self.path
+        return self.on(
+            replace(
+                path,
+                certain=path.certain and certain,
+                handled=path.handled | handled,
+                replaced=path.replaced | replaced,
+            )
+        )
 
-    @contextmanager
-    def thread(self) -> Iterator[None]:
-        """Walk code that runs in another thread."""
-        before, self.is_aside = self.is_aside, True
-        try:
-            yield
-        finally:
-            self.is_aside = before
+    def narrow(self, **changes: bool) -> None:
+        """Change the conditions for the rest of the code that is walked under `on`."""
+        self.path = replace(self.path, **changes)  # type: ignore[arg-type]
 
     def either(self, *ways: Callable[[], int], certain: Collection[int] = ()) -> int:
         """Walk alternative paths from the same state, and continue with what they have in common.
@@ -524,8 +360,3 @@ class Core(ABC):
     def method_name(self, owner: V, name: str) -> str:
         """The dotted name of a method; the maker is ``?`` if unknown."""
         return f"{maker(owner) or '?'}.{name}"
-
-
-def _may_be_undone(what: tuple[object, ...]) -> bool:
-    """Whether an earlier iteration of a loop may have added what is missing."""
-    return what[0] is Looked or (what[0] is Failed and what[1] not in _LASTING)

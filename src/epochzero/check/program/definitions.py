@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from epochzero.check.program.construction import misplaced_field
-from epochzero.check.program.core import Arguments, CallFrame, Flow
+from epochzero.check.program.frames import Arguments, CallFrame, Flow
 from epochzero.check.program.heap import (
     Bound,
     Class,

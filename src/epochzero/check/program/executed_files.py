@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 
-from epochzero.check.program.core import Arguments, Core
+from epochzero.check.program.core import Core
 from epochzero.check.program.files import read_by
+from epochzero.check.program.frames import Arguments
 from epochzero.check.program.heap import Box, Content, LibraryResult, Opened, Scope, V
 from epochzero.check.program.model import Module
 from epochzero.check.program.namespaces import namespace, set_any_name

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import builtins
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from epochzero.check.program import python_errors
-from epochzero.check.program.core import Arguments
+from epochzero.check.program.frames import Arguments
 from epochzero.check.program.heap import Box, Function, LibraryResult, Scope, V
 from epochzero.check.program.lookups import Lookups
 from epochzero.check.program.operations import Operations
@@ -191,11 +192,10 @@ class Expressions(Lookups, Operations):
         inner = Scope({}, scope.module, scope)
         first = self.evaluate(generators[0].iter)
         self.frame.scope = inner
-        self.loops += 1
         try:
-            return self._generate(generators, first, body)
+            with self.on(replace(self.path, loops=self.path.loops + 1)):
+                return self._generate(generators, first, body)
         finally:
-            self.loops -= 1
             self.frame.scope = scope
 
     def _generate(
@@ -290,14 +290,19 @@ class Expressions(Lookups, Operations):
     def _yield(self, node: ast.Yield) -> V:
         value = Constant(None) if node.value is None else self.evaluate(node.value)
         self.frame.yields.append(value)
-        if (self.certain, self.loops) != self.frame.start:
+        if self._is_conditional():
             self.frame.all_yielded = False
         return Anything("what is sent to a generator")
+
+    def _is_conditional(self) -> bool:
+        """Whether the code runs under other conditions than the call of its function."""
+        start = self.frame.start
+        return (self.path.certain, self.path.loops) != (start.certain, start.loops)
 
     def _yield_from(self, node: ast.YieldFrom) -> V:
         items, complete, _ = self.iterated(self.evaluate(node.value), node)
         self.frame.yields += items
-        if not complete or (self.certain, self.loops) != self.frame.start:
+        if not complete or self._is_conditional():
             self.frame.all_yielded = False
         return Anything("what a generator returns")
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from epochzero.check.findings import SourceLocation
 from epochzero.check.program.configuration import Unreadable, kind_of, load
-from epochzero.check.program.core import Arguments, Core
+from epochzero.check.program.core import Core
+from epochzero.check.program.frames import Arguments
 from epochzero.check.program.heap import LibraryResult, V, thawed
 from epochzero.check.program.parsers.hydra import resolved
 from epochzero.check.program.parsing import configured

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import replace
 
 from epochzero.check.program.binding import own_names
-from epochzero.check.program.core import CallFrame, Flow
+from epochzero.check.program.frames import CallFrame, Flow
 from epochzero.check.program.heap import Box, Opened, Scope, V
 from epochzero.check.program.storing import Storing
 from epochzero.check.program.values import Anything, Constant, External
@@ -133,7 +134,7 @@ class Imports(Storing):
         if module.tree is None:
             return
         outer = getattr(self, "frame", None)
-        before, self.loops = self.loops, 0
+        before, self.path = self.path, replace(self.path, loops=0)
         own = own_names(module, module.tree)
         opened.is_closed = own is not None and "__getattr__" not in own
         self.frame = CallFrame(Scope(names, module, own=own or frozenset()), "", tuple(via))  # type: ignore[arg-type]
@@ -144,6 +145,6 @@ class Imports(Storing):
             self.execute(module.tree.body)
         finally:
             self.importing.pop()
-            self.loops = before
+            self.path = before
             if outer is not None:
                 self.frame = outer

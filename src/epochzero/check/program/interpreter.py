@@ -8,8 +8,8 @@ from epochzero.check.findings import SourceLocation, Unknown
 from epochzero.check.job.model import Job
 from epochzero.check.program import library
 from epochzero.check.program.calls import Calls
-from epochzero.check.program.core import CallFrame, Exhausted
 from epochzero.check.program.expressions import Expressions
+from epochzero.check.program.frames import CallFrame, Exhausted
 from epochzero.check.program.heap import Opened, Scope
 from epochzero.check.program.model import Program
 from epochzero.check.program.statements import Statements
@@ -49,7 +49,7 @@ class Interpreter(Statements, Calls, Expressions):
         return Program(
             self.job,
             dict(self.modules.loaded),
-            self.events(),
+            self.recording.events(),
             self.options,
             (*self.unknowns, *self.modules.unknowns),
             tuple(self.command_lines.parsed),

@@ -9,11 +9,13 @@ import ast
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from itertools import islice
 
 from epochzero.check.program import phases
 from epochzero.check.program.callbacks import counts
-from epochzero.check.program.core import Arguments, Core
+from epochzero.check.program.core import Core
+from epochzero.check.program.frames import Arguments
 from epochzero.check.program.heap import (
     Bound,
     Box,
@@ -103,7 +105,9 @@ def called(machine: Core, name: str, given: Arguments, result: V, node: ast.expr
     if name in _RUNNERS:
         _spawned(machine, given, node, *_RUNNERS[name])
     elif last in _PROCESSES and "target" in given.keywords:
-        with nullcontext() if last == "Process" else machine.thread():
+        with (
+            nullcontext() if last == "Process" else machine.on(replace(machine.path, is_aside=True))
+        ):
             _started(machine, given, node)
     elif name in _READS_ALL:
         for one in given.positional:
@@ -171,13 +175,13 @@ def _fitted(
             before = () if one is data else _SETTING_UP
             _hooks(machine, one, (*before, *_LOADER_HOOKS.get(method, _ALL_LOADER_HOOKS)), node)
     machine.frame.phase = "training" if hooks is _FIT_HOOKS else "evaluation"
-    begin = machine.event_count
+    begin = len(machine.recording)
     for one in dict.fromkeys(found):
         if not is_dataset(one.cls):
             _hooks(machine, one, hooks, node)
     machine.frame.phase = phase
     if hooks is _FIT_HOOKS:
-        machine.train_from(begin)
+        machine.recording.train_from(begin)
 
 
 def _set_up(machine: Core, given: Arguments, method: str, node: ast.expr) -> Object | None:

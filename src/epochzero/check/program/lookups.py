@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from epochzero.check.program import methods, python_errors
-from epochzero.check.program.core import Arguments, Core
+from epochzero.check.program.core import Core
+from epochzero.check.program.frames import Arguments
 from epochzero.check.program.heap import (
     Bound,
     Box,

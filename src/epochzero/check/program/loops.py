@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from epochzero.check.program import library, python_errors
-from epochzero.check.program.core import Arguments, Core, Flow
+from epochzero.check.program.core import Core
 from epochzero.check.program.counted_loops import Counted, counted
 from epochzero.check.program.expressions import MOST_UNROLLED
+from epochzero.check.program.frames import Arguments, Flow
 from epochzero.check.program.heap import (
     Box,
     Content,
@@ -61,7 +62,7 @@ class Loops(Core):
         return MOST_UNROLLED if self._walked_rounds == 1 else _MOST_ROUNDS
 
     def _unrolled(self, node: ast.For | ast.AsyncFor, items: Sequence[V]) -> int:
-        before, sure = self._walked_rounds, self.certain
+        before, path = self._walked_rounds, self.path
         self._walked_rounds = before * max(1, len(items))
         ended = 0
         try:
@@ -72,9 +73,9 @@ class Loops(Core):
                 if not flow & (Flow.NEXT | Flow.CONTINUE):
                     return self._after(node, ended, broke=True)
                 if flow & (Flow.BREAK | Flow.RETURN):
-                    self.certain = False
+                    self.narrow(certain=False)
         finally:
-            self._walked_rounds, self.certain = before, sure
+            self._walked_rounds, self.path = before, path
         return self._after(node, ended | Flow.NEXT, broke=False)
 
     def walk_while(self, node: ast.While) -> int:

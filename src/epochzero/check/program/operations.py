@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from epochzero.check.program import python_errors
-from epochzero.check.program.core import Flow, PathEnds
 from epochzero.check.program.counted_loops import FIRST_RANK, Counted, chosen, computed
+from epochzero.check.program.frames import Flow, PathEnds
 from epochzero.check.program.heap import (
     DIFFERS,
     Bound,
@@ -120,7 +120,7 @@ class Operations(Tensors):
                     break
                 if known is None:
                     # The following operands are evaluated only perhaps.
-                    self.certain, self.is_doubtful = False, True
+                    self.narrow(certain=False, is_doubtful=True)
                 else:
                     values.pop()
         if len(values) == 1:

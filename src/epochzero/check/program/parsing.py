@@ -13,7 +13,8 @@ from dataclasses import dataclass, field, replace
 from epochzero.check.findings import SourceLocation
 from epochzero.check.program.argument_origins import argument, placed
 from epochzero.check.program.arguments import OptionSpec, Parsed, ParserSpec, parse
-from epochzero.check.program.core import Arguments, Core, PathEnds
+from epochzero.check.program.core import Core
+from epochzero.check.program.frames import Arguments, PathEnds
 from epochzero.check.program.heap import (
     Box,
     Class,
@@ -192,7 +193,7 @@ class CommandLines:
             builder.complete = False
             return
         keywords = _shown(given.keywords)
-        if not self.machine.certain:
+        if not self.machine.path.certain:
             # The call is uncertain, so the option cannot be missing.
             keywords.pop("required", None)
             if not known[0].startswith("-") or any(
@@ -213,7 +214,7 @@ class CommandLines:
         required = given.keywords.get("required")
         part.builder.exclusive.append([])
         part.builder.exclusive_required.append(
-            isinstance(required, Constant) and bool(required.value) and self.machine.certain
+            isinstance(required, Constant) and bool(required.value) and self.machine.path.certain
         )
         number = len(part.builder.exclusive) - 1
         return self._made("add_mutually_exclusive_group", part.builder, number, node)

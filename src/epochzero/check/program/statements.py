@@ -6,9 +6,9 @@ import ast
 import builtins
 from collections.abc import Callable, Iterator, Sequence
 
-from epochzero.check.program.core import Arguments, Flow, PathEnds
 from epochzero.check.program.counted_loops import Counted, leaves
 from epochzero.check.program.definitions import Definitions
+from epochzero.check.program.frames import Arguments, Flow, PathEnds
 from epochzero.check.program.heap import Box, LibraryResult, Object, V, published
 from epochzero.check.program.imports import Imports
 from epochzero.check.program.loops import Loops
@@ -24,7 +24,7 @@ class Statements(Imports, Definitions, Loops):
 
     def execute(self, body: Sequence[ast.stmt]) -> int:
         """Walk statements; after one that may leave the function, nothing is certain."""
-        before, ended = self.certain, 0
+        before, ended = self.path, 0
         try:
             for at, statement in enumerate(body):
                 self.step()
@@ -36,9 +36,9 @@ class Statements(Imports, Definitions, Loops):
                 if left and at + 1 < len(body):
                     return ended | self._in_some_rounds(body[at + 1 :], left)
                 if flow & Flow.RETURN:
-                    self.certain = False
+                    self.narrow(certain=False)
         finally:
-            self.certain = before
+            self.path = before
         return ended | Flow.NEXT
 
     def _in_some_rounds(self, rest: Sequence[ast.stmt], left: int) -> int:
@@ -79,7 +79,7 @@ class Statements(Imports, Definitions, Loops):
         """Record an exception that the program certainly raises."""
         name = value.name.removesuffix("()") if isinstance(value, (External, LibraryResult)) else ""
         error = getattr(builtins, name.removeprefix("builtins."), None)
-        if not self.certain or not isinstance(error, type) or not issubclass(error, Exception):
+        if not self.path.certain or not isinstance(error, type) or not issubclass(error, Exception):
             return
         if not issubclass(error, _SIGNALS):
             argument = (
@@ -112,7 +112,7 @@ class Statements(Imports, Definitions, Loops):
 
         def later(way: Callable[[], int]) -> Callable[[], int]:
             def walk() -> int:
-                self.is_later = True
+                self.narrow(is_later=True)
                 return way()
 
             return walk
@@ -170,9 +170,9 @@ class Statements(Imports, Definitions, Loops):
 
     def _try(self, node: ast.Try) -> int:
         names = frozenset(name for one in node.handlers for name in self._caught(one))
-        turned = frozenset(name for one in node.handlers for name in self._turned(one))
+        replaced = frozenset(name for one in node.handlers for name in self._replaced(one))
         mark = self.journal.mark()
-        with self.under(handled=names, turned=turned):
+        with self.under(handled=names, replaced=replaced):
             flow = self.execute(node.body)
         if flow & Flow.NEXT:
             flow = (flow & ~Flow.NEXT) | self.execute(node.orelse)
@@ -209,7 +209,7 @@ class Statements(Imports, Definitions, Loops):
         if not _gives_up(handler):
             yield from self._named(handler)
 
-    def _turned(self, handler: ast.ExceptHandler) -> Iterator[str]:
+    def _replaced(self, handler: ast.ExceptHandler) -> Iterator[str]:
         """Names of the exceptions that a handler replaces by another one."""
         last = handler.body[-1]
         if isinstance(last, ast.Raise) and isinstance(last.exc, ast.Call):

@@ -10,8 +10,9 @@ from collections.abc import Callable
 from epochzero import launchers
 from epochzero.check.job.containers import has_no_gpus
 from epochzero.check.program import python_errors
-from epochzero.check.program.core import Arguments, Core
+from epochzero.check.program.core import Core
 from epochzero.check.program.executed_files import global_names
+from epochzero.check.program.frames import Arguments
 from epochzero.check.program.heap import Box, Class, LibraryResult, Object, Opened, V
 from epochzero.check.program.namespaces import namespace, set_name
 from epochzero.check.program.texts import as_text, join_paths, path_part

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Sequence
 
 from epochzero.check.program import python_errors
-from epochzero.check.program.core import Arguments, Core, Flow
+from epochzero.check.program.core import Core
+from epochzero.check.program.frames import Arguments, Flow
 from epochzero.check.program.heap import (
     Bound,
     Box,

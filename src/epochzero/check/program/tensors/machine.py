@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 
-from epochzero.check.program.core import Arguments, Core
+from epochzero.check.program.core import Core
+from epochzero.check.program.frames import Arguments
 from epochzero.check.program.heap import Box, LibraryResult, Object, V, held
 from epochzero.check.program.methods import of_container
 from epochzero.check.program.tensors.results import combined, modules_of, of_method

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.program.core import Arguments
+from epochzero.check.program.frames import Arguments
 from epochzero.check.program.heap import Box, LibraryResult, Member, V, held
 from epochzero.check.program.tensors.functions import (
     FUNCTIONS,
