@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
@@ -152,15 +152,6 @@ class Code:
         return Counter(self.bindings)
 
     @cached_property
-    def assigned_in(self) -> Mapping[tuple[str, ast.AST], list[ast.Assign]]:
-        """The assignments to a name in a scope."""
-        found: defaultdict[tuple[str, ast.AST], list[ast.Assign]] = defaultdict(list)
-        for name, assignments in self.assigned.items():
-            for one in assignments:
-                found[name, self.scope(one)].append(one)
-        return dict(found)
-
-    @cached_property
     def shared(self) -> frozenset[str]:
         """The names that a ``global`` or ``nonlocal`` declares."""
         declared: list[ast.Global | ast.Nonlocal] = [*self.of(ast.Global), *self.of(ast.Nonlocal)]
@@ -172,12 +163,6 @@ class Code:
         return frozenset(
             node.attr for node in self.of(ast.Attribute) if not isinstance(node.ctx, ast.Load)
         )
-
-    @cached_property
-    def defined_methods(self) -> Counter[str]:
-        """How many classes define a method."""
-        classes = self.of(ast.ClassDef)
-        return Counter(method.name for cls in classes for method in self.methods(cls))
 
     @cached_property
     def asked(self) -> frozenset[str]:
@@ -230,10 +215,6 @@ class Code:
             if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef):
                 return one
         return None
-
-    def class_around(self, node: ast.AST) -> ast.ClassDef | None:
-        """The innermost class around a node."""
-        return next((one for one in self.scopes(node) if isinstance(one, ast.ClassDef)), None)
 
     @cached_property
     def functions(self) -> dict[str, Function]:

@@ -24,26 +24,29 @@ _CATEGORIES: Mapping[str, str] = {
     "TypeError": "type_mismatch",
 }
 
+_FIXES: Mapping[str, str] = {
+    "abstract": "Implement the method in the class.",
+    "import": "Move code that two modules share to a third one; run a module of a package with `python -m`.",
+    "raised": "Pass a supported value, or implement the missing case.",
+}
+"""By kind of `Failed`."""
+
 
 def _check(view: JobView) -> Claims:
-    for failed in failures(view.program, "abstract", "raised"):
-        is_abstract = failed.kind == "abstract"
-        if not failed.at.certain:
+    for failed in failures(view.program, *_FIXES):
+        if failed.kind != "import" and not failed.at.certain:
             continue
+        is_abstract = failed.kind == "abstract"
+        reached = "With these arguments the program reaches this line and raises: "
         yield claim_failure(
             failed,
             category="not_implemented"
             if is_abstract
             else _CATEGORIES.get(failed.error, RULE.category),
-            message=failed.message + "."
-            if is_abstract
-            else (
-                "With these arguments the program reaches this line and raises: "
-                f"{failed.at.place.code}"
-            ),
-            fix="Implement the method in the class."
-            if is_abstract
-            else "Pass a supported value, or implement the missing case.",
+            message=f"{reached}{failed.at.place.code}"
+            if failed.kind == "raised"
+            else f"{failed.message}.",
+            fix=_FIXES[failed.kind],
         )
 
 
@@ -118,6 +121,37 @@ RULE = Rule(
         ---- ignored if
         -    def tests(self):
         +    def test(self):
+        ----
+        import model
+        ==> model.py <==
+        from loss import weight
+
+
+        def build():
+            return 1
+        ==> loss.py <==
+        from model import build  # <-
+
+        weight = build
+        ---- ignored if
+        -from loss import weight
+        +def build():
+        +    return 1
+        @@
+        -def build():
+        -    return 1
+        +from loss import weight
+        ----
+        from .model import build  # <-
+        ==> model.py <==
+        def build():
+            return 1
+        ---- ignored if
+        -from .model import build
+        +try:
+        +    from .model import build
+        +except ImportError:
+        +    from model import build
         ----
         import random
 

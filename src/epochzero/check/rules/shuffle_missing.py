@@ -17,8 +17,7 @@ from epochzero.check.rule import (
     claim_at,
     examples,
 )
-from epochzero.check.view.loops import loops_around
-from epochzero.check.view.tensor_origins import unwrapped
+from epochzero.check.view.loops import loops_around, unwrapped
 from epochzero.check.view.torch_usage import argument, optimizer_steps
 
 _SORTED = ("torchvision.datasets.ImageFolder", "torchvision.datasets.DatasetFolder")

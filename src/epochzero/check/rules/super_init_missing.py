@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from epochzero.check.program.syntax import Code, Function, code_of
+from epochzero.check.program.syntax import Code, Function, code_of, resolve
 from epochzero.check.rule import (
     Claims,
     JobView,
@@ -14,9 +14,9 @@ from epochzero.check.rule import (
     claim_at,
     examples,
 )
-from epochzero.check.view.own_classes import own_bases
 
 _MODULE = frozenset({"torch.nn.Module", "torch.nn.modules.Module"})
+_DEEPEST = 8
 
 
 def _check(view: JobView) -> Claims:
@@ -42,9 +42,22 @@ def _check(view: JobView) -> Claims:
 
 def _is_module(program: Program, module: Module, cls: ast.ClassDef) -> bool:
     """Whether a class derives from nn.Module and from no unknown class."""
-    line = own_bases(program, module, cls)
-    names = [name for where, one in line or () for name in code_of(where).library_bases(one)]
-    return bool(names) and all(name in _MODULE for name in names)
+    bases = _library_bases(program, module, cls)
+    return bool(bases) and bases <= _MODULE
+
+
+def _library_bases(program: Program, module: Module, cls: ast.ClassDef, depth: int = 0) -> set[str]:
+    """The library classes that a class derives from; an empty name for an unknown one."""
+    if depth > _DEEPEST or cls.keywords or cls.decorator_list:
+        return {""}
+    names: set[str] = set()
+    for base in cls.bases:
+        resolved = resolve(program, module, base)
+        if resolved is not None and isinstance(resolved[1], ast.ClassDef):
+            names |= _library_bases(program, resolved[0], resolved[1], depth + 1)
+        else:
+            names.add(code_of(module).imported_name(base))
+    return names
 
 
 def _first_layer(code: Code, init: Function) -> ast.AST | None:

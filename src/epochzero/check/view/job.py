@@ -14,7 +14,6 @@ from epochzero.check.program.syntax import Code, code_of
 from epochzero.check.target.model import Target
 from epochzero.check.view.models import Models
 from epochzero.check.view.reachability import Reach
-from epochzero.check.view.tensor_origins import Origins
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,11 +57,6 @@ class JobView:
     def models(self) -> Models:
         """The models that the job trains and evaluates."""
         return Models.of(self.program)
-
-    @cached_property
-    def origins(self) -> Origins:
-        """The calls that made the job's tensors."""
-        return Origins.of(self.program)
 
     @cached_property
     def world(self) -> World:

@@ -11,7 +11,10 @@ from epochzero.check.findings import SourceLocation
 from epochzero.check.program.events import Situation
 from epochzero.check.program.model import Module, Program
 from epochzero.check.program.syntax import Code, Function, code_of
+from epochzero.check.program.values import Instance, Value
 
+_WRAPPERS = frozenset(["builtins.enumerate", "builtins.iter", "tqdm.tqdm", "tqdm.auto.tqdm",
+                       "tqdm.notebook.tqdm", "rich.progress.track", "itertools.islice"])  # fmt: skip
 _Node: TypeAlias = ast.For | ast.AsyncFor | ast.While
 
 
@@ -76,3 +79,10 @@ def _has(loop: _Node, place: SourceLocation) -> bool:
     first, last = loop.body[0], loop.body[-1]
     begin = (first.lineno, first.col_offset + 1)
     return begin <= (place.line, place.column) <= (last.end_lineno or 0, last.end_col_offset or 0)
+
+
+def unwrapped(value: Value | None) -> Value | None:
+    """The iterable of a loop, without wrappers that count or show its iterations."""
+    while isinstance(value, Instance) and value.made_by in _WRAPPERS and value.arguments:
+        value = value.arguments[0]
+    return value
