@@ -145,7 +145,9 @@ def test_a_long_attempt_is_not_risked_for_a_small_chance_and_a_short_one_is() ->
     assert decide(AUTO, [replace(missing, seconds=20)]).action == "retry"
     long = decide(AUTO, [replace(missing, seconds=7200)])
     assert long.action == "stop"
-    assert "2.9 GPU hours saved, 14 wasted" in long.reason, "8 GPUs, odds of 4 * 0.05 / 0.95"
+    assert "saves 2.9 GPU hours of waiting for a person and wastes 14." in long.reason, (
+        "8 GPUs, odds of 4 * 0.05 / 0.95"
+    )
     saved = replace(missing, seconds=7200, since_checkpoint=60)
     assert decide(AUTO, [saved]).action == "retry", "only what follows the last checkpoint is lost"
 

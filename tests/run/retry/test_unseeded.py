@@ -105,5 +105,5 @@ def test_a_run_says_so_and_starts_again(
     )
     done = run("--", sys.executable, "train.py").stderr.decode()
     assert "By chance   train.py:4 uses random.randrange" in done
-    assert "a retry draws others. A retry passes with a chance of 43%;" in " ".join(done.split())
+    assert "a retry draws others. A retry has a 43% chance to succeed:" in " ".join(done.split())
     assert kept.events["unseeded"].text.startswith("train.py:4 uses")

@@ -108,10 +108,10 @@ class Stakes:
     """What a retry is expected to save and to cost, in hours of the job.
 
     Attributes:
-        passes: probability that the retry passes.
+        passes: probability that the retry succeeds.
         saves: hours until a person would have restarted the job, times that probability.
-        costs: hours that the retry takes until it fails again, times the probability that the failure cannot
-            pass. If it can, a person would have restarted the job too, so that a failed retry is no waste.
+        costs: hours that the retry takes until it fails again, times the probability that the failure is
+            permanent. If it is transient, a person would have restarted the job too, so that a failed retry is no waste.
     """
 
     passes: float
@@ -169,7 +169,7 @@ def decide(
 
 
 def _stakes(policy: Policy, rule: RetryRule, last: PastAttempt, used: int) -> Stakes:
-    """Bayes: each known fact and each retry that failed changes the odds that the failure can pass."""
+    """Bayes: each known fact and each retry that failed changes the odds that the failure is transient."""
     assert rule.chance is not None
     odds = rule.chance / (1 - rule.chance) * (1 - policy.passes) ** used
     for fact in last.evidence:
@@ -187,8 +187,8 @@ def _described(stakes: Stakes, gpus: int) -> str:
     unit = "GPU hours" if gpus else "hours"
     saves, costs = (max(1, gpus) * hours for hours in (stakes.saves, stakes.costs))
     return (
-        f"A retry passes with a chance of {stakes.passes:.0%}; expected: {saves:.2g} {unit} saved,"
-        f" {costs:.2g} wasted."
+        f"A retry has a {stakes.passes:.0%} chance to succeed: on average it saves {saves:.2g} {unit} of"
+        f" waiting for a person and wastes {costs:.2g}."
     )
 
 

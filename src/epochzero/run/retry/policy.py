@@ -71,7 +71,7 @@ class RetryRule:
         title: what they are, in a few words.
         when: which they are.
         retries: how often one is retried at most; 0 stops at once.
-        chance: that such a failure can pass, before evidence and failed retries are considered. A retry is made
+        chance: that such a failure is transient, before evidence and failed retries are considered. A retry is made
             if it is expected to save more than it costs (`decide.Stakes`); None makes all retries.
         elsewhere: whether the retry should be on another node.
         wait: seconds before the first retry; each further one waits ``factor`` times as long.
@@ -102,10 +102,10 @@ class Policy:
         budget: what a rule's retries are counted for: ``failure``, one fingerprint; or ``job``.
         reset_by_progress: whether retries that got further than all before cost nothing.
         most: retries of a job in all, whatever the rules say.
-        passes: probability that a retry of a failure that can pass does pass.
+        passes: probability that a retry of a transient failure succeeds.
         worth_hours: hours until a person would restart the job.
         start_hours: hours from the start of a job to its first step, in which it holds its GPUs.
-        evidence: by how much each fact of `EVIDENCE` changes the odds that a failure can pass.
+        evidence: by how much each fact of `EVIDENCE` changes the odds that a failure is transient.
         rules: in order; the last is for all failures.
     """
 
