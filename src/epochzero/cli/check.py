@@ -115,6 +115,12 @@ def _data(_: click.Context, __: click.Parameter, given: tuple[str, ...]) -> tupl
     help="Estimate the memory of a rank if the job is divided over GPUs: fsdp=8,tensor=2; implies --dry.",
 )
 @click.option("--verbose", is_flag=True, help="List everything that could not be checked.")
+@click.option(
+    "--serve",
+    "serves",
+    is_flag=True,
+    help="Make later checks of this user faster: stay in memory and carry them out.",
+)
 @click.option("--rules", "list_rules", is_flag=True, help="List the rules and exit.")
 @click.pass_context
 def command(
@@ -133,6 +139,7 @@ def command(
     fit: str,
     layout: str,
     verbose: bool,
+    serves: bool,
     list_rules: bool,
 ) -> None:
     """Predict failures of the job that COMMAND starts, before it is submitted.
@@ -149,12 +156,18 @@ def command(
     epochzero check --target T4 --fit batch-size -- python train.py
     epochzero check --target A100 --layout fsdp=8,tensor=2 -- python train.py
     epochzero check --rules
+    epochzero check --serve &
 
     Exit code 1 if the job would fail, 0 if there are no errors, 2 if the input is invalid or contains
     nothing to check.
     """
     if list_rules:
         write_rules(builtin())
+        return
+    if serves:
+        if job:
+            raise click.UsageError("--serve takes no command: it carries out those of later checks")
+        _serve()
         return
     if not job:
         raise click.UsageError("missing command: epochzero check -- python train.py")
@@ -190,6 +203,20 @@ def command(
         context.exit(1)
     if not (found.jobs or found.findings):
         context.exit(2)
+
+
+def _serve() -> None:
+    from epochzero.cli import run_command
+    from epochzero.cli.check_server import serve
+
+    serve(run_command, _warm_up)
+
+
+def _warm_up() -> None:
+    """Load the rules, the formats and their tables, by a check that reads nothing of this machine."""
+    formats()
+    folder = Path(__file__).parent
+    run_check(CheckRequest(command=("python", "-c", "import torch"), target="A100", folder=folder))
 
 
 def _progress() -> DryRunProgress:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from epochzero.check.findings import SourceLocation, Unknown
 from epochzero.check.job.model import CommandSource, Job
+from epochzero.check.program import shared_modules
 from epochzero.check.program.model import Module
 from epochzero.check.target.model import Target
 from epochzero.errors import InputError
@@ -193,21 +194,36 @@ class Modules:
         return self._module("__main__", path, self.job.base / path, code.in_place)
 
     def _module(self, name: str, shown: str, file: Path, text: str) -> Module:
-        try:
-            return Module(name, shown, file, text, self._parsed(text, str(file)))
-        except SyntaxError as error:
-            return Module(name, shown, file, text, None, error)
-        except (RecursionError, MemoryError, ValueError) as error:
-            wrong = SyntaxError(f"cannot be parsed: {error}")
-            return Module(name, shown, file, text, None, wrong)
-
-    def _parsed(self, text: str, name: str) -> ast.Module:
         version = self.target.python
-        known = version[:2] if version and (3, 7) <= version[:2] <= sys.version_info[:2] else None
+        is_known = version is not None and (3, 7) <= version[:2] <= sys.version_info[:2]
+        known = (version[0], version[1]) if version and is_known else None
+        key = (name, shown, str(file), known)
+        return shared_modules.find(key, text) or _parsed(key, text)
+
+
+def share_module(key: shared_modules.ModuleKey) -> None:
+    """Parse a file once more, for all checks that this process forks from now on; without effect if it cannot be read."""
+    try:
+        with open_file(key[2]) as stream:
+            text = decoded(stream.read(LARGEST_BYTES))
+    except (OSError, SyntaxError):
+        return
+    shared_modules.store(key, _parsed(key, text))
+
+
+def _parsed(key: shared_modules.ModuleKey, text: str) -> Module:
+    name, shown, file, version = key
+    try:
         with warnings.catch_warnings():
             # Invalid escapes in the job's code are not our warnings.
             warnings.simplefilter("ignore")
-            return ast.parse(text, name, feature_version=known)
+            tree = ast.parse(text, file, feature_version=version)
+        return Module(name, shown, Path(file), text, tree)
+    except SyntaxError as error:
+        return Module(name, shown, Path(file), text, None, error)
+    except (RecursionError, MemoryError, ValueError) as error:
+        wrong = SyntaxError(f"cannot be parsed: {error}")
+        return Module(name, shown, Path(file), text, None, wrong)
 
 
 def decoded(data: bytes) -> str:
