@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +23,7 @@ from epochzero.run.model import Ended, Output
 from epochzero.run.upload import Destination, send_attempt
 from epochzero.store.teams import add_team, add_token
 from epochzero.web.server import server
-from epochzero.web.settings import Settings
+from epochzero.web.settings import ServerLimits, Settings
 from epochzero.web.state import Service
 from tests.store.jobs import Runs, started
 from tests.waiting import PATIENCE_S
@@ -36,10 +36,10 @@ PATIENT = replace(LIMITS, connections=50, head_s=0.7, silent_s=0.7, body_s=1.5, 
 class Listening:
     """A service behind a real socket, in a thread."""
 
-    def __init__(self, folder: Path, store: str = "") -> None:
+    def __init__(self, folder: Path, store: str = "", limits: ServerLimits = PATIENT) -> None:
         self.socket = socket.create_server(("127.0.0.1", 0))
         settings = Settings(
-            store or f"sqlite:///{folder}/store.db", folder / "spool", limits=PATIENT
+            store or f"sqlite:///{folder}/store.db", folder / "spool", limits=limits
         )
         self._server = server(settings, "127.0.0.1", 0)
         self.service: Service = self._server.config.app.state.service  # type: ignore[union-attr]
@@ -83,7 +83,9 @@ def drip(connection: socket.socket, data: bytes, every: float = 0.1) -> bytes:
             return connection.recv(1000)
         except TimeoutError:
             continue
-        except OSError:
+        except OSError:  # It hung up, perhaps after an answer.
+            with suppress(OSError):
+                return connection.recv(1000)
             return b""
     raise AssertionError("it waits for ever")
 
@@ -101,10 +103,37 @@ def test_a_head_that_drips_is_let_go(listening: Listening) -> None:
         assert drip(slow, b"GET /healthz HTTP/1.1\r\nX: " + b"x" * 200) == b""
     with listening.connection() as again:
         again.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
-        answer = b""
-        while not answer.endswith(b"ok\n"):
-            answer += again.recv(1000)
+        _response(again)
         assert drip(again, b"GET /healthz HTTP/1.1\r\nX: " + b"x" * 200) == b""
+
+
+def test_a_connection_is_open_for_more_requests_longer_than_for_a_head(
+    listening: Listening,
+) -> None:
+    with listening.connection() as idle:
+        for _ in range(2):
+            idle.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert _response(idle).startswith(b"HTTP/1.1 200")
+            time.sleep(2 * PATIENT.head_s)
+
+
+def test_an_idle_connection_is_closed(tmp_path: Path) -> None:
+    limits = replace(PATIENT, head_s=PATIENCE_S, idle_s=0.1)
+    with (
+        closing(Listening(tmp_path, limits=limits)) as listening,
+        listening.connection() as idle,
+    ):
+        idle.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+        _response(idle)
+        assert idle.recv(1000) == b""
+
+
+def _response(connection: socket.socket) -> bytes:
+    """The response of /healthz."""
+    answer = b""
+    while not answer.endswith(b"ok\n"):
+        answer += connection.recv(1000)
+    return answer
 
 
 @pytest.mark.parametrize("every", [0.1, 3.0])
@@ -195,13 +224,11 @@ def test_a_full_disk_takes_nothing_and_loses_nothing(listening: Listening) -> No
 
 
 def test_a_service_with_a_full_disk_is_not_ready(listening: Listening) -> None:
-    # Each on a connection of its own: this service soon closes those that wait.
-    path = f"{listening.to.url}/readyz"
-    assert httpx.get(path, timeout=PATIENCE_S).status_code == 200
+    assert listening.client.get("/readyz").status_code == 200
     with files_of_at_most(500_000):
-        answer = httpx.get(path, timeout=PATIENCE_S)
+        answer = listening.client.get("/readyz")
     assert (answer.status_code, "disk" in answer.text) == (503, True)
-    assert httpx.get(path, timeout=PATIENCE_S).status_code == 200
+    assert listening.client.get("/readyz").status_code == 200
 
 
 def test_a_store_on_a_full_disk_says_so_and_goes_on(listening: Listening) -> None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import os
+import signal
 import stat
-import time
 from collections.abc import Mapping
 
 from epochzero.platform.model import ResourceLimits, SystemUser
@@ -102,12 +101,14 @@ def raise_open_files(wanted: int) -> int:
 
 
 def limit_process(cpu_seconds: float, memory_bytes: int) -> None:
-    """Limits what this process may still use: processor time from now on, and memory of its own."""
+    """Limits what this process may still use: processor time from now on (0: no limit), and memory of its own.
+
+    The kernel terminates the process (SIGPROF) when its time is used up.
+    """
     import resource
 
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    # The kernel counts from the start of the process.
-    resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + cpu_seconds), hard))
+    # RLIMIT_CPU has a resolution of a second.
+    signal.setitimer(signal.ITIMER_PROF, cpu_seconds)
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     most = memory_bytes if hard == resource.RLIM_INFINITY else min(memory_bytes, hard)
     resource.setrlimit(resource.RLIMIT_DATA, (most, hard))

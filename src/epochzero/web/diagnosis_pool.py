@@ -28,6 +28,8 @@ _STEP_S = 0.25
 _MOST_WORKERS = 8
 _SLOWEST = 10
 """A worker that gets less than this fraction of a processor is considered hung."""
+_HUNG_S = 60.0
+"""No worker is considered hung earlier: a busy machine can leave a process without a processor for seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,9 +227,10 @@ class _Worker:
         redacted = None if in_memory else TemporaryFile(dir=self._folder)  # noqa: SIM115
         try:
             self._send(channel, LogRequest(text, extent, facts, self._budget), log, redacted)
-            diagnosis: Diagnosis = self._receive(channel)
+            diagnosis: Diagnosis = self._receive(channel, self._budget.seconds)
             try:
-                stored: bytes = self._receive(channel)
+                seconds = self._budget.redaction_seconds(size)
+                stored: bytes = self._receive(channel, seconds)
             except _OverBudgetError:
                 self.discard()
                 return _Answer(diagnosis, None)
@@ -250,14 +253,15 @@ class _Worker:
         except OSError as error:
             raise _OverBudgetError from error
 
-    def _receive(self, channel: Connection) -> Any:
-        """The next response of the process.
+    def _receive(self, channel: Connection, seconds: float) -> Any:
+        """The next response of the process, which may use some processor time for it.
 
         Raises:
             _OverBudgetError: the process was terminated, or lacks memory or progress.
         """
         try:
-            answer = channel.recv() if channel.poll(_SLOWEST * self._budget.seconds) else None
+            is_hung = not channel.poll(max(_HUNG_S, _SLOWEST * seconds))
+            answer = None if is_hung else channel.recv()
         except (EOFError, OSError) as error:
             raise _OverBudgetError from error
         if answer is None or isinstance(answer, MemoryError):

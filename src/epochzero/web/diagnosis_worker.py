@@ -1,7 +1,7 @@
 """A process that diagnoses and redacts logs with limited time and memory.
 
 A log can take minutes (repeated tracebacks, lines built to defeat a pattern) or exhaust memory. Here, it affects only
-its own process: the kernel terminates it at its limit of processor time (SIGXCPU), and an allocation beyond the limit
+its own process: the kernel terminates it at its limit of processor time (SIGPROF), and an allocation beyond the limit
 of memory fails.
 """
 
@@ -29,7 +29,7 @@ NAME = "output.log"
 _END_BYTES = 256 << 10
 _BLOCK = 1 << 20
 _REDACTED_PER_S = 4 << 20
-"""A tenth of the measured speed of redaction on the slowest kind of log."""
+"""Bytes; a tenth of the measured speed of redaction on the slowest kind of log."""
 
 
 class Extent(Enum):
@@ -46,6 +46,10 @@ class Budget:
 
     seconds: float = 10.0
     memory: int = 1 << 30
+
+    def redaction_seconds(self, size: int) -> float:
+        """Processor time to redact a log of some bytes after its diagnosis."""
+        return self.seconds + size / _REDACTED_PER_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +89,7 @@ def serve(channel: Connection) -> None:
         except (InputError, OSError, MemoryError) as error:
             channel.send(error)
         finally:
+            limit_process(0.0, request.budget.memory)  # Receiving the next request is not its work.
             for file in files:
                 file.close()
 
@@ -98,7 +103,7 @@ def _answer(channel: Connection, request: LogRequest, files: list[IO[bytes]]) ->
     size = log.seek(0, io.SEEK_END)
     limit_process(request.budget.seconds, request.budget.memory)
     channel.send(_diagnosed(log, size, request))
-    limit_process(request.budget.seconds + size / _REDACTED_PER_S, request.budget.memory)
+    limit_process(request.budget.redaction_seconds(size), request.budget.memory)
     redacted = files[1] if files else io.BytesIO()
     _redact(log, redacted)
     redacted.flush()

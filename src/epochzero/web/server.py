@@ -34,37 +34,41 @@ class _Patient(H11Protocol):
     limits: ClassVar[ServerLimits] = ServerLimits()
     _waiting: ClassVar[dict[_Patient, asyncio.TimerHandle]] = {}
 
+    _is_idle = False
+
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         if hasattr(socket, "TCP_USER_TIMEOUT"):
             # A client that reads nothing keeps its response in memory.
             connection = transport.get_extra_info("socket")
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, _UNREAD_S * 1000)
-        self._wait_for_head()
+        self._wait(self.limits.head_s)
         if len(self.connections) > self.limits.connections and self._waiting:
             next(iter(self._waiting)).transport.abort()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self.cycle is None or self.cycle.response_complete:
-            self._wait_for_head()
-        else:
+        if self.cycle is not None and not self.cycle.response_complete:
             self._wait_no_more()
+        elif self._is_idle:  # The start of a head; its other parts extend nothing.
+            self._wait(self.limits.head_s)
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
         if self.cycle.response_complete and not self.transport.is_closing():
-            self._wait_for_head()
+            self._wait(self.limits.idle_s)
+            self._is_idle = True
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._wait_no_more()
         super().connection_lost(exc)
 
-    def _wait_for_head(self) -> None:
-        if self not in self._waiting:
-            self._waiting[self] = self.loop.call_later(self.limits.head_s, self.transport.abort)
+    def _wait(self, seconds: float) -> None:
+        self._wait_no_more()
+        self._waiting[self] = self.loop.call_later(seconds, self.transport.abort)
 
     def _wait_no_more(self) -> None:
+        self._is_idle = False
         if timer := self._waiting.pop(self, None):
             timer.cancel()
 
@@ -119,7 +123,7 @@ def server(
         ssl_certfile=certificate,
         ssl_keyfile=key,
         backlog=_AT_ONCE,
-        timeout_keep_alive=int(limits.head_s) + 1,  # Ours comes first.
+        timeout_keep_alive=int(limits.idle_s) + 1,  # Ours comes first.
         timeout_graceful_shutdown=10,
         server_header=False,
         proxy_headers=False,  # The application trusts the proxies in its settings.

@@ -29,7 +29,9 @@ class ServerLimits:
         pieces: concurrent parts of logs and journals of a team.
         forms: concurrent requests without a log of a team.
         connections: concurrent connections; fewer if the system limits open files.
-        head_s: time until the next request of a connection starts, and until its head ends.
+        head_s: time until the first request of a connection starts, and until the head of each request ends.
+        idle_s: time until the next request of a connection starts. Load balancers reuse a connection for up
+            to 60 s; one that the service closes earlier makes them answer 502.
         silent_s: time without received bytes within a request or without reading the response; total time
             of a request without a log.
         body_s: total time of a request with a log.
@@ -52,6 +54,7 @@ class ServerLimits:
     forms: int = 32
     connections: int = 12_000
     head_s: float = 15.0
+    idle_s: float = 75.0
     silent_s: float = 30.0
     body_s: float = 600.0
 
