@@ -17,18 +17,9 @@ from epochzero.check.findings import SourceLocation
 from epochzero.check.job.builtins import readable
 from epochzero.check.job.meanings import slurm_seconds, totals
 from epochzero.check.job.model import Job, Word
-from epochzero.check.job.options import (
-    Taken,
-    apply_options,
-    set_variables,
-    take,
-)
+from epochzero.check.job.options import Taken, apply_options, set_variables, take
 from epochzero.check.job.setting import AT_HOME, Script, Setting, read_text
-from epochzero.check.job.shell_commands import (
-    read_script,
-    run_shell_script,
-    run_text,
-)
+from epochzero.check.job.shell_commands import read_script, run_shell_script, run_text
 from epochzero.errors import InputError
 from epochzero.file_access import is_file
 from epochzero.launchers import Launcher, Option

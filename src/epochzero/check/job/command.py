@@ -24,12 +24,7 @@ from epochzero.check.job.python import (
 )
 from epochzero.check.job.scripts import note_not_executable
 from epochzero.check.job.setting import MOST_DEPTH, Script, Setting
-from epochzero.check.job.shell_commands import (
-    SHELLS,
-    read_script,
-    run_shell,
-    run_shell_file,
-)
+from epochzero.check.job.shell_commands import SHELLS, read_script, run_shell, run_shell_file
 from epochzero.file_access import is_file, open_file
 
 _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)

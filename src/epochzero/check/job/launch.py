@@ -10,10 +10,7 @@ from dataclasses import replace
 from epochzero import launchers
 from epochzero.check.job.batch import is_batch_file, run_batch
 from epochzero.check.job.builtins import BUILTINS
-from epochzero.check.job.environments import (
-    interpreter_of_script,
-    project_environment,
-)
+from epochzero.check.job.environments import interpreter_of_script, project_environment
 from epochzero.check.job.make import run_make
 from epochzero.check.job.manifests import run_manifest, run_services
 from epochzero.check.job.meanings import MEANINGS
@@ -25,17 +22,9 @@ from epochzero.check.job.options import (
     set_variables,
     take,
 )
-from epochzero.check.job.python import (
-    is_python,
-    note_requirements,
-    run_module,
-    run_script_file,
-)
+from epochzero.check.job.python import is_python, note_requirements, run_module, run_script_file
 from epochzero.check.job.setting import Setting
-from epochzero.check.job.shell_commands import (
-    SHELLS,
-    run_text,
-)
+from epochzero.check.job.shell_commands import SHELLS, run_text
 from epochzero.file_access import is_file
 from epochzero.launchers import Launcher
 

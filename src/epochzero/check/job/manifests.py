@@ -13,17 +13,9 @@ import yaml
 from epochzero.check.job import compose, kubernetes
 from epochzero.check.job.containers import Container
 from epochzero.check.job.model import Word
-from epochzero.check.job.options import (
-    apply_options,
-    enter_inside,
-    run_other_subcommand,
-    take,
-)
+from epochzero.check.job.options import apply_options, enter_inside, run_other_subcommand, take
 from epochzero.check.job.setting import Record, Script, Setting
-from epochzero.check.job.shell_commands import (
-    read_script,
-    run_text,
-)
+from epochzero.check.job.shell_commands import read_script, run_text
 from epochzero.errors import InputError
 from epochzero.file_access import is_file
 from epochzero.launchers import Launcher

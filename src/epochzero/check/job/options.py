@@ -11,15 +11,11 @@ from pathlib import Path
 
 import yaml
 
-from epochzero.check.job.environments import (
-    conda_environment,
-)
+from epochzero.check.job.environments import conda_environment
 from epochzero.check.job.meanings import MEANINGS, totals, with_source
 from epochzero.check.job.model import Word
 from epochzero.check.job.nodes import entry, scalars
-from epochzero.check.job.python import (
-    pip_install,
-)
+from epochzero.check.job.python import pip_install
 from epochzero.check.job.setting import Script, Setting, read_text
 from epochzero.errors import InputError
 from epochzero.launchers import COUNTS, Launcher, Option

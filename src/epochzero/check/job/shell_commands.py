@@ -9,9 +9,7 @@ from pathlib import Path
 
 from epochzero.check.job.builtins import readable, switch
 from epochzero.check.job.model import COMMAND, Word
-from epochzero.check.job.python import (
-    nearest,
-)
+from epochzero.check.job.python import nearest
 from epochzero.check.job.setting import Script, Setting, read_text
 from epochzero.check.job.shell import run_script
 from epochzero.errors import InputError

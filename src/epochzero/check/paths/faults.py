@@ -164,10 +164,7 @@ def _look(opened: Opened, most: int) -> Iterator[tuple[str, FileFault | None]]:
         elif access.format == "pretrained":
             yield from islice(inspect_pretrained(access.call, local), most)
         elif access.call.name in _LISTS and not _names(local):
-            yield (
-                local,
-                FileFault("no-item", "is empty", "an empty list is returned", sure=False),
-            )
+            yield (local, FileFault("no-item", "is empty", "an empty list is returned", sure=False))
     else:
         yield local, inspect(local, _reading(access, local))
 

@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import (
-    Claims,
-    JobView,
-    Rule,
-    at_keyword,
-    claim_at,
-    examples,
-    guarded,
-)
+from epochzero.check.rule import Claims, JobView, Rule, at_keyword, claim_at, examples, guarded
 from epochzero.check.view.api import ApiChange, Use, installed, is_gone, uses
 
 _CATEGORIES = {

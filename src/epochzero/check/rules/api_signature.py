@@ -6,15 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import partial
 
-from epochzero.check.rule import (
-    Claims,
-    JobView,
-    Rule,
-    at_keyword,
-    claim_at,
-    examples,
-    guarded,
-)
+from epochzero.check.rule import Claims, JobView, Rule, at_keyword, claim_at, examples, guarded
 from epochzero.check.target.model import Signature
 from epochzero.check.target.signature import misfit
 from epochzero.check.view.api import class_of, elsewhere, is_gone, member, uses

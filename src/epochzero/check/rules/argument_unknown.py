@@ -8,9 +8,7 @@ from epochzero.check.rules.command_line import argument_claims
 
 def _check(view: JobView) -> Claims:
     return argument_claims(
-        view.program,
-        {"unknown", "ambiguous"},
-        "Remove {option}, or define it in the parser.",
+        view.program, {"unknown", "ambiguous"}, "Remove {option}, or define it in the parser."
     )
 
 

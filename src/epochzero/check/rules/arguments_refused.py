@@ -12,14 +12,7 @@ from types import MappingProxyType
 
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, Instance, Items, Own, Text, Value
-from epochzero.check.rule import (
-    Claims,
-    JobView,
-    Rule,
-    claim_at,
-    examples,
-    guarded,
-)
+from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples, guarded
 from epochzero.check.rules.conditions import holds
 from epochzero.check.view.api import class_of
 

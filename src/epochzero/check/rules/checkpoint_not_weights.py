@@ -6,16 +6,7 @@ from packaging.version import InvalidVersion, Version
 
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant
-from epochzero.check.rule import (
-    Claims,
-    JobView,
-    Program,
-    Rule,
-    Target,
-    claim_at,
-    examples,
-    guarded,
-)
+from epochzero.check.rule import Claims, JobView, Program, Rule, Target, claim_at, examples, guarded
 from epochzero.check.view.checkpoints import loads_of, refused_globals
 from epochzero.check.view.torch_usage import does_anywhere
 

@@ -12,16 +12,7 @@ from epochzero.check.paths.faults import encoding_of, is_plain
 from epochzero.check.paths.world import Opened, caught
 from epochzero.check.program.events import Called, Situation
 from epochzero.check.program.values import Constant, Instance, Items, Value
-from epochzero.check.rule import (
-    Claim,
-    Claims,
-    JobView,
-    Program,
-    Reach,
-    Rule,
-    claim_at,
-    examples,
-)
+from epochzero.check.rule import Claim, Claims, JobView, Program, Reach, Rule, claim_at, examples
 
 _READERS = {"pandas.read_csv": ",", "pandas.read_table": "\t"}
 _OF_READING = ("usecols", "parse_dates", "index_col")

@@ -48,11 +48,7 @@ def applies(requirement: Requirement, target: Target, extra: str = "") -> bool:
     """Whether the marker of a requirement holds on the target, for one of the extras."""
     if requirement.marker is None:
         return True
-    from packaging.markers import (
-        UndefinedComparison,
-        UndefinedEnvironmentName,
-        default_environment,
-    )
+    from packaging.markers import UndefinedComparison, UndefinedEnvironmentName, default_environment
 
     environment = {str(key): str(value) for key, value in default_environment().items()}
     if target.python is not None:

@@ -8,15 +8,7 @@ from collections.abc import Iterator
 
 from epochzero.check.program.events import Called
 from epochzero.check.program.syntax import Code, Function, code_of
-from epochzero.check.rule import (
-    Claims,
-    JobView,
-    Module,
-    Program,
-    Rule,
-    claim_at,
-    examples,
-)
+from epochzero.check.rule import Claims, JobView, Module, Program, Rule, claim_at, examples
 from epochzero.check.view.loops import loops_around
 from epochzero.check.view.models import Models
 from epochzero.check.view.torch_usage import (

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from epochzero.check.rule import (
-    Claims,
-    JobView,
-    Rule,
-    claim_failure,
-    examples,
-    failures,
-)
+from epochzero.check.rule import Claims, JobView, Rule, claim_failure, examples, failures
 
 _CATEGORIES: Mapping[str, str] = {
     "AttributeError": "attribute_not_found",

@@ -10,16 +10,7 @@ from typing import Any
 
 from epochzero.check.program.events import Called, Situation
 from epochzero.check.program.values import Constant, Items, Value
-from epochzero.check.rule import (
-    Claims,
-    JobView,
-    Program,
-    Rule,
-    Target,
-    claim_at,
-    examples,
-    guarded,
-)
+from epochzero.check.rule import Claims, JobView, Program, Rule, Target, claim_at, examples, guarded
 from epochzero.check.rules.distributions import providers
 from epochzero.check.target.packages import normalized
 from epochzero.check.view.api import class_of, reached

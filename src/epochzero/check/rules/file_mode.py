@@ -6,15 +6,7 @@ from collections.abc import Mapping
 
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, Instance, Value
-from epochzero.check.rule import (
-    Case,
-    Claims,
-    JobView,
-    Rule,
-    claim_at,
-    examples,
-    guarded,
-)
+from epochzero.check.rule import Case, Claims, JobView, Rule, claim_at, examples, guarded
 
 _WANTED: Mapping[str, tuple[int, str, str]] = {
     "pickle.dump": (1, "wb", "TypeError: write() argument must be str, not bytes"),

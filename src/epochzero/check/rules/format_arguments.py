@@ -12,10 +12,7 @@ _SAID = {
         "The format has both named and unnamed placeholders.",
         "TypeError: format requires a mapping",
     ),
-    "F509": (
-        "%{0} is not a conversion.",
-        "ValueError: unsupported format character '{0}'",
-    ),
+    "F509": ("%{0} is not a conversion.", "ValueError: unsupported format character '{0}'"),
     "F505": ("The format has a placeholder for {0}, but no such value is passed.", "KeyError"),
     "F502": (
         "The format has named placeholders, but a sequence is passed.",

@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import (
-    Claims,
-    JobView,
-    Rule,
-    Severity,
-    Target,
-    claim_at,
-    examples,
-)
+from epochzero.check.rule import Claims, JobView, Rule, Severity, Target, claim_at, examples
 from epochzero.check.target import first_cuda, last_cuda
 from epochzero.check.target.gpus import version
 from epochzero.check.view.builds import (

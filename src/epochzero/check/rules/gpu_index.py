@@ -6,14 +6,7 @@ from collections.abc import Iterator
 
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, Instance, Items, Value
-from epochzero.check.rule import (
-    Claims,
-    JobView,
-    Rule,
-    claim_at,
-    examples,
-    guarded,
-)
+from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples, guarded
 from epochzero.check.rules.world import chosen, gpus_of_a_node, number
 from epochzero.check.view.builds import moves_to_cuda
 from epochzero.check.view.torch_usage import argument

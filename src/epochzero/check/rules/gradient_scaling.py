@@ -81,13 +81,7 @@ def _is_half(call: Called) -> bool:
 
 
 def _claim(call: Called, message: str, consequence: str, fix: str) -> Claim:
-    return claim_at(
-        call.at,
-        severity="warning",
-        message=message,
-        consequence=consequence,
-        fix=fix,
-    )
+    return claim_at(call.at, severity="warning", message=message, consequence=consequence, fix=fix)
 
 
 RULE = Rule(

@@ -8,15 +8,7 @@ from dataclasses import dataclass
 from epochzero.check.paths.accesses import argument, is_true
 from epochzero.check.paths.text import is_remote, path_text
 from epochzero.check.program.events import Called
-from epochzero.check.rule import (
-    Claims,
-    JobView,
-    Rule,
-    Target,
-    claim_at,
-    examples,
-    guarded,
-)
+from epochzero.check.rule import Claims, JobView, Rule, Target, claim_at, examples, guarded
 
 _MODEL = (
     r"(tensorflow\.)?keras\.(\w+\.)*((Model|Sequential)|(load_model|clone_model|model_from_json))"

@@ -6,15 +6,7 @@ from difflib import get_close_matches
 
 from epochzero.check.program.events import Looked
 from epochzero.check.program.values import Constant, Items
-from epochzero.check.rule import (
-    Claims,
-    JobView,
-    Rule,
-    SourceLocation,
-    claim_at,
-    examples,
-    guarded,
-)
+from epochzero.check.rule import Claims, JobView, Rule, SourceLocation, claim_at, examples, guarded
 
 
 def _check(view: JobView) -> Claims:

@@ -7,11 +7,7 @@ from epochzero.check.rule import Claims, JobView, Rule, claim_at_start, examples
 from epochzero.check.rules.world import said_at, said_text
 
 _NNODES = ("torchrun --nnodes", "deepspeed --num_nodes", "accelerate --num_machines")
-_PROCESSES = (
-    "torchrun --nproc_per_node",
-    "torchrun --nproc-per-node",
-    "deepspeed --num_gpus",
-)
+_PROCESSES = ("torchrun --nproc_per_node", "torchrun --nproc-per-node", "deepspeed --num_gpus")
 _NODES = ("sbatch --nodes", "sbatch -N", "salloc --nodes", "srun --nodes")
 _GPUS = ("sbatch --gres", "sbatch --gpus-per-node", "srun --gres", "srun --gpus-per-node")
 

@@ -5,14 +5,7 @@ from __future__ import annotations
 import ast
 
 from epochzero.check.program.syntax import code_of
-from epochzero.check.rule import (
-    Claims,
-    JobView,
-    Module,
-    Rule,
-    claim_at,
-    examples,
-)
+from epochzero.check.rule import Claims, JobView, Module, Rule, claim_at, examples
 from epochzero.check.view.torch_usage import backward_calls
 
 

@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import (
-    Claims,
-    JobView,
-    Rule,
-    Severity,
-    claim_at_start,
-    examples,
-)
+from epochzero.check.rule import Claims, JobView, Rule, Severity, claim_at_start, examples
 from epochzero.check.view.builds import first_import, wants_cuda
 
 MIB = 1 << 20

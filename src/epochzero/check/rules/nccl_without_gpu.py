@@ -2,14 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import (
-    Claims,
-    JobView,
-    Rule,
-    claim_at,
-    examples,
-    guarded,
-)
+from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples, guarded
 from epochzero.check.rules.world import constant, visible
 from epochzero.check.view.builds import lacks_cuda
 from epochzero.check.view.torch_usage import argument

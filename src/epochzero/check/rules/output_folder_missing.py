@@ -8,14 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from epochzero.check.job.model import CommandSource, Job
 from epochzero.check.paths.platform import Platform, beneath
-from epochzero.check.rule import (
-    Claim,
-    Claims,
-    JobView,
-    Rule,
-    claim_at_start,
-    examples,
-)
+from epochzero.check.rule import Claim, Claims, JobView, Rule, claim_at_start, examples
 
 _SURE = re.compile(r"[\w./+@,=-]+")
 """A literal directory: no variable, no home directory, no number of the job."""

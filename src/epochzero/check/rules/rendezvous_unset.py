@@ -5,15 +5,7 @@ from __future__ import annotations
 import re
 
 from epochzero.check.program.events import Called
-from epochzero.check.rule import (
-    Claims,
-    JobView,
-    Program,
-    Rule,
-    claim_at,
-    examples,
-    guarded,
-)
+from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at, examples, guarded
 from epochzero.check.rules.world import constant, is_set
 from epochzero.check.view.torch_usage import argument
 

@@ -17,16 +17,7 @@ from typing import TYPE_CHECKING
 from packaging.version import InvalidVersion, Version
 
 from epochzero.check.program.events import Imported
-from epochzero.check.rule import (
-    Claim,
-    Claims,
-    JobView,
-    Rule,
-    Target,
-    claim_at,
-    examples,
-    guarded,
-)
+from epochzero.check.rule import Claim, Claims, JobView, Rule, Target, claim_at, examples, guarded
 from epochzero.check.rules.distributions import Installed, applies, providers, requirements
 from epochzero.check.target.model import Distribution
 from epochzero.check.target.packages import normalized

@@ -39,10 +39,7 @@ _SERVICES = (
         ("WANDB_API_KEY",),
         ("settings",),
         "wandb.errors.UsageError: api_key not configured (no-tty). call wandb.login(key=...)",
-        off=(
-            ("WANDB_MODE", ("offline", "disabled", "dryrun")),
-            ("WANDB_DISABLED", ("true", "1")),
-        ),
+        off=(("WANDB_MODE", ("offline", "disabled", "dryrun")), ("WANDB_DISABLED", ("true", "1"))),
         off_mode=("offline", "disabled"),
     ),
     _Service(

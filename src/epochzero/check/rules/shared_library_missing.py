@@ -3,15 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.program.events import Imported
-from epochzero.check.rule import (
-    Claims,
-    JobView,
-    Rule,
-    Target,
-    claim_at,
-    examples,
-    guarded,
-)
+from epochzero.check.rule import Claims, JobView, Rule, Target, claim_at, examples, guarded
 from epochzero.check.view.builds import Needed, needed_libraries
 
 

@@ -8,15 +8,7 @@ from collections.abc import Iterator
 from epochzero.check.program.events import Called
 from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import Constant, Instance
-from epochzero.check.rule import (
-    Claims,
-    JobView,
-    Program,
-    Rule,
-    SourceLocation,
-    claim_at,
-    examples,
-)
+from epochzero.check.rule import Claims, JobView, Program, Rule, SourceLocation, claim_at, examples
 from epochzero.check.view.loops import loops_around, unwrapped
 from epochzero.check.view.torch_usage import argument, optimizer_steps
 

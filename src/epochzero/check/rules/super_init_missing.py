@@ -5,15 +5,7 @@ from __future__ import annotations
 import ast
 
 from epochzero.check.program.syntax import Code, Function, code_of, resolve
-from epochzero.check.rule import (
-    Claims,
-    JobView,
-    Module,
-    Program,
-    Rule,
-    claim_at,
-    examples,
-)
+from epochzero.check.rule import Claims, JobView, Module, Program, Rule, claim_at, examples
 
 _MODULE = frozenset({"torch.nn.Module", "torch.nn.modules.Module"})
 _DEEPEST = 8

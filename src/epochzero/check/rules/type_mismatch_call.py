@@ -7,15 +7,7 @@ from collections.abc import Iterator
 from epochzero.check.job.model import Job
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, Value
-from epochzero.check.rule import (
-    Claims,
-    JobView,
-    Rule,
-    SourceLocation,
-    claim_at,
-    examples,
-    guarded,
-)
+from epochzero.check.rule import Claims, JobView, Rule, SourceLocation, claim_at, examples, guarded
 
 _INTEGERS = {
     "builtins.range": ((0, ""), (1, ""), (2, "")),

@@ -26,10 +26,7 @@ from epochzero.check.rules.flakes import Flake, flakes, reading
 _EVERYWHERE = ("builtins", "__builtin__")
 _IN_MODULE = re.compile(r"\bglobals\(\)|\bsys\.modules\[__name__\]|\bexec\s*\(|\bvars\(\)|\binject")
 _BUILTIN = frozenset(dir(builtins))
-_OF_LAUNCHER = {
-    "kernprof": {"profile"},
-    "ipython": {"get_ipython", "display"},
-}
+_OF_LAUNCHER = {"kernprof": {"profile"}, "ipython": {"get_ipython", "display"}}
 ANNOTATIONS_ARE_LAZY = (3, 14)
 """Since this version annotations are evaluated lazily (PEP 649)."""
 

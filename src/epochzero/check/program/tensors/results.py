@@ -4,19 +4,10 @@ from __future__ import annotations
 
 from epochzero.check.program.frames import Arguments
 from epochzero.check.program.heap import Box, LibraryResult, Member, V, held
-from epochzero.check.program.tensors.functions import (
-    FUNCTIONS,
-    SOURCES,
-    TensorFunction,
-    added,
-)
+from epochzero.check.program.tensors.functions import FUNCTIONS, SOURCES, TensorFunction, added
 from epochzero.check.program.tensors.layers import LAYERS
 from epochzero.check.program.tensors.parameters import Given
-from epochzero.check.program.tensors.values import (
-    NotKnown,
-    Tensor,
-    as_value,
-)
+from epochzero.check.program.tensors.values import NotKnown, Tensor, as_value
 from epochzero.check.program.values import Anything, Constant
 
 _FUNCTIONAL = ("torch.nn.functional", "torch", "torch.Tensor")
