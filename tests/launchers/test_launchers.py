@@ -104,7 +104,7 @@ def _forget() -> None:
 def test_one_file_is_all_that_a_launcher_needs(beacon: Launcher, tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text("print('step')\n")
     (job,) = read_job(["beacon", "-w", "4", "train.py"], tmp_path).jobs
-    assert (job.launchers, job.processes) == (("beacon",), 4)
+    assert (job.launchers, job.allocation.processes) == (("beacon",), 4)
     assert job.environment == {"BEACON_PLACE": None, "BEACON_WIDTH": "4"}
 
     launch = launch_of({"BEACON_PLACE": "2", "BEACON_WIDTH": "4", "BEACON_RUN": "7"}, "train")

@@ -37,27 +37,43 @@ srun torchrun --nnodes=$SLURM_NNODES --nproc_per_node=8 \\
 def test_a_batch_file_says_what_is_asked_for(one: One, command: str) -> None:
     job = one(command, {"run.slurm": BATCH})
     assert job.launchers == ("sbatch", "srun", "torchrun")
-    assert (job.nodes, job.processes_per_node, job.processes) == (4, 8, 32)
-    assert (job.gpus_per_node, job.gpus, job.memory_bytes) == (8, 32, 64 << 30)
-    assert job.time_limit_s == 36 * 3600
+    assert (job.allocation.nodes, job.allocation.processes_per_node, job.allocation.processes) == (
+        4,
+        8,
+        32,
+    )
+    assert (job.allocation.gpus_per_node, job.allocation.gpus, job.allocation.memory_bytes) == (
+        8,
+        32,
+        64 << 30,
+    )
+    assert job.allocation.time_limit_s == 36 * 3600
     assert job.argv == ("--name", "big", "--rank", "$SLURM_PROCID")
     assert job.unsure == {3}
     assert job.environment["OMP_NUM_THREADS"] == "12"
     assert job.environment["MASTER_ADDR"] is None
-    assert [source.text for source in job.writes] == ["logs/%j.out"]
+    assert [source.text for source in job.launch_script.writes] == ["logs/%j.out"]
     place = job.argument_sources["--gres"].place
     assert (place.path, place.line, place.code) == ("run.slurm", 4, "#SBATCH --gres=gpu:a100:8")
 
 
 def test_options_of_sbatch_win_over_those_of_the_file(one: One) -> None:
     job = one("sbatch -N 2 --time=60 run.slurm a", {"run.slurm": BATCH})
-    assert (job.nodes, job.processes, job.time_limit_s) == (2, 16, 3600)
+    assert (job.allocation.nodes, job.allocation.processes, job.allocation.time_limit_s) == (
+        2,
+        16,
+        3600,
+    )
     assert job.argument_sources["--nodes"].place.path == "<command>"
 
 
 def test_a_batch_file_that_bash_runs_is_only_a_script(submit: Submit) -> None:
     (job,) = submit("bash run.slurm", {"run.slurm": BATCH}).jobs
-    assert (job.nodes, job.gpus_per_node, job.launchers) == (None, None, ("srun", "torchrun"))
+    assert (job.allocation.nodes, job.allocation.gpus_per_node, job.launchers) == (
+        None,
+        None,
+        ("srun", "torchrun"),
+    )
 
 
 def test_a_batch_job_starts_in_the_folder_it_was_submitted_from(one: One, tmp_path: Path) -> None:
@@ -76,7 +92,7 @@ def test_tasks_of_an_array_are_one_job_of_which_the_number_is_not_known(submit: 
 
 
 def test_a_line_can_be_wrapped(one: One) -> None:
-    assert one("sbatch --wrap=./train.py -N 1").nodes == 1
+    assert one("sbatch --wrap=./train.py -N 1").allocation.nodes == 1
 
 
 POD = """\
@@ -114,8 +130,12 @@ def test_a_pod_says_what_it_runs_and_may_use(one: One, tmp_path: Path, command: 
     assert job.argv == ("--lr=0.1", "--key=$(KEY)", "$(OTHER)")
     assert job.unsure == {1}
     assert job.environment == {"LR": "0.1", "KEY": None}
-    assert (job.nodes, job.gpus_per_node, job.time_limit_s) == (1, 2, 3600)
-    assert (job.memory_bytes, job.shared_memory_bytes) == (16 << 30, 8 << 30)
+    assert (job.allocation.nodes, job.allocation.gpus_per_node, job.allocation.time_limit_s) == (
+        1,
+        2,
+        3600,
+    )
+    assert (job.allocation.memory_bytes, job.allocation.shared_memory_bytes) == (16 << 30, 8 << 30)
     assert (job.container, job.working_folder) == ("registry/image:2", "/work")
     assert job.mounts == {"/work": str(tmp_path), "/data": "persistentVolumeClaim:images"}
     assert job.read_only == {"/data"}
@@ -166,15 +186,23 @@ spec:
 def test_replicas_with_the_same_command_are_one_job(submit: Submit) -> None:
     found = submit("kubectl apply -f all.yaml", {"all.yaml": TRAINING})
     training, evaluation, ray = found.jobs
-    assert (training.nodes, training.processes, training.gpus) == (4, 16, 16)
+    assert (training.allocation.nodes, training.allocation.processes, training.allocation.gpus) == (
+        4,
+        16,
+        16,
+    )
     assert training.launchers == ("kubectl", "PyTorchJob", "torchrun")
     assert evaluation.at.line == 31
-    assert evaluation.stops_at_error
-    assert [(source.text, source.place.line) for source in evaluation.installs] == [("foo", 30)]
+    assert evaluation.launch_script.stops_at_error
+    assert [(source.text, source.place.line) for source in evaluation.launch_script.installs] == [
+        ("foo", 30)
+    ]
     assert ray.argv == ("--x", "1")
-    assert training.installs == ray.installs == ()
-    assert "pip" not in [source.text for source in (*training.programs, *ray.programs)]
-    assert "pip" in [source.text for source in evaluation.programs]
+    assert training.launch_script.installs == ray.launch_script.installs == ()
+    assert "pip" not in [
+        source.text for source in (*training.launch_script.programs, *ray.launch_script.programs)
+    ]
+    assert "pip" in [source.text for source in evaluation.launch_script.programs]
 
 
 def test_workers_of_an_mpi_job_are_its_nodes(submit: Submit) -> None:
@@ -190,7 +218,11 @@ spec:
       template: {spec: {containers: [{image: i, resources: {limits: {nvidia.com/gpu: 2}}}]}}
 """
     (job,) = submit("pod.yaml", {"pod.yaml": text}).jobs
-    assert (job.nodes, job.processes_per_node, job.processes) == (2, 2, 4)
+    assert (job.allocation.nodes, job.allocation.processes_per_node, job.allocation.processes) == (
+        2,
+        2,
+        4,
+    )
 
 
 def test_a_command_of_the_image_is_not_known(submit: Submit) -> None:
@@ -215,7 +247,7 @@ def test_a_manifest_without_pods_runs_nothing(submit: Submit) -> None:
 def test_a_batch_file_that_submits_another_asks_for_nothing_on_its_behalf(submit: Submit) -> None:
     text = "#!/bin/sh\n#SBATCH -N 4\nsbatch --time=10 --wrap='python train.py'\n"
     (job,) = submit("sbatch run.sh", {"run.sh": text}).jobs
-    assert (job.nodes, job.time_limit_s) == (None, 600)
+    assert (job.allocation.nodes, job.allocation.time_limit_s) == (None, 600)
 
 
 def test_a_batch_file_in_a_here_document_is_read(submit: Submit) -> None:
@@ -235,9 +267,9 @@ EOF
     found = submit("bash sweep.sh", {"sweep.sh": text})
     first, second, third = found.jobs
     assert (first.argv, second.argv) == (("--lr", "0.1"), ("--lr", "0.2"))
-    assert (first.nodes, first.launchers) == (3, ("sbatch",))
+    assert (first.allocation.nodes, first.launchers) == (3, ("sbatch",))
     assert (first.at.path, first.at.line) == ("sweep.sh", 6)
-    assert (third.argv, third.nodes, third.at.line) == (("$lr",), None, 10)
+    assert (third.argv, third.allocation.nodes, third.at.line) == (("$lr",), None, 10)
 
 
 PBS = """\
@@ -253,8 +285,8 @@ python train.py --job $PBS_JOBID
 @pytest.mark.parametrize("command", ["qsub job.pbs", "job.pbs", "qsub -q gpu job.pbs"])
 def test_a_batch_file_of_pbs(one: One, command: str) -> None:
     job = one(command, {"job.pbs": PBS})
-    assert (job.launchers, job.nodes, job.gpus_per_node) == (("qsub",), 2, 4)
-    assert (job.memory_bytes, job.time_limit_s) == (64 << 30, 86400)
+    assert (job.launchers, job.allocation.nodes, job.allocation.gpus_per_node) == (("qsub",), 2, 4)
+    assert (job.allocation.memory_bytes, job.allocation.time_limit_s) == (64 << 30, 86400)
     assert job.unsure == {1}
 
 
@@ -268,13 +300,17 @@ def test_pbs_starts_in_the_home_folder(submit: Submit) -> None:
 def test_a_batch_file_of_grid_engine(one: One) -> None:
     text = "#!/bin/bash\n#$ -cwd -l gpu=2,h_rt=3600\n#$ -pe smp 4\n#$ -t 1-3\npython train.py $SGE_TASK_ID\n"
     job = one("qsub job.sge", {"job.sge": text})
-    assert (job.gpus_per_node, job.time_limit_s, job.unsure) == (2, 3600, {0})
+    assert (job.allocation.gpus_per_node, job.allocation.time_limit_s, job.unsure) == (2, 3600, {0})
 
 
 def test_a_batch_file_and_a_command_of_lsf(one: One) -> None:
     text = '#!/bin/bash\n#BSUB -n 4\n#BSUB -W 24:00\n#BSUB -gpu "num=2"\npython train.py\n'
     job = one("bsub job.lsf", {"job.lsf": text})
-    assert (job.processes, job.time_limit_s, job.gpus_per_node) == (4, 86400, 2)
+    assert (
+        job.allocation.processes,
+        job.allocation.time_limit_s,
+        job.allocation.gpus_per_node,
+    ) == (4, 86400, 2)
     assert one("bsub -n 2 python train.py --x").argv == ("--x",)
 
 
@@ -293,10 +329,10 @@ def test_a_batch_file_and_a_command_of_lsf(one: One) -> None:
 def test_launchers_of_frameworks_and_systems(one: One, command: str) -> None:
     job = one(command)
     assert job.argv == ("--x",)
-    assert job.processes_per_node in (4, None)
+    assert job.allocation.processes_per_node in (4, None)
 
 
 def test_flux_starts_processes_on_nodes(one: One) -> None:
     job = one("flux run -N 2 -n 16 --gpus-per-node 8 python train.py")
-    assert (job.nodes, job.processes, job.gpus) == (2, 16, 16)
+    assert (job.allocation.nodes, job.allocation.processes, job.allocation.gpus) == (2, 16, 16)
     assert job.environment["FLUX_JOB_SIZE"] == "16"

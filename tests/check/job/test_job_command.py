@@ -105,7 +105,11 @@ def test_processes_are_counted(
     one: One, command: str, nodes: int | None, each: int | None, every: int | None
 ) -> None:
     job = one(command)
-    assert (job.nodes, job.processes_per_node, job.processes) == (nodes, each, every)
+    assert (job.allocation.nodes, job.allocation.processes_per_node, job.allocation.processes) == (
+        nodes,
+        each,
+        every,
+    )
 
 
 def test_a_launcher_sets_the_world_size(one: One) -> None:
@@ -130,11 +134,15 @@ def test_options_that_nobody_listed_do_not_hide_the_script(one: One) -> None:
 def test_a_configuration_of_accelerate_counts_the_processes(one: One) -> None:
     config = {"conf/a.yaml": "# mine\nnum_machines: 2\nnum_processes: 16\nmixed_precision: fp16\n"}
     job = one("accelerate launch --config_file conf/a.yaml train.py", config)
-    assert (job.nodes, job.processes, job.processes_per_node) == (2, 16, 8)
+    assert (job.allocation.nodes, job.allocation.processes, job.allocation.processes_per_node) == (
+        2,
+        16,
+        8,
+    )
     place = job.argument_sources["--num_processes"].place
     assert (place.path, place.line) == ("conf/a.yaml", 3)
     command = "accelerate launch --num_processes 4 --config_file conf/a.yaml train.py"
-    assert one(command, config).processes == 4
+    assert one(command, config).allocation.processes == 4
 
 
 def test_accelerate_passes_on_what_its_configuration_says(one: One) -> None:
@@ -167,7 +175,7 @@ def test_the_processes_of_one_node_count_where_the_nodes_are_not_known(one: One)
 def test_a_hostfile_of_deepspeed_counts_the_nodes(one: One) -> None:
     hosts = {"hosts": "# ours\na slots=4\nb slots=4\n"}
     job = one("deepspeed --hostfile hosts train.py", hosts)
-    assert (job.nodes, job.processes_per_node) == (2, 4)
+    assert (job.allocation.nodes, job.allocation.processes_per_node) == (2, 4)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +191,7 @@ def test_a_hostfile_of_deepspeed_counts_the_nodes(one: One) -> None:
     ],
 )
 def test_gpus_are_those_asked_for_on_a_node(one: One, options: str, gpus: int | None) -> None:
-    assert one(f"srun {options} python train.py").gpus_per_node == gpus
+    assert one(f"srun {options} python train.py").allocation.gpus_per_node == gpus
 
 
 @pytest.mark.parametrize(
@@ -191,12 +199,12 @@ def test_gpus_are_those_asked_for_on_a_node(one: One, options: str, gpus: int | 
     [("30", 1800), ("30:15", 1815), ("2:00:00", 7200), ("1-12", 129600), ("1-0:30", 88200), ("0", None)],
 )  # fmt: skip
 def test_times_of_slurm(one: One, text: str, seconds: int | None) -> None:
-    assert one(f"srun --time={text} python train.py").time_limit_s == seconds
+    assert one(f"srun --time={text} python train.py").allocation.time_limit_s == seconds
 
 
 def test_the_shorter_of_two_limits_counts(one: One) -> None:
-    assert one("srun -t 60 timeout 90s python train.py").time_limit_s == 90
-    assert one("srun -t 1 timeout 1h python train.py").time_limit_s == 60
+    assert one("srun -t 60 timeout 90s python train.py").allocation.time_limit_s == 90
+    assert one("srun -t 1 timeout 1h python train.py").allocation.time_limit_s == 60
 
 
 def test_a_container_sees_its_mounts(submit: Submit, tmp_path: Path) -> None:
@@ -213,7 +221,11 @@ def test_a_container_sees_its_mounts(submit: Submit, tmp_path: Path) -> None:
     assert job.mounts == {"/work": f"{tmp_path}/src", "/data": "/data", "/b": "/a"}
     assert job.read_only == {"/data", "/b"}
     assert job.environment == {"A": "1"}
-    assert (job.gpus_per_node, job.shared_memory_bytes, job.memory_bytes) == (2, 8 << 30, 32 << 30)
+    assert (
+        job.allocation.gpus_per_node,
+        job.allocation.shared_memory_bytes,
+        job.allocation.memory_bytes,
+    ) == (2, 8 << 30, 32 << 30)
 
 
 def test_a_script_in_an_image_is_looked_for_here_and_that_is_said(
@@ -275,15 +287,15 @@ def test_uv_installs_what_a_script_requires(submit: Submit) -> None:
         '# /// script\n# requires-python = ">=3.11"\n# dependencies = [\n#   "tqdm",\n# ]\n# ///\n'
     )
     (job,) = submit("uv run --with einops fit.py", {"fit.py": f"{header}import tqdm\n"}).jobs
-    assert job.requires == ("einops", "tqdm")
+    assert job.launch_script.requires == ("einops", "tqdm")
     (job,) = submit("python fit.py").jobs
-    assert job.requires == ()
+    assert job.launch_script.requires == ()
 
 
 @pytest.mark.parametrize("header", ["# /// script\n# dependencies = [\n# ///\n", "# /// script\n"])
 def test_a_header_that_is_no_toml_requires_nothing(submit: Submit, header: str) -> None:
     (job,) = submit("uv run fit.py", {"fit.py": header}).jobs
-    assert job.requires == ()
+    assert job.launch_script.requires == ()
 
 
 def test_a_named_volume_is_no_folder_of_this_machine(submit: Submit, tmp_path: Path) -> None:

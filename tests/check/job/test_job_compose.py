@@ -57,7 +57,7 @@ def test_a_service_says_what_it_runs_and_may_use(one: One, tmp_path: Path, comma
     assert job.script == tmp_path / "train.py"
     assert job.argv == ("--lr", "0.1", "--name", "a b")
     assert job.environment == {"HF_HOME": "/cache", "PASSED": None, "TOKEN": "x=y"}
-    assert (job.gpus_per_node, job.shared_memory_bytes) == (2, 8 << 30)
+    assert (job.allocation.gpus_per_node, job.allocation.shared_memory_bytes) == (2, 8 << 30)
     assert (job.container, job.working_folder) == ("registry/image:2", "/job")
     assert job.mounts == {"/job": str(tmp_path), "/data": "/raid/data", "/cache": "volume cache"}
     assert job.read_only == {"/data"}
@@ -69,7 +69,7 @@ def test_a_command_takes_the_place_of_that_of_the_service(one: One, tmp_path: Pa
     job = one("docker compose run -e A=1 --entrypoint python train evaluate.py --x", FILES, {})
     assert (job.script, job.argv) == (tmp_path / "evaluate.py", ("--x",))
     assert job.environment["A"] == "1"
-    assert job.shared_memory_bytes == 8 << 30
+    assert job.allocation.shared_memory_bytes == 8 << 30
 
 
 def test_without_a_name_all_services_run_and_variables_may_be_unknown(submit: Submit) -> None:
@@ -78,7 +78,7 @@ def test_without_a_name_all_services_run_and_variables_may_be_unknown(submit: Su
         assert train.unsure == {1}
         assert evaluate.argv == ("--run=", "cost $5")
         assert evaluate.unsure == {0}
-        assert evaluate.shared_memory_bytes == 1 << 30
+        assert evaluate.allocation.shared_memory_bytes == 1 << 30
     (known,) = submit("docker compose up evaluate", FILES, {"RUN": "7"}).jobs
     assert (known.argv, known.unsure) == (("--run=7", "cost $5"), frozenset())
 

@@ -151,13 +151,13 @@ def test_folders_are_followed(run: Run, tmp_path: Path) -> None:
     assert found.unknowns == ()
     assert [job.folder for job in found.jobs] == [tmp_path / "src", tmp_path / "src", tmp_path]
     assert found.jobs[1].argv == ("--root", str(tmp_path))
-    assert [source.text for source in found.jobs[1].entered] == [f"{tmp_path}/src"]
+    assert [source.text for source in found.jobs[1].launch_script.entered] == [f"{tmp_path}/src"]
 
 
 def test_a_folder_that_is_not_here_leaves_the_script_to_its_copy(run: Run, tmp_path: Path) -> None:
     found = run("cd /mnt/nowhere/$1\npython train.py\n")
     assert [job.script for job in found.jobs] == [tmp_path / "train.py"]
-    (entered,) = found.jobs[0].entered
+    (entered,) = found.jobs[0].launch_script.entered
     assert (entered.text, entered.place.line) == ("/mnt/nowhere/a", 1)
     assert "not on this machine" in found.unknowns[0].reason
 
@@ -202,11 +202,14 @@ def test_environments_and_installs_are_noted(run: Run) -> None:
         """
     )
     (job,) = found.jobs
-    assert [source.text for source in job.activated] == [
+    assert [source.text for source in job.launch_script.activated] == [
         "module load cuda/12.1", "source venv/bin/activate", "conda activate train",
     ]  # fmt: skip
-    assert [source.text for source in job.installs] == ["-r requirements.txt", "--user foo==1"]
-    assert job.installs[1].place.line == 6
+    assert [source.text for source in job.launch_script.installs] == [
+        "-r requirements.txt",
+        "--user foo==1",
+    ]
+    assert job.launch_script.installs[1].place.line == 6
 
 
 def test_programs_and_places_that_are_written_are_noted(run: Run) -> None:
@@ -229,12 +232,12 @@ def test_programs_and_places_that_are_written_are_noted(run: Run) -> None:
         score_sh="echo 1\n",
     )
     job = found.jobs[0]
-    assert job.stops_at_error
-    assert [source.text for source in job.programs] == [
+    assert job.launch_script.stops_at_error
+    assert [source.text for source in job.launch_script.programs] == [
         "mkdir", "ffmpeg", "torchrun", "tee", "cat", "./score.sh", "cat", "tee",
     ]  # fmt: skip
-    assert [source.text for source in job.makes] == ["logs", "out/a"]
-    written = [source.text for source in job.writes]
+    assert [source.text for source in job.launch_script.makes] == ["logs", "out/a"]
+    written = [source.text for source in job.launch_script.writes]
     assert written[:4] == ["logs/train.log", "conf.yaml", "out/score.txt", "notes.txt"]
     assert written[4].endswith("src/all.log")
 
@@ -252,7 +255,7 @@ def test_text_given_to_a_shell_is_read(run: Run) -> None:
     )
     assert arguments(found) == [("a",), ("x", "y")]
     assert [job.at.line for job in found.jobs] == [1, 3]
-    assert found.jobs[1].stops_at_error
+    assert found.jobs[1].launch_script.stops_at_error
 
 
 def test_a_script_that_is_not_there_is_told_with_the_nearest(run: Run, tmp_path: Path) -> None:
@@ -287,7 +290,7 @@ def test_what_does_not_parse_is_said_and_the_rest_is_not_certain(run: Run) -> No
     found = run(
         "echo x\nfor s in 1 2; do\n    python train.py\n\nelse\n    python train.py 0\nfi\n"
     )
-    (problem,) = found.jobs[0].problems
+    (problem,) = found.jobs[0].launch_script.problems
     assert (problem.kind, problem.place.line) == ("syntax", 5)
     assert "`else'" in problem.text
     assert not any(job.certain for job in found.jobs)
@@ -340,11 +343,11 @@ def test_a_command_in_a_variable_is_read_though_a_part_is_not_known(run: Run) ->
         """
     )
     first, second, third = found.jobs
-    assert (first.nodes, first.processes) == (2, 16)
+    assert (first.allocation.nodes, first.allocation.processes) == (2, 16)
     assert first.argv == ("--lr", "1", "--name", "my run", "--host", first.argv[-1])
     assert first.unsure == {5}
     assert (second.launchers, second.argv) == (("srun", "torchrun"), ("--lr", "1"))
-    assert (third.argv, third.processes) == (("--lr", "1"), 16)
+    assert (third.argv, third.allocation.processes) == (("--lr", "1"), 16)
     assert found.unknowns == ()
 
 
@@ -363,7 +366,10 @@ def test_what_other_machines_or_programs_start_is_said_not_to_be_followed(run: R
 
 
 def problems(found: Submission) -> list[tuple[str, int, str, bool]]:
-    return [(one.kind, one.place.line, one.text, one.certain) for one in found.jobs[0].problems]
+    return [
+        (one.kind, one.place.line, one.text, one.certain)
+        for one in found.jobs[0].launch_script.problems
+    ]
 
 
 @pytest.mark.parametrize(
@@ -413,7 +419,7 @@ def test_a_script_that_is_run_by_its_name(
     (tmp_path / "fit.py").chmod(mode)
     (tmp_path / "run.sh").write_text("./fit.py\n")
     assert problems(read_job(["bash", "run.sh"], tmp_path)) == expected
-    alone = read_job(["./fit.py"], tmp_path).jobs[0].problems
+    alone = read_job(["./fit.py"], tmp_path).jobs[0].launch_script.problems
     assert not any(one.certain for one in alone)
 
 
@@ -432,4 +438,4 @@ def test_problems_of_scripts_that_run_no_program_are_kept(submit: Submit) -> Non
     read = submit("bash run.sh", {"run.sh": "if true; then\necho 1\n"})
     (job,) = read.jobs
     assert not job.is_program
-    assert [one.kind for one in job.problems] == ["syntax"]
+    assert [one.kind for one in job.launch_script.problems] == ["syntax"]

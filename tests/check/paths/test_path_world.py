@@ -10,7 +10,7 @@ import pytest
 
 from epochzero.check import check
 from epochzero.check.findings import SourceLocation
-from epochzero.check.job.model import CommandSource, Job
+from epochzero.check.job.model import CommandSource, Job, LaunchScript
 from epochzero.check.paths.world import World, world_of
 from epochzero.check.program.events import Called, Situation
 from epochzero.check.program.model import Program
@@ -144,7 +144,7 @@ def test_fields_that_a_library_fills_in_may_be_anything(tmp_path: Path) -> None:
 def test_what_the_script_makes_before_is_there(tmp_path: Path) -> None:
     save = call("torch.save", ANYTHING, "out/best.pt")
     makes = (CommandSource(SourceLocation("launch.sh", 2), "out"),)
-    assert told(world(tmp_path, save, makes=makes)) == []
+    assert told(world(tmp_path, save, launch_script=LaunchScript(makes=makes))) == []
 
 
 def test_an_absolute_path_is_judged_only_where_the_target_is_known(tmp_path: Path) -> None:

@@ -161,7 +161,7 @@ def attempt(
         "batch": plan.batch,
         "resume": plan.resume,
         "claims": list(plan.claims),
-        "made": [*(("", str(job.base / one.text)) for one in job.makes), *plan.made],
+        "made": [*(("", str(job.base / one.text)) for one in job.launch_script.makes), *plan.made],
     }
     ended = run_contained(
         [_python(job, given), str(CHILD), str(SPEC_DESCRIPTOR), str(RECORDS_DESCRIPTOR)],
@@ -188,7 +188,7 @@ def _ranks(job: Job, plan: DryRunPlan) -> Sequence[int]:
 
 
 def _ranks_per_node(job: Job) -> int:
-    return job.processes_per_node or (job.ranks // (job.nodes or 1)) or 1
+    return job.allocation.processes_per_node or (job.ranks // (job.allocation.nodes or 1)) or 1
 
 
 def _launched(job: Job, rank: int) -> dict[str, str]:

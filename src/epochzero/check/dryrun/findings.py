@@ -306,12 +306,12 @@ def _not_the_platform(failed: DryRunFailure, job: Job, target: Target) -> str:
     if _NO_NETWORK.search(shown):
         return "it uses the network, which is not available in a dry run"
     if variable := _variable(raised):
-        known = target.here and not (job.launchers or job.programs)
+        known = target.here and not (job.launchers or job.launch_script.programs)
         return "" if known else f"{variable} is not set in the dry run"
     if raised.type == "ModuleNotFoundError" or raised.message.startswith("No module named"):
         return _module_elsewhere(raised, job, target)
     if raised.type in OF_PATHS or (raised.type == "OSError" and _NO_FOLDER.search(shown)):
-        alone = failed.first and not (job.makes or _other_programs(job))
+        alone = failed.first and not (job.launch_script.makes or _other_programs(job))
         return _path_elsewhere(raised, job, target) if alone else _BEFORE
     path = _missing_argument(job, target)
     if path and (raised.type == "SystemExit" or path in raised.message):
@@ -321,7 +321,7 @@ def _not_the_platform(failed: DryRunFailure, job: Job, target: Target) -> str:
 
 def _other_programs(job: Job) -> list[str]:
     """Programs of the submission that may write files before the job: all but its launchers."""
-    names = (Path(program.text).name for program in job.programs)
+    names = (Path(program.text).name for program in job.launch_script.programs)
     return [name for name in names if name not in job.launchers]
 
 

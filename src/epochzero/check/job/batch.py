@@ -10,13 +10,12 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from epochzero import launchers
 from epochzero.check.findings import SourceLocation
 from epochzero.check.job.builtins import readable
 from epochzero.check.job.meanings import slurm_seconds, totals
-from epochzero.check.job.model import Job, Word
+from epochzero.check.job.model import Allocation, Job, Word
 from epochzero.check.job.options import Taken, apply_options, set_variables, take
 from epochzero.check.job.setting import AT_HOME, Script, Setting, read_text
 from epochzero.check.job.shell_commands import read_script, run_shell_script, run_text
@@ -133,8 +132,8 @@ def variables_of(job: Job, options: Sequence[tuple[Option, Word]]) -> dict[str, 
         options: all options; later ones win.
     """
     said = {option.name: value.text for option, value in options}
-    nodes = None if job.nodes is None else str(job.nodes)
-    tasks = None if job.processes is None else str(job.processes)
+    nodes = None if job.allocation.nodes is None else str(job.allocation.nodes)
+    tasks = None if job.allocation.processes is None else str(job.allocation.processes)
     known = {
         "SLURM_NNODES": nodes,
         "SLURM_JOB_NUM_NODES": nodes,
@@ -143,11 +142,15 @@ def variables_of(job: Job, options: Sequence[tuple[Option, Word]]) -> dict[str, 
         "SLURM_NTASKS_PER_NODE": said.get("--ntasks-per-node"),
         "SLURM_CPUS_PER_TASK": said.get("--cpus-per-task"),
         "SLURM_GPUS_PER_NODE": said.get("--gpus-per-node"),
-        "SLURM_GPUS_ON_NODE": None if job.gpus_per_node is None else str(job.gpus_per_node),
+        "SLURM_GPUS_ON_NODE": None
+        if job.allocation.gpus_per_node is None
+        else str(job.allocation.gpus_per_node),
         "SLURM_GPUS": said.get("--gpus"),
         "SLURM_JOB_NAME": said.get("--job-name"),
         "SLURM_JOB_PARTITION": said.get("--partition"),
-        "SLURM_MEM_PER_NODE": None if job.memory_bytes is None else str(job.memory_bytes >> 20),
+        "SLURM_MEM_PER_NODE": None
+        if job.allocation.memory_bytes is None
+        else str(job.allocation.memory_bytes >> 20),
         "SLURM_ARRAY_TASK_ID": None,
         "SLURM_ARRAY_JOB_ID": None,
         "SLURM_ARRAY_TASK_COUNT": None,
@@ -156,12 +159,6 @@ def variables_of(job: Job, options: Sequence[tuple[Option, Word]]) -> dict[str, 
         known = {k: v for k, v in known.items() if not k.startswith("SLURM_ARRAY")}
     always = re.compile("SLURM_(NNODES|JOB_NUM_NODES|JOB_NAME|JOB_PARTITION|ARRAY.*)")
     return {k: v for k, v in known.items() if v is not None or always.fullmatch(k)}
-
-
-_NOTHING_ASKED: dict[str, Any] = dict.fromkeys(
-    ("nodes", "processes", "processes_per_node", "gpus", "gpus_per_node", "cpus", "memory_bytes"),
-    None,
-) | {"time_limit_s": None, "argument_sources": {}}
 
 
 def is_batch_file(launcher: Launcher, rest: Sequence[Word], setting: Setting) -> bool:
@@ -183,7 +180,9 @@ def run_batch(launcher: Launcher, words: Sequence[Word], taken: Taken, setting: 
         script = Script(place.path, readable(setting.input), place.line)
     options = [*(options_of(script, launcher) if script else ()), *taken.options]
     submitted = setting.draft
-    setting.draft = replace(submitted, **_NOTHING_ASKED)  # a batch file may submit others
+    # A batch file may submit others, which inherit no options.
+    asked = Allocation(shared_memory_bytes=submitted.allocation.shared_memory_bytes)
+    setting.draft = replace(submitted, allocation=asked, argument_sources={})
     apply_options(launcher, launcher.names[0], options, setting)
     set_variables(launcher, setting)
     variables: dict[str, str | None] = dict.fromkeys(launcher.submitted_from, str(submitted.folder))

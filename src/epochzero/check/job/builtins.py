@@ -6,7 +6,6 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from epochzero.check.job.condition import Outcome, compared, outcome_of
@@ -94,7 +93,7 @@ class Builtins(ABC):
         """``module load``, ``conda activate``, ``source venv/bin/activate``."""
         draft = self.setting.draft
         found = CommandSource(words[0].place, " ".join(word.text for word in words))
-        self.setting.draft = replace(draft, activated=(*draft.activated, found))
+        self.setting.draft = draft.with_script(activated=(*draft.launch_script.activated, found))
         activate(words, self.setting)
         self.setting.blind = True
         return Outcome.DONE
@@ -215,7 +214,7 @@ def switch(texts: Sequence[str], setting: Setting) -> None:
         for letter in text[1:] if text[:2] != "--" else "":
             name = next(remaining, "") if letter == "o" else _LETTERS.get(letter, "")
             if name == "errexit":
-                setting.draft = replace(setting.draft, stops_at_error=text[0] == "-")
+                setting.draft = setting.draft.with_script(stops_at_error=text[0] == "-")
             elif text[0] == "-":
                 setting.options |= {name}
             else:

@@ -90,10 +90,8 @@ class _File:
             draft,
             launchers=(*draft.launchers, "compose"),
             container=written(keys.get("image")) or "the one that is built",
-            nodes=1,
-            shared_memory_bytes=SHARED_MEMORY_BYTES,
             environment={**draft.environment, **self.environment(keys)},
-        )
+        ).with_allocation(nodes=1, shared_memory_bytes=SHARED_MEMORY_BYTES)
         draft = self.volumes(keys.get("volumes"), self.devices(keys, draft))
         for key, (option, meaning) in _SAID.items():
             for one in _one_or_listed(keys.get(key)):
@@ -188,13 +186,13 @@ class _File:
         resources = entry(keys.get("deploy"), "resources")
         memory = entry(resources, "limits", "memory")
         if memory is not None:
-            draft = replace(draft, memory_bytes=bytes_of(self.word(memory).text))
+            draft = draft.with_allocation(memory_bytes=bytes_of(self.word(memory).text))
         for device in listed(entry(resources, "reservations", "devices")):
             if "gpu" in [written(one) for one in listed(entry(device, "capabilities"))]:
                 word = self.word(device, written(entry(device, "count")) or "all")
                 named = listed(entry(device, "device_ids"))
                 draft = with_source(draft, "compose", "--gpus", word)
-                draft = replace(draft, gpus_per_node=len(named) or count_of(word.text))
+                draft = draft.with_allocation(gpus_per_node=len(named) or count_of(word.text))
         return draft
 
 

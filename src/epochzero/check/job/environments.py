@@ -109,7 +109,7 @@ def _note_missing(word: Word, setting: Setting) -> None:
     """Record a missing environment, unless the script may have created it."""
     made = setting.fetched or _MAKES.search(setting.script.text)
     if not (made or setting.lost or setting.draft.container):
-        certain = setting.sure and setting.draft.stops_at_error
+        certain = setting.sure and setting.draft.launch_script.stops_at_error
         setting.record.problem("environment", word.place, word.text, certain=certain)
 
 

@@ -86,11 +86,10 @@ class _Manifest:
             draft,
             launchers=(*draft.launchers, self.kind),
             environment={**draft.environment, **named},
-            nodes=self.nodes(),
-        )
+        ).with_allocation(nodes=self.nodes())
         each = self.find("nprocPerNode") or self.find("slotsPerWorker")
         if each is not None and self.kind != "MPIJob":
-            draft = replace(draft, processes_per_node=count_of(written(each)))
+            draft = draft.with_allocation(processes_per_node=count_of(written(each)))
             draft = with_source(
                 draft, self.kind, "nprocPerNode", Word(written(each), place_of(self.script, each))
             )
@@ -98,7 +97,7 @@ class _Manifest:
         if limit is not None:
             seconds = count_of(written(limit))
             word = Word(written(limit), place_of(self.script, limit))
-            draft = replace(draft, time_limit_s=None if seconds is None else float(seconds))
+            draft = draft.with_allocation(time_limit_s=None if seconds is None else float(seconds))
             draft = with_source(draft, self.kind, "activeDeadlineSeconds", word)
         return draft
 
@@ -172,12 +171,12 @@ class _Manifest:
                 gpus += count_of(text) or 0
                 draft = with_source(draft, self.kind, key, word)
             elif key == "cpu":
-                draft = replace(draft, cpus=count_of(text))
+                draft = draft.with_allocation(cpus=count_of(text))
                 draft = with_source(draft, self.kind, key, word)
             elif key == "memory":
-                draft = replace(draft, memory_bytes=bytes_of(text, decimal=True))
+                draft = draft.with_allocation(memory_bytes=bytes_of(text, decimal=True))
                 draft = with_source(draft, self.kind, key, word)
-        return replace(draft, gpus_per_node=gpus) if gpus else draft
+        return draft.with_allocation(gpus_per_node=gpus) if gpus else draft
 
     def volumes(self, node: yaml.Node, spec: yaml.Node, draft: Job) -> Job:
         """The volumes that the container mounts."""
@@ -197,19 +196,20 @@ class _Manifest:
             if inside.rstrip("/") == "/dev/shm":
                 limit = written(entry(volume, "emptyDir", "sizeLimit"))
                 # Without a limit it may use half of the node's memory.
-                shared = bytes_of(limit, decimal=True) or draft.memory_bytes
+                shared = bytes_of(limit, decimal=True) or draft.allocation.memory_bytes
                 continue
             mounts[inside] = _outside(volume)
             if written(entry(mount, "readOnly")).lower() == "true":
                 modes.add(inside)
         mounts.pop("", None)
-        return replace(draft, mounts=mounts, read_only=frozenset(modes), shared_memory_bytes=shared)
+        draft = replace(draft, mounts=mounts, read_only=frozenset(modes))
+        return draft.with_allocation(shared_memory_bytes=shared)
 
     def with_undeclared_volume(self, draft: Job, name: yaml.Node) -> Job:
         """The job with a mounted volume that its pod does not declare, which the API server rejects."""
         value_ = f"The container mounts the volume {written(name)}, which the pod does not declare."
         problem = ScriptProblem("volume", place_of(self.script, name), value_, certain=True)
-        return replace(draft, problems=(*draft.problems, problem))
+        return draft.with_script(problems=(*draft.launch_script.problems, problem))
 
 
 def _outside(volume: yaml.Node | None) -> str:

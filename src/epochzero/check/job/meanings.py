@@ -68,27 +68,30 @@ def with_source(job: Job, launcher: str, name: str, value: Word) -> Job:
 
 def _counts(field: str) -> Callable[[Job, Word], Job]:
     def says(job: Job, value: Word) -> Job:
-        return replace(job, **{field: count_of(value.text)})  # type: ignore[arg-type]
+        return job.with_allocation(**{field: count_of(value.text)})
 
     return says
 
 
 def totals(job: Job) -> Job:
     """The job, with the numbers that follow from the given ones."""
-    nodes, each, every = job.nodes, job.processes_per_node, job.processes
+    nodes, each, every = (
+        job.allocation.nodes,
+        job.allocation.processes_per_node,
+        job.allocation.processes,
+    )
     if nodes is None and every and each and every % each == 0:
         nodes = every // each
     elif every is not None and each is None and nodes and every % nodes == 0:
         each = every // nodes
     elif every is None and each is not None and nodes:
         every = each * nodes
-    gpus_each, gpus = job.gpus_per_node, job.gpus
+    gpus_each, gpus = job.allocation.gpus_per_node, job.allocation.gpus
     if gpus_each is None and gpus is not None and nodes and gpus % nodes == 0:
         gpus_each = gpus // nodes
     elif gpus is None and gpus_each is not None and nodes:
         gpus = gpus_each * nodes
-    return replace(
-        job,
+    return job.with_allocation(
         nodes=nodes,
         processes=every,
         processes_per_node=each,
@@ -109,48 +112,48 @@ def _gres(job: Job, value: Word) -> Job:
     gpus = [part for part in value.text.split(",") if part.split(":")[0] in ("gpu", "gres/gpu")]
     if not gpus:
         return job
-    return replace(job, gpus_per_node=_gpus_of(replace(value, text=",".join(gpus))))
+    return job.with_allocation(gpus_per_node=_gpus_of(replace(value, text=",".join(gpus))))
 
 
 def _docker_gpus(job: Job, value: Word) -> Job:
     text = value.text.strip("\"'")
     if text.startswith("device="):
-        return replace(job, gpus_per_node=len(text[7:].split(",")))
-    return replace(job, gpus_per_node=count_of(text.removeprefix("count=")))
+        return job.with_allocation(gpus_per_node=len(text[7:].split(",")))
+    return job.with_allocation(gpus_per_node=count_of(text.removeprefix("count=")))
 
 
 def _memory(unit: str = "") -> Callable[[Job, Word], Job]:
     def says(job: Job, value: Word) -> Job:
         # Slurm's --mem=0 is all that the node has.
-        return replace(job, memory_bytes=bytes_of(value.text, unit) or None)
+        return job.with_allocation(memory_bytes=bytes_of(value.text, unit) or None)
 
     return says
 
 
 def _shared_memory(job: Job, value: Word) -> Job:
-    return replace(job, shared_memory_bytes=bytes_of(value.text))
+    return job.with_allocation(shared_memory_bytes=bytes_of(value.text))
 
 
 def _ipc(job: Job, value: Word) -> Job:
     """``host``: the container uses the shared memory of the machine."""
-    return job if value.text == "private" else replace(job, shared_memory_bytes=None)
+    return job if value.text == "private" else job.with_allocation(shared_memory_bytes=None)
 
 
 def _slurm_time(job: Job, value: Word) -> Job:
-    return replace(job, time_limit_s=slurm_seconds(value.text) or None)
+    return job.with_allocation(time_limit_s=slurm_seconds(value.text) or None)
 
 
 def _lsf_time(job: Job, value: Word) -> Job:
     """``90`` minutes or ``24:00`` hours and minutes."""
-    return replace(
-        job, time_limit_s=slurm_seconds(f"0-{value.text}" if ":" in value.text else value.text)
+    return job.with_allocation(
+        time_limit_s=slurm_seconds(f"0-{value.text}" if ":" in value.text else value.text)
     )
 
 
 def _lsf_gpu(job: Job, value: Word) -> Job:
     """``num=4:mode=exclusive_process``, per host."""
     found = re.search(r"\bnum=(\d{1,6})", value.text)
-    return replace(job, gpus_per_node=int(found[1])) if found and value.known else job
+    return job.with_allocation(gpus_per_node=int(found[1])) if found and value.known else job
 
 
 def _resources(job: Job, value: Word) -> Job:
@@ -162,26 +165,28 @@ def _resources(job: Job, value: Word) -> Job:
         if name in ("walltime", "h_rt"):
             clock = [int(each) for each in text.split(":") if _is_count(each)]
             seconds = sum(each * 60**at for at, each in enumerate(reversed(clock)))
-            job = replace(job, time_limit_s=float(seconds) or None)
+            job = job.with_allocation(time_limit_s=float(seconds) or None)
         elif name in ("nodes", "select"):
-            job = replace(job, nodes=count_of(text))
+            job = job.with_allocation(nodes=count_of(text))
         elif name in ("ngpus", "gpus", "gpu"):
-            job = replace(job, gpus_per_node=count_of(text))
+            job = job.with_allocation(gpus_per_node=count_of(text))
         elif name == "mem":
-            job = replace(job, memory_bytes=bytes_of(text) or None)
+            job = job.with_allocation(memory_bytes=bytes_of(text) or None)
     return job
 
 
 def _duration(job: Job, value: Word) -> Job:
-    limits = [limit for limit in (seconds_of(value.text), job.time_limit_s) if limit]
-    return replace(job, time_limit_s=min(limits, default=None))
+    limits = [limit for limit in (seconds_of(value.text), job.allocation.time_limit_s) if limit]
+    return job.with_allocation(time_limit_s=min(limits, default=None))
 
 
 def _output(job: Job, value: Word) -> Job:
     # Patterns such as %j are replaced at run time; the directory is known nevertheless.
     if not value.known or not value.text:
         return job
-    return replace(job, writes=(*job.writes, CommandSource(value.place, value.text)))
+    return job.with_script(
+        writes=(*job.launch_script.writes, CommandSource(value.place, value.text))
+    )
 
 
 def _environment(job: Job, value: Word) -> Job:
@@ -198,7 +203,7 @@ def _environments(job: Job, value: Word) -> Job:
 
 
 def _requirements(job: Job, value: Word) -> Job:
-    return replace(job, requires=(*job.requires, *value.text.split(",")))
+    return job.with_script(requires=(*job.launch_script.requires, *value.text.split(",")))
 
 
 def _mounts(job: Job, value: Word) -> Job:
@@ -247,7 +252,7 @@ def _image(job: Job, value: Word) -> Job:
 def _slots(job: Job, value: Word) -> Job:
     """``host1:2,host2:2`` of Horovod and MPI."""
     hosts = {part.partition(":")[0] for part in value.text.split(",") if part}
-    return replace(job, nodes=len(hosts) or None) if value.known else job
+    return job.with_allocation(nodes=len(hosts) or None) if value.known else job
 
 
 def _include(job: Job, value: Word) -> Job:
@@ -257,14 +262,14 @@ def _include(job: Job, value: Word) -> Job:
     hosts = [part.partition(":")[::2] for part in value.text.split("@") if part]
     counts = {len(gpus.split(",")) if gpus else None for _, gpus in hosts}
     each = counts.pop() if len(counts) == 1 else None
-    return replace(job, nodes=len(hosts) or None, processes_per_node=each)
+    return job.with_allocation(nodes=len(hosts) or None, processes_per_node=each)
 
 
 def _map_by(job: Job, value: Word) -> Job:
     """``ppr:4:node`` of Open MPI."""
     parts = value.text.split(":")
     if len(parts) > 2 and parts[0] == "ppr" and parts[2] == "node":
-        return replace(job, processes_per_node=count_of(parts[1]))
+        return job.with_allocation(processes_per_node=count_of(parts[1]))
     return job
 
 
@@ -273,8 +278,8 @@ MEANINGS: Mapping[str, Callable[[Job, Word], Job]] = {
     "processes": _counts("processes"),
     "processes_per_node": _counts("processes_per_node"),
     "cpus": _counts("cpus"),
-    "gpus_per_node": lambda job, value: replace(job, gpus_per_node=_gpus_of(value)),
-    "gpus": lambda job, value: replace(job, gpus=_gpus_of(value)),
+    "gpus_per_node": lambda job, value: job.with_allocation(gpus_per_node=_gpus_of(value)),
+    "gpus": lambda job, value: job.with_allocation(gpus=_gpus_of(value)),
     "gres": _gres,
     "docker_gpus": _docker_gpus,
     "memory": _memory(),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from epochzero.check.findings import SourceLocation, Unknown
 
@@ -68,6 +69,66 @@ class ScriptProblem:
     certain: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """The machines that a job gets, as its launchers and batch system are asked; None for what is not specified.
+
+    Attributes:
+        nodes: number of nodes.
+        processes_per_node: number of processes on each.
+        processes: total number of processes.
+        gpus_per_node: GPUs of each node.
+        gpus: total number of GPUs.
+        cpus: per process.
+        memory_bytes: per node.
+        shared_memory_bytes: of the container, as specified or by its engine's default; None if it is that of the machine, or
+            unknown.
+        time_limit_s: time after which the batch system ends the job.
+    """
+
+    nodes: int | None = None
+    processes_per_node: int | None = None
+    processes: int | None = None
+    gpus_per_node: int | None = None
+    gpus: int | None = None
+    cpus: int | None = None
+    memory_bytes: int | None = None
+    shared_memory_bytes: int | None = None
+    time_limit_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchScript:
+    """What the scripts around a program do, before and after it.
+
+    Attributes:
+        installs: arguments of each ``pip install`` that is run before the program.
+        requires: distributions that its launcher installs for it (``uv run``).
+        activated: what is activated before the program (``module load cuda``, ``conda activate e``,
+            ``source venv/bin/activate``).
+        entered: directories that the script changes to before the program, as written.
+        programs: other programs that are certainly called, including launchers and scripts, with their locations.
+        writes: files that the script or launcher writes: redirected output, logs.
+        makes: directories that the script creates.
+        problems: problems of the scripts themselves.
+        in_background: whether the script continues while the program runs.
+        waits: how often the script has waited, before the program, for what runs in the background.
+        stops_at_error: whether the script exits at the first command that fails (``set -e``).
+    """
+
+    installs: tuple[CommandSource, ...] = ()
+    requires: tuple[str, ...] = ()
+    activated: tuple[CommandSource, ...] = ()
+    entered: tuple[CommandSource, ...] = ()
+    programs: tuple[CommandSource, ...] = ()
+    writes: tuple[CommandSource, ...] = ()
+    makes: tuple[CommandSource, ...] = ()
+    problems: tuple[ScriptProblem, ...] = ()
+    in_background: bool = False
+    waits: int = 0
+    stops_at_error: bool = False
+
+
 @dataclass(frozen=True)
 class Job:
     """A Python program with its arguments, as its launchers start it.
@@ -82,37 +143,16 @@ class Job:
         program: the interpreter as written (``python3``, ``/opt/conda/bin/python``).
         environment: variables that the command, the launcher or the batch file sets; None for a value that is not constant.
         launchers: the launchers of the program, the outermost first (``sbatch``, ``srun``, ``torchrun``).
-        nodes: number of nodes; None if not specified.
-        processes_per_node: likewise.
-        processes: total number; likewise.
-        gpus_per_node: as requested from the batch system; likewise.
-        gpus: total number; likewise.
-        cpus: per process, as requested from the batch system or the container engine; likewise.
-        memory_bytes: per node, as requested; likewise.
-        shared_memory_bytes: of the container, as specified or by its engine's default; None if it is that of the machine, or
-            unknown.
-        time_limit_s: likewise.
-        seconds_per_epoch: from the project's settings; likewise.
+        allocation: the machines that it gets.
+        launch_script: what the scripts around it do.
+        seconds_per_epoch: from the project's settings; None if not specified.
         container: the image, if the command names one.
         mounts: directories in the container, path inside -> path outside.
         read_only: the mounts (paths inside) that cannot be written.
         working_folder: working directory on the target, if the command sets it (``docker -w``, ``#SBATCH --chdir``).
-        installs: arguments of each ``pip install`` that the job runs before the program.
-        requires: distributions that its launcher installs for it (``uv run``).
-        activated: what its script activates before the program (``module load cuda``, ``conda activate e``,
-            ``source venv/bin/activate``).
         prefix: directory of the active Python environment (``.venv``, a conda environment); empty if the command activates
             none, None if it is unknown.
         interpreter: absolute path of the Python on this machine that runs it; None if unknown.
-        entered: directories that its script changes to before the program, as written.
-        programs: other programs that the job's script certainly calls, including launchers and scripts, before or after,
-            with their locations.
-        writes: files that its script or launcher writes: redirected output, logs.
-        makes: directories that its script creates.
-        problems: problems of its scripts themselves.
-        in_background: whether its script continues while it runs.
-        waits: how often its script has waited, before it, for what runs in the background.
-        stops_at_error: whether its script exits at the first command that fails (``set -e``).
         argument_sources: locations of launcher arguments by name (``--nproc_per_node``, ``--gres``), and by launcher and name
             (``sbatch --nodes``), since launchers share names; also those of exported variables, by their names.
         command: the whole command, for people.
@@ -132,33 +172,15 @@ class Job:
     program: str = "python"
     environment: Mapping[str, str | None] = field(default_factory=dict)
     launchers: tuple[str, ...] = ()
-    nodes: int | None = None
-    processes_per_node: int | None = None
-    processes: int | None = None
-    gpus_per_node: int | None = None
-    gpus: int | None = None
-    cpus: int | None = None
-    memory_bytes: int | None = None
-    shared_memory_bytes: int | None = None
-    time_limit_s: float | None = None
+    allocation: Allocation = Allocation()
+    launch_script: LaunchScript = LaunchScript()
     seconds_per_epoch: float | None = None
     container: str = ""
     mounts: Mapping[str, str] = field(default_factory=dict)
     read_only: frozenset[str] = frozenset()
     working_folder: str = ""
-    installs: tuple[CommandSource, ...] = ()
-    requires: tuple[str, ...] = ()
-    activated: tuple[CommandSource, ...] = ()
     prefix: str | None = ""
     interpreter: Path | None = None
-    entered: tuple[CommandSource, ...] = ()
-    programs: tuple[CommandSource, ...] = ()
-    writes: tuple[CommandSource, ...] = ()
-    makes: tuple[CommandSource, ...] = ()
-    problems: tuple[ScriptProblem, ...] = ()
-    in_background: bool = False
-    waits: int = 0
-    stops_at_error: bool = False
     argument_sources: Mapping[str, CommandSource] = field(default_factory=dict)
     command: str = ""
     at: SourceLocation = _AT
@@ -178,7 +200,15 @@ class Job:
     @property
     def ranks(self) -> int:
         """The total number of processes as far as it is known: that of one node if the number of nodes is unknown."""
-        return self.processes or self.processes_per_node or 1
+        return self.allocation.processes or self.allocation.processes_per_node or 1
+
+    def with_allocation(self, **changes: float | None) -> Job:
+        """The job with other machines; the names are those of `Allocation`."""
+        return replace(self, allocation=replace(self.allocation, **changes))  # type: ignore[arg-type]
+
+    def with_script(self, **changes: Any) -> Job:
+        """The job with other effects of its scripts; the names are those of `LaunchScript`."""
+        return replace(self, launch_script=replace(self.launch_script, **changes))
 
     @property
     def is_program(self) -> bool:

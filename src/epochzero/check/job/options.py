@@ -89,10 +89,10 @@ def apply_options(
     counted = {"processes", "processes_per_node", "slots", "include", "map_by", "hostfile"}
     if counted & {*launcher.otherwise, *(option.meaning for option, _ in options)}:
         # An outer launcher then starts launchers, not the processes of the program.
-        setting.draft = replace(setting.draft, processes=None, processes_per_node=None)
+        setting.draft = setting.draft.with_allocation(processes=None, processes_per_node=None)
     for field, number in launcher.otherwise.items():
-        if getattr(setting.draft, field) is None:
-            setting.draft = replace(setting.draft, **{field: number})  # type: ignore[arg-type]
+        if getattr(setting.draft.allocation, field) is None:
+            setting.draft = setting.draft.with_allocation(**{field: number})
     for option, value in options:
         setting.draft = with_source(setting.draft, name, option.name, value)
         if option.meaning in MEANINGS:
@@ -106,8 +106,9 @@ def apply_options(
 
 def _folder(value: Word, setting: Setting) -> None:
     setting.enter(value)
-    entered = setting.draft.entered[:-1]
-    setting.draft = replace(setting.draft, entered=entered, working_folder=value.text)
+    entered = setting.draft.launch_script.entered[:-1]
+    draft = replace(setting.draft, working_folder=value.text)
+    setting.draft = draft.with_script(entered=entered)
 
 
 def enter_inside(value: Word, setting: Setting) -> None:
@@ -157,7 +158,7 @@ def _hostfile(value: Word, setting: Setting) -> None:
     ]
     if hosts:
         each = int(hosts[0]) if len(set(hosts)) == 1 else None
-        setting.draft = replace(setting.draft, nodes=len(hosts), processes_per_node=each)
+        setting.draft = setting.draft.with_allocation(nodes=len(hosts), processes_per_node=each)
 
 
 _FILES: dict[str, Callable[[Word, Setting], None]] = {
@@ -173,7 +174,7 @@ def set_variables(launcher: Launcher, setting: Setting) -> None:
     counted = totals(setting.draft)
     values: dict[str, str | None] = {}
     for name, value in launcher.sets.items():
-        count = getattr(counted, value) if value in COUNTS else None
+        count = getattr(counted.allocation, value) if value in COUNTS else None
         values[name] = None if count is None else str(count)
     said = setting.draft.argument_sources
     for option, passed in launcher.passes.items():

@@ -112,7 +112,9 @@ def note_requirements(word: Word, setting: Setting) -> None:
     except (InputError, tomllib.TOMLDecodeError):
         return  # errors in it are reported where the script is run
     names = tuple(str(one) for one in listed if isinstance(listed, list))
-    setting.draft = replace(setting.draft, requires=(*setting.draft.requires, *names))
+    setting.draft = setting.draft.with_script(
+        requires=(*setting.draft.launch_script.requires, *names)
+    )
 
 
 def run_module(words: Sequence[Word], setting: Setting, program: str) -> None:
@@ -191,14 +193,17 @@ def _emit(job: Job, setting: Setting) -> None:
     if job.fault and job.at.path == COMMAND:
         raise InputError(job.fault)
     record = setting.record
-    job = replace(totals(job), waits=record.waits)
+    job = totals(job).with_script(waits=record.waits)
     alike = [
-        one
-        for one in record.jobs
-        if replace(job, in_background=one.in_background, waits=one.waits) == one
+        earlier.launch_script
+        for earlier in record.jobs
+        if earlier
+        == job.with_script(
+            in_background=earlier.launch_script.in_background, waits=earlier.launch_script.waits
+        )
     ]
     # Once is enough, except for two that run at the same time.
-    if not alike or [(one.in_background, one.waits) for one in alike] == [(True, job.waits)]:
+    if not alike or [(each.in_background, each.waits) for each in alike] == [(True, record.waits)]:
         record.jobs.append(job)
 
 
@@ -319,5 +324,7 @@ def pip_install(words: Sequence[Word], setting: Setting) -> bool:
         return False
     place: SourceLocation = words[0].place
     source = CommandSource(place, " ".join(word.text for word in words[1:]))
-    setting.draft = replace(setting.draft, installs=(*setting.draft.installs, source))
+    setting.draft = setting.draft.with_script(
+        installs=(*setting.draft.launch_script.installs, source)
+    )
     return True

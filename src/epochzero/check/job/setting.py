@@ -132,12 +132,11 @@ class Record:
     def whole(self) -> list[Job]:
         """The jobs, each with the effects of the whole script, before and after it."""
         return [
-            replace(
-                job,
-                programs=(*job.programs, *self.programs),
-                writes=(*job.writes, *self.writes),
-                makes=(*job.makes, *self.makes),
-                problems=(*job.problems, *self.problems),
+            job.with_script(
+                programs=(*job.launch_script.programs, *self.programs),
+                writes=(*job.launch_script.writes, *self.writes),
+                makes=(*job.launch_script.makes, *self.makes),
+                problems=(*job.launch_script.problems, *self.problems),
             )
             for job in self.jobs
         ]
@@ -282,8 +281,8 @@ class Setting:
 
     def enter(self, word: Word) -> None:
         """Change the current directory, like ``cd``."""
-        self.draft = replace(
-            self.draft, entered=(*self.draft.entered, CommandSource(word.place, word.text))
+        self.draft = self.draft.with_script(
+            entered=(*self.draft.launch_script.entered, CommandSource(word.place, word.text))
         )
         if not word.known or word.text == "-":
             self.lost = f"`cd {word.text}` is not known"

@@ -102,7 +102,7 @@ class _Walk(Builtins):
         """Record a job that was started in the background."""
         record = self.setting.record
         if len(record.jobs) > started:
-            beside = [replace(job, in_background=True) for job in record.jobs[started:]]
+            beside = [job.with_script(in_background=True) for job in record.jobs[started:]]
             record.jobs[started:] = beside
             place = self.setting.script.place(*node.start_point)
             record.background.append((CommandSource(place, text_of(node)), record.started()))
@@ -185,7 +185,10 @@ class _Walk(Builtins):
 
     def hides_failure(self, node: Node) -> None:
         """Record a pipeline whose outcome is that of its last command, in a script that should end at failures."""
-        if self.setting.draft.stops_at_error and "pipefail" not in self.setting.options:
+        if (
+            self.setting.draft.launch_script.stops_at_error
+            and "pipefail" not in self.setting.options
+        ):
             place = self.setting.script.place(*node.start_point)
             last = text_of(node.named_children[-1]).split()[0]
             self.setting.record.problem("pipe", place, last, certain=False)

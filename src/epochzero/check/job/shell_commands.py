@@ -45,7 +45,7 @@ def run_shell(words: Sequence[Word], setting: Setting) -> None:
 def _started_with(switches: Sequence[Word], setting: Setting) -> Setting:
     """The setting of a shell that is started with options: ``bash -eu``."""
     inner = setting.inner()
-    inner.draft = replace(inner.draft, stops_at_error=False)
+    inner.draft = inner.draft.with_script(stops_at_error=False)
     switch([word.text for word in switches], inner)
     return inner
 

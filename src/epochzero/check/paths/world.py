@@ -171,13 +171,13 @@ class World:
 
     def _prepare(self, job: Job) -> None:
         """The files that the script creates before the program starts."""
-        for source in (*job.makes, *job.writes):
+        for source in (*job.launch_script.makes, *job.launch_script.writes):
             path = self.platform.absolute(posixpath.join(job.base.as_posix(), source.text))
             if _is_before(source, job):
                 while path not in ("/", self.platform.folder):
                     self._made.setdefault(path, False)
                     path = posixpath.dirname(path)
-        for source in job.programs:
+        for source in job.launch_script.programs:
             name = posixpath.basename(source.text)
             known = name in _HARMLESS | {"mkdir", *job.launchers} or is_python(name)
             if not known and _is_before(source, job):

@@ -472,7 +472,7 @@ def _has_cuda(machine: Core, _given: Arguments) -> V | None:
     job, target = machine.job, machine.target
     _, chosen = machine.variable("CUDA_VISIBLE_DEVICES")
     batch = any(one.set_on_nodes for name in job.launchers if (one := launchers.of(name)))
-    asked = bool(job.gpus or job.gpus_per_node) or not batch
+    asked = bool(job.allocation.gpus or job.allocation.gpus_per_node) or not batch
     hidden = has_no_gpus(job) or chosen or target.cuda_of_torch == ""
     return Constant(True) if target.gpus and asked and not hidden else None
 

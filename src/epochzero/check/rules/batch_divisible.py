@@ -49,7 +49,7 @@ def _deepspeed(program: Program) -> Claims:
     """DeepSpeed's three batch sizes, two of which determine the third."""
     world = world_size(program.job)
     # If the number of nodes is unknown, the batch must still be a multiple of one node's share.
-    processes = world or program.job.processes_per_node
+    processes = world or program.job.allocation.processes_per_node
     if processes is None:
         return
     for call, config in configurations(program):

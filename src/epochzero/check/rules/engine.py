@@ -23,7 +23,7 @@ def run_rules(
     """The results of all rules; a rule that fails or exceeds its budget does not stop the others."""
     sure = program.job.certain and program.job.complete
     # A fault in a script does not depend on whether and how it runs this program.
-    own = {problem.place for problem in program.job.problems}
+    own = {problem.place for problem in program.job.launch_script.problems}
     end = time.process_time() + RULES_S
     view = JobView(program, target)
     with ExitStack() as running:

@@ -47,7 +47,7 @@ def _check(view: JobView) -> Claims:
         if is_set(name, view.job) or not at.certain or guarded(at, KeyError):
             continue
         if view.target.environment is not None and name not in view.target.environment:
-            if view.job.activated:
+            if view.job.launch_script.activated:
                 yield Unknown(
                     f"whether {name} is set", "the job's script activates an environment", at.place
                 )
@@ -58,7 +58,7 @@ def _check(view: JobView) -> Claims:
             yield _claim(
                 name, at, "a launcher such as torchrun sets it, but the job uses none", may=True
             )
-    if view.target.environment is not None and not view.job.activated:
+    if view.target.environment is not None and not view.job.launch_script.activated:
         yield from _without_default(view.program, view.target, view.target.environment)
 
 

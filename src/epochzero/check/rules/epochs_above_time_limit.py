@@ -40,7 +40,9 @@ class _Rate:
 
 def _check(view: JobView) -> Claims:
     job = view.job
-    limits = [one for one in (job.time_limit_s, view.target.time_limit_s) if one is not None]
+    limits = [
+        one for one in (job.allocation.time_limit_s, view.target.time_limit_s) if one is not None
+    ]
     epochs, rate = _epochs(view.program), _rate(view.program)
     if not limits or epochs is None or rate is None:
         return

@@ -32,7 +32,7 @@ def _table() -> Mapping[str, Mapping[str, tuple[Mapping[str, Any], ...]]]:
 
 
 def _check(view: JobView) -> Claims:
-    if view.target.distributions is None or view.job.installs:
+    if view.target.distributions is None or view.job.launch_script.installs:
         return
     reach = view.reach
     for name, entry, at in _needing(view.program):

@@ -22,7 +22,7 @@ def _check(view: JobView) -> Claims:
     for source in _missing(job):
         yield claim_at_start(
             source.place,
-            severity="error" if job.stops_at_error and job.certain else "warning",
+            severity="error" if job.launch_script.stops_at_error and job.certain else "warning",
             message=f"The script changes to {source.text}, which does not exist.",
             consequence=f"cd: {source.text}: No such file or directory; the following commands do not "
             "run, or run in another directory",
@@ -33,7 +33,7 @@ def _check(view: JobView) -> Claims:
 def _missing(job: Job) -> Iterator[CommandSource]:
     """The first directory that certainly does not exist; the location of later ones is unknown."""
     folder = job.base
-    for source in job.entered:
+    for source in job.launch_script.entered:
         text = source.text
         if not _SURE.fullmatch(text) or text.startswith(("/", "-")) or source.place.path == COMMAND:
             return
@@ -46,9 +46,15 @@ def _missing(job: Job) -> Iterator[CommandSource]:
 
 def _may_be_made(job: Job, entered: CommandSource, folder: Path) -> bool:
     """Whether the script creates the directory, or first runs something that may create it."""
-    if any((job.base / one.text).resolve().is_relative_to(folder.resolve()) for one in job.makes):
+    if any(
+        (job.base / one.text).resolve().is_relative_to(folder.resolve())
+        for one in job.launch_script.makes
+    ):
         return True
-    return any(one.place.line < entered.place.line and one.text != "echo" for one in job.programs)
+    return any(
+        one.place.line < entered.place.line and one.text != "echo"
+        for one in job.launch_script.programs
+    )
 
 
 RULE = Rule(

@@ -34,8 +34,14 @@ def _check(view: JobView) -> Claims:
             fix=f"Pass --nnodes={asked} and a rendezvous address (--rdzv_endpoint) to torchrun, "
             "and start it with srun.",
         )
-    each, gpus = _count(said_text(job, *_PROCESSES)), job.gpus_per_node
-    if each and gpus and said_text(job, *_GPUS) and each < gpus and job.processes_per_node == each:
+    each, gpus = _count(said_text(job, *_PROCESSES)), job.allocation.gpus_per_node
+    if (
+        each
+        and gpus
+        and said_text(job, *_GPUS)
+        and each < gpus
+        and job.allocation.processes_per_node == each
+    ):
         yield claim_at_start(
             said_at(job, *_PROCESSES),
             category="gpu_fault",

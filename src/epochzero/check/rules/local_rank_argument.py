@@ -31,7 +31,7 @@ def _check(view: JobView) -> Claims:
     option = next((one for one in parser.options if {_OLD, _NEW}.intersection(one.flags)), None)
     if _LAUNCH in job.launchers and "use_env" not in job.command and "use-env" not in job.command:
         yield from _refused(parser, option, _passed(view.target))
-    alone = job.processes_per_node == 1
+    alone = job.allocation.processes_per_node == 1
     if option is not None and not alone and any(one in job.launchers for one in _TORCHRUN):
         yield from _not_given(view.program, option)
 

@@ -12,14 +12,18 @@ _HERE = ("localhost", "127.0.0.1", "::1", "0.0.0.0")
 
 def _check(view: JobView) -> Claims:
     job = view.job
-    if job.nodes is None or job.nodes < 2 or not set(job.launchers) & {"torchrun", "accelerate"}:
+    if (
+        job.allocation.nodes is None
+        or job.allocation.nodes < 2
+        or not set(job.launchers) & {"torchrun", "accelerate"}
+    ):
         return
     address = said_text(job, *_ENDPOINT, *_ADDRESS)
     host = _host(address or "")
     if address is not None and host in _HERE:
         yield claim_at_start(
             said_at(job, *_ENDPOINT, *_ADDRESS),
-            message=f"{job.nodes} nodes rendezvous at {address}, which is a different machine on each of "
+            message=f"{job.allocation.nodes} nodes rendezvous at {address}, which is a different machine on each of "
             "them.",
             consequence="Each node waits for the others at its own address, until the rendezvous times "
             "out",
@@ -29,7 +33,7 @@ def _check(view: JobView) -> Claims:
     elif address is None and "torchrun" in job.launchers and _can_tell(view.program):
         yield claim_at_start(
             said_at(job, "--nnodes"),
-            message=f"The job has {job.nodes} nodes, but torchrun gets no rendezvous address.",
+            message=f"The job has {job.allocation.nodes} nodes, but torchrun gets no rendezvous address.",
             consequence="torchrun uses 127.0.0.1: each node waits for itself, until the rendezvous times "
             "out",
             fix="Pass --rdzv_backend=c10d --rdzv_endpoint=HOST:PORT with the address of the "

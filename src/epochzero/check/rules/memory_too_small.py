@@ -17,13 +17,15 @@ _OPTIONS = ("--mem", "memory", "--memory", "-m")
 
 def _check(view: JobView) -> Claims:
     job = view.job
-    asked = job.memory_bytes
+    asked = job.allocation.memory_bytes
     imported = first_import(view.program, "torch")
     if asked is None or imported is None:
         return
-    processes = job.processes_per_node or 1
+    processes = job.allocation.processes_per_node or 1
     each = asked // processes
-    uses_gpus = bool(job.gpus or job.gpus_per_node or view.target.gpus) and wants_cuda(view.program)
+    uses_gpus = bool(
+        job.allocation.gpus or job.allocation.gpus_per_node or view.target.gpus
+    ) and wants_cuda(view.program)
     certain = each < IMPORT_BYTES
     if not certain and each >= TRAINING_BYTES and not (uses_gpus and each <= CUDA_BYTES):
         return

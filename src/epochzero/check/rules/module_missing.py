@@ -160,14 +160,19 @@ def _asked_for(program: Program) -> set[str]:
 
 def _installed_by_job(program: Program, top: str) -> bool:
     """Whether the job installs a distribution that provides the module before it runs the program."""
-    text = " ".join((*(one.text for one in program.job.installs), *program.job.requires))
+    text = " ".join(
+        (
+            *(one.text for one in program.job.launch_script.installs),
+            *program.job.launch_script.requires,
+        )
+    )
     named = {normalized(name) for name in _NAMED.findall(text)}
     return any(normalized(name) in named for name in (*distributions_of(top), top))
 
 
 def _doubt(program: Program, target: Target) -> str:
     """Why modules may come from a source other than the installed distributions; empty if they cannot."""
-    for install in program.job.installs:
+    for install in program.job.launch_script.installs:
         if _OPAQUE_INSTALL.search(install.text):
             return f"the job first runs `pip install {install.text.strip()}`"
     for variables, whose in (

@@ -10,7 +10,7 @@ LONG_S = 3600.0
 
 
 def _check(view: JobView) -> Claims:
-    limit = view.job.time_limit_s
+    limit = view.job.allocation.time_limit_s
     steps = [step for step in optimizer_steps(view.program) if step.at.loop]
     if limit is None or limit < LONG_S or not steps or has_framework_loop(view.program):
         return

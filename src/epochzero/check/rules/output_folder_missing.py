@@ -20,7 +20,7 @@ def _check(view: JobView) -> Claims:
         return
     platform = Platform(job, view.target)
     for source in _of_slurm(job):
-        others = [one for one in job.makes if one.place.path != source.place.path]
+        others = [one for one in job.launch_script.makes if one.place.path != source.place.path]
         yield from _claim(
             platform,
             source,
@@ -33,7 +33,7 @@ def _check(view: JobView) -> Claims:
         yield from _claim(
             platform,
             source,
-            job.makes,
+            job.launch_script.makes,
             f"tee: {source.text}: No such file or directory; nothing is logged"
             if quiet
             else f"bash: {source.text}: No such file or directory; the program is not run",
@@ -50,9 +50,11 @@ def _of_slurm(job: Job) -> Iterator[CommandSource]:
 
 def _redirected(job: Job) -> Iterator[CommandSource]:
     """The file that the program's own line of the script writes, if nothing ran before it."""
-    if job.entered or any(_is_above(one, job) and one.text != "echo" for one in job.programs):
+    if job.launch_script.entered or any(
+        _is_above(one, job) and one.text != "echo" for one in job.launch_script.programs
+    ):
         return
-    for source in job.writes:
+    for source in job.launch_script.writes:
         if (source.place.path, source.place.line) == (job.at.path, job.at.line):
             yield source
 

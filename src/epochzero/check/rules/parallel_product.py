@@ -124,7 +124,7 @@ def _engines(program: Program, target: Target) -> Claims:
     """Engines that start their own workers, one per GPU of the node."""
     seen = gpus_of_a_node(program.job, target)
     for call in program.calls:
-        if call.name not in _ENGINES or seen is None or (program.job.nodes or 1) > 1:
+        if call.name not in _ENGINES or seen is None or (program.job.allocation.nodes or 1) > 1:
             continue
         degree = number(call.keywords.get("tensor_parallel_size")) or 1
         degree *= number(call.keywords.get("pipeline_parallel_size")) or 1

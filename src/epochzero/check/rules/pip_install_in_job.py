@@ -25,7 +25,7 @@ FIX = (
 
 
 def _check(view: JobView) -> Claims:
-    for source in view.job.installs:
+    for source in view.job.launch_script.installs:
         severity, message, consequence, category = _judged(
             words_of(source.text), view.target, pip=True
         )

@@ -106,7 +106,10 @@ def _beside(program: Program) -> Iterator[Program]:
     """The programs that the script started earlier and that run at the same time."""
     earlier = program.before
     while earlier is not None:
-        if earlier.job.in_background and earlier.job.waits == program.job.waits:
+        if (
+            earlier.job.launch_script.in_background
+            and earlier.job.launch_script.waits == program.job.launch_script.waits
+        ):
             yield earlier
         earlier = earlier.before
 
@@ -118,7 +121,7 @@ def _own_port(program: Program) -> str | None:
     job = program.job
     starts = any(call.name == "torch.multiprocessing.spawn" for call in program.calls)
     listens = any(call.name == "torch.distributed.init_process_group" for call in program.calls)
-    alone = not job.container and not job.launchers and (job.nodes or 1) == 1
+    alone = not job.container and not job.launchers and (job.allocation.nodes or 1) == 1
     if not (alone and listens and (starts or job.environment.get("RANK") == "0")):
         return None
     written = [
@@ -146,14 +149,14 @@ def _taken(job: Job, port: str, *names: str, fix: str) -> Claim:
 def _is_static(job: Job) -> bool:
     """Whether torchrun itself listens on the port, on the machine that runs its script."""
     is_torchrun = job.launchers[-1:] and job.launchers[-1] in _TORCHRUN
-    is_here = not job.container and (job.nodes or 1) == 1 and "srun" not in job.launchers
+    is_here = not job.container and (job.allocation.nodes or 1) == 1 and "srun" not in job.launchers
     return bool(is_torchrun and is_here and not any(name in job.argument_sources for name in _FREE))
 
 
 def _runs_elsewhere(job: Job) -> bool:
     """Whether the job may run on a machine other than the checked target, or in a container."""
     submitted = any(one and one.set_on_nodes for one in map(launchers.of, job.launchers))
-    return bool(job.container or submitted or (job.nodes or 1) > 1)
+    return bool(job.container or submitted or (job.allocation.nodes or 1) > 1)
 
 
 def _takes_the_usual(job: Job) -> bool:

@@ -111,12 +111,14 @@ def _of_script(job: Job, programs: frozenset[str]) -> Iterator[Claim]:
     """Programs that the launch script calls, and the launchers themselves."""
     if job.container:
         return  # Which of them run inside it is unknown.
-    for source in job.programs:
+    for source in job.launch_script.programs:
         name = next(iter(words_of(source.text)), "")
         if name not in _SUBMITTERS and _is_missing(name, programs, shell=True):
             yield claim_at_start(
                 source.place,
-                severity="error" if job.stops_at_error or name in job.launchers else "warning",
+                severity="error"
+                if job.launch_script.stops_at_error or name in job.launchers
+                else "warning",
                 message=f"The script calls {name}, which is not on the PATH of the target.",
                 consequence=f"{name}: command not found (exit status 127)",
                 fix=f"Install {name} in the image, or remove the call.",

@@ -14,7 +14,7 @@ _CHOOSES = ("set_device", "LOCAL_RANK", "local_rank", "SLURM_LOCALID", "device_c
 
 
 def _check(view: JobView) -> Claims:
-    each = view.job.processes_per_node
+    each = view.job.allocation.processes_per_node
     if each is None or each < 2 or has_framework_loop(view.program) or not _uses_nccl(view.program):
         return
     if any(word in module.text for module in view.modules for word in _CHOOSES):

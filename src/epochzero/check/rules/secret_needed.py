@@ -70,7 +70,7 @@ _HUB_KEYS = ("HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACE_HUB_TOKEN")
 
 
 def _check(view: JobView) -> Claims:
-    if view.target.environment is None or view.job.activated:
+    if view.target.environment is None or view.job.launch_script.activated:
         return
     present = {*view.target.environment, *view.job.environment, *_stored(view.program)}
     for call in view.calls:

@@ -13,7 +13,7 @@ _SEEDING = ("manual_seed", "seed_everything", "set_seed", "seed_all", "set_rando
 
 
 def _check(view: JobView) -> Claims:
-    own = view.job.processes_per_node or 1
+    own = view.job.allocation.processes_per_node or 1
     again = _resumes(view.program)
     if not again and own < 2:
         return

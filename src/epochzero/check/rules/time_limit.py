@@ -7,7 +7,7 @@ from epochzero.check.rules.world import TIME_OPTIONS, in_hours, said_at
 
 
 def _check(view: JobView) -> Claims:
-    asked, most = view.job.time_limit_s, view.target.time_limit_s
+    asked, most = view.job.allocation.time_limit_s, view.target.time_limit_s
     if asked is None or most is None or asked <= most:
         return
     yield claim_at_start(

@@ -11,10 +11,10 @@ ENOUGH_BYTES = 128 << 20
 
 
 def _check(view: JobView) -> Claims:
-    have = view.job.shared_memory_bytes or view.target.shared_memory_bytes
+    have = view.job.allocation.shared_memory_bytes or view.target.shared_memory_bytes
     if have is None or have >= ENOUGH_BYTES:
         return
-    who = "the container" if view.job.shared_memory_bytes else "the target"
+    who = "the container" if view.job.allocation.shared_memory_bytes else "the target"
     for call in view.calls:
         workers = argument(call, 5, "num_workers")
         if call.name != "torch.utils.data.DataLoader" or not isinstance(workers, Constant):

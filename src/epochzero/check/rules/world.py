@@ -134,8 +134,8 @@ def gpus_of_a_node(job: Job, target: Target) -> tuple[int, str] | None:
     names = visible(job)
     if names is not None:
         counts.append((len(names), "CUDA_VISIBLE_DEVICES shows"))
-    if job.gpus_per_node is not None:
-        counts.append((job.gpus_per_node, "the job requests"))
+    if job.allocation.gpus_per_node is not None:
+        counts.append((job.allocation.gpus_per_node, "the job requests"))
     if target.gpus is not None:
         counts.append((len(target.gpus), "a node of the target has"))
     return min(counts, key=lambda count: count[0]) if counts else None
@@ -143,8 +143,8 @@ def gpus_of_a_node(job: Job, target: Target) -> tuple[int, str] | None:
 
 def world_size(job: Job) -> int | None:
     """The total number of processes, if a launcher starts them; None if it is not known."""
-    if job.nodes is not None and job.processes_per_node is not None:
-        return job.nodes * job.processes_per_node
+    if job.allocation.nodes is not None and job.allocation.processes_per_node is not None:
+        return job.allocation.nodes * job.allocation.processes_per_node
     return None
 
 

@@ -30,21 +30,25 @@ _NODES = ("--nnodes", "--num_nodes", "--num_machines", "--nodes", "-N")
 
 def _check(view: JobView) -> Claims:
     job = view.job
-    each, seen = job.processes_per_node, gpus_of_a_node(job, view.target)
+    each, seen = job.allocation.processes_per_node, gpus_of_a_node(job, view.target)
     if each is not None and seen is not None and each > seen[0] and uses_gpus(view.program):
         gpus = f"{seen[0]} GPU{'s' * (seen[0] != 1)}"
         yield claim_at_start(
             said_at(job, *_PROCESSES),
             message=f"The job starts {each} processes on each node, but {seen[1]} {gpus}.",
             consequence="CUDA error: invalid device ordinal, in each process without a GPU",
-            fix=_fix(each, seen[0], job.gpus_per_node or 0),
+            fix=_fix(each, seen[0], job.allocation.gpus_per_node or 0),
         )
     yield from _trainers(view.program, view.target)
-    if job.nodes is not None and view.target.nodes is not None and job.nodes > view.target.nodes:
+    if (
+        job.allocation.nodes is not None
+        and view.target.nodes is not None
+        and job.allocation.nodes > view.target.nodes
+    ):
         yield claim_at_start(
             said_at(job, *_NODES),
             category="timeout",
-            message=f"The job requests {job.nodes} nodes, but may use {view.target.nodes} on the target.",
+            message=f"The job requests {job.allocation.nodes} nodes, but may use {view.target.nodes} on the target.",
             consequence="The job would wait in the queue, or for nodes that never join",
             fix=f"Request at most {view.target.nodes} nodes.",
         )

@@ -45,7 +45,7 @@ def in_ranks(
     starting = starting or [launchers.by_name()["torchrun"]]
     python = str(job.interpreter) if job.interpreter is not None else job.program
     program = ["-m", job.module] if job.module else [str(job.script)]
-    each = min(each or job.processes_per_node or count, count)
+    each = min(each or job.allocation.processes_per_node or count, count)
     port = _free_port()
     variables: list[Mapping[str, str]] = []
     for rank in range(count):
