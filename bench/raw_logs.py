@@ -27,7 +27,7 @@ from rivals.choice import add_options, chosen, not_run
 from scoring import Gold, Scored, accuracy, calibration, macro_f1, with_interval
 
 from epochzero.diagnose import Diagnoser
-from epochzero.logs.source import Log
+from epochzero.logs.source import Log, rank_of
 from epochzero.reports.statistics import confusion, kappa
 
 LOOKS = LABELS.with_name("raw_logs_looks.jsonl")
@@ -190,8 +190,9 @@ def _earlier() -> dict[str, Any]:
 
 
 def _log(log: RawLog, cache: Path) -> Log:
-    """The text under its own name, which may tell the rank."""
-    return Log(Path(log.path).name, text=cached(log, cache).read_bytes())
+    """The text under its own name, which can contain the rank, as for a file that a user passes."""
+    name = Path(log.path).name
+    return Log(name, rank=rank_of(name), text=cached(log, cache).read_bytes())
 
 
 def _diagnosed(diagnoser: Diagnoser, log: RawLog, text: Log) -> Found:

@@ -416,7 +416,59 @@ def test_the_last_run_of_a_log_is_diagnosed(diagnose: Diagnose) -> None:
     ranked = "".join(f"[rank4]: {line}\n" for line in SECOND_RUN.splitlines())
     for second in (SECOND_RUN, ranked):
         assert diagnose(FIRST_RUN + messages(80) + second).category == "path_not_found"
-        assert diagnose(FIRST_RUN + messages(20) + second).category == "key_not_found"
+    # A process dies once; several can fail within a few lines.
+    assert diagnose(FIRST_RUN + messages(20) + SECOND_RUN).category == "path_not_found"
+    assert diagnose(FIRST_RUN + messages(20) + ranked).category == "key_not_found"
+
+
+BANNER = "loading the configuration of the project\nreading annotations into memory\n"
+
+
+@pytest.mark.parametrize(
+    "start",
+    [BANNER, "Setting OMP_NUM_THREADS environment variable for each process to be 1 in default\n"],
+    ids=["the first lines again", "the launcher's start"],
+)
+def test_a_run_that_starts_again_leaves_the_failure_of_the_earlier_one_behind(
+    diagnose: Diagnose, start: str
+) -> None:
+    killed = BANNER + messages(4) + "Killed: 9\n"
+    assert diagnose(killed + start + SECOND_RUN).category == "path_not_found"
+    continued = diagnose(killed + start + messages(30))
+    assert continued.outcome == "no_failure"
+    assert any(":7: Killed: 9" in note for note in continued.notes)
+
+
+def test_the_first_lines_of_other_ranks_are_no_other_run(diagnose: Diagnose) -> None:
+    other = "ConnectionResetError: [Errno 104] Connection reset by peer\n"
+    log = BANNER + TOP + "KeyError: 'GPU_IDS'\n" + BANNER + TOP + other
+    assert diagnose(log).category == "key_not_found"
+
+
+def test_output_that_was_buffered_is_no_other_run(diagnose: Diagnose) -> None:
+    assert diagnose(START + TOP + "KeyError: 'x'\n" + messages(120)).is_failure
+    assert not diagnose(START + TOP + "KeyError: 'x'\n" + messages(900)).is_failure
+
+
+def test_what_fails_after_the_launcher_reported_a_death_is_no_cause(diagnose: Diagnose) -> None:
+    log = (
+        "RuntimeError: CUDA error: invalid device ordinal\n"
+        "srun: error: node1: task 1: Exited with exit code 1\n"
+    )
+    assert diagnose(log + TOP + "EOFError: Ran out of input\n").category == "gpu_fault"
+
+
+def test_a_failure_before_a_signal_ended_its_process(diagnose: Diagnose) -> None:
+    interrupted = TOP + "KeyboardInterrupt\nterminate called without an active exception\n"
+    assert diagnose(START + interrupted).category == "interrupted"
+
+
+def test_a_child_process_below_an_ignored_exception_died(diagnose: Diagnose) -> None:
+    ignored = (
+        "Exception ignored in: <function Loader.__del__ at 0x7f1f>\n" + CAUGHT.rstrip() + "\n"
+        "Process Process-1:\n" + OUT_OF_MEMORY
+    )
+    assert diagnose(START + ignored).category == "gpu_out_of_memory"
 
 
 def test_other_ranks_that_die_later_are_not_another_run(diagnose: Diagnose) -> None:

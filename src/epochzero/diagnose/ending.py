@@ -70,6 +70,23 @@ def survival(timeline: Timeline, facts: Facts) -> End:
     return End("survived", "no_error", "Nothing in the log reports a failure.")
 
 
+def earlier_failures(timeline: Timeline) -> tuple[str, ...]:
+    """A sentence for each log in which an earlier run failed, because the diagnosis is that of the last run."""
+    failed: dict[str, list[Judged]] = {}
+    for judged in timeline.judged:
+        continued = judged.role == "recovered" and judged.event.uncaught
+        if continued or (judged.role == "earlier_run" and judged.ended):
+            failed.setdefault(judged.event.log, []).append(judged)
+    return tuple(
+        f"{len(deaths)} failure{'s' * (len(deaths) > 1)} of earlier runs in {log}; the last one is "
+        f"{_quoted(deaths[-1])}: {deaths[-1].event.shown.strip()[:MOST_SHOWN]}"
+        for log, deaths in failed.items()
+    )
+
+
+MOST_SHOWN = 200
+
+
 def _quoted(judged: Judged) -> str:
     event = judged.event
     return f"{event.log}:{event.line}"

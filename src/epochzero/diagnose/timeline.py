@@ -9,6 +9,9 @@ from __future__ import annotations
 
 import re
 import signal
+import sys
+from bisect import bisect_right, insort
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -35,11 +38,13 @@ class Judged:
     Attributes:
         event: the event.
         match: the best signature; None if none matches.
-        role: a signature's role; "recovered" if its process survived, "set_aside" if it would count only with
-            other evidence of a failure, and none exists.
+        role: a signature's role; "earlier_run" if another run follows in the same log, "recovered" if its
+            process survived, "set_aside" if it would count only with other evidence of a failure, and none
+            exists.
         category: from the signature or the general rules; empty if undetermined.
         claim: strength of the event's claim to be a cause; 0 for none.
         order: position in reading order.
+        ended: whether the event of an earlier run shows that a process exited.
     """
 
     event: LogEvent
@@ -48,6 +53,7 @@ class Judged:
     category: str
     claim: int
     order: int
+    ended: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +120,13 @@ def order(
         restarts: number of restarts by the launcher.
     """
     judged = tuple(_judge(event, catalog, number) for number, event in enumerate(events))
-    judged = _without_restarted(_without_recovered(_without_handlers(judged)), restarts)
+    judged = _without_recovered(_without_handlers(_without_earlier_runs(judged)))
+    judged = _without_restarted(judged, restarts)
     judged = _without_set_aside(judged, dead=failed or any(map(reports_death, judged)))
     least = FAINT if failed else WEAK
-    candidates = _of_last_runs([j for j in judged if j.role == "cause" and j.claim >= least])
+    candidates = _before_report(
+        tuple(j for j in judged if j.role == "cause" and j.claim >= least), judged
+    )
     if not candidates or (_only_weak(candidates) and any(map(_signalled, judged))):
         return Timeline(_last_resort(judged), (), judged)
     roots = [_root_of_process(stream) for stream in _by_process(candidates)]
@@ -126,25 +135,94 @@ def order(
     return Timeline(root, candidates, judged)
 
 
-def _of_last_runs(candidates: Sequence[Judged]) -> tuple[Judged, ...]:
-    """The candidates of the last run of each log, as one log can contain several runs.
+def _without_earlier_runs(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
+    """Marks the events of all runs but the last one of each log, as one log can contain several runs.
 
-    A run has ended if one of its failures terminated its process, and the same source wrote much
-    ordinary output before the next failure: a process does not live after its death.
+    Nothing of a process follows its death. What follows is another process of the same run (another rank, or
+    the launcher that reports the death), or another run, which prints the lines of its start again, or
+    much ordinary output.
     """
     starts: dict[str, int] = {}
-    ended: dict[str, LogEvent] = {}
-    for judged in sorted(candidates, key=lambda j: j.event.line):
-        event = judged.event
-        if judged.claim < ERROR_LINE or judged.category in _OF_PEERS:
-            continue
-        before = ended.get(event.log)
-        between = before.log_later - event.log_later if before is not None else 0
-        if before is not None and min(between, before.later) >= LATER_LINES_OF_RUN:
+    deaths: dict[str, list[Judged]] = {}
+    signs: dict[str, list[int]] = {}
+    # The name of a log can give all its lines one rank.
+    sources = Counter(log for log, *_ in {_source(j.event) for j in judged})
+    for sign in judged:
+        named = any(part is not None for part in _source(sign.event)[1:])
+        if (named and sources[sign.event.log] > 1) or sign.role == "cascade" or _of_launcher(sign):
+            insort(signs.setdefault(sign.event.log, []), sign.event.line)
+    for this in sorted(judged, key=lambda j: j.event.line):
+        event = this.event
+        died = deaths.setdefault(event.log, [])
+        near = signs.get(event.log, [])
+        at = bisect_right(near, event.line + BURST_LINES)
+        alone = not at or near[at - 1] < starts.get(event.log, 0)
+        if died and this.role == "cause" and this.claim and _starts_run(died, this, alone=alone):
             starts[event.log] = event.line
-        if ends_process(judged):
-            ended[event.log] = event
-    return tuple(j for j in candidates if j.event.line >= starts.get(j.event.log, 0))
+            died.clear()
+        if ends_process(this) or reports_death(this):
+            died.append(this)
+    for log, died in deaths.items():
+        last = died[-1].event if died else None
+        alone = not any(line >= starts.get(log, 0) for line in signs.get(log, [])[-1:])
+        if last is not None and last.log_later >= (
+            LATER_LINES
+            if last.starts
+            else FLUSHED_LINES
+            if alone and last.uncaught
+            else sys.maxsize
+        ):
+            starts[log] = last.line + 1
+    return tuple(
+        replace(j, role="earlier_run", claim=0, ended=ends_process(j) or reports_death(j))
+        if j.role in ("cause", "cascade", "wrapper") and j.event.line < starts.get(j.event.log, 0)
+        else j
+        for j in judged
+    )
+
+
+def _source(event: LogEvent) -> tuple[str, int | None, str | None, str | None]:
+    """What wrote an event: log, rank, process and host."""
+    return event.log, event.rank, event.process, event.host
+
+
+def _of_launcher(judged: Judged) -> bool:
+    """Whether a launcher of several processes reports a death."""
+    return reports_death(judged) and bool(
+        judged.match and judged.match.signature.family != "python"
+    )
+
+
+def _before_report(candidates: tuple[Judged, ...], judged: Sequence[Judged]) -> tuple[Judged, ...]:
+    """The candidates above a launcher's first report of a death, if one of them can explain it.
+
+    The processes that the launcher then terminates can print errors of their own.
+    """
+    reports: dict[str, int] = {}
+    for j in judged:
+        if j.role == "wrapper" and _of_launcher(j):
+            reports.setdefault(j.event.log, j.event.line)
+    before = tuple(j for j in candidates if j.event.line < reports.get(j.event.log, sys.maxsize))
+    return before if any(j.category and j.category not in _OF_PEERS for j in before) else candidates
+
+
+def _starts_run(deaths: Sequence[Judged], later: Judged, *, alone: bool) -> bool:
+    """Whether an event belongs to another run than the deaths of processes before it.
+
+    Args:
+        alone: nothing shows that several processes write the log: one that does dies once.
+    """
+    if later.category in _OF_PEERS and later.category != "interrupted":
+        return False
+    event, death = later.event, deaths[-1]
+    if alone and event.uncaught and event.type:
+        others = [d.event for d in deaths if d.event.uncaught and d.event.trace != event.trace]
+        if others and event.text not in {other.text for other in others}:
+            return True
+    if death.event.starts > later.event.starts:
+        return True
+    between = death.event.log_later - later.event.log_later
+    return later.claim >= ERROR_LINE and min(between, death.event.later) >= LATER_LINES_OF_RUN
 
 
 def _last_resort(judged: Sequence[Judged]) -> Judged | None:
@@ -354,9 +432,12 @@ def _recovered(judged: Judged, *, died: bool) -> bool:
     event = judged.event
     if judged.role == "cause" and _only_mentioned(judged, died=died):
         return True
-    outside = _from_outside(judged)
+    # A signal reaches the processes of a terminal one after the other.
+    outside = _from_outside(judged) or event.type == "KeyboardInterrupt"
     doubtful = (died and event.later < LATER_LINES_OF_RUN) or outside
-    needed = PROGRESS_LINES if doubtful else 1
+    needed = 1
+    if doubtful:
+        needed = PROGRESS_LINES if event.type or outside else PROGRESS_LINES // 2
     # A program that logs a traceback as an error and continues makes steps. Results, uploads and reports of
     # completion come anyway: the code that prints them runs after any failure.
     errored = event.kind == "exception" and event.level in ("ERROR", "FATAL")
@@ -371,6 +452,8 @@ LATER_LINES, LATER_LINES_OF_EXCEPTION = 12, 100
 """Number of ordinary lines after which a process is known to have survived what it reported, if nothing
 else reports a death. An epilogue, a summary or a help text is shorter; reports that quote an exception
 contain up to 50 lines of text below it."""
+FLUSHED_LINES = 400
+"""Number of lines that cannot be output which a process had buffered (8 KiB) and wrote when it exited."""
 LATER_LINES_OF_RUN = 60
 """Number of ordinary lines that a failed run does not write any more; what follows them is another run."""
 FEW_LATER_LINES = 4

@@ -7,7 +7,7 @@ one file are separated by their prefixes before tracebacks are parsed.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -80,6 +80,7 @@ class LogEvent:
         later: number of ordinary lines that the process wrote after the event: lines without an error word
             that belong to no traceback. After the last error word of the log they are estimated by its size.
         log_later: number of these lines of all processes of the log.
+        starts: number of lines after the event with which a run may start.
     """
 
     log: str
@@ -109,6 +110,7 @@ class LogEvent:
     finished: bool
     later: int = 0
     log_later: int = 0
+    starts: int = 0
 
     @property
     def cut_off(self) -> bool:
@@ -155,7 +157,7 @@ def events_of(log: Log, scan: Scan, anchors: Mapping[int, str]) -> Iterator[LogE
         events: list[tuple[_Source, LogEvent]] = []
         ordinary: dict[_Source, list[int]] = {}
         for source, stream in _streams(lines):
-            reader = _StreamReader(log, stream, anchors, progress, went_on, scan.completed, trace)
+            reader = _StreamReader(log, stream, anchors, progress, went_on, scan, trace)
             events += [(source, event) for event in reader.events()]
             ordinary[source] = reader.ordinary
             trace = reader.trace
@@ -252,7 +254,7 @@ def _lines(region: Region, bare_ranks: bool) -> list[_Line]:
     hits = iter(region.hits)
     hit = next(hits, None)
     position = region.offset
-    plain = not any(mark in region.text for mark in (b"\r", b"\x1b", b"\0", b"%|"))
+    plain = not any(mark in region.text for mark in (b"\r", b"\x1b", b"\0", b"%|", *_DEATHS))
     for number, raw in enumerate(region.text.split(b"\n"), region.line):
         end = position + len(raw)
         cues: tuple[int, ...] = _PASSED_OVER if position in region.passed_over else ()
@@ -305,6 +307,9 @@ def _without_collector(lines: list[_Line]) -> list[_Line]:
 LONGEST_LINE = 10_000
 
 
+_DEATHS = (b"Killed", b"Terminated", b"Aborted", b"Segmentation", b"Bus error")
+
+
 def _cut(raw: bytes) -> bytes:
     """A line without its middle, if it is too long to read."""
     half = LONGEST_LINE // 2
@@ -314,6 +319,10 @@ def _cut(raw: bytes) -> bytes:
 MOST_PIECES = 200
 _AFTER_BAR = re.compile(r"(\d\d<[^\]\r\n]{0,200}\])(?=[^\s,])")
 """The end of a progress bar that other output follows without a line end between."""
+_LAST_WORD = re.compile(
+    r"(?<=[\d\])}%s])(?=(?:Killed|Terminated|Aborted|Segmentation fault|Bus error)(?: \(core dumped\))?\s*$)"
+)
+"""A shell's report of a death behind an unfinished line."""
 _HOLE = re.compile(HOLE.pattern.decode())
 
 
@@ -325,6 +334,7 @@ def _shown(text: str) -> list[str]:
     text = _HOLE.sub("\r", strip_ansi(text)).replace("\0", "")
     if "%|" in text:
         text = _AFTER_BAR.sub("\\1\r", text)
+    text = _LAST_WORD.sub("\r", text)
     if "\r" not in text:
         return [text]
     pieces = [piece for piece in text.split("\r") if piece.strip()]
@@ -366,7 +376,7 @@ class _StreamReader:
         anchors: Mapping[int, str],
         progress: list[ProgressLine],
         went_on: bool,
-        completed: int,
+        scan: Scan,
         trace: int,
     ) -> None:
         self.log = log
@@ -382,7 +392,8 @@ class _StreamReader:
         self.progress = Progress([line for line in progress if line.rank in ranks])
         self.last_record = max((n for n, begins in enumerate(self.breaks) if begins), default=-1)
         self.went_on = went_on
-        self.completed = completed
+        self.completed = scan.completed
+        self.starts = scan.starts
         self.trace = trace
         self.ordinary: list[int] = []
         stamped = sum(self.breaks)
@@ -430,7 +441,9 @@ class _StreamReader:
         block = "\n".join(self.texts[found.start : found.end])[:BLOCK_CHARS]
         handled = self._handled(found)
         level = self._logged_at(found)
-        uncaught = not handled and any(is_uncaught(raised.frames) for raised in found.raised)
+        uncaught = not handled and (
+            self._ends_hydra(found) or any(is_uncaught(raised.frames) for raised in found.raised)
+        )
         set_aside = self._exception_set_aside(found, uncaught=uncaught)
         bounds = [*(raised.at for raised in found.raised[1:]), found.end]
         begins = [found.start, *(raised.at for raised in found.raised[1:])]
@@ -513,6 +526,11 @@ class _StreamReader:
         belongs = not from_top or _ANNOUNCES.search(lead.text) is not None
         return lead.prefix.level == "WARNING" and belongs and found.end <= self.last_record
 
+    def _ends_hydra(self, found: Traceback) -> bool:
+        """Whether Hydra printed a traceback, which then exits; it leaves out its own frames."""
+        lead = self.lines[found.start - 1].text if found.start else ""
+        return lead.startswith("Error executing job with overrides: ")
+
     def _logged_at(self, found: Traceback) -> str | None:
         """The level of a traceback: its own, or that of the error record that it is part of."""
         own = self.lines[found.start].prefix.level
@@ -585,6 +603,7 @@ class _StreamReader:
             went_on=self.went_on,
             ended_well=self.completed > line.offset + len(line.shown),
             finished=self.progress.finished_before(line.offset),
+            starts=len(self.starts) - bisect_right(self.starts, line.offset + len(line.shown)),
             **fields,  # type: ignore[arg-type]  # the two callers give the remaining fields
         )
 

@@ -14,7 +14,17 @@ from typing import BinaryIO
 
 from epochzero.logs import scan as scanning
 from epochzero.logs import source
-from epochzero.logs.scan import Region, RetainedRegions, Scan, Scanner, Window, cost, newlines
+from epochzero.logs.scan import (
+    START,
+    Region,
+    RetainedRegions,
+    Scan,
+    Scanner,
+    Window,
+    cost,
+    newlines,
+    openings,
+)
 from epochzero.logs.source import Block, blocks_from
 
 SEARCHED_BLOCKS = 8
@@ -74,7 +84,10 @@ def scan_part(
     blocks = dropwhile(lambda block: block.offset < begin, _blocks_around(stream, starts[number]))
     try:
         scan = scanner.scan_blocks(
-            takewhile(lambda block: block.offset < stop, blocks), window, _All(size)
+            takewhile(lambda block: block.offset < stop, blocks),
+            window,
+            _All(size),
+            Scan(openings=openings(next(blocks_from(stream, 0), START).data)),
         )
     except TooManyError:
         return None
@@ -113,8 +126,10 @@ def join_parts(scanner: Scanner, parts: Sequence[PartScan], size: int) -> Scan |
         whole.completed = max(whole.completed, scan.completed)
         whole.note_ends(scan.head, scan.tail)
         whole.nuls += scan.nuls
+        whole.starts += scan.starts
     whole.regions = kept.regions()
     whole.skipped += kept.skipped
+    whole.sort_starts()
     return whole if kept.complete else None
 
 

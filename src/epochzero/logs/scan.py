@@ -120,6 +120,8 @@ class Scan:
         skipped: number of regions that were dropped because many others look like them.
         progress_blocks: blocks that show progress.
         completed: offset of the last text that reports success; -1 if none exists.
+        openings: texts of the first lines, which the next run in the same file repeats.
+        starts: offsets at which a run may start, in order; searched after the first hit.
         head, tail: the first and the last bytes of the log.
         nuls: number of NUL bytes.
         damage: messages about parts that could not be read because compressed data are truncated or damaged.
@@ -132,6 +134,8 @@ class Scan:
     skipped: int = 0
     progress_blocks: int = 0
     completed: int = -1
+    openings: tuple[bytes, ...] = field(default=(), compare=False, repr=False)
+    starts: list[int] = field(default_factory=list)
     head: bytes = b""
     tail: bytes = b""
     nuls: int = 0
@@ -157,11 +161,54 @@ class Scan:
         named = _NAMED_RANK.findall(self.head + self.tail)
         return int(named[0]) if len(named) > 1 and len(set(named)) == 1 else None
 
+    def note_openings(self, block: Block) -> None:
+        """Records where a block repeats the first lines of the log."""
+        for opening in self.openings:
+            at = block.data.find(opening)
+            if not block.offset:
+                at = block.data.find(
+                    opening, at + len(opening)
+                )  # the first one is the opening itself
+            while at >= 0 and len(self.starts) < MOST_STARTS:
+                self.starts.append(block.offset + at)
+                at = block.data.find(opening, at + len(opening))
+
+    def sort_starts(self) -> None:
+        """Sorts the starts of runs, and drops those before the first error: they end no run."""
+        first = self.regions[0].hits[0].start if self.regions else self.size
+        self.starts = sorted(start for start in self.starts if start > first)
+
     def note_ends(self, head: bytes, tail: bytes) -> None:
         """Updates head and tail of the log with the ends of the next part."""
         if len(self.head) < END_BYTES:
             self.head = (self.head + head[:END_BYTES])[:END_BYTES]
         self.tail = (self.tail + tail[-END_BYTES:])[-END_BYTES:]
+
+
+MOST_OPENINGS, MOST_STARTS = 4, 2000
+_OPENING = re.compile(rb"[^\d\s][^\d\r\n\x1b]{14,}[^\d\s\x1b]")
+_SENTENCE = re.compile(rb"[A-Za-z]{2,}(?:[,:]? +[\w`'/-]{2,}){3}")
+_NO_OPENING = re.compile(
+    rb"^\s|Traceback|File \"|[Rr]ank ?\d|[Ee]rror|Assert|pilog|[Aa]bort|[Ss]ignal|[Kk]ill|[Cc]ancel|[Tt]erminat"
+)
+"""In lines of a traceback, of one rank, of a failure, or of the end of a job."""
+
+
+def openings(data: bytes) -> tuple[bytes, ...]:
+    """Texts by which the first lines of a log are recognized when the next run prints them again.
+
+    They contain no digits, because times, process identifiers and addresses differ between runs.
+    """
+    found: dict[bytes, None] = {}
+    for line in data[:END_BYTES].partition(b"Traceback")[0].split(b"\n")[:-1]:
+        pieces = (
+            () if _NO_OPENING.search(line) else filter(_SENTENCE.search, _OPENING.findall(line))
+        )
+        if piece := max(pieces, key=len, default=b""):
+            found[piece] = None
+        if len(found) == MOST_OPENINGS:
+            break
+    return tuple(found)
 
 
 class Scanner:
@@ -184,8 +231,9 @@ class Scanner:
         self._frames = frozenset(literals.index(text) for text in cues["frames"])
         self._headers = frozenset(literals.index(text) for text in cues["headers"])
         self._first_completion = len(literals)
-        self._first_chatter = len(literals) + len(cues["completion"])
-        literals += (*cues["completion"], *cues["chatter"])
+        self._first_chatter = self._first_completion + len(cues["completion"]) + len(cues["starts"])
+        literals += (*cues["completion"], *cues["starts"], *cues["chatter"])
+        self._starts = tuple(text.encode() for text in cues["starts"])
         self._cues = PatternSet([literal(text) for text in literals])
         self._progress = PatternSet([pattern.encode() for pattern in cues["progress"]])
 
@@ -201,6 +249,7 @@ class Scanner:
         result = self.scan_blocks(
             log.blocks(damage.append), Window(), RetainedRegions(size), Scan(expected_size=size)
         )
+        result.sort_starts()
         result.damage = tuple(damage)
         return result
 
@@ -213,12 +262,18 @@ class Scanner:
     ) -> Scan:
         """Scans blocks that continue the window, and adds to the result, if given."""
         result = result or Scan()
+        # Before the first error, the start of a run does not matter; a part does not know what is before it.
+        failing = bool(result.openings)
         for block in blocks:
+            if not block.offset:
+                result.openings = openings(block.data)
             result.note_ends(block.data, block.data)
             result.size = block.offset + len(block.data)
             if b"\0" in block.data:
                 result.nuls += block.data.count(b"\0")
             hits = self.hits(block, result)
+            if failing := failing or bool(hits):
+                result.note_openings(block)
             if self._shows_progress(block):
                 result.progress_blocks += 1
             for run in window.advance(block, hits):
@@ -258,7 +313,7 @@ class Scanner:
         for match in matches:
             end, cue = match >> NUMBER_BITS, match & ((1 << NUMBER_BITS) - 1)
             if first_completion <= cue < first_chatter:
-                self._note_completion(block, end, result)
+                self._note_sign(block, end, result)
                 continue
             if end > next_line:
                 start = lines.rfind(b"\n", 0, end - 1) + 1
@@ -273,10 +328,12 @@ class Scanner:
             if not chatters or max(cues) < first_chatter
         ]
 
-    @staticmethod
-    def _note_completion(block: Block, end: int, result: Scan) -> None:
+    def _note_sign(self, block: Block, end: int, result: Scan) -> None:
+        """Records a text that reports success, or the start of a run."""
         data = block.data
-        if b" failed" not in data[data.rfind(b"\n", 0, end) + 1 : data.find(b"\n", end)]:
+        if data.endswith(self._starts, 0, end):
+            result.starts.append(block.offset + end)
+        elif b" failed" not in data[data.rfind(b"\n", 0, end) + 1 : data.find(b"\n", end)]:
             result.completed = block.offset + end
 
     def _dense(self, result: Scan) -> DenseBlocks | None:
@@ -301,7 +358,7 @@ class Scanner:
         """The hits of a block in which very many lines have cues."""
         selection = dense.select(block, matches)
         for end in selection.completions:
-            self._note_completion(block, end, result)
+            self._note_sign(block, end, result)
         thinned = dense.passed_over.count > 0
         return [Hit(start, end, cues, thinned) for start, end, cues in selection.hits()]
 

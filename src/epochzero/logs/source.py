@@ -560,7 +560,7 @@ def _recorded_error(path: Path) -> tuple[bytes, float | None] | None:
 
 _OF_RANK = r"(?:^|[/_.\-])(?:global[-_]?)?rank[-_.=]?(\d+)(?![\d.]*\d)"
 _OF_WORKER = (
-    r"(?:^|[/_.\-])(?:worker|proc|process|task|trainer|gpu)[-_.=]?(\d+)(?=\D|$)",
+    r"(?:^|[/_.\-])(?:worker|workerlog|proc|process|task|trainer|gpu)[-_.=]?(\d+)(?=\D|$)",
     # ... but the last part of a date or a time is no rank
     r"(?:^|/)[^/]*?(?<!\d\d[._-]\d\d)[._-](\d{1,3})\.(?:log|out|err|stdout|stderr)(?:\.\w+)?$",
 )

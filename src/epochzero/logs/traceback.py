@@ -128,6 +128,7 @@ _NEXT = (
     "srun: ",
     "wandb: ",
 )
+_CHILD_PROCESS = re.compile(r"Process \S+:$")
 _STEP = re.compile(r"(?i)^\W{0,3}(?:epoch|(?:global[ _])?step|iter(?:ation)?)s?\b\W{0,3}\d")
 _JAVA = re.compile(r"^: (?:[a-z_]\w*\.)+[A-Z]\w*")
 _RAISE = re.compile(r"^\s*raise (?P<type>[\w.]+)\((?:f?[\"'](?P<message>[^\"']*)[\"'])?")
@@ -248,7 +249,8 @@ class _Reader:
             self.at = at
             self._plain(raised, "inner")
             return
-        message, nested_at = self._message(found[1], indent)
+        alone = not found[1] and not headline.endswith(":")
+        message, nested_at = ("", None) if alone else self._message(found[1], indent)
         raised.append(Raised(found[0], message, at, (*frames, *self._traced()), link))
         if nested_at is not None and len(raised) < MOST_RAISED:
             self.at = nested_at
@@ -481,7 +483,8 @@ def _begins_anew(line: str) -> bool:
     """Whether a line below a message is no part of it: another announcement, another language's
     exception, or the next step of a job that went on.
     """
-    return bool(line.lstrip().startswith(_NEXT) or _JAVA.match(line) or _STEP.match(line))
+    begun = line.lstrip().startswith(_NEXT) or _CHILD_PROCESS.match(line)
+    return bool(begun or _JAVA.match(line) or _STEP.match(line))
 
 
 def _called(function: str | None) -> str:
