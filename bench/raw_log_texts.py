@@ -39,6 +39,7 @@ SETS = (
     LABELS,
     LABELS.with_name("raw_logs_blind.jsonl"),
     LABELS.with_name("raw_logs_blind_2.jsonl"),
+    LABELS.with_name("raw_logs_blind_3.jsonl"),
 )
 HALVES = ("open", "held_out")
 
@@ -65,7 +66,8 @@ class RawLog:
         repository, commit, path: where the text is.
         sha256: of the text.
         half: "open" or "held_out", where all logs of a repository are in the same half; "blind"; or
-            "blind_2_open" or "blind_2_held_out", the halves of the second blind set.
+            a half of a later blind set: "blind_2_open", "blind_2_held_out", "blind_3_open",
+            "blind_3_held_out".
         ranks: "one" or "several".
         ended: "failed", "well", "cut" if the log does not show the end, or "disputed" if the two
             readings of the label differ; a disputed log is not measured.

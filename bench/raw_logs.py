@@ -32,9 +32,9 @@ from epochzero.reports.statistics import confusion, kappa
 
 LOOKS = LABELS.with_name("raw_logs_looks.jsonl")
 FIELDS = ("root_cause", "phase", "retry")
-BLIND = ("blind", "blind_2_open", "blind_2_held_out")
+BLIND = ("blind", "blind_2_open", "blind_2_held_out", "blind_3_open", "blind_3_held_out")
 PARTS = (*HALVES, *BLIND)
-DEVELOPMENT = ("open", "blind_2_open")
+DEVELOPMENT = ("open", "blind_2_open", "blind_3_open")
 """Parts whose single logs may be inspected."""
 
 
@@ -122,8 +122,9 @@ def main() -> int:
     counts = Counter(look.get("half", "held_out") for look in looks(LOOKS))
     numbers["looks"] = {part: counts[part] for part in PARTS[1:]}
     numbers["agreement"] = agreement(list(jsonl(LABELS)))
-    read_twice = [record for record in jsonl(SETS[-1]) if record.get("readings") == 2]
-    numbers["agreement_blind_2"] = agreement(read_twice)
+    for path in SETS[2:]:
+        read_twice = [record for record in jsonl(path) if record.get("readings") == 2]
+        numbers[path.stem.replace("raw_logs", "agreement")] = agreement(read_twice)
     save("raw_logs", numbers, data=data, rivals=versions)
     return 0
 

@@ -6,6 +6,7 @@ import hashlib
 import json
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -107,14 +108,32 @@ def test_references_are_complete_and_contain_no_text(texts: ModuleType) -> None:
 
 
 def test_a_repository_is_in_one_half_that_its_name_decides(texts: ModuleType) -> None:
-    for path, prefix in ((texts.LABELS, ""), (texts.SETS[-1], "blind_2_")):
-        for log in texts.raw_logs(path):
+    prefixes = ("", None, "blind_2_", "blind_3_")
+    for path, prefix in zip(texts.SETS, prefixes, strict=True):
+        for log in texts.raw_logs(path) if prefix is not None else ():
             assert log.half == prefix + texts.half_of(log.repository)
 
 
 def test_no_repository_is_in_two_sets(texts: ModuleType) -> None:
-    sets = [{log.repository for log in texts.raw_logs(path)} for path in texts.SETS]
+    sets = [{log.repository.lower() for log in texts.raw_logs(path)} for path in texts.SETS]
     assert sum(map(len, sets)) == len(set().union(*sets))
+
+
+def test_the_third_blind_set_has_at_most_three_logs_of_a_repository(texts: ModuleType) -> None:
+    counts = Counter(log.repository for log in texts.raw_logs(texts.SETS[3]))
+    assert max(counts.values()) <= 3
+
+
+def test_root_lines_are_lines_of_the_log(texts: ModuleType, bench: ModuleType) -> None:
+    for record in (record for path in texts.SETS for record in bench.jsonl(path)):
+        roots = [record["root"]] if record.get("root") else []
+        for root in (*roots, *record.get("root_also", ())):
+            assert 1 <= root["line"] <= record["lines"], record["id"]
+            assert root["hashes"]
+
+
+def test_each_part_can_be_measured(texts: ModuleType, bench: ModuleType) -> None:
+    assert {log.half for log in texts.all_logs()} == set(bench.PARTS)
 
 
 def test_labels_are_words_of_the_taxonomy(texts: ModuleType) -> None:
