@@ -620,3 +620,38 @@ def test_of_several_runs_the_last_kill_counts(diagnose: Diagnose) -> None:
     found = diagnose(log)
     assert found.root is not None
     assert "exitcode: -11" in found.root.text
+
+
+EPILOGUES = {
+    "PBS, signal": ("\tExit Status: 271\n", "interrupted"),
+    "PBS, time limit": (
+        "=>> PBS: job killed: walltime 3632 exceeded limit 3600\nExit Status: 271\n",
+        "timeout",
+    ),
+    "PBS, memory": ("=>> PBS: job killed: vmem 99kb exceeded limit 90kb\n", "cpu_out_of_memory"),
+    "Grid Engine": ("exit_status  137                 (Killed)\n", "process_crash"),
+    "LSF": ("Exited with exit code 139.\n\nResource usage summary:\n", "process_crash"),
+    "LSF, time limit": (
+        "TERM_RUNLIMIT: job killed after reaching LSF run time limit.\nExited with exit code 140.\n",
+        "timeout",
+    ),
+    "LSF, success": ("Successfully completed.\n\nResource usage summary:\n", ""),
+    "HTCondor": ("005 (2.0.0) 12/09 13:44:04 Job terminated.\n\t(0) Abnormal termination (signal 9)\n", "process_crash"),
+    "HTCondor, removed": ("009 (4.0.0) 12/10 09:35:20 Job was aborted by the user.\n", "interrupted"),
+    "HTCondor, success": ("\t(1) Normal termination (return value 0)\n", ""),
+    "Flux": ("flux-job: task(s) exited with exit code 127\n", "library_not_found"),
+    "SkyPilot": ("ERROR: Job 1 failed with return code list: [137]\n", "process_crash"),
+    "kubectl get": ("trainer-0   0/1     OOMKilled   0          5m\n", "cpu_out_of_memory"),
+    "kubectl describe": ("      Reason:       Error\n      Exit Code:    143\n", "interrupted"),
+    "kubectl describe, success": ("      Reason:       Completed\n      Exit Code:    0\n", ""),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EPILOGUES)
+def test_a_scheduler_reports_the_end_of_its_job(diagnose: Diagnose, name: str) -> None:
+    epilogue, category = EPILOGUES[name]
+    found = diagnose(START + epilogue)
+    assert found.is_failure == bool(category)
+    if category:
+        assert found.category == category
+        assert diagnose(START + OUT_OF_MEMORY + epilogue).category == "gpu_out_of_memory"

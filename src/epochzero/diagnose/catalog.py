@@ -22,6 +22,8 @@ from typing import Any, Literal, get_args
 from epochzero import compiled, taxonomy
 from epochzero.errors import CatalogError
 
+SIGNALS, PBS_SIGNALS = 128, 256
+"""Exit statuses above these are those of signals: in a shell, and in PBS."""
 Role = Literal["cause", "cascade", "wrapper", "teardown", "advice", "benign"]
 """The role of a matching text in a failure.
 
@@ -105,7 +107,10 @@ class Match:
         if self.signature.status:
             return self.signature.status
         if (code := self.captured.get("exitcode", "")).lstrip("-").isdigit() and int(code):
-            return int(code) if int(code) > 0 else 128 - int(code)
+            value = int(code)
+            if value > PBS_SIGNALS:
+                return SIGNALS + value - PBS_SIGNALS
+            return value if value > 0 else SIGNALS - value
         return _of_signal(self.captured.get("signal", ""))
 
     @property
@@ -130,9 +135,9 @@ class Match:
 
 def _of_signal(text: str) -> int | None:
     if text.isdigit():
-        return 128 + int(text)
+        return SIGNALS + int(text)
     found = next((s for s in signal.Signals if s.name in (text, f"SIG{text}")), None)
-    return 128 + found if found else None
+    return SIGNALS + found if found else None
 
 
 GIVEN = frozenset({"code"})

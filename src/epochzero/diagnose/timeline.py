@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from epochzero.diagnose.catalog import Catalog, Match
+from epochzero.diagnose.catalog import SIGNALS, Catalog, Match
 from epochzero.diagnose.message import category_of, read_message
 from epochzero.diagnose.reading import read, stated_reason
 from epochzero.logs.events import QUIET, LogEvent
@@ -24,8 +24,6 @@ from epochzero.logs.scan import PROGRESS_LINES
 from epochzero.logs.source import ERROR_FILE
 from epochzero.logs.traceback import is_header
 
-SIGNALS = 128
-"""Exit statuses above this are those of signals."""
 BURST_LINES = 60
 """Failures of one process within this number of lines belong to one burst."""
 DAY = 86_400.0
@@ -184,6 +182,10 @@ def _without_earlier_runs(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
 def _source(event: LogEvent) -> tuple[str, int | None, str | None, str | None]:
     """What wrote an event: log, rank, process and host."""
     return event.log, event.rank, event.process, event.host
+
+
+_OF_JOBS = frozenset({"python", "schedulers"})
+"""Families of signatures that report the end of a program or a job, not of one of its ranks."""
 
 
 def _of_launcher(judged: Judged) -> bool:
@@ -478,7 +480,7 @@ def _only_mentioned(judged: Judged, *, died: bool) -> bool:
     return event.level not in ("ERROR", "FATAL") and event.later >= LATER_LINES_OF_EXCEPTION
 
 
-_OBSERVERS = frozenset({"kernel", "kubernetes", "slurm"})
+_OBSERVERS = frozenset({"kernel", "kubernetes", "schedulers", "slurm"})
 """Families of signatures that report a process from outside: other processes may continue to write."""
 _LAST_WORDS = frozenset({"native", "shell"})
 """Families of signatures whose crashes and kills are those of the job's own process, not a worker's."""
