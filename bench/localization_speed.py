@@ -6,6 +6,10 @@ end: what a person waits for. A yardstick is measured with each repeat, as machi
 shared one differs from itself: what git alone takes to list the tree and to read all of its files.
 
     python bench/localization_speed.py --repo DIR
+    python bench/localization_speed.py --merge DIR    # all clones in DIR as one repository
+
+With ``--merge`` the result is ``localization_scale``. Processor seconds are of this process and its
+children; they depend less than seconds on what else the machine does.
 """
 
 from __future__ import annotations
@@ -19,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from common import save
@@ -26,6 +31,7 @@ from common import save
 import epochzero
 from epochzero.code import Cache, Repository
 from epochzero.locate import DEFAULT_METHOD
+from epochzero.study.localization.bugs import clones
 
 REPORT = """Training crashes in the data loader when the last batch is smaller
 
@@ -38,7 +44,9 @@ QUERIES = 20
 def main() -> None:
     """Measures, prints and keeps."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repo", type=Path, required=True)
+    which = parser.add_mutually_exclusive_group(required=True)
+    which.add_argument("--repo", type=Path)
+    which.add_argument("--merge", type=Path, metavar="DIR", help="folder of clones")
     parser.add_argument("--rev", default="HEAD")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--one", nargs=2, metavar=("CACHE", "REV"), help=argparse.SUPPRESS)
@@ -46,10 +54,24 @@ def main() -> None:
     if options.one:
         print(json.dumps(_one(options.repo, *options.one)))
         return
-    numbers: dict[str, object] = {"repository": options.repo.parent.name, "method": DEFAULT_METHOD}
-    runs = [_repeat(options.repo, options.rev) for _ in range(options.repeats)]
+    with tempfile.TemporaryDirectory() as folder:
+        if options.merge:
+            repo = Path(folder) / "merged.git"
+            numbers = merged(sorted(clones(options.merge).values()), repo)
+        else:
+            repo, numbers = options.repo, {"repository": options.repo.parent.name}
+        runs = [_repeat(repo, options.rev) for _ in range(options.repeats)]
+    numbers["method"] = DEFAULT_METHOD
     for name in ("cold", "next_commit", "same_commit"):
-        for key in ("seconds", "command_seconds", "query_ms", "memory_mb", "files"):
+        for key in (
+            "seconds",
+            "cpu_seconds",
+            "command_seconds",
+            "query_ms",
+            "query_cpu_ms",
+            "memory_mb",
+            "files",
+        ):
             numbers[f"{name}_{key}"] = statistics.median(run[name][key] for run in runs)
     yardsticks = [run["yardstick"]["seconds"] for run in runs]
     numbers["yardstick_seconds"] = statistics.median(yardsticks)
@@ -60,7 +82,59 @@ def main() -> None:
         2,
     )
     print(json.dumps(numbers, indent=1))
-    save("localization_speed", numbers)
+    save("localization_scale" if options.merge else "localization_speed", numbers)
+
+
+def merged(repositories: Sequence[Path], target: Path) -> dict[str, object]:
+    """Makes one repository of several: all their commits, and their files in one tree.
+
+    Of two files with the same path the first counts. The objects stay where they are.
+
+    Args:
+        repositories: git directories.
+        target: of the new bare repository.
+
+    Returns:
+        How many repositories, files and commits it has.
+    """
+    subprocess.run(
+        ["git", "init", "--quiet", "--bare", "--initial-branch=main", target], check=True
+    )
+    objects = "".join(f"{repository.resolve()}/objects\n" for repository in repositories)
+    (target / "objects/info/alternates").write_text(objects)
+    tips: list[str] = []
+    entries: dict[bytes, bytes] = {}
+    folders: set[bytes] = set()
+    for repository in repositories:
+        tips.append(
+            _git(repository, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+            .split()[0]
+            .decode()
+        )
+        for line in _git(repository, "ls-tree", "-r", "-z", tips[-1]).split(b"\0")[:-1]:
+            entry, path = line.split(b"\t", 1)
+            parts = path.split(b"/")
+            above = {b"/".join(parts[:n]) for n in range(1, len(parts))}
+            if path not in folders and entries.keys().isdisjoint({path, *above}):
+                entries[path] = entry
+                folders |= above
+    rows = [b" ".join((e.split()[0], e.split()[2])) + b"\t" + p + b"\0" for p, e in entries.items()]
+    _git(target, "update-index", "-z", "--index-info", given=b"".join(rows))
+    tree = _git(target, "write-tree", "--missing-ok").decode().strip()
+    for _ in range(2):  # the first has all parents, so that the second has a commit before it
+        parents = [word for tip in tips for word in ("-p", tip)]
+        who = ("-c", "user.name=bench", "-c", "user.email=bench@example.org")
+        tips = [
+            _git(target, *who, "commit-tree", "-m", "All files", *parents, tree).decode().strip()
+        ]
+    _git(target, "update-ref", "refs/heads/main", tips[0])
+    commits = int(_git(target, "rev-list", "--count", "main"))
+    return {"repositories": len(repositories), "all_files": len(entries), "commits": commits}
+
+
+def _git(repository: Path, *command: str, given: bytes = b"") -> bytes:
+    whole = ["git", "--git-dir", str(repository), *command]
+    return subprocess.run(whole, input=given, stdout=subprocess.PIPE, check=True).stdout
 
 
 def _repeat(repo: Path, rev: str) -> dict[str, dict[str, float]]:
@@ -105,23 +179,32 @@ def _command_seconds(repo: Path, cache: str, rev: str) -> float:
 
 def _one(repo: Path, cache: str, rev: str) -> dict[str, float]:
     """In this process: the first answer, and queries after it."""
-    start = time.perf_counter()
+    start, cpu = time.perf_counter(), _cpu_seconds()
     locator = epochzero.Locator(Repository(repo), cache=Cache(cache))
     ranking = locator.locate(REPORT, rev)
-    first = time.perf_counter() - start
-    taken = []
+    first, first_cpu = time.perf_counter() - start, _cpu_seconds() - cpu
+    taken, cpu_taken = [], []
     for number in range(QUERIES):
-        start = time.perf_counter()
+        start, cpu = time.perf_counter(), _cpu_seconds()
         locator.locate(f"{REPORT} number {number}", rev)
         taken.append(time.perf_counter() - start)
+        cpu_taken.append(_cpu_seconds() - cpu)
     own = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     largest = own + resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     return {
         "seconds": round(first, 3),
+        "cpu_seconds": round(first_cpu, 3),
         "query_ms": round(1000 * statistics.median(taken), 1),
+        "query_cpu_ms": round(1000 * statistics.median(cpu_taken), 1),
         "memory_mb": round(largest / 1024, 1),
         "files": ranking.searched,
     }
+
+
+def _cpu_seconds() -> float:
+    """Of this process and the children that have ended."""
+    found = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in found)
 
 
 if __name__ == "__main__":

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 import pytest
 
+from epochzero.code import History, Repository
 from epochzero.locate.corpus import Corpus
 from epochzero.locate.mentions import Mention, mentions
 from epochzero.locate.query import query_of
 from epochzero.locate.report import Report
+
+if TYPE_CHECKING:
+    from conftest import Made
 
 MakeCorpus = Callable[[Mapping[str, str]], Corpus]
 
@@ -66,3 +71,18 @@ def test_inner_frames_and_longer_paths_are_stronger(corpus: Corpus) -> None:
     (short,) = all_of("loader.py", corpus)
     (long,) = all_of("src/data/loader.py", corpus)
     assert 0 < short.strength < long.strength <= 1
+
+
+def test_a_file_that_was_moved_is_named_by_its_former_path(project: Made) -> None:
+    project.write("tools/io/loader.py", "def load():\n    pass\n")
+    project.commit("Another loader")
+    project.git("mv", "src/data/loader.py", "src/reading.py")
+    project.commit("Move the loader")
+    repository = Repository(project.folder)
+    corpus = Corpus.of(repository.snapshot(), history=History(repository))
+    frame = '  File "/venv/lib/src/data/loader.py", line 12, in read_shard'
+    assert named(frame, corpus) == [("frame", "src/reading.py")]
+    # A file of today that agrees as well, or a name alone, is no former file.
+    assert named("see tools/io/loader.py", corpus) == [("path", "tools/io/loader.py")]
+    assert named("see loader.py", corpus) == [("path", "tools/io/loader.py")]
+    assert named(frame, Corpus.of(repository.snapshot())) == []

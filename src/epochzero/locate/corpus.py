@@ -39,7 +39,14 @@ CODE_LANGUAGES = frozenset(
 )
 
 
-MADE_OF_HISTORY = ("change_messages", "commits", "changed", "past", "_touched")
+MADE_OF_HISTORY = (
+    "change_messages",
+    "commits",
+    "changed",
+    "past",
+    "former_by_stem",
+    "_touched",
+)
 MOST_COMMITS = 6000
 MOST_MESSAGES = 60
 """So many messages of a file's changes are read, the latest first."""
@@ -66,6 +73,10 @@ def searched(snapshot: Snapshot, *, languages: frozenset[str] = CODE_LANGUAGES) 
         and not is_test(file.path)
         and not is_vendored_script(file.path)
     ]
+
+
+def _parts_of(path: str) -> tuple[str, ...]:
+    return tuple(path.rpartition(".")[0].split("/"))
 
 
 class Corpus:
@@ -151,7 +162,7 @@ class Corpus:
     @cached_property
     def parts(self) -> tuple[tuple[str, ...], ...]:
         """The folders and the stem of each path."""
-        return tuple(tuple(path.rpartition(".")[0].split("/")) for path in self.paths)
+        return tuple(map(_parts_of, self.paths))
 
     @cached_property
     def by_stem(self) -> Mapping[str, tuple[int, ...]]:
@@ -211,6 +222,17 @@ class Corpus:
 
     def _name_now(self, path: str) -> str:
         return path if path in self.number or not self.history else self.history.name_of(path)
+
+    @cached_property
+    def former_by_stem(self) -> Mapping[str, Sequence[tuple[tuple[str, ...], int]]]:
+        """The former names of files that were moved, by their stems: folders and stem, and the file."""
+        moved = self.history.changes.moved if self.history else {}
+        found: defaultdict[str, list[tuple[tuple[str, ...], int]]] = defaultdict(list)
+        for former, name in moved.items():
+            if name in self.number and former not in self.number:
+                parts = _parts_of(former)
+                found[parts[-1]].append((parts, self.number[name]))
+        return found
 
     @cached_property
     def change_messages(self) -> MessageWords:

@@ -33,7 +33,7 @@ MOST_NAMES = 3
 MOST_WORDS = 4
 LEAST_SHARE = 0.01
 MOST_LINES = 200
-"""Lines of a report that are looked for in string literals."""
+"""Lines of a report that are searched for in string literals."""
 FEWEST_PHRASES = 2
 """So many runs of three words that few files hold make a message."""
 COMMON = 0.05
@@ -64,7 +64,7 @@ class Explainer:
     """Gives the reasons for places in a corpus, for one query.
 
     Args:
-        query: what was looked for.
+        query: what was searched for.
         corpus: where; its past reports and its history, where it has them, give reasons too.
         mentioned: which files the report names.
     """

@@ -75,12 +75,22 @@ def _files(path: str, corpus: Corpus) -> list[tuple[int, float]]:
 
 
 def agreeing(path: str, corpus: Corpus) -> dict[int, int]:
-    """The files of the same stem as a path, with how many parts are equal from the end on."""
+    """The files of the same stem as a path, with how many parts are equal from the end on.
+
+    A former name of a file counts if no file of today agrees as well: reports are often written by
+    users of an older version.
+    """
     named = _parts(path)
-    return {
+    agreed = {
         number: _common_end(named, corpus.parts[number])
         for number in corpus.by_stem.get(named[-1], ())
     }
+    most = max(agreed.values(), default=0)
+    for parts, number in corpus.former_by_stem.get(named[-1], ()):
+        count = _common_end(named, parts)
+        if count > max(most, agreed.get(number, 0)):
+            agreed[number] = count
+    return agreed
 
 
 def longest(agreed: Mapping[int, int]) -> tuple[int, list[int]]:

@@ -72,7 +72,7 @@ class Query:
         paths: paths of source files that the text names, outside of frames; the title's first.
         title_paths: those in the title.
         modules: dotted names in the text.
-        only: the words that are looked for; None for all of them.
+        only: the words to search for; None for all of them.
     """
 
     report: Report
@@ -90,7 +90,7 @@ class Query:
 
     @cached_property
     def terms(self) -> tuple[str, ...]:
-        """All different words that are looked for, in the order of their hashes."""
+        """All different words to search for, in the order of their hashes."""
         found = [word for word in self.words["all"] if self.only is None or word in self.only]
         order = np.argsort(hashes(found), kind="stable")
         return tuple(found[n] for n in order)
@@ -136,7 +136,7 @@ class Query:
         return tuple(line for line in found if len(line))
 
     def _wanted(self, text: str) -> bool:
-        """Whether a text holds a word that is looked for."""
+        """Whether a text contains a word to search for."""
         held = words(text)
         return bool(held) if self.only is None else not self.only.isdisjoint(held)
 

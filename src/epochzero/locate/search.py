@@ -85,7 +85,7 @@ class Search:
     """A query, answered.
 
     Args:
-        query: what is looked for.
+        query: what to search for.
         corpus: where, with what was known when the report was opened.
         tree: the files of the corpus.
         scores: how likely each file is, by any technique, (documents,).

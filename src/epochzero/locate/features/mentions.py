@@ -36,7 +36,7 @@ _COMMON_STEMS = frozenset(
     ]
 )
 SHORTEST_JOINED = 5
-"""A stem must have so many letters to be looked for inside of other words."""
+"""Shorter stems are not searched for inside other words."""
 
 
 def mentions(query: Query, corpus: Corpus) -> Columns:
@@ -74,7 +74,7 @@ def _frames(query: Query, corpus: Corpus) -> Columns:
             near = 1 / (1 + inner)
             if not innermost[number]:
                 innermost[number] = near
-                suffix[number] = agree / len(corpus.parts[number])
+                suffix[number] = min(1.0, agree / len(corpus.parts[number]))
             (name,) = hashes([frame.function]).tolist()
             if frame.function and defines[number, functions.index(name)]:
                 function[number] = max(function[number], near)

@@ -66,7 +66,7 @@ class FunctionContext:
 
     Args:
         table: the functions.
-        query: what is looked for.
+        query: what to search for.
         corpus: the one from which the table was built, with the knowledge of that time.
         files: the score of each file by any technique, (documents,).
         mentioned: which files the report names.

@@ -45,7 +45,7 @@ class Functions(Table):
         """How likely each function holds the bug; above 0, higher is likelier, (functions,).
 
         Args:
-            query: what is looked for.
+            query: what to search for.
             corpus: the one given to the constructor, with what was known at that time.
             files: the score of each file by any technique, (documents,).
             mentioned: which files the report names.

@@ -37,7 +37,7 @@ class Run:
 
     Attributes:
         name: of the test, or another unique identifier.
-        passed: whether it ended as it should.
+        passed: whether it passed.
         covered: the lines that it executed, from 1, by path.
     """
 
