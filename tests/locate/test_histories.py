@@ -58,7 +58,7 @@ def test_without_a_place_to_keep_it(project: Made, tmp_path: Path) -> None:
 def test_only_so_many_are_kept(
     project: Made, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(histories, "KEPT", 1)
+    monkeypatch.setattr(histories, "MOST_HISTORIES", 1)
     folder = tmp_path / "history"
     folder.mkdir()
     for number in range(3):
