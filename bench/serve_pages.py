@@ -54,6 +54,9 @@ PAGES = {
     "differences": "/targets?left=job:j1&right=job:j{middle}",
     "report": "/report",
 }
+COST_REQUESTS = 40
+"""Processor time is counted in hundredths of a second."""
+TARGET_PROCESSOR_MS = 15
 TARGET_MS = {"sqlite": 400, "postgresql": 200}
 # One statement a table, alike in both databases; :now and :step place the jobs over the year.
 SERIES = "WITH RECURSIVE n(i) AS (SELECT CAST(1 AS BIGINT) UNION ALL SELECT i + 1 FROM n WHERE i < :count) "
@@ -99,7 +102,8 @@ def main() -> None:
     parser.add_argument("--engines", nargs="+", default=list(TARGET_MS), choices=TARGET_MS)
     parser.add_argument("--keep", action="store_true", help="numbers of other sizes and engines")
     options = parser.parse_args()
-    numbers: dict[str, Any] = {"requests_per_second": RATE, "target_ms": TARGET_MS}
+    numbers: dict[str, Any] = {"requests_per_second": RATE, "target_ms": TARGET_MS,
+                               "target_processor_ms": TARGET_PROCESSOR_MS}  # fmt: skip
     if options.keep:
         numbers = json.loads((RESULTS / "serve_pages.json").read_text(encoding="utf-8"))["numbers"]
     for engine in options.engines:
@@ -194,12 +198,14 @@ def _measured(address: str, folder: Path, count: int, seconds: float) -> dict[st
         before = _processor(server.pid, folder)
         times, failed = _asked(base, count, seconds)
         after = _processor(server.pid, folder)
+        each = {name: _cost(base + path, count, server.pid, folder) for name, path in PAGES.items()}
     finally:
         server.terminate()
         server.wait()
     return {
         "p95_ms": {name: round(1000 * percentile(one, 0.95)) for name, one in times.items()},
         "p50_ms": {name: round(1000 * percentile(one, 0.5)) for name, one in times.items()},
+        "processor_ms": each,
         "requests": sum(map(len, times.values())),
         "failed": failed,
         "service_processor_s": round(after[0] - before[0], 1),
@@ -237,6 +243,17 @@ def _processor(service: int, folder: Path) -> tuple[float, float]:
         return _used(psutil.Process(service)), 0.0
     server = psutil.Process(int(pid_file.read_text(encoding="utf-8").split()[0]))
     return _used(psutil.Process(service)), sum(map(_used, [server, *server.children()]))
+
+
+def _cost(address: str, count: int, service: int, folder: Path) -> float:
+    """Milliseconds of processor time of a page, of the service and PostgreSQL together, on one connection."""
+    with httpx.Client(timeout=60) as client:
+        url = address.format(middle=count // 2 + 1)
+        client.get(url)
+        before = sum(_processor(service, folder))
+        for _ in range(COST_REQUESTS):
+            client.get(url)
+        return round(1000 * (sum(_processor(service, folder)) - before) / COST_REQUESTS, 1)
 
 
 def _used(process: psutil.Process) -> float:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from sqlalchemy import (
@@ -38,6 +39,8 @@ BLOCK = 32
 END = 1e11
 """The year 5138: later times come from a wrong clock and are counted on no day; the triggers use the same limit."""
 _MOST_SPANS = 100
+STATEMENTS = 128
+"""Number of cached statements of each kind: building one takes longer than executing it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,9 +132,14 @@ def sum_up(database: Database, team: str, block: int, *, now: float) -> None:
 
 def jobs_of(session: Session, team: str, period: Period) -> Subquery:
     """Rows in the form of `DayCount`, without the team, that together cover the jobs of a period."""
+    return _jobs(team, _spans(session, team, period, (1,)), _is_postgresql(session))
+
+
+@lru_cache(STATEMENTS)
+def _jobs(team: str, spans: Sequence[_Span], is_postgresql: bool) -> Subquery:
     parts = (
-        _counted_jobs(team, span) if span.days else _live_jobs(session, team, span)
-        for span in _spans(session, team, period, (1,))
+        _counted_jobs(team, span) if span.days else _live_jobs(team, span, is_postgresql)
+        for span in spans
     )
     return union_all(*parts).subquery()
 
@@ -145,9 +153,15 @@ def failures_of(session: Session, team: str, period: Period, *, by_day: bool = F
         period: in which they started.
         by_day: whether each row covers at most one day.
     """
+    spans = _spans(session, team, period, (1,) if by_day else (BLOCK, 1))
+    return _failures(team, spans, _is_postgresql(session))
+
+
+@lru_cache(STATEMENTS)
+def _failures(team: str, spans: Sequence[_Span], is_postgresql: bool) -> Subquery:
     parts = (
-        _counted_failures(team, span) if span.days else _live_failures(session, team, span)
-        for span in _spans(session, team, period, (1,) if by_day else (BLOCK, 1))
+        _counted_failures(team, span) if span.days else _live_failures(team, span, is_postgresql)
+        for span in spans
     )
     return union_all(*parts).subquery()
 
@@ -158,9 +172,9 @@ def _counted_jobs(team: str, span: _Span) -> Select[*tuple[Any, ...]]:
     return select(*columns).where(DayCount.team == team, DayCount.day >= first, DayCount.day < end)
 
 
-def _live_jobs(session: Session, team: str, span: _Span) -> Select[*tuple[Any, ...]]:
+def _live_jobs(team: str, span: _Span, is_postgresql: bool) -> Select[*tuple[Any, ...]]:
     return select(
-        _day(session).label("day"), JobRow.state, JobRow.category, JobRow.target, literal(1).label("jobs"),
+        _day(is_postgresql).label("day"), JobRow.state, JobRow.category, JobRow.target, literal(1).label("jobs"),
         JobRow.gpu_hours, JobRow.wasted_gpu_hours, JobRow.caught,
         (JobRow.caught * JobRow.gpu_hours).label("caught_gpu_hours"), JobRow.checked,
         JobRow.started.label("last"),
@@ -176,14 +190,14 @@ def _counted_failures(team: str, span: _Span) -> Select[*tuple[Any, ...]]:
     )
 
 
-def _live_failures(session: Session, team: str, span: _Span) -> Select[*tuple[Any, ...]]:
+def _live_failures(team: str, span: _Span, is_postgresql: bool) -> Select[*tuple[Any, ...]]:
     return select(
-        _day(session).label("day"), JobRow.fingerprint, JobRow.category, literal(1).label("jobs"),
+        _day(is_postgresql).label("day"), JobRow.fingerprint, JobRow.category, literal(1).label("jobs"),
         JobRow.gpu_hours, JobRow.started.label("first"), JobRow.started.label("last"),
     ).where(*_within(team, span), JobRow.fingerprint != "")  # fmt: skip
 
 
-def _spans(session: Session, team: str, period: Period, sizes: Sequence[int]) -> Sequence[_Span]:
+def _spans(session: Session, team: str, period: Period, sizes: Sequence[int]) -> tuple[_Span, ...]:
     """The parts of a period in order: the largest possible sums, then single jobs."""
     live = _Span(0, period.since, period.until)
     fresh = _fresh(session, team, period.since / DAY_S, period.until / DAY_S)
@@ -201,7 +215,7 @@ def _spans(session: Session, team: str, period: Period, sizes: Sequence[int]) ->
         elif part.since < part.until:
             spans.append(part)
     # Databases limit the number of parts of a compound query.
-    return spans if len(spans) <= _MOST_SPANS else (live,)
+    return tuple(spans) if len(spans) <= _MOST_SPANS else (live,)
 
 
 def _parts(
@@ -242,7 +256,7 @@ def _wanted(block: int, today: int) -> Iterator[tuple[int, int]]:
 def _sum_up_days(session: Session, team: str, first: int, end: int) -> None:
     """Computes the sums of single days from their jobs."""
     span = _Span(0, float(first * DAY_S), float(end * DAY_S))
-    row = _live_jobs(session, team, span).subquery().c
+    row = _live_jobs(team, span, _is_postgresql(session)).subquery().c
     key = (row.day, row.state, row.category, row.target)
     sums = (
         func.sum(row.jobs), func.sum(row.gpu_hours), func.sum(row.wasted_gpu_hours),
@@ -251,7 +265,7 @@ def _sum_up_days(session: Session, team: str, first: int, end: int) -> None:
     )  # fmt: skip
     ours = DayCount.team == team, DayCount.day >= first, DayCount.day < end
     _replace(session, DayCount, ours, select(literal(team), *key, *sums).group_by(*key))
-    row = _live_failures(session, team, span).subquery().c
+    row = _live_failures(team, span, _is_postgresql(session)).subquery().c
     _replace_failures(session, team, range(first, end), row)
 
 
@@ -293,8 +307,11 @@ def _within(team: str, span: _Span) -> Sequence[ColumnElement[bool]]:
     return JobRow.team == team, JobRow.started >= span.since, JobRow.started < span.until
 
 
-def _day(session: Session) -> ColumnElement[int]:
+def _is_postgresql(session: Session) -> bool:
+    return session.get_bind().dialect.name == "postgresql"
+
+
+def _day(is_postgresql: bool) -> ColumnElement[int]:
     """The number of the day; a cast rounds in PostgreSQL, and SQLite may lack ``floor``."""
     days = JobRow.started / DAY_S
-    is_postgresql = session.get_bind().dialect.name == "postgresql"
     return cast(func.floor(days) if is_postgresql else days, Integer)

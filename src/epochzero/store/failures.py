@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import Select, bindparam, func, select
 from sqlalchemy.orm import Session
 
 from epochzero.errors import InputError
@@ -15,12 +15,7 @@ from epochzero.store.failure_notes import Remark, known
 from epochzero.store.issue_changes import Change, changes_with
 from epochzero.store.issues import IssueState
 from epochzero.store.queries import of_team
-from epochzero.store.schema import (
-    AttemptRow,
-    FailureRow,
-    JobRow,
-    Rank,
-)
+from epochzero.store.schema import AttemptRow, FailureRow, JobRow, KnownFailure, Rank
 
 _MOST_SHOWN = 20
 
@@ -135,19 +130,42 @@ def newest_fixes(database: Database, team: str, fingerprints: Sequence[str]) -> 
     Raises:
         StoreError: the database does not respond.
     """
-    found = {}
     with database.read() as session:
-        for fingerprint in fingerprints:
-            newest = session.scalar(
-                select(JobRow.id)
-                .where(of_team(team), JobRow.fingerprint == fingerprint)
-                .order_by(JobRow.started.desc())
-                .limit(1)
-            )
-            fixes = _diagnosis(session, newest).get("fixes") if newest else None
-            if fixes:
-                found[fingerprint] = str(fixes[0])
-    return found
+        rows = session.execute(_NEWEST_DIAGNOSES, {"team": team, "fingerprints": fingerprints})
+        return {name: str(found["fixes"][0]) for name, found in rows if found.get("fixes")}
+
+
+def _newest_diagnoses() -> Select[str, dict[str, Any]]:
+    """The diagnosis of the newest job with each fingerprint; built once, since the overview needs it."""
+    newest = (
+        select(JobRow.id)
+        .where(JobRow.team == bindparam("team"), JobRow.fingerprint == KnownFailure.fingerprint)
+        .order_by(JobRow.started.desc())
+        .limit(1)
+        .correlate(KnownFailure)
+        .scalar_subquery()
+    )
+    failure = _of_job(select(FailureRow.id), newest).correlate(KnownFailure).scalar_subquery()
+    return (
+        select(KnownFailure.fingerprint, FailureRow.diagnosis)
+        .where(KnownFailure.team == bindparam("team"))
+        .where(KnownFailure.fingerprint.in_(bindparam("fingerprints", expanding=True)))
+        .join(FailureRow, FailureRow.id == failure)
+    )
+
+
+def _of_job(query: Select[Any], job: Any) -> Select[Any]:
+    """Limits a query of failures to the one that ended the last attempt of a job."""
+    return (
+        query.join(Rank, Rank.id == FailureRow.rank_id)
+        .join(AttemptRow, AttemptRow.id == Rank.attempt_id)
+        .where(AttemptRow.job_id == job)
+        .order_by(AttemptRow.number.desc(), Rank.ended, FailureRow.id)
+        .limit(1)
+    )
+
+
+_NEWEST_DIAGNOSES = _newest_diagnoses()
 
 
 def _who(session: Session, ours: Any, column: Any) -> tuple[tuple[str, int], ...]:
@@ -159,11 +177,5 @@ def _who(session: Session, ours: Any, column: Any) -> tuple[tuple[str, int], ...
 
 
 def _diagnosis(session: Session, job: str) -> dict[str, Any]:
-    query = (
-        select(FailureRow.diagnosis)
-        .join(Rank, Rank.id == FailureRow.rank_id)
-        .join(AttemptRow, AttemptRow.id == Rank.attempt_id)
-        .where(AttemptRow.job_id == job)
-        .order_by(AttemptRow.number.desc(), Rank.ended, FailureRow.id)
-    )
-    return session.scalars(query.limit(1)).first() or {}
+    query = _of_job(select(FailureRow.diagnosis), job)
+    return session.scalars(query).first() or {}

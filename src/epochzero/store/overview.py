@@ -9,6 +9,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 from sqlalchemy import (
@@ -17,9 +18,11 @@ from sqlalchemy import (
     ColumnElement,
     Exists,
     Integer,
+    Select,
     SQLColumnExpression,
     Subquery,
     and_,
+    bindparam,
     cast,
     exists,
     func,
@@ -29,7 +32,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session, aliased
 
-from epochzero.store.daily_counts import DAY_S, END, Period, failures_of, jobs_of
+from epochzero.store.daily_counts import DAY_S, END, STATEMENTS, Period, failures_of, jobs_of
 from epochzero.store.database import Database
 from epochzero.store.issues import IssueFilter
 from epochzero.store.queries import of_team
@@ -112,34 +115,20 @@ def counts(database: Database, team: str, period: Period, *, days: int = 1) -> l
         StoreError: the database does not respond.
     """
     with database.read() as session:
-        jobs = jobs_of(session, team, period).c
-        key = (_first_of(jobs.day, period, days), jobs.state, jobs.category)
-        query = (
-            select(
-                *key,
-                *(_whole(column) for column in (jobs.jobs, jobs.caught, jobs.checked)),
-                *(
-                    func.sum(column)
-                    for column in (jobs.gpu_hours, jobs.wasted_gpu_hours, jobs.caught_gpu_hours)
-                ),
-            )
-            .group_by(*key)
-            .order_by(*key)
-        )
-        return [
-            Count(day, state, category, count, hours, wasted, caught, caught_hours, checked)
-            for (
-                day,
-                state,
-                category,
-                count,
-                caught,
-                checked,
-                hours,
-                wasted,
-                caught_hours,
-            ) in session.execute(query)
-        ]
+        query = _counts_query(jobs_of(session, team, period), period, days)
+        return [Count(*row) for row in session.execute(query)]
+
+
+@lru_cache(STATEMENTS)
+def _counts_query(of: Subquery, period: Period, days: int) -> Select[*tuple[Any, ...]]:
+    """Rows in the form of `Count`."""
+    jobs = of.c
+    key = (_first_of(jobs.day, period, days), jobs.state, jobs.category)
+    sums = (
+        _whole(jobs.jobs), func.sum(jobs.gpu_hours), func.sum(jobs.wasted_gpu_hours),
+        _whole(jobs.caught), func.sum(jobs.caught_gpu_hours), _whole(jobs.checked),
+    )  # fmt: skip
+    return select(*key, *sums).group_by(*key).order_by(*key)
 
 
 def _first_of(day: ColumnElement[int], period: Period, days: int) -> ColumnElement[int]:
@@ -204,17 +193,34 @@ def fingerprints(
     """
     with database.read() as session:
         seen = failures_of(session, team, period)
-        ranked = _ranked(seen, team, category, sort)
-        query = select(ranked.c.fingerprint)
-        if only_new:
-            query = query.where(_is_new(team, period, ranked.c.fingerprint))
-        if but_not_in is not None:
-            query = query.where(~_is_met(team, but_not_in, ranked.c.fingerprint))
-        if wanted:
-            of_issues = wanted.fingerprints(team, time.time())
-            query = query.where(ranked.c.fingerprint.in_(of_issues))
-        names = session.scalars(query.limit(limit)).all()
+        new_in = period if only_new else None
+        minute = time.time() // 60 * 60 if wanted else 0.0
+        query = _names_query(seen, team, category, sort, new_in, but_not_in, wanted, minute)
+        names = session.scalars(query, {"limit": limit}).all()
         return _counted(session, seen, team, period, names, category)
+
+
+@lru_cache(STATEMENTS)
+def _names_query(
+    seen: Subquery,
+    team: str,
+    category: str | None,
+    sort: str,
+    new_in: Period | None,
+    but_not_in: Period | None,
+    wanted: IssueFilter,
+    now: float,
+) -> Select[str]:
+    """The displayed fingerprints in order; see `fingerprints`."""
+    ranked = _ranked(seen, team, category, sort)
+    query = select(ranked.c.fingerprint)
+    if new_in is not None:
+        query = query.where(_is_new(team, new_in, ranked.c.fingerprint))
+    if but_not_in is not None:
+        query = query.where(~_is_met(team, but_not_in, ranked.c.fingerprint))
+    if wanted:
+        query = query.where(ranked.c.fingerprint.in_(wanted.fingerprints(team, now)))
+    return query.limit(bindparam("limit", type_=Integer))
 
 
 def by_day(
@@ -235,15 +241,20 @@ def by_day(
         )
         shown = {name: name for name in names}
         shown |= {row.fingerprint: row.merged_into for row in session.execute(merged)}
-        seen = failures_of(session, team, period, by_day=True).c
-        query = (
-            select(seen.fingerprint, seen.day, _whole(seen.jobs))
-            .where(seen.fingerprint.in_(shown))
-            .group_by(seen.fingerprint, seen.day)
-        )
-        for fingerprint, day, jobs in session.execute(query):
+        query = _days_query(failures_of(session, team, period, by_day=True))
+        for fingerprint, day, jobs in session.execute(query, {"names": list(shown)}):
             found[shown[fingerprint]][day - first] += jobs
     return found
+
+
+@lru_cache(STATEMENTS)
+def _days_query(of: Subquery) -> Select[str, int, int]:
+    seen = of.c
+    return (
+        select(seen.fingerprint, seen.day, _whole(seen.jobs))
+        .where(seen.fingerprint.in_(bindparam("names", expanding=True)))
+        .group_by(seen.fingerprint, seen.day)
+    )
 
 
 def _ranked(seen: Subquery, team: str, category: str | None, sort: str) -> CTE:
@@ -273,6 +284,17 @@ def _counted(
         KnownFailure.team == team, KnownFailure.merged_into.in_(names)
     )
     every = {*names, *session.scalars(merged)}
+    query = _totals_query(seen, team, period, category)
+    rows = session.execute(query, {"names": list(every)})
+    found = {row.fingerprint: FingerprintCount(*row) for row in rows}
+    return [found[name] for name in names if name in found]
+
+
+@lru_cache(STATEMENTS)
+def _totals_query(
+    seen: Subquery, team: str, period: Period, category: str | None
+) -> Select[*tuple[Any, ...]]:
+    """Rows in the form of `FingerprintCount`."""
     shown, merging = _shown(team, seen.c.fingerprint)
     sums = (
         select(
@@ -285,16 +307,14 @@ def _counted(
         )
         .select_from(seen)
         .outerjoin(*merging)
-        .where(seen.c.fingerprint.in_(every))
+        .where(seen.c.fingerprint.in_(bindparam("names", expanding=True)))
         .group_by(shown)
     )
     one = (sums if category is None else sums.where(seen.c.category == category)).subquery().c
-    query = select(
+    return select(
         one.fingerprint, one.category, _title(team, one.fingerprint), one.jobs, one.gpu_hours,
         one.first, one.last, _is_new(team, period, one.fingerprint),
     )  # fmt: skip
-    found = {row.fingerprint: FingerprintCount(*row) for row in session.execute(query)}
-    return [found[name] for name in names if name in found]
 
 
 def _shown(

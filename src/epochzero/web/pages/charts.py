@@ -34,7 +34,7 @@ def stacks(names: Sequence[str], series: Mapping[str, Part], label: str) -> Mark
     """
     heights = [values for _, values in series.values()]
     top = _round_above(max((sum(one) for one in zip(*heights, strict=True)), default=0) or 1)
-    parts = [*_grid(top), *_names(names), *_bars(names, series, top)]
+    parts = [*_grid(top), *_names(names), _bars(names, series, top)]
     return _svg((WIDTH, HEIGHT), label, parts)
 
 
@@ -77,36 +77,35 @@ def sparkline(values: Sequence[int], label: str) -> Markup:
         label: text alternative.
     """
     scale = _SPARK_HEIGHT / (max(values, default=0) or 1)
-    bars = [
-        Markup('<rect x="{}" y="{}" width="3" height="{}"/>').format(
-            4 * at,
-            f"{_SPARK_HEIGHT - max(2.0, value * scale):.1f}",
-            f"{max(2.0, value * scale):.1f}",
-        )
+    # One path is a tenth of the text of a rectangle per value.
+    bars = "".join(
+        f"M{4 * at} {_SPARK_HEIGHT}v-{max(2.0, value * scale):.1f}h3V{_SPARK_HEIGHT}"
         for at, value in enumerate(values)
         if value
-    ]
+    )
     base = Markup('<path class="grid" d="M0 {}H{}"/>').format(_SPARK_HEIGHT, 4 * len(values))
     return Markup('<span class="spark">{}</span>').format(
-        _svg((4 * len(values), _SPARK_HEIGHT), label, [base, *bars])
+        _svg((4 * len(values), _SPARK_HEIGHT), label, [base, Markup('<path d="{}"/>').format(bars)])
     )
 
 
-def _bars(names: Sequence[str], series: Mapping[str, Part], top: float) -> Iterator[Markup]:
+def _bars(names: Sequence[str], series: Mapping[str, Part], top: float) -> Markup:
     step = (WIDTH - LEFT - RIGHT) / max(1, len(names))
     scale = (HEIGHT - TOP - BOTTOM) / top
     base = [float(HEIGHT - BOTTOM)] * len(names)
     shown = [escape(plain(name)) for name in names]
+    bars = []
     for title, (color, values) in series.items():
         of_series = escape(plain(title))
         for at, value in enumerate(values):
             if value:
                 base[at] -= value * scale
-                yield Markup(
+                bars.append(
                     f'<rect class="f{color}" x="{LEFT + (at + 0.08) * step:.1f}" y="{base[at]:.1f}" '
                     f'width="{step * 0.84:.1f}" height="{value * scale:.1f}">'
                     f"<title>{shown[at]}: {of_series} {value:,.6g}</title></rect>"
                 )
+    return Markup("".join(bars))
 
 
 def _grid(top: float) -> Iterator[Markup]:
@@ -126,9 +125,7 @@ def _names(names: Sequence[str]) -> Iterator[Markup]:
 
 
 def _text(x: float, y: float, text: str, anchor: str = "start") -> Markup:
-    return Markup('<text x="{}" y="{}" text-anchor="{}">{}</text>').format(
-        f"{x:.1f}", f"{y:.1f}", anchor, text
-    )
+    return Markup(f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>')
 
 
 def _round_above(value: float) -> float:
@@ -143,7 +140,8 @@ def _svg(
     size: tuple[int, int], label: str, parts: Sequence[Markup], *, stretched: bool = False
 ) -> Markup:
     width, height = size
-    ratio = Markup(' class="stretched" preserveAspectRatio="none"') if stretched else ""
+    ratio = ' class="stretched" preserveAspectRatio="none"' if stretched else ""
     return Markup(
-        '<svg viewBox="0 0 {} {}" width="{}" height="{}"{} role="img" aria-label="{}">{}</svg>'
-    ).format(width, height, width, height, ratio, plain(label), Markup("").join(parts))
+        f'<svg viewBox="0 0 {width} {height}" width="{width}" height="{height}"{ratio} role="img" '
+        f'aria-label="{escape(plain(label))}">{"".join(parts)}</svg>'
+    )

@@ -30,7 +30,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 def visible(text: object) -> Markup:
     """Escapes one or several lines; names invisible characters and removes escape sequences."""
-    return Markup("").join(_named(_SEQUENCE.sub("", str(text))))
+    return _shown(_SEQUENCE.sub("", str(text)))
 
 
 def prose(text: object) -> Markup:
@@ -41,7 +41,8 @@ def prose(text: object) -> Markup:
 
 def plain(text: object) -> str:
     """The same without markup, for attributes and SVG, which escape it themselves."""
-    return visible(text).striptags()
+    words = str(text)
+    return words if words.isprintable() else visible(words).striptags()
 
 
 def line(text: str) -> Markup:
@@ -90,9 +91,14 @@ def _style(codes: str, color: str, bold: bool) -> tuple[str, bool]:
 
 
 def _run(text: str, color: str, bold: bool) -> Markup:
-    shown = Markup("").join(_named(text))
+    shown = _shown(text)
     names = " ".join(filter(None, (f"t-{color}" if color else "", "t-bold" if bold else "")))
     return Markup('<span class="{}">{}</span>').format(names, shown) if names and shown else shown
+
+
+def _shown(text: str) -> Markup:
+    # Almost all texts, and a page has a thousand of them.
+    return escape(text) if text.isprintable() else Markup("").join(_named(text))
 
 
 def _named(text: str) -> Iterator[Markup]:

@@ -30,7 +30,7 @@ from epochzero.web.state import Store
 router = pages_router()
 
 _COLUMNS = ("fingerprint", "category", "title", "jobs", "gpu_hours", "first", "last", "new")
-_SHOWN, _EXPORTED = 100, 10_000
+_SHOWN, _EXPORTED = 50, 10_000
 _MOST_BARS = 62
 _STATES = (
     ("", "any"), ("open", "open"), ("new", "new"), ("regressed", "regressed"),

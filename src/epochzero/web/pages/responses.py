@@ -210,20 +210,18 @@ def _environment() -> Environment:
 
 def _moment(seconds: float) -> Markup:
     """A date and time in UTC; the pages' script shows it in local time."""
-    return _time(seconds, "%Y-%m-%d %H:%M", "moment")
+    return _time(seconds, slice(16), "moment")
 
 
 def _clock(seconds: float) -> Markup:
-    return _time(seconds, "%H:%M:%S", "clock")
+    return _time(seconds, slice(11, None), "clock")
 
 
-def _time(seconds: float, form: str, kind: str) -> Markup:
-    when = datetime.fromtimestamp(seconds, UTC)
-    return Markup('<time datetime="{}" title="{} UTC" data-time="{}">{}</time>').format(
-        when.strftime("%Y-%m-%dT%H:%M:%SZ"),
-        when.strftime("%Y-%m-%d %H:%M:%S"),
-        kind,
-        when.strftime(form),
+def _time(seconds: float, part: slice, kind: str) -> Markup:
+    when = datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat(" ", "seconds")
+    machine = f"{when.replace(' ', 'T')}Z"
+    return Markup(
+        f'<time datetime="{machine}" title="{when} UTC" data-time="{kind}">{when[part]}</time>'
     )
 
 
