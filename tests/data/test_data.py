@@ -211,7 +211,7 @@ def test_a_large_folder_can_be_read_in_part(tmp_path: Path) -> None:
 
 
 def test_a_label_that_no_table_has_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="there is no column 'price'"):
+    with pytest.raises(InputError, match="has no column 'price'"):
         profile(write_csv(tmp_path / "d.csv", rows()), label="price")
 
 

@@ -174,7 +174,7 @@ def _about(
             yield replace(
                 warning,
                 rule=WITHOUT_REASON,
-                message=f"The suppression gives no {missing}, so nothing is suppressed.",
+                message=f"The suppression names no {missing}, so nothing is suppressed.",
                 consequence="The findings that it was meant for count.",
                 fix="Write # epochzero: ignore[rule-id] and, behind it, why the finding may stay.",
             )

@@ -46,7 +46,7 @@ class _Sizes(click.ParamType[list[int]]):
 
 @click.command(name="simulate")
 @click.option("--jobs-per-day", metavar="N|N..N", type=_Sizes(), default="1000..100000", show_default=True,
-              help="Fleet size, or a range in steps of ten times.")  # fmt: skip
+              help="Fleet size, or a range in powers of ten.")  # fmt: skip
 @click.option("--days", type=click.IntRange(1, 3660), default=30, show_default=True)
 @click.option("--assumptions", "own", metavar="FILE.toml", type=click.Path(path_type=Path, dir_okay=False),
               help="Values of your platform that replace the defaults.")  # fmt: skip

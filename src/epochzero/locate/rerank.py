@@ -242,7 +242,7 @@ class Reranker:
         except (ValueError, RecursionError) as error:
             raise _UnusableError(f"{self._server} returned no JSON") from error
         if not isinstance(found, dict):
-            raise _UnusableError(f"{self._server} returned JSON that is no object")
+            raise _UnusableError(f"{self._server} returned JSON that is not an object")
         return found
 
 
@@ -260,7 +260,7 @@ def _server_of(url: str, key: str) -> str:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
     except ValueError as error:
-        raise InputError(f"{redact(url)}: is no URL: {error}") from error
+        raise InputError(f"{redact(url)}: not a valid URL: {error}") from error
     if parts.scheme not in ("http", "https") or not host:
         raise InputError(f"{redact(url)}: must start with http:// or https:// and a host")
     if parts.username or parts.password or parts.query or parts.fragment:

@@ -34,7 +34,7 @@ def _check(view: JobView) -> Claims:
 RULE = Rule(
     title="A line with options of the batch system is invalid or ignored",
     category="illegal_argument",
-    why="To the shell these lines are comments, so a misspelt line gives no error. Slurm rejects "
+    why="To the shell these lines are comments, so a misspelt line causes no error. Slurm rejects "
     "options that it cannot parse, ignores lines in other positions, and expands no "
     "variables in them.",
     fix="Start the line with #SBATCH, above the first command, and write the options as in "

@@ -106,7 +106,7 @@ def _of_degrees(
         place=place,
         message=f"The product of the parallel degrees {written} = {product} does not {fits} the "
         f"number of processes, {world}.",
-        consequence=f"AssertionError: the product of the parallel degrees ({product}) does not fit the world size "
+        consequence=f"AssertionError: the product of the parallel degrees ({product}) does not divide the world size "
         f"({world})",
         fix=f"Start {'a multiple of ' * computed}{product} processes, or choose other degrees.",
     )

@@ -51,7 +51,7 @@ def signature_of(text: str) -> Signature:
     for part in text.split(", ") if text.strip() else ():
         found = _PARAMETER.fullmatch(part.strip())
         if found is None or not reading.add(part.strip(), found):
-            raise ValueError(f"{part.strip()!r} does not fit in the parameters {text!r}")
+            raise ValueError(f"{part.strip()!r} is not valid in the parameters {text!r}")
     return reading.signature()
 
 
