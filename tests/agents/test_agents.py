@@ -164,7 +164,9 @@ def test_places_are_ranked(tools: Tools, project: Path) -> None:
     for words in (["init", "-q"], ["add", "train.py"], ["commit", "-q", "-m", "begin"]):
         subprocess.run(["git", *words], cwd=project, check=True, env={**os.environ, **person})
     answer = tools.locate(".", log="train.log", count=3)
-    assert answer["items"]["items"][0]["path"] == "train.py"
+    (first, *_) = answer["items"]["items"]
+    assert first["path"] == "train.py"
+    assert first["excerpt"].startswith("1: import nothing_like_it")
 
 
 def test_jobs_are_listed(tools: Tools) -> None:

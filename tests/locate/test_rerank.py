@@ -177,9 +177,12 @@ def test_nobody_listens(project: Made) -> None:
 
 
 def test_the_only_model_is_found(project: Made, model: LanguageModel) -> None:
-    found = locate(REPORT, project.folder, reranker=Reranker(model.url))
+    asked: list[str] = []
+    reranker = Reranker(model.url, on_request=asked.append)
+    found = locate(REPORT, project.folder, reranker=reranker)
     assert found.reranking is not None
     assert (found.reranking.model, found.reranking.applied) == ("tiny", True)
+    assert asked == [found.reranking.server] * 2
     model.models = ["large", "tiny"]
     found = locate(REPORT, project.folder, reranker=Reranker(model.url))
     assert "it lists: large, tiny" in found.notes[-1]
@@ -224,11 +227,15 @@ def test_the_key_goes_only_where_it_is_safe(project: Made, model: LanguageModel)
     Reranker("https://api.example.org/v1", key="k3y")
     with pytest.raises(InputError, match=r"unencrypted to api\.example\.org"):
         Reranker("http://api.example.org/v1", key="k3y")
+    for broken in ("k3y\nHost: other", "k 3y", "schlüssel"):
+        with pytest.raises(InputError, match="not ASCII") as error:
+            Reranker("https://api.example.org/v1", key=broken)
+        assert broken not in str(error.value)
 
 
 @pytest.mark.parametrize(
     "url", ["", "file:///etc/passwd", "localhost:8000", "http://", "http://[::1", "ftp://host/v1",
-            "http://me:secret@host/v1", "http://host/v1?key=secret"],
+            "http://me:secret@host/v1", "http://host/v1?key=secret", "http://höst/v1"],
 )  # fmt: skip
 def test_an_url_that_is_none_is_refused(url: str) -> None:
     with pytest.raises(InputError) as error:

@@ -19,10 +19,10 @@ class StatusLine:
         self._last = time.monotonic()
         self.shown = False
 
-    def show(self, text: str) -> None:
-        """Show the state of the work."""
+    def show(self, text: str, *, at_once: bool = False) -> None:
+        """Show the state of the work; ``at_once`` if it may not change for long."""
         now = time.monotonic()
-        if now - self._last < EVERY_S or not sys.stderr.isatty():
+        if (now - self._last < EVERY_S and not at_once) or not sys.stderr.isatty():
             return
         self._last = now
         click.echo(f"\r\x1b[K{text} ...", err=True, nl=False)

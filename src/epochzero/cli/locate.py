@@ -6,8 +6,8 @@ import codecs
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ import click
 
 from epochzero.cli.cache import cache_folder
 from epochzero.cli.formats import formats, names_of
-from epochzero.cli.line import line
+from epochzero.cli.line import StatusLine, line
 from epochzero.cli.output import format_option
 from epochzero.code import Cache
 from epochzero.errors import InputError
@@ -171,11 +171,15 @@ def command(
         raise click.UsageError("--rerank requires REPORT or --log")
     if server is None and (rerank_model or rerank_price):
         raise click.UsageError(f"--rerank-{'model' if rerank_model else 'price'} requires --rerank")
-    reranker = None if server is None else _reranker(server, rerank_model, rerank_price, no_cache)
     query = None if coverage else _query(report, logs)
     cache = None if no_cache else _cache()
-    with _progress() as progress:
-        locator = Locator(repository, cache=cache, past=_past(past_file), on_progress=progress)
+    with line() as shown:
+        reranker = None
+        if server is not None:
+            reranker = _reranker(server, rerank_model, rerank_price, no_cache, shown)
+        locator = Locator(
+            repository, cache=cache, past=_past(past_file), on_progress=partial(_parsing, shown)
+        )
         at = None if work_tree else rev or "HEAD"
         if query is None:
             runs = _runs(coverage, failed)
@@ -303,7 +307,9 @@ def _text(path: Path, name: str) -> str:
 # -- The language model ------------------------------------------------------------------------
 
 
-def _reranker(url: str, model: str | None, price: str | None, no_cache: bool) -> Reranker:
+def _reranker(
+    url: str, model: str | None, price: str | None, no_cache: bool, shown: StatusLine
+) -> Reranker:
     """The language model that reorders the ranking.
 
     Only a variable of its own provides the key: keys of other programs must not reach this server.
@@ -312,9 +318,10 @@ def _reranker(url: str, model: str | None, price: str | None, no_cache: bool) ->
     return Reranker(
         url,
         model or "",
-        key=os.environ.get(KEY_VARIABLE, ""),
+        key=os.environ.get(KEY_VARIABLE, "").strip(),
         price=None if price is None else _price(price),
         cache=folder and folder / "rerank",
+        on_request=lambda server: shown.show(f"waiting for the model at {server}", at_once=True),
     )
 
 
@@ -353,8 +360,6 @@ def _let_go(cache: Cache | None) -> None:
 # -- Progress ----------------------------------------------------------------------------------
 
 
-@contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
-    """Takes how many files were parsed, and of how many."""
-    with line() as shown:
-        yield lambda done, total: shown.show(f"parsing: {done:,} of {total:,} files")
+def _parsing(shown: StatusLine, done: int, total: int) -> None:
+    """Shows how many files were parsed, and of how many."""
+    shown.show(f"parsing: {done:,} of {total:,} files")

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
@@ -31,7 +32,7 @@ CANDIDATES = 20
 MOST_REQUESTS = 2
 """An answer that names no place is asked for once more."""
 TIMEOUT_S = 180.0
-"""For one answer, from the request to its last byte."""
+"""For a ranking, from the first request to the last byte of the last response."""
 MOST_ANSWER_BYTES = 4 << 20
 REPORT_CHARACTERS = 8000
 LONGEST_COMMENT = 200
@@ -83,10 +84,12 @@ class Reranker:
         key: sent as a bearer token; empty for none.
         price: US dollars for a million tokens, of prompts and of completions; None if unknown.
         cache: directory for answers; None to store none.
-        timeout: seconds for one answer.
+        timeout: seconds for all requests of a ranking.
+        on_request: called with host and port before each request.
 
     Raises:
-        InputError: the URL is invalid, or the key would be sent unencrypted over a network.
+        InputError: the URL or the key is invalid, or the key would be sent unencrypted over a
+            network.
     """
 
     def __init__(
@@ -98,6 +101,7 @@ class Reranker:
         price: tuple[float, float] | None = None,
         cache: Path | None = None,
         timeout: float = TIMEOUT_S,
+        on_request: Callable[[str], None] | None = None,
     ) -> None:
         self._url = url.rstrip("/")
         self._server = _server_of(url, key)
@@ -108,6 +112,8 @@ class Reranker:
         self._price = price
         self._cache = cache
         self._timeout = timeout
+        self._until = 0.0
+        self._on_request = on_request
 
     def rerank(self, report: Report, ranking: Ranking) -> Ranking:
         """A ranking with the first `CANDIDATES` places in the order of the model.
@@ -121,6 +127,7 @@ class Reranker:
         candidates = ranking.items[:CANDIDATES]
         if len(candidates) < 2:
             return ranking
+        self._until = time.monotonic() + self._timeout
         try:
             model = self._model or self._only_model()
             answer = self._answer(model, _messages(report, candidates), len(candidates))
@@ -199,7 +206,7 @@ class Reranker:
         """
         listed = self._json("GET", "/models", None).get("data")
         models = listed if isinstance(listed, list) else []
-        names = [str(one["id"]) for one in models if isinstance(one, dict) and one.get("id")]
+        names = [_line(str(one["id"])) for one in models if isinstance(one, dict) and one.get("id")]
         if len(names) != 1:
             shown = ", ".join(sorted(names)[:8]) or "none"
             raise _UnusableError(f"choose a model of {self._server}; it lists: {shown}")
@@ -214,6 +221,9 @@ class Reranker:
             _UnusableError: it returns none.
         """
         data = None if body is None else json.dumps(body).encode("utf-8")
+        left = max(0.01, self._until - time.monotonic())
+        if self._on_request:
+            self._on_request(self._server)
 
         def ask() -> Response:
             return request(
@@ -221,12 +231,12 @@ class Reranker:
                 self._url + path,
                 data,
                 headers=self._headers,
-                timeout=self._timeout,
+                timeout=left,
                 most=MOST_ANSWER_BYTES,
             )
 
         try:
-            response = _within(self._timeout, ask)
+            response = _within(left, ask)
         except NoResponseError as error:
             raise _UnusableError(
                 f"{self._server} does not respond: {redact(str(error))}"
@@ -254,17 +264,19 @@ def _server_of(url: str, key: str) -> str:
     """Host and port of a URL.
 
     Raises:
-        InputError: it is invalid, or the key would be sent unencrypted over a network.
+        InputError: it or the key is invalid, or the key would be sent unencrypted over a network.
     """
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port
     except ValueError as error:
         raise InputError(f"{redact(url)}: not a valid URL: {error}") from error
-    if parts.scheme not in ("http", "https") or not host:
-        raise InputError(f"{redact(url)}: must start with http:// or https:// and a host")
+    if parts.scheme not in ("http", "https") or not host or not url.isascii():
+        raise InputError(f"{redact(url)}: must start with http:// or https:// and a host, in ASCII")
     if parts.username or parts.password or parts.query or parts.fragment:
         raise InputError(f"the URL of {host} must not contain credentials, a query or a fragment")
+    if not re.fullmatch(r"[!-~]*", key):
+        raise InputError(f"the key for {host} contains blanks or characters that are not ASCII")
     if key and parts.scheme == "http" and not _is_this_machine(host):
         raise InputError(f"the key would be sent unencrypted to {host}; use https, or no key")
     return f"{host}:{port}" if port else host
