@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,11 @@ from epochzero.errors import InputError
 from epochzero.run.model import Concluded, Ended, Output, Snapshot
 from epochzero.store import failure_notes, issues
 from epochzero.store.backup import back_up, restore
+from epochzero.store.daily_counts import Period
 from epochzero.store.database import Database, open_database
 from epochzero.store.failures import failure_details
-from epochzero.store.queries import EVERY_JOB, find_jobs, with_search
+from epochzero.store.overview import fingerprints
+from epochzero.store.queries import EVERY_JOB, JobFilter, find_jobs, with_search
 from epochzero.store.recorder import Ending, Origin, add_endings
 from epochzero.store.retention import delete_job
 from epochzero.store.schema import FailureText, KnownFailure
@@ -179,6 +182,26 @@ def test_words_of_failures_are_found(database: Database) -> None:
     assert found(database, "partition:a100 since:2025-10-10") == ["j2"]
     assert found(database, "image:/images/torch.sif node:nowhere") == []
     assert found(database, "\"; DROP TABLE jobs; '*") == []
+
+
+def test_the_last_day_of_a_search_is_part_of_it(database: Database) -> None:
+    fail(database, "j1", AT)
+    day = datetime.fromtimestamp(AT, UTC).strftime("%Y-%m-%d")
+    assert found(database, f"since:{day} until:{day}") == ["j1"]
+
+
+def test_issues_of_some_jobs_are_found(database: Database) -> None:
+    fail(database, "j1", AT)
+    fail(database, "j2", AT, user="bob", fingerprint="2:other")
+    failure_notes.merge(database, "", "2:other", "2:abc")
+
+    def issues_of(user: str) -> list[tuple[str, int]]:
+        period, wanted = Period(AT - DAY, AT + DAY), JobFilter(user=user)
+        found = fingerprints(database, "", period, of_jobs=wanted)
+        return [(one.fingerprint, one.jobs) for one in found]
+
+    assert issues_of("ann") == issues_of("bob") == [("2:abc", 2)]
+    assert issues_of("zoe") == []
 
 
 def test_notes_are_found(database: Database) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -35,7 +35,7 @@ from sqlalchemy.orm import Session, aliased
 from epochzero.store.daily_counts import DAY_S, END, STATEMENTS, Period, failures_of, jobs_of
 from epochzero.store.database import Database
 from epochzero.store.issues import IssueFilter
-from epochzero.store.queries import of_team
+from epochzero.store.queries import EVERY_JOB, JobFilter, filtered, of_team
 from epochzero.store.schema import JobRow, KnownFailure
 
 _ALL = 1 << 62
@@ -170,6 +170,7 @@ def fingerprints(
     only_new: bool = False,
     but_not_in: Period | None = None,
     wanted: IssueFilter = EVERY_ISSUE,
+    of_jobs: JobFilter = EVERY_JOB,
     sort: Literal["jobs", "gpu_hours"] = "jobs",
     limit: int = 50,
 ) -> list[FingerprintCount]:
@@ -185,6 +186,7 @@ def fingerprints(
         only_new: only failures that did not occur before the period.
         but_not_in: only failures that did not occur in this other period.
         wanted: only failures of these issues.
+        of_jobs: only failures that such a job of the period had.
         sort: the sort column.
         limit: maximum number of failures.
 
@@ -193,9 +195,10 @@ def fingerprints(
     """
     with database.read() as session:
         seen = failures_of(session, team, period)
-        new_in = period if only_new else None
         minute = time.time() // 60 * 60 if wanted else 0.0
-        query = _names_query(seen, team, category, sort, new_in, but_not_in, wanted, minute)
+        query = _names_query(
+            seen, team, period, category, sort, only_new, but_not_in, wanted, of_jobs, minute
+        )
         names = session.scalars(query, {"limit": limit}).all()
         return _counted(session, seen, team, period, names, category)
 
@@ -204,23 +207,35 @@ def fingerprints(
 def _names_query(
     seen: Subquery,
     team: str,
+    period: Period,
     category: str | None,
     sort: str,
-    new_in: Period | None,
+    only_new: bool,
     but_not_in: Period | None,
     wanted: IssueFilter,
+    of_jobs: JobFilter,
     now: float,
 ) -> Select[str]:
     """The displayed fingerprints in order; see `fingerprints`."""
     ranked = _ranked(seen, team, category, sort)
     query = select(ranked.c.fingerprint)
-    if new_in is not None:
-        query = query.where(_is_new(team, new_in, ranked.c.fingerprint))
+    if only_new:
+        query = query.where(_is_new(team, period, ranked.c.fingerprint))
     if but_not_in is not None:
         query = query.where(~_is_met(team, but_not_in, ranked.c.fingerprint))
     if wanted:
         query = query.where(ranked.c.fingerprint.in_(wanted.fingerprints(team, now)))
+    if of_jobs != EVERY_JOB:
+        query = query.where(ranked.c.fingerprint.in_(_of_jobs(team, period, of_jobs)))
     return query.limit(bindparam("limit", type_=Integer))
+
+
+def _of_jobs(team: str, period: Period, wanted: JobFilter) -> Select[str]:
+    """The displayed fingerprints of the matching jobs of a period."""
+    jobs = filtered(replace(wanted, team=team, since=period.since, until=period.until))
+    one = jobs.with_only_columns(JobRow.fingerprint).order_by(None).distinct().subquery()
+    shown, merging = _shown(team, one.c.fingerprint)
+    return select(shown).select_from(one).outerjoin(*merging)
 
 
 def by_day(

@@ -22,7 +22,14 @@ from epochzero.store import schema
 from epochzero.store.database import Database
 from epochzero.store.logs import chunks_of, read_output
 from epochzero.store.recorder import journal_of
-from epochzero.store.search import matching_texts, noted, parse_search, searched_words, time_of
+from epochzero.store.search import (
+    end_of,
+    matching_texts,
+    noted,
+    parse_search,
+    searched_words,
+    time_of,
+)
 from epochzero.store.states import FINAL
 
 SCHEMA = "epochzero.job/1"
@@ -496,14 +503,22 @@ def with_search(wanted: JobFilter, text: str) -> JobFilter:
         InputError: a filter of the search has no meaning for jobs, or its value is not valid.
     """
     query = parse_search(text)
+    return replace(with_filters(wanted, query.filters), search=query.text or None)
+
+
+def with_filters(wanted: JobFilter, filters: Mapping[str, str]) -> JobFilter:
+    """Adds filters of the search language to a filter.
+
+    Raises:
+        InputError: as for `with_search`.
+    """
     values: dict[str, Any] = {}
-    for name, value in query.filters.items():
+    for name, value in filters.items():
         if name in ("is", "owner"):
             raise InputError(f"{name}: filters failures, not jobs; search on the page of failures")
-        values[{"node": "host"}.get(name, name)] = (
-            time_of(value) if name in ("since", "until") else value
-        )
-    return replace(wanted, search=query.text or None, **values)
+        parse = {"since": time_of, "until": end_of}.get(name, str)
+        values[{"node": "host"}.get(name, name)] = parse(value)
+    return replace(wanted, **values)
 
 
 def of_team(team: str, jobs: type[schema.JobRow] = schema.JobRow) -> ColumnElement[bool]:

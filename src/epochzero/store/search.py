@@ -72,6 +72,15 @@ def time_of(text: str, *, now: float | None = None) -> float:
         raise InputError(f"{text!r} is not a time; write 12h, 7d, 2w or 2026-05-01") from error
 
 
+def end_of(text: str) -> float:
+    """The end of a time that a filter names: of the day of a date.
+
+    Raises:
+        InputError: neither a duration nor a date.
+    """
+    return time_of(text) + (86_400.0 if "-" in text else 0.0)
+
+
 def words_of(diagnosis: Mapping[str, Any]) -> str:
     """The searchable words of a diagnosis, each once."""
     found: dict[str, None] = {}

@@ -369,6 +369,9 @@ def test_issues_are_searched_by_their_words_state_and_owner(client: TestClient) 
     assert found("state=ignored") == found("q=is:ignored") == {"1:0b5c4a"}
     assert found("state=open") == {"1:abc", '1:"><script>'}
     assert client.get("/failures?state=nonsense").status_code == 422
+    everything = found("")
+    assert found("q=user:nobody") == found("q=keyerror node:nowhere") == set()
+    assert found("q=since:3650d until:1h") | found("q=name:*") == everything
     text = client.get("/failures/1:0b5c4a").text
     assert "Ignored until" in text
     client.post("/failures/1:0b5c4a/show", data=data)

@@ -11,6 +11,7 @@ from fastapi import Query, Request, Response
 from epochzero.number_formats import counted
 from epochzero.store.issues import IssueFilter, IssueSummary, issue_summaries
 from epochzero.store.overview import FingerprintCount, by_day, fingerprints
+from epochzero.store.queries import EVERY_JOB, with_filters
 from epochzero.store.saved_searches import saved_searches
 from epochzero.store.search import parse_search
 from epochzero.web.access import Reads
@@ -32,6 +33,8 @@ router = pages_router()
 _COLUMNS = ("fingerprint", "category", "title", "jobs", "gpu_hours", "first", "last", "new")
 _SHOWN, _EXPORTED = 50, 10_000
 _MOST_BARS = 62
+_OF_ISSUES = ("is", "owner", "category", "since", "until")
+"""Filters of a search that do not apply to single jobs."""
 _STATES = (
     ("", "any"), ("open", "open"), ("new", "new"), ("regressed", "regressed"),
     ("ongoing", "ongoing"), ("resolved", "resolved"), ("ignored", "ignored"),
@@ -62,9 +65,11 @@ def failures(
         viewer.name if mine else query.filters.get("owner", ""),
         query.text,
     )
+    of_jobs = {name: text for name, text in query.filters.items() if name not in _OF_ISSUES}
     found = fingerprints(
         store, viewer.team, asked.period, category=query.filters.get("category", category) or None,
-        only_new=new, wanted=wanted, sort=sort, limit=_SHOWN if format == "html" else _EXPORTED,
+        only_new=new, wanted=wanted, of_jobs=with_filters(EVERY_JOB, of_jobs), sort=sort,
+        limit=_SHOWN if format == "html" else _EXPORTED,
     )  # fmt: skip
     names = [one.fingerprint for one in found]
     issues = issue_summaries(store, viewer.team, names, time.time())

@@ -11,14 +11,13 @@ from fastapi import Query, Request, Response
 from fastapi.responses import RedirectResponse
 
 from epochzero import taxonomy
-from epochzero.store.daily_counts import DAY_S
 from epochzero.store.database import Database
 from epochzero.store.failure_notes import merged_with
 from epochzero.store.queries import MOST_SEARCHED, SORTS, JobFilter, JobPage, job_page, with_search
 from epochzero.store.saved_searches import remove_search, save_search, saved_searches
+from epochzero.store.search import end_of, time_of
 from epochzero.store.states import JOB_STATES
 from epochzero.web.access import CheckedForm, Reads, Writes
-from epochzero.web.pages.period import moment_of
 from epochzero.web.pages.responses import Export, Format, Step, address, page, pages_router, table
 from epochzero.web.state import ServiceState, Store
 
@@ -72,8 +71,8 @@ def jobs(
         host=host or None,
         target=target or None,
         name=name or None,
-        since=moment_of(since) if since else None,
-        until=moment_of(until) + DAY_S if until else None,
+        since=time_of(since) if since else None,
+        until=end_of(until) if until else None,
         limit=_PAGE,
     )
     wanted = with_search(wanted, q.strip()) if q.strip() else wanted

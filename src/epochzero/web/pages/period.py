@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, timedelta
 
 from epochzero.errors import InputError
 from epochzero.store.daily_counts import DAY_S, Period
+from epochzero.store.search import end_of, time_of
 
 CHOICES = (1, 7, 30, 90, 365)
 """Numbers of days that pages offer."""
@@ -46,7 +47,7 @@ class Asked:
     @property
     def length(self) -> int:
         """Number of days."""
-        return round((self.period.until - self.period.since) / DAY_S)
+        return max(1, round((self.period.until - self.period.since) / DAY_S))
 
     @property
     def before(self) -> Asked:
@@ -60,7 +61,7 @@ def asked_period(days: int | None, since: str, until: str, *, default: int = DEF
 
     Args:
         days: number of days up to now.
-        since, until: the first and the last day, such as 2026-05-01; empty for none.
+        since, until: the first and the last day, such as 2026-05-01, or times such as 12h ago; empty for none.
         default: number of days up to now if nothing is given.
 
     Raises:
@@ -68,25 +69,13 @@ def asked_period(days: int | None, since: str, until: str, *, default: int = DEF
     """
     tomorrow = (int(time.time()) // DAY_S + 1) * float(DAY_S)
     if since or until:
-        end = moment_of(until) + DAY_S if until else tomorrow
-        begin = moment_of(since) if since else end - default * DAY_S
+        end = end_of(until) if until else tomorrow
+        begin = time_of(since) if since else end - default * DAY_S
         if not 0 < end - begin <= LONGEST_DAYS * DAY_S:
             raise InputError(f"{since} to {until} is not a period; put the earlier day first")
         return Asked(Period(begin, end), None)
     count = min(max(1, days or default), LONGEST_DAYS)
     return Asked(Period(tomorrow - count * DAY_S, tomorrow), count)
-
-
-def moment_of(day: str) -> float:
-    """Start of a day, in seconds since the epoch.
-
-    Raises:
-        InputError: the date is not valid.
-    """
-    try:
-        return datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC).timestamp()
-    except ValueError as error:
-        raise InputError(f"{day!r} is not a date; write it as 2026-05-01") from error
 
 
 def day_name(day: int) -> str:
