@@ -19,26 +19,10 @@ _MOST_SHOWN = 12
 _SINGLE = ("commit", "driver", "cuda", "python", "system")
 _OWN = ("EPOCHZERO_", "SLURM_", "PMI", "OMPI_", "PMIX_", "TORCHELASTIC_")
 _OF_ONE_RUN = frozenset(
-    [
-        "PWD",
-        "OLDPWD",
-        "SHLVL",
-        "_",
-        "HOSTNAME",
-        "RANK",
-        "LOCAL_RANK",
-        "MASTER_ADDR",
-        "MASTER_PORT",
-        "TMPDIR",
-        "JOB_ID",
-        "RUN_ID",
-        "XDG_SESSION_ID",
-        "SSH_CLIENT",
-        "SSH_CONNECTION",
-        "SSH_TTY",
-        "CUDA_VISIBLE_DEVICES",
-        "WANDB_RUN_ID",
-    ]
+    """
+    PWD OLDPWD SHLVL _ HOSTNAME RANK LOCAL_RANK MASTER_ADDR MASTER_PORT TMPDIR JOB_ID RUN_ID
+    XDG_SESSION_ID SSH_CLIENT SSH_CONNECTION SSH_TTY CUDA_VISIBLE_DEVICES WANDB_RUN_ID
+    """.split()
 )
 """Variables that differ between any two runs."""
 

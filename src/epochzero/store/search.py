@@ -23,10 +23,11 @@ from sqlalchemy.sql.functions import FunctionElement
 from epochzero.errors import InputError
 from epochzero.store.schema import FailureText, KnownFailure, KnownFailureNote
 
-FILTERS = (
-    "user", "node", "category", "partition", "image", "target", "state", "name", "owner", "is",
-    "since", "until",
-)  # fmt: skip
+FILTERS = tuple(
+    """
+    user node category partition image target state name owner is since until
+    """.split()
+)
 """The filters of the search language."""
 _MOST_WORDS = 400
 _LONGEST_WORD = 60

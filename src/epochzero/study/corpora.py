@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 from epochzero.diagnose.fingerprint import is_weak
 
 NOT_A_FAILURE = "not_a_failure"
-WORDS = (
-    "category", "root_cause", "phase", "retry", "fingerprint", "user", "project", "name", "job",
-    "label_category", "label_also", "label_root_cause", "label_phase", "label_retry",
-    "label_second", "caught_by",
-)  # fmt: skip
+WORDS = tuple(
+    """
+    category root_cause phase retry fingerprint user project name job label_category label_also
+    label_root_cause label_phase label_retry label_second caught_by
+    """.split()
+)
 """Columns of words; an empty word means unknown."""
 NUMBERS = ("time", "gpu_hours", "seconds", "attempt")
 """Columns of numbers; NaN means unknown."""

@@ -20,16 +20,14 @@ _LETTERS = {"e": "errexit", "u": "nounset"}
 _NAME = re.compile(r"\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\}")
 
 BUILTINS = frozenset(
-    {
-        ":", ".", "[", "[[", "alias", "bg", "bind", "break", "builtin", "caller", "case",
-        "cd", "command", "compgen", "complete", "continue", "declare", "dirs", "disown",
-        "echo", "enable", "eval", "exec", "exit", "export", "false", "fc", "fg", "getopts",
-        "hash", "help", "history", "jobs", "kill", "let", "local", "logout", "mapfile",
-        "popd", "printf", "pushd", "pwd", "read", "readarray", "readonly", "return", "set",
-        "shift", "shopt", "source", "suspend", "test", "time", "times", "trap", "true",
-        "type", "typeset", "ulimit", "umask", "unalias", "unset", "wait"
-    }
-)  # fmt: skip
+    """
+    : . [ [[ alias bg bind break builtin caller case cd command compgen complete continue
+    declare dirs disown echo enable eval exec exit export false fc fg getopts hash help history
+    jobs kill let local logout mapfile popd printf pushd pwd read readarray readonly return set
+    shift shopt source suspend test time times trap true type typeset ulimit umask unalias unset
+    wait
+    """.split()
+)
 """Builtins of the shell, which exist on every platform."""
 
 

@@ -29,13 +29,11 @@ from epochzero.file_access import is_file
 from epochzero.launchers import Launcher
 
 FETCHING = frozenset(
-    {
-        "git", "wget", "curl", "tar", "unzip", "cp", "mv", "rsync", "scp", "aws", "gsutil",
-        "gcloud", "az", "s3cmd", "rclone", "hg", "svn", "ln", "install", "make", "cmake",
-        "ninja", "huggingface-cli", "hf", "kaggle", "gdown", "7z", "gunzip", "patch", "dvc",
-        "jupyter", "jupytext"
-    }
-)  # fmt: skip
+    """
+    git wget curl tar unzip cp mv rsync scp aws gsutil gcloud az s3cmd rclone hg svn ln install
+    make cmake ninja huggingface-cli hf kaggle gdown 7z gunzip patch dvc jupyter jupytext
+    """.split()
+)
 """Programs that may create a missing file."""
 SCRIPT_NAMES = (".py", ".pyw")
 

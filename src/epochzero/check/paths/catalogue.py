@@ -10,18 +10,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-DOES = (
-    "reads",
-    "lists",
-    "writes",
-    "appends",
-    "makes",
-    "asks",
-    "removes",
-    "parses",
-    "parses-lines",
-    "globs",
-    "enters",
+DOES = tuple(
+    """
+    reads lists writes appends makes asks removes parses parses-lines globs enters
+    """.split()
 )
 
 

@@ -37,25 +37,9 @@ _NO_FILES = re.compile(
 """Functions that do not create files at their paths; those that do are in the catalogue."""
 _PROGRAMS = re.compile(r"(subprocess\.\w+|os\.(system|popen|exec\w+|spawn\w+)|sh\.\w+)$")
 _HARMLESS = frozenset(
-    [
-        "git",
-        "nvidia-smi",
-        "hostname",
-        "whoami",
-        "date",
-        "echo",
-        "uname",
-        "which",
-        "pip",
-        "pip3",
-        "ls",
-        "cat",
-        "lscpu",
-        "free",
-        "df",
-        "du",
-        "ps",
-    ]
+    """
+    git nvidia-smi hostname whoami date echo uname which pip pip3 ls cat lscpu free df du ps
+    """.split()
 )
 _MOST_ALIKE = 100
 _MOST_SHOWN = 3

@@ -20,29 +20,11 @@ from epochzero.check.program.storing import Storing
 from epochzero.check.program.values import External
 
 _TRANSPARENT = frozenset(
-    [
-        "staticmethod",
-        "classmethod",
-        "property",
-        "cached_property",
-        "abstractmethod",
-        "abstractproperty",
-        "contextmanager",
-        "asynccontextmanager",
-        "lru_cache",
-        "cache",
-        "wraps",
-        "override",
-        "final",
-        "no_grad",
-        "inference_mode",
-        "enable_grad",
-        "autocast",
-        "record",
-        "compile",
-        "setter",
-        "deleter",
-    ]
+    """
+    staticmethod classmethod property cached_property abstractmethod abstractproperty
+    contextmanager asynccontextmanager lru_cache cache wraps override final no_grad
+    inference_mode enable_grad autocast record compile setter deleter
+    """.split()
 )
 """Decorators that do not change the parameters and the result of a function."""
 

@@ -29,22 +29,10 @@ from epochzero.check.program.heap import (
 from epochzero.check.program.values import Anything, Constant
 
 FLUENT = frozenset(
-    [
-        "to",
-        "cuda",
-        "cpu",
-        "half",
-        "float",
-        "double",
-        "bfloat16",
-        "eval",
-        "train",
-        "requires_grad_",
-        "to_empty",
-        "apply",
-        "share_memory",
-        "compile",
-    ]
+    """
+    to cuda cpu half float double bfloat16 eval train requires_grad_ to_empty apply share_memory
+    compile
+    """.split()
 )
 """Methods of modules that return the module itself."""
 _LOADER = ("DataLoader", "DataLoader2", "StatefulDataLoader")
@@ -64,14 +52,15 @@ _LOADER_HOOKS = {
 """The data loaders that Lightning's trainer requests, by its method."""
 _ALL_LOADER_HOOKS = ("train_dataloader", "val_dataloader", "test_dataloader")
 _DATA_MODULE = re.compile(r"^(lightning|pytorch_lightning)\b.*\.LightningDataModule$")
-_FIT_HOOKS = (
-    "configure_model", "configure_optimizers", "on_fit_start", "on_train_start",
-    "on_train_epoch_start", "on_train_batch_start", "training_step", "compute_loss",
-    "train_step", "on_train_batch_end", "on_validation_epoch_start", "validation_step",
-    "prediction_step", "compute_metrics", "test_step", "on_validation_epoch_end",
-    "validation_epoch_end", "on_train_epoch_end", "training_epoch_end", "on_epoch_end",
-    "on_save_checkpoint", "on_train_end", "on_fit_end", "forward",
-)  # fmt: skip
+_FIT_HOOKS = tuple(
+    """
+    configure_model configure_optimizers on_fit_start on_train_start on_train_epoch_start
+    on_train_batch_start training_step compute_loss train_step on_train_batch_end
+    on_validation_epoch_start validation_step prediction_step compute_metrics test_step
+    on_validation_epoch_end validation_epoch_end on_train_epoch_end training_epoch_end
+    on_epoch_end on_save_checkpoint on_train_end on_fit_end forward
+    """.split()
+)
 _TEST_HOOKS = ("test_step", "predict_step", "on_test_epoch_end", "test_epoch_end", "forward")
 _RUNNERS = {
     "torch.multiprocessing.spawn": ("fn", 1),

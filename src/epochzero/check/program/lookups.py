@@ -49,20 +49,19 @@ _KNOWN_NAMES: dict[str, Constant] = {
     "typing.TYPE_CHECKING": Constant(False),
     "typing_extensions.TYPE_CHECKING": Constant(False),
 }
-MODULE_MEMBERS = frozenset([
-     "T_destination", "add_module", "apply", "bfloat16", "buffers", "call_super_init",
-     "children", "compile", "cpu", "cuda", "double", "dump_patches", "eval", "extra_repr",
-     "float", "forward", "get_buffer", "get_extra_state", "get_parameter", "get_submodule",
-     "half", "ipu", "load_state_dict", "modules", "mtia", "named_buffers", "named_children",
-     "named_modules", "named_parameters", "parameters", "register_backward_hook",
-     "register_buffer", "register_forward_hook", "register_forward_pre_hook",
-     "register_full_backward_hook", "register_full_backward_pre_hook",
-     "register_load_state_dict_post_hook", "register_load_state_dict_pre_hook",
-     "register_module", "register_parameter", "register_state_dict_post_hook",
-     "register_state_dict_pre_hook", "requires_grad_", "set_extra_state", "set_submodule",
-     "share_memory", "state_dict", "to", "to_empty", "train", "training", "type", "xpu",
-     "zero_grad",
-])  # fmt: skip
+MODULE_MEMBERS = frozenset(
+    """
+    T_destination add_module apply bfloat16 buffers call_super_init children compile cpu cuda
+    double dump_patches eval extra_repr float forward get_buffer get_extra_state get_parameter
+    get_submodule half ipu load_state_dict modules mtia named_buffers named_children
+    named_modules named_parameters parameters register_backward_hook register_buffer
+    register_forward_hook register_forward_pre_hook register_full_backward_hook
+    register_full_backward_pre_hook register_load_state_dict_post_hook
+    register_load_state_dict_pre_hook register_module register_parameter
+    register_state_dict_post_hook register_state_dict_pre_hook requires_grad_ set_extra_state
+    set_submodule share_memory state_dict to to_empty train training type xpu zero_grad
+    """.split()
+)
 """Public attributes of `torch.nn.Module` up to 2.13, which no installation is needed to know."""
 _NAMED_TUPLE = namedtuple("_NAMED_TUPLE", ())
 _PARTS_OF_PATHS = {"parent": "folder", "name": "name", "stem": "stem", "suffix": "suffix"}

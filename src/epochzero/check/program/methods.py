@@ -11,44 +11,12 @@ from epochzero.check.program.texts import as_text, concat, formatted, join_paths
 from epochzero.check.program.values import Anything, Constant, Items, Text, Value
 
 _PURE = frozenset(
-    [
-        "lower",
-        "upper",
-        "strip",
-        "lstrip",
-        "rstrip",
-        "replace",
-        "split",
-        "rsplit",
-        "startswith",
-        "endswith",
-        "removeprefix",
-        "removesuffix",
-        "title",
-        "capitalize",
-        "casefold",
-        "swapcase",
-        "zfill",
-        "isdigit",
-        "isdecimal",
-        "isnumeric",
-        "isalpha",
-        "isalnum",
-        "isidentifier",
-        "islower",
-        "isupper",
-        "isspace",
-        "count",
-        "find",
-        "rfind",
-        "index",
-        "rindex",
-        "partition",
-        "rpartition",
-        "splitlines",
-        "encode",
-        "decode",
-    ]
+    """
+    lower upper strip lstrip rstrip replace split rsplit startswith endswith removeprefix
+    removesuffix title capitalize casefold swapcase zfill isdigit isdecimal isnumeric isalpha
+    isalnum isidentifier islower isupper isspace count find rfind index rindex partition
+    rpartition splitlines encode decode
+    """.split()
 )
 _LONGEST = 100_000
 

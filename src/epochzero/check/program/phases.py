@@ -13,46 +13,17 @@ from functools import lru_cache
 _MOST_NAMES = 4096
 _WORD = re.compile(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])")
 _DATA = frozenset(
-    [
-        "data",
-        "dataset",
-        "datasets",
-        "dataloader",
-        "dataloaders",
-        "loader",
-        "loaders",
-        "preprocess",
-        "preprocessing",
-        "preprocessor",
-        "transforms",
-        "collate",
-        "tokenize",
-        "tokenise",
-        "augment",
-        "augmentation",
-        "augmentations",
-        "corpus",
-        "datamodule",
-    ]
+    """
+    data dataset datasets dataloader dataloaders loader loaders preprocess preprocessing
+    preprocessor transforms collate tokenize tokenise augment augmentation augmentations corpus
+    datamodule
+    """.split()
 )
 _EVALUATION = frozenset(
-    [
-        "eval",
-        "evaluate",
-        "evaluation",
-        "evaluator",
-        "test",
-        "testing",
-        "tester",
-        "predict",
-        "prediction",
-        "predictions",
-        "predictor",
-        "infer",
-        "inference",
-        "export",
-        "submission",
-    ]
+    """
+    eval evaluate evaluation evaluator test testing tester predict prediction predictions
+    predictor infer inference export submission
+    """.split()
 )
 _DATA_CALL = re.compile(
     r"pandas\.read_|polars\.(read|scan)_|torchvision\.(datasets|io|transforms)\.|torchaudio\.load"

@@ -37,39 +37,14 @@ _WRAPPERS = {
     "torch.nn.parallel.DataParallel": "DataParallel",
 }
 _OF_WRAPPER = frozenset(
-    [
-        "module",
-        "device",
-        "device_ids",
-        "output_device",
-        "dim",
-        "device_type",
-        "logger",
-        "static_graph",
-        "reducer",
-        "process_group",
-        "broadcast_buffers",
-        "find_unused_parameters",
-        "require_backward_grad_sync",
-        "require_forward_param_sync",
-        "no_sync",
-        "join",
-        "join_hook",
-        "join_device",
-        "join_process_group",
-        "register_comm_hook",
-        "gradient_as_bucket_view",
-        "parameters_to_ignore",
-        "gather",
-        "scatter",
-        "replicate",
-        "parallel_apply",
-        "src_device_obj",
-        "mixed_precision",
-        "is_multi_device_module",
-        "bucket_bytes_cap",
-        "will_sync_module_buffers",
-    ]
+    """
+    module device device_ids output_device dim device_type logger static_graph reducer
+    process_group broadcast_buffers find_unused_parameters require_backward_grad_sync
+    require_forward_param_sync no_sync join join_hook join_device join_process_group
+    register_comm_hook gradient_as_bucket_view parameters_to_ignore gather scatter replicate
+    parallel_apply src_device_obj mixed_precision is_multi_device_module bucket_bytes_cap
+    will_sync_module_buffers
+    """.split()
 )
 _RENAMED = {
     ("dict", "has_key"): "`in`",

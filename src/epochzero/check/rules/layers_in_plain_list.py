@@ -10,39 +10,12 @@ from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples
 
 _MODULE = frozenset({"torch.nn.Module", "torch.nn.modules.Module"})
 _WITHOUT_PARAMETERS = frozenset(
-    [
-        "ReLU",
-        "GELU",
-        "Tanh",
-        "Sigmoid",
-        "Softmax",
-        "LogSoftmax",
-        "ELU",
-        "SELU",
-        "LeakyReLU",
-        "SiLU",
-        "Hardtanh",
-        "Identity",
-        "Flatten",
-        "Dropout",
-        "Dropout1d",
-        "Dropout2d",
-        "MaxPool1d",
-        "MaxPool2d",
-        "MaxPool3d",
-        "AvgPool1d",
-        "AvgPool2d",
-        "AdaptiveAvgPool2d",
-        "Upsample",
-        "MSELoss",
-        "CrossEntropyLoss",
-        "L1Loss",
-        "BCELoss",
-        "BCEWithLogitsLoss",
-        "NLLLoss",
-        "SmoothL1Loss",
-        "KLDivLoss",
-    ]
+    """
+    ReLU GELU Tanh Sigmoid Softmax LogSoftmax ELU SELU LeakyReLU SiLU Hardtanh Identity Flatten
+    Dropout Dropout1d Dropout2d MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d
+    AdaptiveAvgPool2d Upsample MSELoss CrossEntropyLoss L1Loss BCELoss BCEWithLogitsLoss NLLLoss
+    SmoothL1Loss KLDivLoss
+    """.split()
 )
 
 

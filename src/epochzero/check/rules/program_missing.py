@@ -21,61 +21,12 @@ from epochzero.check.rules.commands import started, words_of
 
 # Words that the shell itself understands, and functions that login shells define.
 _OF_THE_SHELL = frozenset(
-    {
-        ".",
-        ":",
-        "[",
-        "[[",
-        "alias",
-        "bg",
-        "break",
-        "case",
-        "cd",
-        "command",
-        "continue",
-        "declare",
-        "echo",
-        "eval",
-        "exec",
-        "exit",
-        "export",
-        "false",
-        "fg",
-        "for",
-        "function",
-        "getopts",
-        "hash",
-        "if",
-        "jobs",
-        "kill",
-        "let",
-        "local",
-        "printf",
-        "pwd",
-        "read",
-        "readonly",
-        "return",
-        "set",
-        "shift",
-        "shopt",
-        "source",
-        "test",
-        "time",
-        "times",
-        "trap",
-        "true",
-        "type",
-        "ulimit",
-        "umask",
-        "unalias",
-        "unset",
-        "until",
-        "wait",
-        "while",
-        "{",
-        "module",
-        "conda",
-    }
+    """
+    . : [ [[ alias bg break case cd command continue declare echo eval exec exit export false fg
+    for function getopts hash if jobs kill let local printf pwd read readonly return set shift
+    shopt source test time times trap true type ulimit umask unalias unset until wait while {
+    module conda
+    """.split()
 )
 
 

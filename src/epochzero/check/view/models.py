@@ -18,8 +18,11 @@ from epochzero.check.view.torch_usage import argument, is_off, optimizer_steps, 
 Model: TypeAlias = tuple[str, SourceLocation]
 """What created a model, and where."""
 
-_SAME = ("apply", "bfloat16", "cpu", "cuda", "double", "eval", "float", "half", "requires_grad_",
-         "to", "train")  # fmt: skip
+_SAME = tuple(
+    """
+    apply bfloat16 cpu cuda double eval float half requires_grad_ to train
+    """.split()
+)
 """Methods of a module that return the module itself."""
 _WRAPPERS = frozenset(
     [

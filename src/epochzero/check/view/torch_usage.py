@@ -11,29 +11,11 @@ from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import Constant, Instance, Value
 
 _FRAMEWORKS = frozenset(
-    [
-        "accelerate",
-        "apex",
-        "catalyst",
-        "composer",
-        "deepspeed",
-        "fabric",
-        "fairscale",
-        "fastai",
-        "horovod",
-        "ignite",
-        "keras",
-        "lightning",
-        "lightning_fabric",
-        "monai",
-        "pytorch_lightning",
-        "skorch",
-        "tensorflow",
-        "torch_xla",
-        "torchbearer",
-        "transformers",
-        "trl",
-    ]
+    """
+    accelerate apex catalyst composer deepspeed fabric fairscale fastai horovod ignite keras
+    lightning lightning_fabric monai pytorch_lightning skorch tensorflow torch_xla torchbearer
+    transformers trl
+    """.split()
 )
 _SCALERS = (
     "torch.GradScaler()",

@@ -13,12 +13,11 @@ if TYPE_CHECKING:
 
 _FUNCTION = "function_definition"
 _DECISIONS = frozenset(
-    (
-        "if_statement", "elif_clause", "for_statement", "while_statement", "except_clause",
-        "case_clause", "conditional_expression", "boolean_operator", "for_in_clause", "if_clause",
-        "assert_statement",
-    )
-)  # fmt: skip
+    """
+    if_statement elif_clause for_statement while_statement except_clause case_clause
+    conditional_expression boolean_operator for_in_clause if_clause assert_statement
+    """.split()
+)
 
 
 class Size(NamedTuple):

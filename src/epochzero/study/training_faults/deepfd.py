@@ -42,12 +42,13 @@ from epochzero.study.training_faults.training_view import Epoch, epochs, layers
 
 FAULTS = ("optimizer", "learning rate", "activation", "loss", "epochs")
 STATISTICS = ("mean", "std", "skew", "median", "var", "sem", "max", "min")
-FEATURES = (
-    "loss", "acc", "val_loss", "val_acc", "nan_loss", "nan_acc", "nan_weight", "nan_gradient",
-    "large_weight", "decrease_acc", "increase_loss", "cons_mean_weight", "cons_std_weight",
-    "gap_train_test", "test_turn_bad", "slow_converge", "oscillating_loss", "dying_relu",
-    "gradient_vanish", "gradient_explosion",
-)  # fmt: skip
+FEATURES = tuple(
+    """
+    loss acc val_loss val_acc nan_loss nan_acc nan_weight nan_gradient large_weight decrease_acc
+    increase_loss cons_mean_weight cons_std_weight gap_train_test test_turn_bad slow_converge
+    oscillating_loss dying_relu gradient_vanish gradient_explosion
+    """.split()
+)
 _FIXES = {
     "optimizer": "Change the optimizer.",
     "learning rate": "Change the learning rate.",

@@ -23,31 +23,11 @@ from epochzero.check.program.values import Anything, Constant, Items, Value
 
 # Flags that absl itself defines, in absl.app, absl.flags and absl.logging.
 _BUILT_IN = frozenset(
-    [
-        "help",
-        "h",
-        "?",
-        "helpshort",
-        "helpfull",
-        "helpxml",
-        "flagfile",
-        "undefok",
-        "run_with_pdb",
-        "pdb_post_mortem",
-        "pdb",
-        "run_with_profiling",
-        "profile_file",
-        "use_cprofile_for_profiling",
-        "only_check_args",
-        "logtostderr",
-        "alsologtostderr",
-        "log_dir",
-        "v",
-        "verbosity",
-        "logger_levels",
-        "stderrthreshold",
-        "showprefixforinfo",
-    ]
+    """
+    help h ? helpshort helpfull helpxml flagfile undefok run_with_pdb pdb_post_mortem pdb
+    run_with_profiling profile_file use_cprofile_for_profiling only_check_args logtostderr
+    alsologtostderr log_dir v verbosity logger_levels stderrthreshold showprefixforinfo
+    """.split()
 )
 _TRUE, _FALSE = ("true", "t", "1"), ("false", "f", "0")
 

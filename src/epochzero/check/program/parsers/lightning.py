@@ -26,9 +26,11 @@ from epochzero.check.program.values import Constant, Items, Value
 
 SUBCOMMANDS = ("fit", "validate", "test", "predict")
 _TOP = frozenset(
-    ("config", "seed_everything", "trainer", "model", "data", "optimizer", "lr_scheduler", "ckpt_path",
-     "verbose", "return_predictions", "weights_only", "help", "print_config")
-)  # fmt: skip
+    """
+    config seed_everything trainer model data optimizer lr_scheduler ckpt_path verbose
+    return_predictions weights_only help print_config
+    """.split()
+)
 """Prefixes of a subcommand's options, unless a subclass adds others."""
 _FLAGS = ("help", "print_config")
 _TYPES: Mapping[str, tuple[type, ...]] = {"int": (int,), "float": (float, int)}

@@ -176,11 +176,13 @@ def _as_layer(names: tuple[str, ...], gives: Callable[[Given, Tensor], V]) -> Te
     return TensorFunction(("input", *names), lambda given: gives(given, given.tensor("input")))
 
 
-_KEEPING = ("relu", "gelu", "elu", "selu", "leaky_relu", "silu", "mish", "tanh", "sigmoid", "softplus",
-            "softmax", "log_softmax", "dropout", "dropout1d", "dropout2d", "dropout3d", "relu_",
-            "to", "cuda", "cpu", "float", "long", "half", "double", "bfloat16", "detach", "clone",
-            "contiguous", "exp", "log", "sqrt", "abs", "square", "clamp", "roll", "as_tensor",
-            "from_numpy", "zeros_like", "ones_like")  # fmt: skip
+_KEEPING = tuple(
+    """
+    relu gelu elu selu leaky_relu silu mish tanh sigmoid softplus softmax log_softmax dropout
+    dropout1d dropout2d dropout3d relu_ to cuda cpu float long half double bfloat16 detach clone
+    contiguous exp log sqrt abs square clamp roll as_tensor from_numpy zeros_like ones_like
+    """.split()
+)
 _COMBINING = ("add", "sub", "mul", "div", "maximum", "minimum")
 
 

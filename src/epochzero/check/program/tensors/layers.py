@@ -252,9 +252,12 @@ def _kept(layer: Given, x: Tensor) -> V:
     return x
 
 
-_KEEPING = ("ReLU", "GELU", "ELU", "SELU", "LeakyReLU", "PReLU", "SiLU", "Mish", "Tanh", "Sigmoid",
-            "Softplus", "Softmax", "LogSoftmax", "Identity", "Dropout", "Dropout1d", "Dropout2d",
-            "Dropout3d")  # fmt: skip
+_KEEPING = tuple(
+    """
+    ReLU GELU ELU SELU LeakyReLU PReLU SiLU Mish Tanh Sigmoid Softplus Softmax LogSoftmax
+    Identity Dropout Dropout1d Dropout2d Dropout3d
+    """.split()
+)
 
 LAYERS: Mapping[str, LayerSignature] = {
     "Linear": LayerSignature(("in_features", "out_features"), _linear, 1),

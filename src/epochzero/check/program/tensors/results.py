@@ -11,8 +11,11 @@ from epochzero.check.program.tensors.values import NotKnown, Tensor, as_value
 from epochzero.check.program.values import Anything, Constant
 
 _FUNCTIONAL = ("torch.nn.functional", "torch", "torch.Tensor")
-_SAME_LAYER = frozenset(["to", "cuda", "cpu", "half", "float", "double", "bfloat16", "eval", "train",
-                         "requires_grad_", "apply"])  # fmt: skip
+_SAME_LAYER = frozenset(
+    """
+    to cuda cpu half float double bfloat16 eval train requires_grad_ apply
+    """.split()
+)
 _HOLDERS = ("torch.nn.Sequential", "torch.nn.ModuleList")
 
 
