@@ -196,7 +196,9 @@ def rank_of(process: ProcessStatus) -> Rank | None:
 
 
 def _launcher_grace_s(environment: Mapping[str, str]) -> float:
-    known = (one.grace_s for one in process_variables() if one.known_by in environment)
+    known = (
+        variable.grace_s for variable in process_variables() if variable.known_by in environment
+    )
     return next(known, 0.0)
 
 

@@ -106,7 +106,7 @@ def _refused(launcher: Launcher, line: str) -> Iterator[tuple[str, bool]]:
 
 def _unknown(launcher: Launcher, name: str) -> Iterator[tuple[str, bool]]:
     """Report an unknown option that is similar to a known one; plug-ins may add others."""
-    known = [*launcher.flags, *(one for one in launcher.options if one.startswith("--"))]
+    known = [*launcher.flags, *(option for option in launcher.options if option.startswith("--"))]
     begun = [one for one in known if one.startswith(name)]
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.85)
     if name.startswith("--") and name not in known and len(begun) != 1 and near:

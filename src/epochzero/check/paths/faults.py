@@ -128,7 +128,7 @@ def _reads_all(program: Program, access: Access) -> bool:
         return False
     module = next(one for one in program.modules.values() if one.path == call.at.place.path)
     around = _around(module, call.at.place.line)
-    tests = [one for loop in around for one in ast.walk(loop) if isinstance(one, ast.If)]
+    tests = [node for loop in around for node in ast.walk(loop) if isinstance(node, ast.If)]
     asked = [
         ast.unparse(one)
         for loop in around
@@ -137,7 +137,7 @@ def _reads_all(program: Program, access: Access) -> bool:
     ]
     return (
         not any(map(leaves, around))
-        and all(_SKIPS_BLANK.search(ast.unparse(one)) for one in tests)
+        and all(_SKIPS_BLANK.search(ast.unparse(test)) for test in tests)
         and all(map(_ASKS_BLANK.search, asked))
     )
 
@@ -148,7 +148,7 @@ def _around(module: Module, line: int) -> list[ast.stmt | ast.expr]:
     loops: list[ast.stmt | ast.expr] = [*code.of(ast.For)]
     loops += [*code.of(ast.ListComp), *code.of(ast.SetComp)]
     loops += [*code.of(ast.DictComp), *code.of(ast.GeneratorExp)]
-    return [one for one in loops if one.lineno <= line <= (one.end_lineno or line)]
+    return [loop for loop in loops if loop.lineno <= line <= (loop.end_lineno or line)]
 
 
 def _look(opened: Opened, most: int) -> Iterator[tuple[str, FileFault | None]]:

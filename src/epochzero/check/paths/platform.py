@@ -172,7 +172,7 @@ class Platform:
 
     def near(self, path: str) -> str | None:
         """An existing path that is similar to a missing one."""
-        names = {posixpath.basename(one): one for one in self._siblings(path)}
+        names = {posixpath.basename(sibling): sibling for sibling in self._siblings(path)}
         found = get_close_matches(posixpath.basename(path), names, n=1, cutoff=0.7)
         if found:
             return names[found[0]]
@@ -189,9 +189,9 @@ class Platform:
         if not os.path.isdir(real) and folder != "/":
             actual = next(
                 (
-                    one
-                    for one in self._siblings(folder)
-                    if one.casefold() == folder.casefold() and is_folder(one)
+                    sibling
+                    for sibling in self._siblings(folder)
+                    if sibling.casefold() == folder.casefold() and is_folder(sibling)
                 ),
                 None,
             )

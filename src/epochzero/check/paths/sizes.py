@@ -60,7 +60,7 @@ class _Arguments:
         if isinstance(given, Items):
             sizes = [one.value for one in given.values if isinstance(one, Constant)]
             if len(sizes) == dimensions:
-                return math.prod(one for one in sizes if isinstance(one, int))
+                return math.prod(size for size in sizes if isinstance(size, int))
         return self.value(at, "kernel_size") ** dimensions
 
 
@@ -156,8 +156,8 @@ def parameters(program: Program, model: Value, depth: int = 0) -> float | None:
         return None
     if last in _LAYERS:
         return _count(last, model)
-    parts = [parameters(program, one, depth + 1) for one in _parts(model)]
-    known_parts = [one for one in parts if one is not None]
+    parts = [parameters(program, part, depth + 1) for part in _parts(model)]
+    known_parts = [part for part in parts if part is not None]
     if last in ("TransformerEncoder", "TransformerDecoder") and known_parts:
         layers = model.keywords.get("num_layers", (*model.arguments, None, None)[1])
         times = layers.value if isinstance(layers, Constant) else 1
@@ -203,7 +203,7 @@ def saved_bytes(program: Program, value: Value, depth: int = 0) -> float | None:
         return None
     if isinstance(value, Items):
         sizes = [saved_bytes(program, one, depth + 1) for one in value.values]
-        known = [one for one in sizes if one is not None]
+        known = [size for size in sizes if size is not None]
         return sum(known) if known else None
     if not isinstance(value, Instance):
         return None
@@ -308,7 +308,7 @@ def rounds(program: Program, loop: ast.For) -> int | None:
     call = loop.iter
     if not (isinstance(call, ast.Call) and getattr(call.func, "id", "") in ("range", "trange")):
         return None
-    numbers = [_number(program, one) for one in call.args]
+    numbers = [_number(program, argument) for argument in call.args]
     if len(numbers) == 1 and numbers[0] is not None:
         return numbers[0]
     if len(numbers) == 2 and numbers[0] is not None and numbers[1] is not None:

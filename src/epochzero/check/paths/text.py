@@ -112,7 +112,7 @@ def _joined(parts: list[str | None], value: Text) -> PathText:
 def _of_call(value: Instance) -> PathText | None:
     name, arguments = value.made_by, value.arguments
     if _PATH_CLASSES.match(name) or name in ("os.path.join", "pathlib.Path().joinpath"):
-        return _path_of([path_text(one) for one in arguments])
+        return _path_of([path_text(argument) for argument in arguments])
     if name in _SAME and arguments:
         return path_text(arguments[0])
     if name in _HOME and arguments:

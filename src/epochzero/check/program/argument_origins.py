@@ -88,7 +88,7 @@ def _placed(job: Job, value: Value, flags: Collection[str]) -> Value:
             return replace(
                 value,
                 values=tuple(_placed(job, one, flags) for one in values),
-                keys=tuple(_placed(job, one, flags) for one in keys),
+                keys=tuple(_placed(job, key, flags) for key in keys),
                 complete=value.complete and job.complete,
             )
         case Instance(_, arguments) if arguments:

@@ -293,7 +293,7 @@ class Calls(Tensors):
             return Anything(f"a member of {cls.name}")
         made = Object(
             cls,
-            tuple(published(one) for one in given.positional),
+            tuple(published(argument) for argument in given.positional),
             {key: published(one) for key, one in given.keywords.items()},
             self._place_of(node),
         )
@@ -356,7 +356,7 @@ class Calls(Tensors):
                 message = f'Module [{name}] is missing the required "forward" function'
                 return self.fails("forward", NotImplementedError, message, node)
             return self._method(callee, "__call__", given, node)
-        if not any(one.opaque for one in callee.cls.line()):
+        if not any(cls.opaque for cls in callee.cls.line()):
             message = f"'{python_errors.type_name(callee)}' object is not callable"
             return self.fails("type", TypeError, message, node)
         return Anything(f"what {callee.cls.name} gives")
@@ -370,9 +370,9 @@ class Calls(Tensors):
     def has(self, owner: V, name: str) -> bool | None:
         """Whether a value has an attribute; None if unknown."""
         if isinstance(owner, Object):
-            if name in owner.attributes or any(name in one.names for one in owner.cls.line()):
+            if name in owner.attributes or any(name in cls.names for cls in owner.cls.line()):
                 return True
-            unsure = owner.cls.externals() or any(one.opaque for one in owner.cls.line())
+            unsure = owner.cls.externals() or any(cls.opaque for cls in owner.cls.line())
             return None if unsure else False
         if isinstance(owner, Opened) and owner.module is not None:
             return True if name in owner.names else None
@@ -598,9 +598,10 @@ def _key(function: Function, given: Arguments) -> object | None:
     if not given.complete or function.scope.parent is not None:
         return None
     values = (*given.positional, *given.keywords.values())
-    if not all(isinstance(one, (Constant, Text, External)) for one in values):
+    if not all(isinstance(value, (Constant, Text, External)) for value in values):
         return None
     plain = tuple(
-        (type(one.value), one.value) if isinstance(one, Constant) else repr(one) for one in values
+        (type(value.value), value.value) if isinstance(value, Constant) else repr(value)
+        for value in values
     )
     return function.node, len(given.positional), tuple(given.keywords), plain

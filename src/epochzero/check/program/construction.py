@@ -53,7 +53,7 @@ def _constructor_of_data(cls: Class) -> Signature | None:
     line = cls.line()
     is_tuple = cls.externals() == ("typing.NamedTuple",) and len(line) == 1
     plain = all(
-        [ast.unparse(one) for one in each.node.decorator_list] in (["dataclass"], ["dataclasses.dataclass"])
+        [ast.unparse(decorator) for decorator in each.node.decorator_list] in (["dataclass"], ["dataclasses.dataclass"])
         for each in line
     )  # fmt: skip
     fields = fields_of(cls)
@@ -62,7 +62,7 @@ def _constructor_of_data(cls: Class) -> Signature | None:
     written = [one.annotation for each in line for one in each.node.body if isinstance(one, ast.AnnAssign)]  # fmt: skip
     if any("KW_ONLY" in ast.dump(one) for one in written):
         return None
-    if any(isinstance(one, LibraryResult) for one in fields.values()):
+    if any(isinstance(field, LibraryResult) for field in fields.values()):
         return None  # field(...) may exclude it from the constructor
     names = tuple(fields)
     required = sum(default is None for default in fields.values())

@@ -66,16 +66,16 @@ def counted(loop: ast.AST, numbers: Sequence[int] | None) -> Counted:
 
 def computed(function: Callable[..., object] | None, *values: object) -> Counted | None:
     """Apply a function to values of which some are counted in the same loop; None if unknown."""
-    found = [one for one in values if isinstance(one, Counted)]
+    found = [value for value in values if isinstance(value, Counted)]
     if function is None or not found or any(one.loop is not found[0].loop for one in found):
         return None
-    if not all(isinstance(one, Constant | Counted) for one in values):
+    if not all(isinstance(value, Constant | Counted) for value in values):
         return None
     size = len(found[0].rounds)
     columns = [
-        one.rounds if isinstance(one, Counted) else (one.value,) * size
-        for one in values
-        if isinstance(one, Constant | Counted)
+        value.rounds if isinstance(value, Counted) else (value.value,) * size
+        for value in values
+        if isinstance(value, Constant | Counted)
     ]
     try:
         rounds = tuple(function(*row) for row in zip(*columns, strict=True))
@@ -91,7 +91,7 @@ def chosen(stops: bool, values: Sequence[object]) -> Counted | None:
         return next((one for one in row if bool(one) is stops), row[-1])
 
     ranked = FIRST_RANK in values and not stops
-    found = computed(choose, *(one for one in values if not (ranked and one == FIRST_RANK)))
+    found = computed(choose, *(value for value in values if not (ranked and value == FIRST_RANK)))
     return replace(found, ranked=True) if found is not None and ranked else found
 
 

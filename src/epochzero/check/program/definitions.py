@@ -80,7 +80,7 @@ class Definitions(Storing):
         """``class``: walk the body and bind the class."""
         bases = tuple(self.evaluate(base) for base in node.bases)
         opaque = any(
-            ast.unparse(one.value).rpartition(".")[2] != "ABCMeta" for one in node.keywords
+            ast.unparse(keyword.value).rpartition(".")[2] != "ABCMeta" for keyword in node.keywords
         )
         data = False
         own: list[V] = []

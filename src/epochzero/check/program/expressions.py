@@ -139,13 +139,13 @@ class Expressions(Lookups, Operations):
         kind = {ast.Tuple: "tuple", ast.List: "list", ast.Set: "set"}[type(node)]
         values: list[V] = []
         complete = True
-        for one in node.elts:
-            if isinstance(one, ast.Starred):
-                items, whole, _ = self.iterated(self.evaluate(one.value), one)
+        for element in node.elts:
+            if isinstance(element, ast.Starred):
+                items, whole, _ = self.iterated(self.evaluate(element.value), element)
                 values += items
                 complete = complete and whole
             else:
-                values.append(self.evaluate(one))
+                values.append(self.evaluate(element))
         return Box.of(kind, values, complete=complete)
 
     def _dictionary(self, node: ast.Dict) -> V:
@@ -240,8 +240,11 @@ class Expressions(Lookups, Operations):
             node,
             f"{self.module.name}.{inside}{name}",
             self.frame.scope,
-            tuple(self.evaluate(one) for one in node.args.defaults),
-            tuple(None if one is None else self.evaluate(one) for one in node.args.kw_defaults),
+            tuple(self.evaluate(default) for default in node.args.defaults),
+            tuple(
+                None if default is None else self.evaluate(default)
+                for default in node.args.kw_defaults
+            ),
         )
 
     def _call(self, node: ast.Call) -> V:
@@ -254,13 +257,13 @@ class Expressions(Lookups, Operations):
 
     def _arguments(self, node: ast.Call) -> Arguments:
         given = Arguments()
-        for one in node.args:
-            if isinstance(one, ast.Starred):
-                items, whole, _ = self.iterated(self.evaluate(one.value), one)
+        for argument in node.args:
+            if isinstance(argument, ast.Starred):
+                items, whole, _ = self.iterated(self.evaluate(argument.value), argument)
                 given.positional += items
                 given.complete = given.complete and whole
             else:
-                given.positional.append(self.evaluate(one))
+                given.positional.append(self.evaluate(argument))
         for keyword in node.keywords:
             value = self.evaluate(keyword.value)
             if keyword.arg is not None:

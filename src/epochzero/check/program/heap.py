@@ -117,8 +117,8 @@ class Class(Ref):
     def externals(self) -> tuple[str, ...]:
         """Names of the library classes that it inherits from; ``?`` for an unknown base."""
         found: list[str] = []
-        for one in self.line():
-            for base in one.bases:
+        for cls in self.line():
+            for base in cls.bases:
                 if isinstance(base, External):
                     found.append(base.name)
                 elif not isinstance(base, Class):
@@ -134,7 +134,7 @@ def is_torch_module(cls: Class) -> bool:
 def is_enumeration(cls: Class) -> bool:
     """Whether the members of a class are its instances."""
     bases = cls.externals()
-    return any(one.startswith("enum.") for one in bases) and "?" not in bases
+    return any(base.startswith("enum.") for base in bases) and "?" not in bases
 
 
 @dataclass(eq=False, slots=True)
@@ -416,11 +416,11 @@ class _Publishing:
 
     def _several(self, values: Sequence[V], depth: int) -> tuple[Value, ...]:
         shown: list[Value] = []
-        for one in values:
+        for value in values:
             if self._left <= 0:
                 break
             self._left -= 1
-            shown.append(self.one(one, depth + 1))
+            shown.append(self.one(value, depth + 1))
         return tuple(shown)
 
 

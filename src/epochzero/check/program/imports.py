@@ -72,7 +72,9 @@ class Imports(Storing):
     def _import_all(self, opened: Opened) -> None:
         exported = opened.names.get("__all__")
         if isinstance(exported, Box):
-            names = [str(one.value) for one in exported.content.values if isinstance(one, Constant)]
+            names = [
+                str(value.value) for value in exported.content.values if isinstance(value, Constant)
+            ]
         else:
             names = [name for name in opened.names if not name.startswith("_")]
         for name in names:

@@ -99,8 +99,8 @@ def called(machine: Core, name: str, given: Arguments, result: V, node: ast.expr
         ):
             _started(machine, given, node)
     elif name in _READS_ALL:
-        for one in given.positional:
-            consume(machine, one, node, certain=True)
+        for argument in given.positional:
+            consume(machine, argument, node, certain=True)
     elif name in _MAINS and given.positional and isinstance(given.positional[0], Function):
         machine.read_flags()
         machine.apply(given.positional[0], Arguments([], {}, False), node)

@@ -179,7 +179,7 @@ class Lookups(Core):
 
     def in_class(self, line: Iterable[Class], name: str) -> V | None:
         """Look up a name in the first of several classes that has it."""
-        return next((one.names[name] for one in line if name in one.names), None)
+        return next((cls.names[name] for cls in line if name in cls.names), None)
 
     def _bound(self, found: V, receiver: V, cls: Class, node: ast.AST) -> V:
         if not isinstance(found, Function):

@@ -59,8 +59,8 @@ def _joined(text: Constant | Text, items: V) -> V:
     if not isinstance(content, (Content, Items)) or not content.complete:
         return Anything("joined from what is not known")
     parts: list[V] = []
-    for one in content.values:
-        parts += [text, one] if parts else [one]
+    for value in content.values:
+        parts += [text, value] if parts else [value]
     return concat(parts)
 
 

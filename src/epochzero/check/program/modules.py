@@ -155,9 +155,9 @@ class Modules:
 
     def _is_installed(self, name: str) -> bool:
         distributions = self.target.distributions or {}
-        return any(name in (one.modules or ()) for one in distributions.values()) or (
-            name.lower().replace("_", "-") in distributions
-        )
+        return any(
+            name in (distribution.modules or ()) for distribution in distributions.values()
+        ) or (name.lower().replace("_", "-") in distributions)
 
     def _is_own(self, file: Path) -> bool:
         return not _INSTALLED.intersection(file.parts)

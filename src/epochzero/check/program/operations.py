@@ -299,9 +299,9 @@ def _identical(left: V, right: V) -> bool | None:
 def _plain_tuple(box: Box) -> tuple[int, ...] | None:
     """The numbers of a tuple, such as a version."""
     numbers = [
-        one.value
-        for one in box.content.values
-        if isinstance(one, Constant) and isinstance(one.value, int)
+        value.value
+        for value in box.content.values
+        if isinstance(value, Constant) and isinstance(value.value, int)
     ]
     known = box.kind == "tuple" and box.content.complete
     return tuple(numbers) if known and len(numbers) == len(box.content.values) else None

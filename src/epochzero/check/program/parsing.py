@@ -303,12 +303,12 @@ class CommandLines:
         items, complete, _ = self.machine.iterated_known(source)
         classes = items if items is not None else [source]
         builder = Builder("hf", self.machine.place(node), complete=complete or items is None)
-        for one in classes:
-            if isinstance(one, Class):
-                builder.classes.append(one)
-                builder.options += [*_fields(one)]
+        for cls in classes:
+            if isinstance(cls, Class):
+                builder.classes.append(cls)
+                builder.options += [*_fields(cls)]
                 # The base class of a library has unknown fields.
-                builder.complete = builder.complete and not one.externals()
+                builder.complete = builder.complete and not cls.externals()
             else:
                 builder.complete = False
                 builder.classes.append(None)  # type: ignore[arg-type]
@@ -362,12 +362,13 @@ class CommandLines:
     def is_command(self, function: Function) -> bool:
         """Whether a function is a command of click or a main function of Hydra, by its decorators."""
         return any(
-            _decorator(one) in (*_CLICK_COMMANDS, "hydra.main") for one in function.decorators
+            _decorator(decorator) in (*_CLICK_COMMANDS, "hydra.main")
+            for decorator in function.decorators
         )
 
     def given_to(self, function: Function) -> Iterator[tuple[Function, Arguments]]:
         """Return the functions that a command runs, with their arguments from the command line."""
-        if any(_decorator(one) == "hydra.main" for one in function.decorators):
+        if any(_decorator(decorator) == "hydra.main" for decorator in function.decorators):
             yield function, Arguments([self._configuration(function)])
             return
         builder = self._click(function)
@@ -427,7 +428,9 @@ class CommandLines:
 
     def _configuration(self, function: Function) -> V:
         """Return the configuration that Hydra composes."""
-        made = next(one for one in function.decorators if _decorator(one) == "hydra.main")
+        made = next(
+            decorator for decorator in function.decorators if _decorator(decorator) == "hydra.main"
+        )
         defaults = _shown(made.keywords) if isinstance(made, LibraryResult) else {}
         place = self._place_of(function)
         builder = Builder("hydra", place, defaults=defaults)

@@ -19,12 +19,12 @@ def is_first_rank(test: ast.expr) -> bool:
         case ast.Compare(left, [ast.Eq()], [ast.Constant(value=0)]):
             return _is_rank(left)
         case ast.Compare(left, [ast.In()], [ast.Tuple(items) | ast.List(items) | ast.Set(items)]):
-            first = any(isinstance(one, ast.Constant) and one.value == 0 for one in items)
+            first = any(isinstance(item, ast.Constant) and item.value == 0 for item in items)
             return first and _is_rank(left)
         case ast.UnaryOp(ast.Not(), operand):
             return _is_rank(operand)
         case ast.BoolOp(ast.Or(), values):
-            return any(is_first_rank(one) for one in values)
+            return any(is_first_rank(value) for value in values)
     return _last_name(test) in _MAIN
 
 

@@ -162,15 +162,15 @@ class Statements(Imports, Definitions, Loops):
         return None
 
     def _capture(self, pattern: ast.pattern) -> None:
-        for one in ast.walk(pattern):
-            if isinstance(one, (ast.MatchAs, ast.MatchStar)) and one.name is not None:
-                self.store_name(one.name, Anything("a part of what is matched"))
+        for node in ast.walk(pattern):
+            if isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name is not None:
+                self.store_name(node.name, Anything("a part of what is matched"))
 
     # -- Exceptions and contexts --------------------------------------------------------------
 
     def _try(self, node: ast.Try) -> int:
-        names = frozenset(name for one in node.handlers for name in self._caught(one))
-        replaced = frozenset(name for one in node.handlers for name in self._replaced(one))
+        names = frozenset(name for handler in node.handlers for name in self._caught(handler))
+        replaced = frozenset(name for handler in node.handlers for name in self._replaced(handler))
         mark = self.journal.mark()
         with self.under(handled=names, replaced=replaced):
             flow = self.execute(node.body)
@@ -229,8 +229,8 @@ class Statements(Imports, Definitions, Loops):
 
     def _with(self, node: ast.With | ast.AsyncWith) -> int:
         handled: set[str] = set()
-        for one in node.items:
-            value = self.evaluate(one.context_expr)
+        for item in node.items:
+            value = self.evaluate(item.context_expr)
             if isinstance(value, LibraryResult) and value.name == "contextlib.suppress":
                 names = [arg.name for arg in value.arguments if isinstance(arg, External)]
                 handled |= {name.removeprefix("builtins.") for name in names}
@@ -239,8 +239,8 @@ class Statements(Imports, Definitions, Loops):
                 entered = self.own_method(value, "__enter__", Arguments()) or value
             elif isinstance(value, Box):
                 entered = value.content.values[0] if value.content.values else Anything("entered")
-            if one.optional_vars is not None:
-                self.assign(one.optional_vars, entered)
+            if item.optional_vars is not None:
+                self.assign(item.optional_vars, entered)
         with self.under(handled=frozenset(handled)):
             return self.execute(node.body)
 

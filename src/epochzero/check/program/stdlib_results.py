@@ -71,7 +71,9 @@ def _computed(machine: Core, function: Callable[..., object], given: Arguments) 
         if not isinstance(one, Constant) and not isinstance(text, Constant):
             return _part_of_path(function, given)
         arguments.append(text.value if isinstance(text, Constant) else one.value)  # type: ignore[union-attr]
-    if given.keywords or any(isinstance(one, int) and abs(one) > 1 << 64 for one in arguments):
+    if given.keywords or any(
+        isinstance(argument, int) and abs(argument) > 1 << 64 for argument in arguments
+    ):
         return None
     try:
         result = function(*arguments)
@@ -81,7 +83,9 @@ def _computed(machine: Core, function: Callable[..., object], given: Arguments) 
         return None
     if isinstance(result, tuple):
         return Box.of("tuple", (Constant(one) for one in result))
-    origin = next((one.origin for one in given.positional if isinstance(one, Constant)), None)
+    origin = next(
+        (argument.origin for argument in given.positional if isinstance(argument, Constant)), None
+    )
     return Constant(result, origin)  # type: ignore[arg-type]
 
 
@@ -89,9 +93,11 @@ def _refused(
     machine: Core, function: Callable[..., object], given: Arguments, error: TypeError | ValueError
 ) -> V | None:
     """Record that a function rejects its arguments."""
-    if not given.positional or not all(isinstance(one, Constant) for one in given.positional):
+    if not given.positional or not all(
+        isinstance(argument, Constant) for argument in given.positional
+    ):
         return None
-    if any(python_errors.is_none(one) for one in given.positional):
+    if any(python_errors.is_none(argument) for argument in given.positional):
         return machine.fails("none", type(error), str(error), machine.at)
     if isinstance(error, TypeError) and function not in (int, float):
         return None  # The rule about calls reports arguments of a wrong type.
@@ -137,7 +143,7 @@ def _str(machine: Core, given: Arguments) -> V | None:
 
 
 def _range(machine: Core, given: Arguments) -> V | None:
-    numbers = [one.value for one in given.positional if isinstance(one, Constant)]
+    numbers = [argument.value for argument in given.positional if isinstance(argument, Constant)]
     if len(numbers) != len(given.positional) or not all(isinstance(n, int) for n in numbers):
         return None
     try:
@@ -164,11 +170,11 @@ def _dict(machine: Core, given: Arguments) -> V | None:
     keys: list[V] = []
     values: list[V] = []
     complete = True
-    for one in given.positional:
-        if not isinstance(one, Box) or one.kind != "dict":
+    for argument in given.positional:
+        if not isinstance(argument, Box) or argument.kind != "dict":
             return Box.of("dict", (), complete=False)
-        keys, values = list(one.content.keys), list(one.content.values)
-        complete = one.content.complete
+        keys, values = list(argument.content.keys), list(argument.content.values)
+        complete = argument.content.complete
     box = Box.of("dict", values, keys, complete)
     from epochzero.check.program.methods import store_item
 
@@ -187,7 +193,7 @@ def _enumerate(machine: Core, given: Arguments) -> V | None:
 
 
 def _zip(machine: Core, given: Arguments) -> V | None:
-    columns = [machine.iterated_known(one) for one in given.positional]
+    columns = [machine.iterated_known(argument) for argument in given.positional]
     lists = [items for items, _, _ in columns if items is not None]
     if len(lists) != len(columns) or not all(complete for _, complete, _ in columns):
         return None
@@ -200,7 +206,7 @@ def _sorted(machine: Core, given: Arguments) -> V | None:
     if items is None or not complete or len(constants) != len(items) or given.keywords:
         return None
     try:
-        return Box.of("list", (Constant(one) for one in sorted(constants)))  # type: ignore[type-var]
+        return Box.of("list", (Constant(constant) for constant in sorted(constants)))  # type: ignore[type-var]
     except TypeError:
         return None
 
@@ -361,8 +367,8 @@ def _absolute(machine: Core, given: Arguments) -> V | None:
 
 
 def _relative(machine: Core, given: Arguments) -> V | None:
-    texts = [as_text(one) for one in given.positional]
-    known = [str(one.value) for one in texts if isinstance(one, Constant)]
+    texts = [as_text(argument) for argument in given.positional]
+    known = [str(text.value) for text in texts if isinstance(text, Constant)]
     if len(known) != len(texts) or not known:
         return None
     whole = [posixpath.join(machine.job.folder.as_posix(), one) for one in known]
@@ -444,7 +450,7 @@ def _namedtuple(machine: Core, given: Arguments) -> V | None:
     items, complete, _ = machine.iterated_known(fields)
     if isinstance(fields, Constant) and isinstance(fields.value, str):
         words = str(fields.value).replace(",", " ").split()
-        items, complete = [Constant(one) for one in words], True
+        items, complete = [Constant(word) for word in words], True
     names = [one.value for one in items or () if isinstance(one, Constant)]
     if items is None or not complete or len(names) != len(items) or not isinstance(name, Constant):
         return None

@@ -136,7 +136,7 @@ class Storing(Core):
 
     def _count(self, targets: Sequence[ast.expr], given: int, node: ast.AST) -> None:
         """Record a number of values that differs from the number of targets."""
-        has_star = any(isinstance(one, ast.Starred) for one in targets)
+        has_star = any(isinstance(target, ast.Starred) for target in targets)
         wanted = len(targets) - has_star
         if given < wanted:
             least = "at least " if has_star else ""

@@ -129,8 +129,8 @@ class Code:
             *self.of(ast.AsyncFunctionDef),
             *self.of(ast.ClassDef),
         ]
-        for one in definitions:
-            found.append((one.name, self.scope(self.parent[one])))
+        for definition in definitions:
+            found.append((definition.name, self.scope(self.parent[definition])))
         for alias in self.of(ast.alias):
             name = alias.asname or alias.name.partition(".")[0]
             found.append((name, self.scope(self.parent[alias])))
@@ -173,7 +173,7 @@ class Code:
             *self.of(ast.While),
             *self.of(ast.Assert),
         ]
-        tests: list[ast.expr] = [one.test for one in conditions]
+        tests: list[ast.expr] = [condition.test for condition in conditions]
         within = (node for test in [*tests, *self.of(ast.BoolOp)] for node in ast.walk(test))
         return frozenset(node.id for node in within if isinstance(node, ast.Name))
 

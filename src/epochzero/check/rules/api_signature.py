@@ -66,7 +66,9 @@ def _is_compiled(name: str) -> bool:
 
 def _as_torch(signature: Signature, keywords: Iterable[str]) -> list[str]:
     known = signature.keywords
-    return [one if one in known else _OF_NUMPY.get(one, one) for one in keywords]
+    return [
+        keyword if keyword in known else _OF_NUMPY.get(keyword, keyword) for keyword in keywords
+    ]
 
 
 def _near(signature: Signature, wrong: str) -> str:

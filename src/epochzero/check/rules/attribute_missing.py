@@ -143,7 +143,8 @@ def _is_of_inner(program: Program, look: Looked) -> bool:
     assert isinstance(look.on, Instance)
     first = look.on.arguments[0] if look.on.arguments else look.on.keywords.get("module")
     is_set = any(
-        one.stored and one.name == look.name and one.on == look.on for one in program.lookups
+        lookup.stored and lookup.name == look.name and lookup.on == look.on
+        for lookup in program.lookups
     )
     known = look.name in MODULE_MEMBERS | _OF_WRAPPER
     return isinstance(first, Instance) and not known and not is_set

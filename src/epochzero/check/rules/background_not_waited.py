@@ -7,9 +7,9 @@ from epochzero.check.rules.scripts import claim_of, problems_of
 
 
 def _check(view: JobView) -> Claims:
-    for one in problems_of(view.program, "background"):
+    for problem in problems_of(view.program, "background"):
         yield claim_of(
-            one,
+            problem,
             message="The program is started in the background, and the batch script does not wait "
             "for it.",
             consequence="The batch system ends what still runs when the script ends.",

@@ -63,7 +63,7 @@ def _deepspeed(program: Program) -> Claims:
         ]
         if None in sizes:
             continue
-        whole, micro, steps = (one for one in sizes if one is not None)
+        whole, micro, steps = (size for size in sizes if size is not None)
         product = micro * steps * processes
         fits = whole == product if world else product > 0 and whole % product == 0
         if "mpu" in call.keywords or fits:

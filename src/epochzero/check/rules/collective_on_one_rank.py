@@ -98,7 +98,7 @@ def _first_rank_branch(code: Code, node: ast.AST) -> ast.If | None:
 def _is_first(test: ast.expr) -> bool:
     """Whether only the first process meets a condition, which tests the rank, alone or with more."""
     if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
-        return any(_is_first(one) for one in test.values)
+        return any(_is_first(value) for value in test.values)
     # Each node has a first process, and a single process has the local rank -1.
     return is_first_rank(test) and "local" not in ast.unparse(test)
 

@@ -63,7 +63,7 @@ def _check(view: JobView) -> Claims:
 
 
 def _of_hydra(program: Program) -> Iterator[Claim]:
-    registers = any(_REGISTERS.match(one.module) for one in program.imports)
+    registers = any(_REGISTERS.match(imported.module) for imported in program.imports)
     for parsed in program.parsed:
         for problem in parsed.problems:
             if problem.kind == "unreadable" or (problem.kind == "absent" and not registers):

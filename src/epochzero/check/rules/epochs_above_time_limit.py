@@ -74,7 +74,9 @@ def _epochs(program: Program) -> float | None:
     for call in program.calls:
         if call.name.rpartition(".")[2] in ("Trainer", "TrainingArguments", "fit"):
             values += [constant(call.keywords.get(name)) for name in _EPOCHS]
-    return next((float(one) for one in values if isinstance(one, int | float) and one > 0), None)
+    return next(
+        (float(value) for value in values if isinstance(value, int | float) and value > 0), None
+    )
 
 
 def _rate(program: Program) -> _Rate | None:

@@ -26,7 +26,7 @@ _DATA = re.compile(r"\b(val|test|eval|dev)")
 
 
 def _check(view: JobView) -> Claims:
-    trains = any(one.at.loop for one in optimizer_steps(view.program))
+    trains = any(step.at.loop for step in optimizer_steps(view.program))
     if not trains or not makes_layers_with_modes(view.program) or has_framework_loop(view.program):
         return
     reach = view.reach
@@ -71,7 +71,7 @@ def _comes_by(call: Called, module: Module, node: ast.AST) -> bool:
     """Whether a call happens within a block of a module, or in what the block calls."""
     first, last = getattr(node, "lineno", 0), getattr(node, "end_lineno", 0)
     places = (*call.at.via, call.at.place)
-    return any(one.path == module.path and first <= one.line <= last for one in places)
+    return any(place.path == module.path and first <= place.line <= last for place in places)
 
 
 def _is_apart(program: Program, call: Called, module: Module, node: ast.AST) -> bool:
@@ -79,7 +79,7 @@ def _is_apart(program: Program, call: Called, module: Module, node: ast.AST) -> 
     code = code_of(module)
     function = node if isinstance(node, ast.FunctionDef) else code.function(node)
     loops = [one for one in (*code.around(node), *ast.walk(node)) if isinstance(one, ast.For)]
-    if any(_DATA.search(ast.unparse(one.iter)) for one in loops):
+    if any(_DATA.search(ast.unparse(loop.iter)) for loop in loops):
         return True
     if function is not None and _NAME.search(function.name):
         return True
@@ -105,7 +105,7 @@ def _called(node: ast.expr) -> ast.expr:
 
 def _decorated(code: Code) -> Iterator[Function]:
     for function in code.of(ast.FunctionDef):
-        names = [code.imported_name(_called(one)) for one in function.decorator_list]
+        names = [code.imported_name(_called(decorator)) for decorator in function.decorator_list]
         if "torch.no_grad" in names and _NAME.search(function.name):
             yield function
 

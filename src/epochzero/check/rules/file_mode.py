@@ -59,7 +59,7 @@ def _mode(file: Value | None) -> str | None:
 def _fits(mode: str, wanted: str, *, is_method: bool) -> bool:
     directions = "r+" if wanted[0] == "r" else "wax+"
     same_kind = is_method or ("b" in mode) == ("b" in wanted)
-    return same_kind and any(one in mode for one in directions)
+    return same_kind and any(direction in mode for direction in directions)
 
 
 def _shown(call: Called) -> str:

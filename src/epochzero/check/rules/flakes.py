@@ -80,7 +80,7 @@ def _read(program: Program, python: tuple[int, ...] | None) -> _Reading:
     return _Reading(
         tuple(_asked(program, python).messages()),
         {path: _Events(found) for path, found in events.items()},
-        tuple(one.tree for one in program.modules.values() if one.tree is not None),
+        tuple(module.tree for module in program.modules.values() if module.tree is not None),
         program.entered,
     )
 

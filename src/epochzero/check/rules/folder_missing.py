@@ -47,13 +47,13 @@ def _missing(job: Job) -> Iterator[CommandSource]:
 def _may_be_made(job: Job, entered: CommandSource, folder: Path) -> bool:
     """Whether the script creates the directory, or first runs something that may create it."""
     if any(
-        (job.base / one.text).resolve().is_relative_to(folder.resolve())
-        for one in job.launch_script.makes
+        (job.base / created.text).resolve().is_relative_to(folder.resolve())
+        for created in job.launch_script.makes
     ):
         return True
     return any(
-        one.place.line < entered.place.line and one.text != "echo"
-        for one in job.launch_script.programs
+        program.place.line < entered.place.line and program.text != "echo"
+        for program in job.launch_script.programs
     )
 
 

@@ -58,10 +58,10 @@ def _table() -> Mapping[tuple[str, str], tuple[_Call, ...]]:
         distributions = tuple(group["distribution"].replace(" or ", " ").split())
         for given, names in group["hooks"].items():
             words = given.split()
-            keywords = tuple(one[:-1] for one in words if one.endswith("="))
+            keywords = tuple(word[:-1] for word in words if word.endswith("="))
             most = len(words) - len(keywords)
-            least = most - sum(one.endswith("?") for one in words)
-            arguments_text = ", ".join(one.rstrip("=?") for one in words) or "no arguments"
+            least = most - sum(word.endswith("?") for word in words)
+            arguments_text = ", ".join(word.rstrip("=?") for word in words) or "no arguments"
             call = _Call(
                 distributions,
                 group.get("since", ""),
@@ -124,7 +124,11 @@ def _wrong(
 
 
 def _is_called_so(call: _Call, target: Target) -> bool:
-    versions = [version for one in call.distributions if (version := installed(target, one))]
+    versions = [
+        version
+        for distribution in call.distributions
+        if (version := installed(target, distribution))
+    ]
     return not call.distributions or any(reached(version, call.since) for version in versions)
 
 

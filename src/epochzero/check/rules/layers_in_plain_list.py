@@ -26,7 +26,7 @@ def _check(view: JobView) -> Claims:
         for cls in code.of(ast.ClassDef):
             if not _MODULE.intersection(code.library_bases(cls)):
                 continue
-            init = next((one for one in code.methods(cls) if one.name == "__init__"), None)
+            init = next((method for method in code.methods(cls) if method.name == "__init__"), None)
             for name, node in _plain(code, init) if init is not None else ():
                 at = reach.at(module, node)
                 if at is not None and not _is_registered(cls, name):
@@ -82,7 +82,7 @@ def _is_registered(cls: ast.ClassDef, name: str) -> bool:
         if isinstance(node, ast.Attribute) and node.attr in ("add_module", "register_module"):
             return True
         if isinstance(node, ast.Call):
-            inside = [*node.args, *(one.value for one in node.keywords)]
+            inside = [*node.args, *(keyword.value for keyword in node.keywords)]
             for argument in inside:
                 value = argument.value if isinstance(argument, ast.Starred) else argument
                 if isinstance(value, ast.Attribute) and value.attr == name:

@@ -99,7 +99,9 @@ def _fallbacks(
     They certainly are if that import certainly fails, and are not if its module is installed.
     """
     found: dict[SourceLocation, bool] = {}
-    events = {_line(one.at.place): one for one in program.imports if one.at.certain}
+    events = {
+        _line(imported.at.place): imported for imported in program.imports if imported.at.certain
+    }
     for module in program.modules.values():
         for one in code_of(module).of(ast.Try):
             first = events.get(_line(module.place(one.body[0])))
@@ -162,7 +164,7 @@ def _installed_by_job(program: Program, top: str) -> bool:
     """Whether the job installs a distribution that provides the module before it runs the program."""
     text = " ".join(
         (
-            *(one.text for one in program.job.launch_script.installs),
+            *(install.text for install in program.job.launch_script.installs),
             *program.job.launch_script.requires,
         )
     )
@@ -193,7 +195,7 @@ def _may_add_path(program: Program) -> str:
     files = {str(module.file) for module in program.modules.values()}
     for call in program.calls:
         values = (*call.arguments, *call.keywords.values())
-        is_given = any(isinstance(one, Constant) and one.value in files for one in values)
+        is_given = any(isinstance(value, Constant) and value.value in files for value in values)
         if is_given and call.name.partition(".")[0] not in standard_modules():
             return f"{call.name} gets the path of the file and may add a directory to sys.path"
     return ""

@@ -20,7 +20,11 @@ def _check(view: JobView) -> Claims:
         return
     platform = Platform(job, view.target)
     for source in _of_slurm(job):
-        others = [one for one in job.launch_script.makes if one.place.path != source.place.path]
+        others = [
+            created
+            for created in job.launch_script.makes
+            if created.place.path != source.place.path
+        ]
         yield from _claim(
             platform,
             source,
@@ -51,7 +55,7 @@ def _of_slurm(job: Job) -> Iterator[CommandSource]:
 def _redirected(job: Job) -> Iterator[CommandSource]:
     """The file that the program's own line of the script writes, if nothing ran before it."""
     if job.launch_script.entered or any(
-        _is_above(one, job) and one.text != "echo" for one in job.launch_script.programs
+        _is_above(program, job) and program.text != "echo" for program in job.launch_script.programs
     ):
         return
     for source in job.launch_script.writes:

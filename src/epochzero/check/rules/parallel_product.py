@@ -74,13 +74,13 @@ def _megatron(program: Program) -> Claims:
 def _configured(program: Program) -> Claims:
     world, section = world_size(program.job), _section(program)
     used = {program.job.module.partition(".")[0]}
-    used |= {one.module.partition(".")[0] for one in program.imports}
+    used |= {imported.module.partition(".")[0] for imported in program.imports}
     for library in used & _CONFIGURED.keys():
         if world is None or not isinstance(section, Items) or not section.complete:
             return
         entries = {name: get(section, name) for name in _CONFIGURED[library]}
         known = {name: one for name, one in entries.items() if isinstance(one, Constant)}
-        if len(known) < sum(one is not None for one in entries.values()):
+        if len(known) < sum(entry is not None for entry in entries.values()):
             return
         degrees = {name: number(one) or 0 for name, one in known.items()}
         computed = library == "torchtitan" and degrees.get(_COMPUTED, -1) == -1

@@ -50,7 +50,14 @@ def _syntax(program: Program, module: Module, needed: str, python: Version) -> C
         message=f"This syntax needs Python {needed}; the target has {_shown(python)}.",
         consequence=f"SyntaxError: {error.msg}",
         fix=f"Run the job with Python {needed} or newer, or rewrite it in older syntax.",
-        via=next((one.at.via for one in program.imports if one.at.place.path == module.path), ()),
+        via=next(
+            (
+                imported.at.via
+                for imported in program.imports
+                if imported.at.place.path == module.path
+            ),
+            (),
+        ),
     )
 
 
@@ -89,7 +96,7 @@ def _import(event: Imported, python: Version, target: Target) -> Iterator[Claim 
         if stand_in and (target.distributions is None or stand_in in target.distributions):
             return
         if target.distributions and any(
-            top in (one.modules or ()) for one in target.distributions.values()
+            top in (distribution.modules or ()) for distribution in target.distributions.values()
         ):
             return
         instead = instead_of(event.module)

@@ -23,7 +23,7 @@ def _check(view: JobView) -> Claims:
     known = view.target.environment
     if not view.job.certain or (known is None and view.job.launchers):
         return
-    if any(one.module.partition(".")[0] in _SETTING for one in view.imports):
+    if any(imported.module.partition(".")[0] in _SETTING for imported in view.imports):
         return
     call = next((c for c in view.calls if c.name == "torch.distributed.init_process_group"), None)
     if call is None or not call.complete or guarded(call.at, ValueError) or _otherwise(call):

@@ -110,7 +110,7 @@ def _check(view: JobView) -> Claims:
     if view.target.python is not None:
         python = ".".join(map(str, view.target.python))
         installed = {**installed, "python": Distribution("Python", python)}
-    replaced = " ".join(one.text for one in view.job.launch_script.installs)
+    replaced = " ".join(install.text for install in view.job.launch_script.installs)
     seen: set[str] = set()
     for event in view.imports:
         if guarded(event.at, ImportError):

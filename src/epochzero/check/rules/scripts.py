@@ -10,7 +10,7 @@ from epochzero.check.rule import Claim, Program, claim_at_start
 
 def problems_of(program: Program, *kinds: str) -> Iterator[ScriptProblem]:
     """The problems of the job's scripts of these kinds."""
-    return (one for one in program.job.launch_script.problems if one.kind in kinds)
+    return (problem for problem in program.job.launch_script.problems if problem.kind in kinds)
 
 
 def claim_of(

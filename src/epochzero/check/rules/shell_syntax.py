@@ -7,11 +7,11 @@ from epochzero.check.rules.scripts import claim_of, problems_of
 
 
 def _check(view: JobView) -> Claims:
-    for one in problems_of(view.program, "syntax"):
+    for problem in problems_of(view.program, "syntax"):
         yield claim_of(
-            one,
+            problem,
             message="The shell cannot parse the script from this line. The lines above it run.",
-            consequence=f"bash: {one.text} (exit status 2)",
+            consequence=f"bash: {problem.text} (exit status 2)",
             fix="Close the quote, or end the block with fi, done, esac or }.",
         )
 

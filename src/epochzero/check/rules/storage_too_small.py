@@ -77,7 +77,9 @@ def _array_bytes(shape: Value | None, dtype: Value | None) -> int | None:
     if isinstance(dtype, Constant) and isinstance(dtype.value, str):
         name = dtype.value
     width = _BYTES.get(name)
-    counts = [one.value for one in sizes if isinstance(one, Constant) and type(one.value) is int]
+    counts = [
+        size.value for size in sizes if isinstance(size, Constant) and type(size.value) is int
+    ]
     if width is None or len(counts) != len(sizes):
         return None
     return prod(counts) * width

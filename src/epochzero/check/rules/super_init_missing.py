@@ -18,7 +18,7 @@ def _check(view: JobView) -> Claims:
         for cls in code.of(ast.ClassDef):
             if not _is_module(view.program, module, cls):
                 continue
-            init = next((one for one in code.methods(cls) if one.name == "__init__"), None)
+            init = next((method for method in code.methods(cls) if method.name == "__init__"), None)
             set_first = _first_layer(code, init) if init else None
             at = reach.at(module, set_first) if set_first is not None else None
             if at is not None:
@@ -67,8 +67,8 @@ def _first_layer(code: Code, init: Function) -> ast.AST | None:
         if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call):
             made = code.imported_name(statement.value.func)
             to_self = any(
-                isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name)
-                for one in statement.targets
+                isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name)
+                for target in statement.targets
             )
             if to_self and made.startswith("torch.nn.") and made.rpartition(".")[2][:1].isupper():
                 return statement

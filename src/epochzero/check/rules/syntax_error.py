@@ -93,7 +93,14 @@ def _claim(
         message=f"{module.path} does not parse: {message}.",
         consequence=f"{kind}: {message}",
         fix="This is Python 2 code: port it, starting with 2to3." if old else RULE.fix,
-        via=next((one.at.via for one in program.imports if one.at.place.path == module.path), ()),
+        via=next(
+            (
+                imported.at.via
+                for imported in program.imports
+                if imported.at.place.path == module.path
+            ),
+            (),
+        ),
     )
 
 

@@ -49,7 +49,7 @@ def _left_in_evaluation(
     evaluation is between them.
     """
     calls = [call for call in program.calls if loop.step_to(call.at) is not None]
-    steps = {id(one) for one in optimizer_steps(program) if models.stepped(one) == model}
+    steps = {id(step) for step in optimizer_steps(program) if models.stepped(step) == model}
     first = next((at for at, call in enumerate(calls) if id(call) in steps), 0)
     modes = [(at, mode) for at, call in enumerate(calls) if (mode := models.mode(call, model))]
     before = [one for one in modes if one[0] < first]
@@ -69,7 +69,9 @@ def _ends(loop: Loop, call: Called) -> bool:
     )
     code = code_of(loop.module)
     conditions = (code.parent.get(block[0]) for block in blocks[1:])
-    return leaves or any(isinstance(one, ast.If) and _is_once(one.test) for one in conditions)
+    return leaves or any(
+        isinstance(condition, ast.If) and _is_once(condition.test) for condition in conditions
+    )
 
 
 def _blocks(body: Sequence[ast.stmt], place: SourceLocation) -> Iterator[Sequence[ast.stmt]]:
@@ -83,8 +85,8 @@ def _blocks(body: Sequence[ast.stmt], place: SourceLocation) -> Iterator[Sequenc
 
 def _is_once(test: ast.expr) -> bool:
     """Whether a condition selects one iteration: ``epoch == args.epochs - 1``."""
-    compares = any(isinstance(one, ast.Eq) for one in ast.walk(test))
-    return compares and not any(isinstance(one, ast.Mod) for one in ast.walk(test))
+    compares = any(isinstance(node, ast.Eq) for node in ast.walk(test))
+    return compares and not any(isinstance(node, ast.Mod) for node in ast.walk(test))
 
 
 RULE = Rule(

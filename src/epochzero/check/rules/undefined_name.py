@@ -34,7 +34,7 @@ ANNOTATIONS_ARE_LAZY = (3, 14)
 def _check(view: JobView) -> Claims:
     if any(word in module.text for module in view.modules for word in _EVERYWHERE):
         return
-    given = {name for one in view.job.launchers for name in _OF_LAUNCHER.get(one, ())}
+    given = {name for launcher in view.job.launchers for name in _OF_LAUNCHER.get(launcher, ())}
     reported: set[tuple[str, int]] = set()
     lazy = view.target.python is not None and view.target.python[:2] >= ANNOTATIONS_ARE_LAZY
     for flake in flakes(view.program, view.target, ("F821", "F823")):
@@ -81,7 +81,10 @@ def _is_deleted_later(flake: Flake, name: str) -> bool:
         *code.of(ast.AsyncFunctionDef),
         *code.of(ast.Lambda),
     ]
-    spans = [range(one.lineno, (one.end_lineno or one.lineno) + 1) for one in functions]
+    spans = [
+        range(function.lineno, (function.end_lineno or function.lineno) + 1)
+        for function in functions
+    ]
     around = [span for span in spans if flake.place.line in span]
     return any(
         one.id == name and isinstance(one.ctx, ast.Del) and one.lineno not in span
@@ -135,7 +138,7 @@ def _evaluated(module: Module, lazy: bool) -> frozenset[tuple[int, int, str]]:
         taken.module == "__future__" and any(alias.name == "annotations" for alias in taken.names)
         for taken in code.of(ast.ImportFrom)
     )
-    unread = {node for one in _annotations(code, lazy) for node in ast.walk(one)}
+    unread = {node for annotation in _annotations(code, lazy) for node in ast.walk(annotation)}
     return frozenset(
         (node.lineno, node.col_offset, node.id) for node in code.of(ast.Name) if node not in unread
     )
@@ -146,7 +149,7 @@ def _annotations(code: Code, lazy: bool) -> Iterator[ast.expr]:
     if lazy:
         yield from (one.annotation for one in code.of(ast.arg) if one.annotation)
         functions: list[Function] = [*code.of(ast.FunctionDef), *code.of(ast.AsyncFunctionDef)]
-        yield from (one.returns for one in functions if one.returns)
+        yield from (function.returns for function in functions if function.returns)
     for given in code.of(ast.AnnAssign):
         # Annotations of a function's local variables never are (PEP 526).
         if lazy or code.function(given) is not None:

@@ -120,7 +120,11 @@ def chosen(program: Program) -> tuple[tuple[str, ...] | None, Looked] | None:
 
     None if it writes none; without the GPUs if they are not known, or not always the same.
     """
-    stores = [one for one in program.lookups if one.name == "CUDA_VISIBLE_DEVICES" and one.stored]
+    stores = [
+        lookup
+        for lookup in program.lookups
+        if lookup.name == "CUDA_VISIBLE_DEVICES" and lookup.stored
+    ]
     if not stores:
         return None
     setting = constant(stores[0].value)

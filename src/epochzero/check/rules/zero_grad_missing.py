@@ -12,7 +12,7 @@ from epochzero.check.view.torch_usage import (
 
 
 def _check(view: JobView) -> Claims:
-    steps = [one for one in optimizer_steps(view.program) if one.at.loop]
+    steps = [step for step in optimizer_steps(view.program) if step.at.loop]
     clears = does_anywhere(view.program, "zero_grad", "grad", "apply_gradients")
     if not steps or clears or has_framework_loop(view.program):
         return

@@ -66,7 +66,7 @@ def needed_libraries() -> Mapping[str, Needed]:
 def first_import(program: Program, module: str) -> Imported | None:
     """The first import of a top-level module or of a part of it."""
     inside = f"{module}."
-    found = (one for one in program.imports if (one.module + ".").startswith(inside))
+    found = (imported for imported in program.imports if (imported.module + ".").startswith(inside))
     return next(found, None)
 
 
@@ -74,7 +74,7 @@ def wants_cuda(program: Program) -> bool:
     """Whether the job mentions CUDA, or uses a framework that selects GPUs itself."""
     if any("cuda" in module.text for module in program.modules.values()):
         return True
-    return any(one.module.partition(".")[0] in _LAUNCHES_CUDA for one in program.imports)
+    return any(imported.module.partition(".")[0] in _LAUNCHES_CUDA for imported in program.imports)
 
 
 def lacks_cuda(target: Target) -> Reason:

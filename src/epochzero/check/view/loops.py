@@ -63,14 +63,18 @@ def _loops(module: Module, place: SourceLocation) -> tuple[_Node, ...]:
     code = code_of(module)
     scope = _scope(code, place)
     loops: list[_Node] = [*code.of(ast.For), *code.of(ast.AsyncFor), *code.of(ast.While)]
-    around = [one for one in loops if _has(one, place) and code.scope(one) is scope]
+    around = [loop for loop in loops if _has(loop, place) and code.scope(loop) is scope]
     return tuple(sorted(around, key=lambda one: (one.lineno, one.col_offset)))
 
 
 def _scope(code: Code, place: SourceLocation) -> ast.AST | None:
     """The innermost function around a location, or the module."""
     functions: list[Function] = [*code.of(ast.FunctionDef), *code.of(ast.AsyncFunctionDef)]
-    around = [one for one in functions if one.body[0].lineno <= place.line <= (one.end_lineno or 0)]
+    around = [
+        function
+        for function in functions
+        if function.body[0].lineno <= place.line <= (function.end_lineno or 0)
+    ]
     return max(around, key=lambda one: one.lineno, default=code.module.tree)
 
 

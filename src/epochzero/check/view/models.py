@@ -92,7 +92,7 @@ class Models:
         if not isinstance(optimizer, Instance):
             return None
         given = next(iter(optimizer.arguments), optimizer.keywords.get("params"))
-        found = {self.model(one) for one in _parameters(given)}
+        found = {self.model(parameter) for parameter in _parameters(given)}
         return found.pop() if len(found) == 1 else None
 
     def mode(self, call: Called, model: Model) -> str:

@@ -223,8 +223,8 @@ def _inner(
         case ast.If() if body and runs and _is_main(statement.test):
             yield statement.body, handled, body, False
         case ast.Match():
-            for one in statement.cases:
-                yield one.body, handled, False, True
+            for case_ in statement.cases:
+                yield case_.body, handled, False, True
         case _:
             for name in ("body", "orelse"):
                 rest = getattr(statement, name, [])

@@ -41,24 +41,26 @@ def does_anywhere(program: Program, *names: str) -> bool:
 
 def has_framework_loop(program: Program) -> bool:
     """Whether the job imports a library with its own training loops, which may do what seems to be missing."""
-    return any(one.module.partition(".")[0] in _FRAMEWORKS for one in program.imports)
+    return any(imported.module.partition(".")[0] in _FRAMEWORKS for imported in program.imports)
 
 
 def backward_calls(program: Program) -> Iterator[Called]:
     """Calls of ``loss.backward()``."""
     return (
-        one for one in program.calls if one.name.endswith(".backward") and one.receiver is not None
+        call
+        for call in program.calls
+        if call.name.endswith(".backward") and call.receiver is not None
     )
 
 
 def optimizer_steps(program: Program) -> Iterator[Called]:
     """Calls of ``step`` of one of PyTorch's optimizers, or of a gradient scaler that steps one."""
-    for one in program.calls:
-        maker, _, method = one.name.rpartition(".")
+    for call in program.calls:
+        maker, _, method = call.name.rpartition(".")
         if method != "step" or "lr_scheduler" in maker:
             continue
-        if maker.startswith("torch.optim.") or (maker in _SCALERS and one.arguments):
-            yield one
+        if maker.startswith("torch.optim.") or (maker in _SCALERS and call.arguments):
+            yield call
 
 
 def stepped_optimizer(step: Called) -> Value | None:
@@ -70,8 +72,8 @@ def stepped_optimizer(step: Called) -> Value | None:
 def makes_layers_with_modes(program: Program) -> bool:
     """Whether the job creates a layer that behaves differently in training and evaluation."""
     return any(
-        one.name.startswith(_MODES) or one.name.endswith(".from_pretrained")
-        for one in program.calls
+        call.name.startswith(_MODES) or call.name.endswith(".from_pretrained")
+        for call in program.calls
     )
 
 

@@ -81,7 +81,7 @@ def versioned_lines(module: Module, names: frozenset[str]) -> Iterator[_Lines]:
         if _asks(match.subject, names):
             yield _lines([match])
     for either in code.of(ast.BoolOp):
-        if any(_asks(one, names) for one in either.values[:-1]):
+        if any(_asks(value, names) for value in either.values[:-1]):
             yield _lines([either])
     for block in _blocks(module):
         for at, statement in enumerate(block[:-1]):
@@ -108,9 +108,9 @@ def _asks(test: ast.expr, names: Container[str]) -> bool:
 
 def _reads(value: ast.expr, names: Container[str]) -> bool:
     return any(
-        (isinstance(one, ast.Name) and one.id in names)
-        or (isinstance(one, ast.Attribute) and one.attr in names)
-        for one in ast.walk(value)
+        (isinstance(node, ast.Name) and node.id in names)
+        or (isinstance(node, ast.Attribute) and node.attr in names)
+        for node in ast.walk(value)
     )
 
 

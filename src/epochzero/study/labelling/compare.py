@@ -239,7 +239,7 @@ def _consistent(scheme: Scheme, winners: Answers) -> dict[str, str]:
     found: dict[str, str] = {}
     for question in scheme.questions:
         word = winners.get(question.name, "")
-        if word in (one.name for one in question.choices_after(found)):
+        if word in (choice.name for choice in question.choices_after(found)):
             found[question.name] = word
     return found
 

@@ -129,7 +129,7 @@ class Scheme:
         """
         found: dict[str, str] = {}
         for question in self.questions:
-            choices = [one.name for one in question.choices_after(found)]
+            choices = [choice.name for choice in question.choices_after(found)]
             if not choices:
                 continue
             answer = choices[0] if len(choices) == 1 else answers.get(question.name)

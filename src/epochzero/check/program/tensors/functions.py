@@ -62,7 +62,7 @@ def _replaced(shape: Shape, axis: int, *sizes: Dim) -> Shape:
 def _reshaped(given: Given) -> V:
     x = given.tensor("input")
     sizes = given.rest(1, "shape")
-    whole, rest = product(x.shape), product(one for one in sizes if one != -1)
+    whole, rest = product(x.shape), product(size for size in sizes if size != -1)
     message = f"shape '{shown(sizes)}' is invalid for input of size {_text(whole)}"
     misfit = Misfit(
         message,
@@ -99,7 +99,7 @@ def _shapes(given: Given) -> list[Shape]:
     box = given.value("tensors")
     if not isinstance(box, Box) or not box.content.complete or not box.content.values:
         raise NotKnown
-    found = [held(one) for one in box.content.values]
+    found = [held(value) for value in box.content.values]
     shapes = [one.shape for one in found if isinstance(one, Tensor)]
     if len(shapes) != len(found):
         raise NotKnown

@@ -115,7 +115,7 @@ def _windows(moved: Iterable[tuple[Dim, Dim, Dim, Dim, Dim]]) -> list[Dim]:
         NotKnown: the window does not fit.
     """
     sizes = [_window(*one) for one in moved]
-    if any(isinstance(one, int) and one < 1 for one in sizes):
+    if any(isinstance(size, int) and size < 1 for size in sizes):
         raise NotKnown
     return sizes
 
