@@ -142,7 +142,7 @@ def test_an_answer_can_only_reorder(project: Made, model: LanguageModel) -> None
         ((500, {}, b"overloaded " + SECRET.encode()), "HTTP 500: overloaded [redacted]"),
         ((302, {"Location": "http://127.0.0.1:9/"}, b""), "HTTP 302"),
         ((200, {}, b"<html>"), "no JSON"),
-        ((200, {}, b"[1]"), "no object"),
+        ((200, {}, b"[1]"), "not an object"),
         ((200, {}, b'{"choices": [], "usage": [7]}'), "names no candidate"),
         ((200, {}, b'{"choices": [{"message": null}], "usage": {"prompt_tokens": -5}}'), "no candidate"),
         ((200, {"Content-Length": "1000000"}, b'{"choices"'), "no JSON"),
