@@ -179,6 +179,7 @@ CHILDREN = (
     "run/notes/child/",
     "run/simulate/child/",
     "run/simulate/inside/",
+    "check/dryrun/fork_server.py",
     "run/replay/child/",
     "run/watch/child/",
 )

@@ -28,7 +28,7 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="no fork")
 ROOT = Path(__file__).resolve().parents[2]
 EPOCHZERO = Path(sysconfig.get_path("scripts"), "epochzero")
-SECONDS = re.compile(rb"\d+\.\d s\b")
+SECONDS = re.compile(rb"\d+\.\d s\b|(?<=\"seconds\": )[\d.]+")
 TARGET = """\
 format = 1
 name = "cluster"
@@ -48,6 +48,13 @@ helper.run(int(os.environ.get("EPOCHS", "3")))
 HELPER = """\
 def run(epochs):
     print("%d of %d" % (epochs, 3))
+"""
+FAILING_STEP = """\
+import torch
+
+model = torch.nn.Linear(8, 4)
+for step in range(1000):
+    model(torch.randn(2, 9)).sum().backward()
 """
 
 
@@ -119,7 +126,7 @@ def check(environment: dict[str, str], folder: Path, *arguments: str) -> Answer:
         capture_output=True,
         check=False,
     )
-    return Answer(done.returncode, SECONDS.sub(b"N s", done.stdout), done.stderr)
+    return Answer(done.returncode, SECONDS.sub(b"0", done.stdout), done.stderr)
 
 
 def assert_same(server: Server, folder: Path, *arguments: str, **variables: str) -> Answer:
@@ -304,3 +311,27 @@ def test_a_stored_module_is_used_for_its_text_only(monkeypatch: pytest.MonkeyPat
     shared_modules.store((*keys[0][:3], (3, 9)), modules[1])
     assert shared_modules.find(keys[0], modules[0].text) is None
     assert shared_modules.find(keys[1], modules[1].text) is modules[1]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="forks of a process with torch")
+def test_dry_runs_are_the_same_and_find_torch_imported(server: Server, project: Path) -> None:
+    (project / "train.py").write_text(FAILING_STEP)
+    arguments = ("--dry", "--format", "json", "--", sys.executable, "train.py")
+    for _ in range(2):
+        answer = assert_same(server, project, *arguments)
+        assert answer.code == 1
+        assert b'"tensor_mismatch"' in answer.out
+    # What torch imports is loaded before the job imports anything.
+    loaded = "'warm' if 'sympy' in sys.modules else 'cold'"
+    (project / "train.py").write_text(f"import sys\nopen({loaded}, 'w').write('x')\n")
+
+    def written(**variables: str) -> str:
+        (run,) = json.loads(check(server.environment | variables, project, *arguments).out)["dry"]
+        (file,) = run["effects"]["written"]
+        return str(file["place"])
+
+    assert written() == "warm"
+    assert written(EPOCHS="4") == "warm"
+    assert written(OMP_NUM_THREADS="3") == "cold"
+    (project / "sympy.py").write_text("")
+    assert written() == "cold"

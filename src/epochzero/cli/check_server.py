@@ -3,7 +3,8 @@
 Each check is a fork of the server, which has loaded all modules and parsed the files of earlier checks. It gets
 the arguments, environment, directory and standard streams of the client and does what the client would have done.
 So its answers are those of a check without a server, and no check changes the server or another check. After a
-check the server loads and parses what that check had to load and parse.
+check the server loads and parses what that check had to load and parse. After a dry run it starts a fork server that
+imports torch, for those that follow.
 """
 
 from __future__ import annotations
@@ -22,10 +23,15 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
 import epochzero
+from epochzero.check.dryrun import launchers
+from epochzero.check.dryrun.attempt import CHILD
+from epochzero.check.program.modules import share_module
+from epochzero.check.program.shared_modules import record_missed
 from epochzero.cli.check_client import facts, receive, send, socket_file
 from epochzero.errors import InputError
 from epochzero.platform import is_private
@@ -120,8 +126,8 @@ class _Server:
     def serve(self) -> None:
         """Answer until it is time to exit."""
         woken = _woken_by_signals()
-        self._selector.register(self._listener, selectors.EVENT_READ)
-        self._selector.register(woken, selectors.EVENT_READ)
+        self._selector.register(self._listener, selectors.EVENT_READ, self._accept)
+        self._selector.register(woken, selectors.EVENT_READ, partial(self._signaled, woken))
         gc.disable()
         gc.freeze()
         last = time.monotonic()
@@ -129,21 +135,18 @@ class _Server:
             while self._running or time.monotonic() - last < IDLE_S:
                 for key, _ in self._selector.select(IDLE_S):
                     last = time.monotonic()
-                    if key.fileobj is self._listener:
-                        if not self._accept():
-                            return
-                    elif key.fileobj == woken:
-                        signals = os.read(woken, 4096)
-                        if signal.SIGINT in signals or signal.SIGTERM in signals:
-                            return
-                        self._reap()
-                    else:
-                        # A client sends nothing more: it has exited.
-                        self._selector.unregister(key.fileobj)
-                        self._end(key.data)
+                    if not key.data():
+                        return
         finally:
             for pid in self._running:
                 self._end(pid)
+            self._stop_fork_server()
+
+    def _signaled(self, woken: int) -> bool:
+        """Whether no signal asks to exit; checks that have ended are reported."""
+        signals = os.read(woken, 4096)
+        self._reap()
+        return signal.SIGINT not in signals and signal.SIGTERM not in signals
 
     def _accept(self) -> bool:
         """Start the next check; False if this server is out of date."""
@@ -178,7 +181,13 @@ class _Server:
         if pid == 0:
             _check(self._run, request, streams, report)
         self._running[pid] = _Running(client, report)
-        self._selector.register(client, selectors.EVENT_READ, pid)
+        self._selector.register(client, selectors.EVENT_READ, partial(self._left, client, pid))
+
+    def _left(self, client: socket.socket, pid: int) -> bool:
+        """A client sends nothing after its request: it has exited, and its check ends."""
+        self._selector.unregister(client)
+        self._end(pid)
+        return True
 
     def _end(self, pid: int) -> None:
         with suppress(ProcessLookupError):
@@ -202,9 +211,34 @@ class _Server:
                     send(ended.client, {"exit": code})
             with ended.report, suppress(OSError, ValueError):
                 ended.report.seek(0)
-                _prepare(json.load(ended.report))
+                self._prepare(json.load(ended.report))
             self._files = _own_files() | self._files
             gc.freeze()
+
+    def _prepare(self, report: dict[str, Any]) -> None:
+        """Load and parse what a check had to, and import torch if it ran dry."""
+        for name in report["loaded"]:
+            if name.startswith("epochzero."):
+                with suppress(ImportError):
+                    importlib.import_module(name)
+        for name, shown, file, version in report["parsed"]:
+            share_module((name, shown, file, (version[0], version[1]) if version else None))
+        if report["dry"] and launchers.fork_server is None and launchers.can_fork():
+            launchers.fork_server = launchers.ForkServer(str(CHILD), os.environ)
+            control = launchers.fork_server.control
+            self._selector.register(control, selectors.EVENT_READ, self._hear_fork_server)
+
+    def _hear_fork_server(self) -> bool:
+        """The fork server is ready, or has ended."""
+        if launchers.fork_server is not None and not launchers.fork_server.wait_until_ready():
+            self._stop_fork_server()
+        return True
+
+    def _stop_fork_server(self) -> None:
+        if launchers.fork_server is not None:
+            self._selector.unregister(launchers.fork_server.control)
+            launchers.fork_server.stop()
+            launchers.fork_server = None
 
 
 def _own_files() -> dict[str, tuple[int, int]]:
@@ -243,8 +277,6 @@ def _check(
     report: IO[bytes],
 ) -> NoReturn:
     """Be the client: its streams, directory and environment, and then its command."""
-    from epochzero.check.program.shared_modules import record_missed
-
     code = 2
     try:
         os.setsid()
@@ -254,7 +286,8 @@ def _check(
         signal.signal(signal.SIGINT, signal.default_int_handler)
         for number, given in enumerate(streams):
             os.dup2(given, number)
-        _close_all_but(report.fileno())
+        server = launchers.fork_server
+        _close_all_but(report.fileno(), *([server.control.fileno()] if server else []))
         sys.stdin, sys.stdout, sys.stderr = _opened(request["encodings"])
         os.environ.clear()
         os.environ.update(request["environment"])
@@ -268,7 +301,9 @@ def _check(
             if not stream.closed:
                 stream.flush()
         added = [name for name in sys.modules if name not in loaded]
-        report.write(json.dumps({"parsed": missed, "loaded": added}).encode())
+        report.write(
+            json.dumps({"parsed": missed, "loaded": added, "dry": launchers.started > 0}).encode()
+        )
         report.flush()
     except BaseException as error:
         sys.excepthook(type(error), error, error.__traceback__)
@@ -285,9 +320,12 @@ def _status(run: Callable[[], object]) -> int:
     return 0
 
 
-def _close_all_but(kept: int) -> None:
-    os.closerange(_STREAMS, kept)
-    os.closerange(kept + 1, os.sysconf("SC_OPEN_MAX"))
+def _close_all_but(*needed: int) -> None:
+    start = _STREAMS
+    for number in sorted(needed):
+        os.closerange(start, number)
+        start = number + 1
+    os.closerange(start, os.sysconf("SC_OPEN_MAX"))
 
 
 def _opened(encodings: Sequence[Sequence[str]]) -> tuple[IO[str], IO[str], IO[str]]:
@@ -302,17 +340,3 @@ def _opened(encodings: Sequence[Sequence[str]]) -> tuple[IO[str], IO[str], IO[st
         for number, (encoding, errors) in enumerate(encodings, 1)
     ]
     return os.fdopen(0, closefd=False), outputs[0], outputs[1]
-
-
-# -- For the next check ------------------------------------------------------------------------
-
-
-def _prepare(report: dict[str, Any]) -> None:
-    from epochzero.check.program.modules import share_module
-
-    for name in report["loaded"]:
-        if name.startswith("epochzero."):
-            with suppress(ImportError):
-                importlib.import_module(name)
-    for name, shown, file, version in report["parsed"]:
-        share_module((name, shown, file, (version[0], version[1]) if version else None))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -278,8 +277,6 @@ def test_a_job_is_run_where_the_system_has_no_namespaces(
 ) -> None:
     intercepted = containment_by(Means.INTERCEPTION)
     monkeypatch.setattr(process, "best_containment", lambda: intercepted)
-    # Interception happens before torch is imported.
-    monkeypatch.setattr(process, "subprocess", subprocess)
     found = dry(tmp_path, "torch.save(nn.Linear(8, 4).state_dict(), 'model.pt')")
     assert (found.findings, found.dry[0].ended) == ((), "finished")
     assert not (tmp_path / "model.pt").exists()

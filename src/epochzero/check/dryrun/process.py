@@ -11,7 +11,6 @@ import json
 import os
 import selectors
 import signal
-import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,14 +20,15 @@ from pathlib import Path
 from typing import IO, Any
 
 from epochzero.check.dryrun.child.guard import SCRATCH_VARIABLE
-from epochzero.check.dryrun.contain import best_containment, launcher
+from epochzero.check.dryrun.contain import best_containment
 from epochzero.check.dryrun.contain.environment import contained_environment
 from epochzero.check.dryrun.contain.model import Containment, Ended, FileChange, Limits, Means
+from epochzero.check.dryrun.launchers import Launcher, start_launcher
 
 SPEC_DESCRIPTOR = 3
 RECORDS_DESCRIPTOR = 4
 
-_running: set[subprocess.Popen[bytes]] = set()
+_running: set[Launcher] = set()
 _CHUNK = 1 << 16
 _GRACE_S = 5.0
 _MOST_ACCOUNT_BYTES = 1 << 24
@@ -181,14 +181,11 @@ def _run(
         output, output_in = _pipe(stack)
         given = {"spec": told, "records": records_in, "output": output_in}
         numbers = {name: stream.fileno() for name, stream in given.items()}
-        process = subprocess.Popen(
-            launcher(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            pass_fds=list(numbers.values()),
-            env={},
-            start_new_session=True,
+        process = start_launcher(
+            request["command"],
+            request["environment"],
+            list(numbers.values()),
+            Means(request["how"]),
         )
         _running.add(process)
         stack.callback(_put_to_rest, process)
@@ -207,7 +204,7 @@ def _run(
     return account, heard
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
+def _kill(process: Launcher) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 
@@ -246,7 +243,7 @@ def end_all() -> None:
         _kill(process)
 
 
-def _put_to_rest(process: subprocess.Popen[bytes]) -> None:
+def _put_to_rest(process: Launcher) -> None:
     """Kill the launcher if it is running; the kernel then kills all processes that it contains."""
     if process.poll() is None:
         _kill(process)
