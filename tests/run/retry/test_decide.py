@@ -51,7 +51,7 @@ def test_a_deterministic_failure_stops_at_once_and_its_saved_hours_are_counted()
 def test_what_was_missed_and_is_there_now_is_tried_once_more() -> None:
     back = replace(DETERMINISTIC, category="path_not_found", evidence=frozenset(["there_now"]))
     assert decide(AUTO, [back]).action == "retry"
-    assert "did not help" in decide(AUTO, [back, back]).reason
+    assert "One retry of this failure did not help." in decide(AUTO, [back, back]).reason
     assert decide(AUTO, [replace(back, ended_by="user")]).action == "stop"
 
 
@@ -84,6 +84,8 @@ def test_progress_between_attempts_gives_the_budget_back() -> None:
     exhausted = [TRANSIENT] * 4
     assert decide(AUTO, exhausted).action == "stop"
     assert decide(AUTO, [*exhausted[:-1], replace(TRANSIENT, progressed=True)]).action != "stop"
+    since = [*exhausted, replace(TRANSIENT, progressed=True), TRANSIENT]
+    assert decide(AUTO, since).action != "stop"
 
 
 def test_another_failure_has_a_budget_of_its_own() -> None:

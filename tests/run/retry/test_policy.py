@@ -33,7 +33,7 @@ def test_an_own_policy_is_read(tmp_path: Path) -> None:
     [
         ("title = ", "invalid TOML"),
         ('title = "x"', "has no [[rules]]"),
-        (RULE, "title"),
+        (RULE, "mine.toml: missing 1 required positional argument: 'title'"),
         ('title = "x"\nmood = 1' + RULE, "unknown field 'mood'"),
         ('title = "x"\nbudget = "day"' + RULE, "not 'day'"),
         ('title = "x"\nmost = true' + RULE, "most = True is not of type int"),
@@ -62,5 +62,6 @@ def test_a_wrong_policy_is_told(tmp_path: Path, text: str, message: str) -> None
 def test_a_policy_that_is_not_there_is_told(tmp_path: Path) -> None:
     with pytest.raises(CatalogError, match="choose one of always-3, auto"):
         load_policy("bold")
-    with pytest.raises(CatalogError, match="cannot be read"):
-        load_policy(tmp_path / "none.toml")
+    for missing in (tmp_path / "none.toml", str(tmp_path / "none.toml"), tmp_path / "none"):
+        with pytest.raises(CatalogError, match="cannot be read"):
+            load_policy(missing)
