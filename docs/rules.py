@@ -69,8 +69,8 @@ def _entry(rule: Rule) -> str:
         "",
         f"**Source.** {plain(rule.source)}.",
         "",
-        *_case("Found", rule.catches[0]),
-        *_case("Left alone", rule.leaves[0]),
+        *_case("Found", next(case for case in rule.cases if case.is_caught)),
+        *_case("Ignored", next(case for case in rule.cases if not case.is_caught)),
     ]
     return "\n".join(lines)
 

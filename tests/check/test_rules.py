@@ -13,23 +13,26 @@ import pytest
 from epochzero.check import CheckResult, check
 from epochzero.check.rule import Claims
 from epochzero.check.rule_examples import examples
-from epochzero.check.rules import Case, Rule, builtin, choose, find, load
+from epochzero.check.rules import Case, Rule, builtin, choose, find, load, problems_of_cases
 from epochzero.check.view.job import JobView
 from epochzero.errors import CatalogError, InputError
 from tests.catalogs import every
 
-CATCHES = [(rule, case) for rule in builtin() for case in rule.catches]
-LEAVES = [(rule, case) for rule in builtin() for case in rule.leaves]
+CASES = [(rule, number, case) for rule in builtin() for number, case in enumerate(rule.cases)]
+CAUGHT = [(rule, number, case) for rule, number, case in CASES if case.is_caught]
+IGNORED = [(rule, number, case) for rule, number, case in CASES if not case.is_caught]
+Numbered = tuple[Rule, int, Case]
 
 
-def named(promise: tuple[Rule, Case]) -> str:
-    rule, case = promise
-    return f"{rule.id}-{(*rule.catches, *rule.leaves).index(case)}"
+def named(numbered: Numbered) -> str:
+    rule, number, _ = numbered
+    return f"{rule.id}-{number}"
 
 
-def checked(rule: Rule, case: Case, parent: Path) -> CheckResult:
-    """What a rule answers to one of its cases."""
-    folder = parent / named((rule, case))
+def checked(numbered: Numbered, parent: Path) -> CheckResult:
+    """The result of a rule for one of its cases."""
+    rule, _, case = numbered
+    folder = parent / named(numbered)
     job = folder / "job"
     for name, text in case.files.items():
         path = job / name
@@ -42,10 +45,10 @@ def checked(rule: Rule, case: Case, parent: Path) -> CheckResult:
     )
 
 
-@every("promise", CATCHES, named)
-def test_a_rule_catches_what_it_must(promise: tuple[Rule, Case], tmp_path: Path) -> None:
-    rule, case = promise
-    found = checked(rule, case, tmp_path).findings
+@every("numbered", CAUGHT, named)
+def test_a_rule_finds_what_its_case_marks(numbered: Numbered, tmp_path: Path) -> None:
+    rule, _, case = numbered
+    found = checked(numbered, tmp_path).findings
     assert (case.path, case.line) in [(one.place.path, one.place.line) for one in found]
     for one in found:
         assert one.rule == rule.id
@@ -54,10 +57,11 @@ def test_a_rule_catches_what_it_must(promise: tuple[Rule, Case], tmp_path: Path)
         assert one.fix
 
 
-@every("promise", LEAVES, named)
-def test_a_rule_leaves_alone_what_it_must(promise: tuple[Rule, Case], tmp_path: Path) -> None:
-    rule, case = promise
-    found = checked(rule, case, tmp_path)
+@every("numbered", IGNORED, named)
+def test_a_rule_finds_nothing_where_its_case_marks_nothing(
+    numbered: Numbered, tmp_path: Path
+) -> None:
+    found = checked(numbered, tmp_path)
     assert found.findings == ()
     assert not [one for one in found.unknowns if "rule failed" in one.reason]
 
@@ -132,12 +136,12 @@ def test_a_difference_that_does_not_apply_in_one_place_is_refused(diff: str) -> 
 # -- The catalogue -----------------------------------------------------------------------------
 
 RULE = """\
-from epochzero.check.rule import Rule, examples
+from epochzero.check.rule import Rule
 
 RULE = Rule(
     title="Something goes wrong", category="path_not_found", why="It does.",
     fix="Correct it.", source="A study", check=lambda view: (),
-    cases=(*examples("x  # <-"), *examples("y")),
+    examples="x  # <-\\n----\\ny",
 )
 """
 
@@ -163,6 +167,7 @@ def test_a_new_rule_is_one_new_file(package: Path) -> None:
     (package / "some_rule.py").write_text(RULE)
     (rule,) = load(module(package))
     assert (rule.id, rule.title) == ("some-rule", "Something goes wrong")
+    assert not list(problems_of_cases(rule))
 
 
 @pytest.mark.parametrize(
@@ -172,9 +177,6 @@ def test_a_new_rule_is_one_new_file(package: Path) -> None:
         ('"It does."', '" "', "why is empty"),
         ('"Correct it."', '""', "fix is empty"),
         ('"A study"', '""', "source is empty"),
-        ("  # <-", "", "a rule needs a case with a finding"),
-        (', *examples("y")', ",", "and one without"),
-        ('("y")', '("$ python main.py\\ny")', "a case runs main.py"),
         ("RULE = Rule", "RULE = 1, Rule", "not a Rule"),
         ("RULE = ", "RULE = missing or ", "cannot be imported: name 'missing'"),
     ],
@@ -186,6 +188,25 @@ def test_a_rule_that_is_not_complete_is_refused(
     with pytest.raises(CatalogError, match=r"some_rule: ") as refused:
         load(module(package))
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("x\n----\ny", "a rule needs a case with a finding"),
+        ("x  # <-", "and one without"),
+        ("x  # <-\n----\n$ python main.py\ny", "a case runs main.py"),
+    ],
+)
+def test_a_rule_has_cases_of_both_kinds_that_can_run(text: str, said: str) -> None:
+    (problem,) = problems_of_cases(replace(builtin()[0], examples=text))
+    assert said in problem
+
+
+def test_the_cases_of_each_rule_are_complete() -> None:
+    assert [(rule.id, *problems_of_cases(rule)) for rule in builtin()] == [
+        (rule.id,) for rule in builtin()
+    ]
 
 
 def test_rules_are_chosen_by_name() -> None:

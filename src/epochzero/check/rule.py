@@ -39,7 +39,6 @@ __all__ = [
     "claim_at",
     "claim_at_start",
     "claim_failure",
-    "examples",
     "failure_check",
     "failures",
     "guarded",
@@ -64,7 +63,9 @@ class Rule:
         fix: general advice; a finding gives it with its own values.
         source: a study, documentation or issue that shows that it happens.
         check: yields findings and undecided questions.
-        cases: cases that must give a finding at the given line, and cases that must give none.
+        examples: the text of cases that must give a finding at the marked line, and of cases that must give none,
+            as `rule_examples.examples` describes. Only the tests and `epochzero explain` parse them.
+        further_cases: cases that a text cannot express, such as files without an end of line.
         background: starts work in another process while rules run; this rule collects the result.
         general: yields to another rule that reports the same error at the same line.
         id: name of the file with dashes, such as ``path-not-found``; set by the catalogue, used by
@@ -77,20 +78,16 @@ class Rule:
     fix: str
     source: str
     check: Callable[[JobView], Claims]
-    cases: tuple[Case, ...]
+    examples: str
+    further_cases: tuple[Case, ...] = ()
     background: Callable[[JobView], AbstractContextManager[None]] | None = None
     general: bool = False
     id: str = ""
 
     @property
-    def catches(self) -> tuple[Case, ...]:
-        """The cases that must give a finding."""
-        return tuple(case for case in self.cases if case.is_caught)
-
-    @property
-    def leaves(self) -> tuple[Case, ...]:
-        """The cases that must give no finding."""
-        return tuple(case for case in self.cases if not case.is_caught)
+    def cases(self) -> tuple[Case, ...]:
+        """All cases."""
+        return (*examples(self.examples), *self.further_cases)
 
     def findings(self, view: JobView) -> Iterator[Finding | Unknown]:
         """Findings with the id of the rule, and the questions that it could not decide."""

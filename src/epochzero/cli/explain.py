@@ -172,7 +172,7 @@ def _rule(rule: Rule | Unread) -> None:
 
 
 def _example(rule: Rule) -> None:
-    case = rule.catches[0]
+    case = next(case for case in rule.cases if case.is_caught)
     click.echo(
         f"Example:    {case.path}, line {case.line}" if case.line else f"Example:    {case.path}"
     )

@@ -31,6 +31,7 @@ __all__ = [
     "find",
     "load",
     "others",
+    "problems_of_cases",
 ]
 
 DRY_RUN = tuple(name for name in others() if name.startswith("dry-run-"))
@@ -88,7 +89,11 @@ def _problems(rule: Rule) -> Iterable[str]:
     for name in _TEXTS:
         if not getattr(rule, name).strip():
             yield f"{name} is empty"
-    if not rule.catches or not rule.leaves:
+
+
+def problems_of_cases(rule: Rule) -> Iterable[str]:
+    """The faults of a rule's cases, which `load` does not read: a check that a user waits for needs none of them."""
+    if {case.is_caught for case in rule.cases} != {True, False}:
         yield "a rule needs a case with a finding (mark its line with # <-) and one without"
     for case in rule.cases:
         if "-m" not in case.command and not case.files.keys() & set(case.command):

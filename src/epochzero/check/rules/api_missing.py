@@ -16,7 +16,6 @@ from epochzero.check.rule import (
     SourceLocation,
     Target,
     claim_at,
-    examples,
     guarded,
 )
 from epochzero.check.view.api import class_of, elsewhere, is_gone, member, uses
@@ -106,7 +105,7 @@ RULE = Rule(
     fix="Use a name that the target's version has.",
     source="Zhang et al., ICSE 2020, section 5.3, finding 7: frameworks evolve rapidly",
     check=_check,
-    cases=examples("""
+    examples="""
         import mylib
 
         mylib.laod('a')  # <-
@@ -200,5 +199,5 @@ RULE = Rule(
         import mylib
 
         mylib.laod('a')
-    """),
+    """,
 )

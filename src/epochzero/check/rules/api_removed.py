@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, JobView, Rule, at_keyword, claim_at, examples, guarded
+from epochzero.check.rule import Claims, JobView, Rule, at_keyword, claim_at, guarded
 from epochzero.check.view.api import ApiChange, Use, installed, is_gone, uses
 
 _CATEGORIES = {
@@ -61,7 +61,7 @@ RULE = Rule(
     fix="Use the replacement, or pin the version that the job was written for.",
     source="Zhang et al., ICSE 2020, section 5.3, finding 7; release notes named in api_changes.toml",
     check=_check,
-    cases=examples("""
+    examples="""
         import numpy as np
         mask = np.zeros(4, dtype=np.bool)  # <-
         ==> target.toml <==
@@ -170,5 +170,5 @@ RULE = Rule(
         [distributions]
         "pandas" = "2.2.3"
         "numpy" = "2.0"
-    """),
+    """,
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import partial
 
-from epochzero.check.rule import Claims, JobView, Rule, at_keyword, claim_at, examples, guarded
+from epochzero.check.rule import Claims, JobView, Rule, at_keyword, claim_at, guarded
 from epochzero.check.target.model import Signature
 from epochzero.check.target.signature import misfit
 from epochzero.check.view.api import class_of, elsewhere, is_gone, member, uses
@@ -96,7 +96,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.2, Framework API Misuse: softmax() got an unexpected keyword "
     "argument 'axis'",
     check=_check,
-    cases=examples("""
+    examples="""
         import mylib
 
         mylib.load('a', True)  # <-
@@ -200,5 +200,5 @@ RULE = Rule(
         +for key in GIVEN:
         +    if key in known:
         +        chosen.update({key: GIVEN[key]})
-    """),
+    """,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, JobView, Rule, examples
+from epochzero.check.rule import Claims, JobView, Rule
 from epochzero.check.rules.command_line import argument_claims
 
 
@@ -19,7 +19,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.3: about half of the illegal arguments are passed to "
     "Python code by the launching script",
     check=_check,
-    cases=examples("""
+    examples="""
         $ python train.py --opt adm
         import argparse
 
@@ -40,5 +40,5 @@ RULE = Rule(
         parser.add_argument("--opt", choices=["sgd", "adam"])
         parser.add_argument("--n", type=int, choices=range(3))  # <-
         args = parser.parse_args()
-    """),
+    """,
 )

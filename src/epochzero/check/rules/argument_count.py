@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Rule, examples, failure_check
+from epochzero.check.rule import Rule, failure_check
 
 RULE = Rule(
     title="A call passes arguments that the job's own function or class does not accept",
@@ -16,7 +16,7 @@ RULE = Rule(
         message=lambda failed: f"{failed.message}.",
         fix="Pass the arguments that the function accepts.",
     ),
-    cases=examples("""
+    examples="""
         def train(model, loader, epochs=3):
             print(model, loader, epochs)
 
@@ -262,5 +262,5 @@ RULE = Rule(
 
         def never():
             return unused(1)
-    """),
+    """,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, JobView, Rule, examples
+from epochzero.check.rule import Claims, JobView, Rule
 from epochzero.check.rules.command_line import argument_claims
 
 
@@ -26,7 +26,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.3: about half of the illegal arguments are passed to "
     "Python code by the launching script",
     check=_check,
-    cases=examples("""
+    examples="""
         $ python train.py --lr 1e-3x
         import argparse
 
@@ -59,5 +59,5 @@ RULE = Rule(
         parser.add_argument("--lr", type=float)
         parser.add_argument("--out", default=True)
         args = parser.parse_args(sys.argv[1:])
-    """),
+    """,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, JobView, Rule, examples
+from epochzero.check.rule import Claims, JobView, Rule
 from epochzero.check.rules.command_line import argument_claims
 
 
@@ -21,7 +21,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.3: about half of the illegal arguments are passed to "
     "Python code by the launching script",
     check=_check,
-    cases=examples(r"""
+    examples=r"""
         $ python train.py fit --model.width 8 --model.learning_rate 0.1
         from lightning.pytorch import LightningModule
         from lightning.pytorch.cli import LightningCLI
@@ -92,5 +92,5 @@ RULE = Rule(
         +python train.py \
         +    --lrr 3  # <-
         +==> train.py <==
-    """),
+    """,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from epochzero.check.program.values import Constant
-from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at, examples, guarded
+from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at, guarded
 from epochzero.check.rules.command_line import argument_claims
 
 _ENDINGS = frozenset({"sys.exit", "builtins.exit", "builtins.quit", "os._exit", "os.abort"})
@@ -56,7 +56,7 @@ RULE = Rule(
     fix="Pass arguments that are compatible.",
     source="Zhang et al., ICSE 2020, section 3.3: Illegal Argument",
     check=_check,
-    cases=examples("""
+    examples="""
         $ torchrun --nproc_per_node=8 train.py
         import os
 
@@ -143,5 +143,5 @@ RULE = Rule(
         +import os
         +if os.path.exists('x'):
         +    exit()
-    """),
+    """,
 )

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, Instance, Items, Own, Text, Value
-from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples, guarded
+from epochzero.check.rule import Claims, JobView, Rule, claim_at, guarded
 from epochzero.check.rules.conditions import holds
 from epochzero.check.view.api import class_of
 
@@ -153,7 +153,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.3: Illegal Argument; the libraries' own checks, named "
     "in arguments_refused.toml",
     check=_check,
-    cases=examples("""
+    examples="""
         from torch.utils.data import DataLoader
 
         DataLoader([1, 2], num_workers=0, prefetch_factor=4)  # <-
@@ -231,5 +231,5 @@ RULE = Rule(
             torch.nn.MultiheadAttention(500, 8)
         except AssertionError:
             pass
-    """),
+    """,
 )

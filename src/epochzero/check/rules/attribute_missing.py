@@ -22,7 +22,6 @@ from epochzero.check.rule import (
     Rule,
     claim_at,
     claim_failure,
-    examples,
     failures,
     guarded,
 )
@@ -237,7 +236,7 @@ RULE = Rule(
     fix="Correct the name, or define it.",
     source="Zhang et al., ICSE 2020, Table 1, Attribute Not Found",
     check=_check,
-    cases=examples("""
+    examples="""
         import torch
         from torch import nn
 
@@ -450,5 +449,5 @@ RULE = Rule(
 
 
         print(P().go())
-    """),
+    """,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, JobView, Rule, examples
+from epochzero.check.rule import Claims, JobView, Rule
 from epochzero.check.rules.scripts import claim_of, problems_of
 
 
@@ -25,7 +25,7 @@ RULE = Rule(
     fix="Write `wait` at the end of the script.",
     source="Slurm documentation, sbatch: the batch script's end ends the job's allocation",
     check=_check,
-    cases=examples("""
+    examples="""
         $ sbatch job.slurm
         ==> job.slurm <==
         #!/bin/bash
@@ -44,5 +44,5 @@ RULE = Rule(
         ==> run.sh <==
         nohup python train.py > log &
         ==> train.py <==
-    """),
+    """,
 )

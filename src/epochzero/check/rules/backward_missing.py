@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples
+from epochzero.check.rule import Claims, JobView, Rule, claim_at
 from epochzero.check.view.torch_usage import does_anywhere, has_framework_loop, optimizer_steps
 
 
@@ -30,7 +30,7 @@ RULE = Rule(
     fix="Call loss.backward() before optimizer.step().",
     source="PyTorch documentation, torch.optim.Optimizer.step and autograd",
     check=_check,
-    cases=examples("""
+    examples="""
         import torch
         from torch import nn
 
@@ -84,5 +84,5 @@ RULE = Rule(
         model = nn.Linear(4, 1)
         optimizer = torch.optim.Adam(model.parameters())
         optimizer.step()
-    """),
+    """,
 )

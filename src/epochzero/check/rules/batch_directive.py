@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, JobView, Rule, examples
+from epochzero.check.rule import Claims, JobView, Rule
 from epochzero.check.rules.scripts import claim_of, problems_of
 
 
@@ -41,7 +41,7 @@ RULE = Rule(
     "sbatch(1).",
     source="Slurm documentation, sbatch: DESCRIPTION, OPTIONS --time, --mem, and FILENAME PATTERN",
     check=_check,
-    cases=examples("""
+    examples="""
         $ kubectl apply -f job.yaml
         ==> job.yaml <==
         apiVersion: v1
@@ -126,5 +126,5 @@ RULE = Rule(
         ---- ignored if
         -#SBATCH --of-a-plug-in=4 --exclusive --mail-type=END,FAIL
         +#SBATCH --part=gpu --requeue --job-name='a b' --output=%x-%j.out
-    """),
+    """,
 )

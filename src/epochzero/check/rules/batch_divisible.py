@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from epochzero.check.program.configuration import get
 from epochzero.check.program.values import Constant, Items
-from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at_start, examples
+from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at_start
 from epochzero.check.rules.deepspeed import configurations
 from epochzero.check.rules.megatron import at_option
 from epochzero.check.rules.world import number, option, world_size
@@ -94,7 +94,7 @@ RULE = Rule(
     source="Megatron-LM, num_microbatches_calculator; DeepSpeed documentation, 'Batch Size Related "
     "Parameters'",
     check=_check,
-    cases=examples("""
+    examples="""
         $ deepspeed --num_gpus 3 train.py
         import deepspeed
 
@@ -126,5 +126,5 @@ RULE = Rule(
         ---- ignored if
         -$ python train.py --micro-batch-size 4 --global-batch-size 3
         +$ torchrun --nproc_per_node=8 train.py --micro-batch-size 4 --global-batch-size 64
-    """),
+    """,
 )

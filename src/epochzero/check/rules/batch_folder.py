@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from epochzero.check.rule import Claims, JobView, Rule, examples
+from epochzero.check.rule import Claims, JobView, Rule
 from epochzero.check.rules.scripts import claim_of, problems_of
 
 
@@ -29,7 +29,7 @@ RULE = Rule(
     fix="Add `cd $PBS_O_WORKDIR` before the first command, or `#$ -cwd` for Grid Engine.",
     source="PBS Professional User's Guide, PBS_O_WORKDIR; qsub(1) of Grid Engine, -cwd",
     check=_check,
-    cases=examples("""
+    examples="""
         $ HOME=/nowhere qsub job.pbs
         ==> job.pbs <==
         #!/bin/bash
@@ -46,5 +46,5 @@ RULE = Rule(
         #$ -cwd
         python train.py
         ==> train.py <==
-    """),
+    """,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from epochzero.check.paths.downloads import cache_folder, downloads_of
 from epochzero.check.paths.world import World, caught
-from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples
+from epochzero.check.rule import Claims, JobView, Rule, claim_at
 
 _SAID_BY = {
     "huggingface": "HF_HOME",
@@ -61,7 +61,7 @@ RULE = Rule(
     "on the target.",
     source="huggingface_hub documentation: environment variables",
     check=_check,
-    cases=examples("""
+    examples="""
         from transformers import AutoModel
         AutoModel.from_pretrained('bert-base-uncased')  # <-
         ==> target.toml <==
@@ -121,5 +121,5 @@ RULE = Rule(
         ----
         from transformers import AutoModel
         AutoModel.from_pretrained('bert-base-uncased')
-    """),
+    """,
 )

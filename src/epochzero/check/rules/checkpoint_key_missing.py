@@ -16,7 +16,6 @@ from epochzero.check.rule import (
     Reach,
     Rule,
     claim_at,
-    examples,
     guarded,
 )
 from epochzero.check.view.checkpoints import Loaded, loads_of
@@ -82,7 +81,7 @@ RULE = Rule(
     source="PyTorch tutorials, Saving and loading a general checkpoint; Zhang et al., ICSE 2020, "
     "Table 1, Key Not Found",
     check=_check,
-    cases=examples("""
+    examples="""
         import os
         import torch
 
@@ -182,5 +181,5 @@ RULE = Rule(
         model = torch.nn.Linear(2, 2)
         torch.save(model.state_dict(), 'a.pt')
         print(torch.load('a.pt')['weight'])
-    """),
+    """,
 )

@@ -17,7 +17,6 @@ from epochzero.check.rule import (
     Reach,
     Rule,
     claim_at,
-    examples,
     guarded,
 )
 from epochzero.check.view.torch_usage import argument
@@ -120,7 +119,7 @@ RULE = Rule(
     fix="Save the weights of model.module.",
     source="PyTorch tutorial, Saving and Loading Models, Saving torch.nn.DataParallel Models",
     check=_check,
-    cases=examples("""
+    examples="""
         import torch
         from torch import nn
 
@@ -164,5 +163,5 @@ RULE = Rule(
         -best.load_state_dict(torch.load('m.pt'))
         +best.load_state_dict(torch.load('other.pt'))
         +==> other.pt <==
-    """),
+    """,
 )

@@ -6,7 +6,7 @@ from packaging.version import InvalidVersion, Version
 
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant
-from epochzero.check.rule import Claims, JobView, Program, Rule, Target, claim_at, examples, guarded
+from epochzero.check.rule import Claims, JobView, Program, Rule, Target, claim_at, guarded
 from epochzero.check.view.checkpoints import loads_of, refused_globals
 from epochzero.check.view.torch_usage import does_anywhere
 
@@ -66,7 +66,7 @@ RULE = Rule(
     source="PyTorch 2.6 release notes, Flip default of torch.load to weights_only=True; documentation of "
     "torch.serialization",
     check=_check,
-    cases=examples("""
+    examples="""
         import argparse
         import torch
 
@@ -128,5 +128,5 @@ RULE = Rule(
         ---- caught if
         -state = torch.load('last.pt')
         +torch.load('last.pt', weights_only=True)  # <-
-    """),
+    """,
 )

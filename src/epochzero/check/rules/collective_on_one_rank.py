@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from epochzero.check.program.ranks import is_first_rank
 from epochzero.check.program.syntax import Code, code_of
-from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples
+from epochzero.check.rule import Claims, JobView, Rule, claim_at
 from epochzero.check.rules.world import world_size
 
 _COLLECTIVES = frozenset(
@@ -113,7 +113,7 @@ RULE = Rule(
     source="PyTorch documentation, torch.distributed, collective functions: must be called by all ranks "
     "of the group",
     check=_check,
-    cases=examples("""
+    examples="""
         $ torchrun --nproc_per_node=4 train.py
         import torch
         import torch.distributed as dist
@@ -181,5 +181,5 @@ RULE = Rule(
             if rank == 0 and epoch > 1:
                 if epoch:
                     dist.broadcast(torch.ones(1), 0)  # <-
-    """),
+    """,
 )

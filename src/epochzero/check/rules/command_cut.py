@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Case, Claims, JobView, Rule, examples
+from epochzero.check.rule import Case, Claims, JobView, Rule
 from epochzero.check.rules.scripts import claim_of, problems_of
 
 
@@ -27,8 +27,7 @@ RULE = Rule(
     fix="End each line but the last with a backslash, without blanks after it.",
     source="POSIX, Shell Command Language, 2.2.1 Escape Character (Backslash)",
     check=_check,
-    cases=(
-        *examples(r"""
+    examples=r"""
             $ bash run.sh
             ==> run.sh <==
             python train.py \
@@ -37,7 +36,8 @@ RULE = Rule(
             ==> train.py <==
             ---- ignored if
             -    # --lr 1 \
-        """),
+        """,
+    further_cases=(
         Case(
             {"run.sh": "python train.py \\ \n    --epochs 3\n", "train.py": ""},
             command=("bash", "run.sh"),

@@ -17,7 +17,6 @@ from epochzero.check.rule import (
     Rule,
     claim_at,
     claim_failure,
-    examples,
     failures,
     guarded,
 )
@@ -149,7 +148,7 @@ RULE = Rule(
     fix="Add the key to the file, or read it with a default.",
     source="Zhang et al., ICSE 2020, section 3.3: Key Not Found; section 4: failures in evaluation",
     check=_check,
-    cases=examples("""
+    examples="""
         import yaml
 
         with open('c.yaml') as stream:
@@ -248,5 +247,5 @@ RULE = Rule(
             pass
         ==> c.json <==
         {"lr": 0.1}
-    """),
+    """,
 )

@@ -18,7 +18,6 @@ from epochzero.check.rule import (
     Rule,
     SourceLocation,
     claim_at_start,
-    examples,
 )
 
 _REGISTERS = re.compile(
@@ -129,8 +128,7 @@ RULE = Rule(
     source="Hydra documentation, 'The Defaults List'; Accelerate documentation, 'Launching your "
     "scripts'; jsonargparse documentation, 'Configuration files'",
     check=_check,
-    cases=(
-        *examples("""
+    examples="""
             import hydra
 
 
@@ -188,7 +186,8 @@ RULE = Rule(
             print(1)
             ==> four.yaml <==
             num_processes: 4
-        """),
+        """,
+    further_cases=(
         Case(
             {
                 "train.py": "import hydra\n\n\n@hydra.main(config_path='conf', config_name='main')\ndef main(cfg):\n    print(cfg)\n\n\nmain()\n",

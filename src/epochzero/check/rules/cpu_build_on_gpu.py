@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.job.containers import has_no_gpus
-from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples, guarded
+from epochzero.check.rule import Claims, JobView, Rule, claim_at, guarded
 from epochzero.check.view.builds import lacks_cuda, moves_to_cuda
 
 
@@ -45,7 +45,7 @@ RULE = Rule(
     fix="Install a CUDA build, request a GPU, or choose the device with torch.cuda.is_available().",
     source="pytorch/pytorch issue 30664, Torch not compiled with CUDA enabled",
     check=_check,
-    cases=examples("""
+    examples="""
         import torch
         from torch import nn
 
@@ -127,5 +127,5 @@ RULE = Rule(
         x = torch.ones(2).to('cpu')
         ==> target.toml <==
         gpus = "none"
-    """),
+    """,
 )

@@ -12,7 +12,7 @@ from epochzero.check.paths.faults import encoding_of, is_plain
 from epochzero.check.paths.world import Opened, caught
 from epochzero.check.program.events import Called, Situation
 from epochzero.check.program.values import Constant, Instance, Items, Value
-from epochzero.check.rule import Claim, Claims, JobView, Program, Reach, Rule, claim_at, examples
+from epochzero.check.rule import Claim, Claims, JobView, Program, Reach, Rule, claim_at
 
 _READERS = {"pandas.read_csv": ",", "pandas.read_table": "\t"}
 _OF_READING = ("usecols", "parse_dates", "index_col")
@@ -146,7 +146,7 @@ RULE = Rule(
     fix="Use the column names of the file.",
     source="Zhang et al., ICSE 2020, Table 1: Key Not Found; section 5.4: check the schema before",
     check=_check,
-    cases=examples("""
+    examples="""
         import pandas as pd
         frame = pd.read_csv('a.csv')
         y = frame['label']  # <-
@@ -270,5 +270,5 @@ RULE = Rule(
         y = frame.pop('label')
         ==> a.csv <==
         x,1
-    """),
+    """,
 )

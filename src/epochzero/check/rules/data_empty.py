@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.paths.faults import Faulty
-from epochzero.check.rule import Rule, examples
+from epochzero.check.rule import Rule
 from epochzero.check.rules.path_claims import data_check
 
 
@@ -19,7 +19,7 @@ RULE = Rule(
     fix="Fill the file, or pass the correct path of the data.",
     source="Zhang et al., ICSE 2020, section 4.4: Corrupt Data",
     check=data_check("empty", _fix),
-    cases=examples(r"""
+    examples=r"""
         import pandas as pd
         pd.read_csv('a.csv')  # <-
         ==> a.csv <==
@@ -84,5 +84,5 @@ RULE = Rule(
         except EmptyDataError:
             pass
         ==> a.csv <==
-    """),
+    """,
 )

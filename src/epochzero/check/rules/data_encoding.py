@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.paths.faults import Faulty, encoding_of
-from epochzero.check.rule import Case, Rule, examples
+from epochzero.check.rule import Case, Rule
 from epochzero.check.rules.path_claims import data_check
 
 
@@ -23,8 +23,7 @@ RULE = Rule(
     fix="Pass the encoding of the file.",
     source="Zhang et al., ICSE 2020, Table 1: Unexpected Encoding",
     check=data_check("encoding", _fix),
-    cases=(
-        *examples(r"""
+    examples=r"""
             text = open('a.txt', encoding='ascii').read()  # <-
             ==> a.txt <==
             café
@@ -60,7 +59,8 @@ RULE = Rule(
             open('a.txt', encoding='latin-1').read()
             ==> a.txt <==
             café
-        """),
+        """,
+    further_cases=(
         Case(
             {
                 "train.py": "from pathlib import Path\ntext = Path('a.txt').read_text(encoding='ascii')\n",

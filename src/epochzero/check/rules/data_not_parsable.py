@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.paths.faults import Faulty
-from epochzero.check.rule import Rule, examples
+from epochzero.check.rule import Rule
 from epochzero.check.rules.path_claims import data_check
 
 
@@ -23,7 +23,7 @@ RULE = Rule(
     fix="Correct the file, or read it in its actual format.",
     source="Zhang et al., ICSE 2020, section 4.4: Corrupt Data",
     check=data_check("not-parsable", _fix),
-    cases=examples(r"""
+    examples=r"""
         import torch
         torch.load('w.pt')  # <-
         ==> w.pt <==
@@ -145,5 +145,5 @@ RULE = Rule(
         ==> a.json <==
         {
         \ No newline at end of file
-    """),
+    """,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.paths.faults import Faulty
-from epochzero.check.rule import Case, Rule, examples
+from epochzero.check.rule import Case, Rule
 from epochzero.check.rules.path_claims import data_check
 
 
@@ -19,8 +19,7 @@ RULE = Rule(
     fix="Copy the file again, and compare its size or checksum with the original.",
     source="Zhang et al., ICSE 2020, section 4.4: truncated JSON",
     check=data_check("truncated", _fix),
-    cases=(
-        *examples(r"""
+    examples=r"""
             import json
             with open('a.json') as file:
                 items = json.load(file)  # <-
@@ -57,7 +56,8 @@ RULE = Rule(
             ---- ignored if
             -{"a":
             +{"a": 2}
-        """),
+        """,
+    further_cases=(
         Case(
             {"train.py": "import torch\ntorch.load('w.pt')\n", "w.pt": "PK\x03\x04" + "x" * 99},
             line=2,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from epochzero.check.program.configuration import get
 from epochzero.check.program.values import Constant, Items, Value
-from epochzero.check.rule import Claim, Claims, JobView, Rule, examples
+from epochzero.check.rule import Claim, Claims, JobView, Rule
 from epochzero.check.rules.deepspeed import configurations
 
 _BATCHES = ("train_batch_size", "train_micro_batch_size_per_gpu")
@@ -73,7 +73,7 @@ RULE = Rule(
     fix="Correct the configuration.",
     source="DeepSpeed documentation, 'DeepSpeed Configuration JSON'",
     check=_check,
-    cases=examples("""
+    examples="""
         import deepspeed
 
         deepspeed.initialize(model=object(), config='ds.json')
@@ -120,5 +120,5 @@ RULE = Rule(
         deepspeed.initialize(args=parser.parse_args(), model=object())
         ==> ds.json <==
         {"train_batch_size": 8}
-    """),
+    """,
 )

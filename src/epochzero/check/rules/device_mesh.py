@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from epochzero.check.program.values import Items, Value
-from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples, guarded
+from epochzero.check.rule import Claims, JobView, Rule, claim_at, guarded
 from epochzero.check.rules.world import constant, number, world_size
 from epochzero.check.view.torch_usage import argument
 
@@ -64,7 +64,7 @@ RULE = Rule(
     fix="Compute one of the sizes from the world size.",
     source="PyTorch documentation, torch.distributed.device_mesh.init_device_mesh",
     check=_check,
-    cases=examples("""
+    examples="""
         $ torchrun --nproc_per_node=4 train.py
         import argparse
         from torch.distributed.device_mesh import init_device_mesh
@@ -102,5 +102,5 @@ RULE = Rule(
         ---- caught if
         -mesh = init_device_mesh('cuda', (world // 2, 2))
         +mesh = init_device_mesh('cuda', (world // 2, 3))  # <-
-    """),
+    """,
 )

@@ -14,7 +14,6 @@ from epochzero.check.rule import (
     Rule,
     claim_at,
     claim_failure,
-    examples,
     failures,
     guarded,
 )
@@ -91,7 +90,7 @@ RULE = Rule(
     fix="Divide by max(1, count), or report that the evaluation has no data.",
     source="Zhang et al., ICSE 2020, Table 1, Division by Zero, and section 3.3 on evaluation",
     check=_check,
-    cases=examples("""
+    examples="""
         $ python train.py --n 0
         import argparse
 
@@ -184,5 +183,5 @@ RULE = Rule(
             print(1 / len(results))
         except ZeroDivisionError:
             print(0)
-    """),
+    """,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from epochzero.check.job.containers import is_offline
 from epochzero.check.paths.downloads import Download, cache_folder, downloads_of
 from epochzero.check.paths.world import caught
-from epochzero.check.rule import Claim, Claims, JobView, Rule, examples
+from epochzero.check.rule import Claim, Claims, JobView, Rule
 
 
 def _check(view: JobView) -> Claims:
@@ -55,7 +55,7 @@ RULE = Rule(
     fix="Download in advance, to a location that the target can read.",
     source="transformers documentation, offline mode; huggingface/transformers #9147",
     check=_check,
-    cases=examples("""
+    examples="""
         from transformers import AutoModel
         model = AutoModel.from_pretrained('bert-base-uncased')  # <-
         ==> target.toml <==
@@ -153,5 +153,5 @@ RULE = Rule(
         ==> target.toml <==
         [network]
         internet = false
-    """),
+    """,
 )

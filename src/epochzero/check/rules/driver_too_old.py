@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples
+from epochzero.check.rule import Claims, JobView, Rule, claim_at
 from epochzero.check.target import oldest_driver
 from epochzero.check.target.gpus import version
 from epochzero.check.view.builds import first_import, first_on_cuda, wants_cuda
@@ -43,7 +43,7 @@ RULE = Rule(
     source="NVIDIA, CUDA Toolkit release notes, minimum required driver version for CUDA minor version "
     "compatibility",
     check=_check,
-    cases=examples("""
+    examples="""
         import torch
 
         x = torch.zeros(3).cuda()  # <-
@@ -97,5 +97,5 @@ RULE = Rule(
         ==> target.toml <==
         driver = "470.57.02"
         cuda_of_torch = "12.1"
-    """),
+    """,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, JobView, Rule, examples
+from epochzero.check.rule import Claims, JobView, Rule
 from epochzero.check.rules.scripts import claim_of, problems_of
 
 
@@ -29,7 +29,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.2: differences between the local environment and the "
     "platform; venv in the Python documentation",
     check=_check,
-    cases=examples("""
+    examples="""
         $ bash run.sh
         ==> run.sh <==
         set -e
@@ -53,5 +53,5 @@ RULE = Rule(
         python train.py
         ==> train.py <==
         ==> venv/bin/activate <==
-    """),
+    """,
 )

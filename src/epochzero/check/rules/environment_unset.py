@@ -17,7 +17,6 @@ from epochzero.check.rule import (
     Target,
     Unknown,
     claim_at,
-    examples,
     guarded,
 )
 from epochzero.check.rules.world import constant, is_set
@@ -135,7 +134,7 @@ RULE = Rule(
     source="torchrun's documentation, section 'Environment Variables'; Zhang et al., ICSE 2020, "
     "section 3.2",
     check=_check,
-    cases=examples("""
+    examples="""
         import os
         rank = int(os.environ['RANK'])  # <-
         ----
@@ -190,5 +189,5 @@ RULE = Rule(
         os.environ['MASTER_ADDR'] = 'localhost'
         print(os.environ['MASTER_ADDR'])
         port = os.environ.get('MASTER_PORT')
-    """),
+    """,
 )

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from epochzero.check.rule import Claim, Claims, JobView, Program, Rule, examples
+from epochzero.check.rule import Claim, Claims, JobView, Program, Rule
 from epochzero.check.rules.world import TIME_OPTIONS, constant, given, in_hours, said_at
 from epochzero.file_access import open_file
 
@@ -116,7 +116,7 @@ RULE = Rule(
     fix="Request more time, train fewer epochs, or resume from checkpoints in a next job.",
     source="sbatch(1), --time; Zhang et al., ICSE 2020, section 3.2: jobs that are ended by the platform",
     check=_check,
-    cases=examples("""
+    examples="""
         $ sbatch run.sh
         import argparse
 
@@ -186,5 +186,5 @@ RULE = Rule(
         @@
         -#SBATCH --time=24:00:00
         +#SBATCH --time=1:00:00
-    """),
+    """,
 )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from epochzero.check.program.events import Called
 from epochzero.check.program.syntax import Code, Function, code_of
-from epochzero.check.rule import Claims, JobView, Module, Program, Rule, claim_at, examples
+from epochzero.check.rule import Claims, JobView, Module, Program, Rule, claim_at
 from epochzero.check.view.loops import loops_around
 from epochzero.check.view.models import Models
 from epochzero.check.view.torch_usage import (
@@ -138,7 +138,7 @@ RULE = Rule(
     fix="Call model.eval() before the evaluation and model.train() after it.",
     source="PyTorch documentation, torch.nn.Module.eval; Autograd mechanics, evaluation mode",
     check=_check,
-    cases=examples("""
+    examples="""
         import torch
         from torch import nn
 
@@ -242,5 +242,5 @@ RULE = Rule(
         -        print(model(torch.rand(2, 4)))
         +        with torch.no_grad():
         +            print(model(torch.rand(2, 4)))
-    """),
+    """,
 )

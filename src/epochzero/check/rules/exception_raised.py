@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from epochzero.check.rule import Claims, JobView, Rule, claim_failure, examples, failures
+from epochzero.check.rule import Claims, JobView, Rule, claim_failure, failures
 
 _CATEGORIES: Mapping[str, str] = {
     "AttributeError": "attribute_not_found",
@@ -52,7 +52,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, Table 1, Illegal Argument and Not Implemented",
     check=_check,
     general=True,
-    cases=examples("""
+    examples="""
         $ python train.py --optimizer adam
         import argparse
 
@@ -159,5 +159,5 @@ RULE = Rule(
                 pass
         else:
             raise RuntimeError('no data')
-    """),
+    """,
 )

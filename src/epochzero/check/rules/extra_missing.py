@@ -10,7 +10,7 @@ from typing import Any
 
 from epochzero.check.program.events import Called, Situation
 from epochzero.check.program.values import Constant, Items, Value
-from epochzero.check.rule import Claims, JobView, Program, Rule, Target, claim_at, examples, guarded
+from epochzero.check.rule import Claims, JobView, Program, Rule, Target, claim_at, guarded
 from epochzero.check.rules.distributions import providers
 from epochzero.check.target.packages import normalized
 from epochzero.check.view.api import class_of, reached
@@ -119,7 +119,7 @@ RULE = Rule(
     fix="Install the library with its extra.",
     source="gymnasium's documentation of its extras; pandas, Installation, optional dependencies",
     check=_check,
-    cases=examples("""
+    examples="""
         import gymnasium as gym
 
         env = gym.make('LunarLander-v3')  # <-
@@ -210,5 +210,5 @@ RULE = Rule(
         import gymnasium as gym
 
         env = gym.make('LunarLander-v3')
-    """),
+    """,
 )

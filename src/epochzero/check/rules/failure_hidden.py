@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, JobView, Rule, examples
+from epochzero.check.rule import Claims, JobView, Rule
 from epochzero.check.rules.scripts import claim_of, problems_of
 
 
@@ -25,7 +25,7 @@ RULE = Rule(
     fix="Add `set -o pipefail` before it.",
     source="bash(1), Pipelines: the exit status of a pipeline is that of the last command",
     check=_check,
-    cases=examples("""
+    examples="""
         $ bash run.sh
         ==> run.sh <==
         set -e
@@ -39,5 +39,5 @@ RULE = Rule(
         +echo 1 | python train.py
         ---- ignored if
         -set -e
-    """),
+    """,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Rule, examples, failure_check
+from epochzero.check.rule import Rule, failure_check
 
 RULE = Rule(
     title="A layer, function or loss receives a tensor whose shape does not match",
@@ -12,7 +12,7 @@ RULE = Rule(
     fix="Make the sizes match: derive one from the other.",
     source="Zhang et al., ICSE 2020, section 3.2, Tensor Mismatch: adjacent layers that are incompatible",
     check=failure_check("shape", message=lambda failed: failed.why),
-    cases=examples("""
+    examples="""
         import torch
         from torch import nn
         import torch.nn.functional as F
@@ -188,5 +188,5 @@ RULE = Rule(
         +for k in range(3):
         +    x = torch.cat([x, x], 1)
         +print(nn.Linear(32, 2)(x))
-    """),
+    """,
 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, Instance, Value
-from epochzero.check.rule import Case, Claims, JobView, Rule, claim_at, examples, guarded
+from epochzero.check.rule import Case, Claims, JobView, Rule, claim_at, guarded
 
 _WANTED: Mapping[str, tuple[int, str, str]] = {
     "pickle.dump": (1, "wb", "TypeError: write() argument must be str, not bytes"),
@@ -74,8 +74,7 @@ RULE = Rule(
     fix="Open the file in the mode that the call requires.",
     source="Python documentation, io, 'Text I/O' and 'Binary I/O'; pickle.dump; json.dump",
     check=_check,
-    cases=(
-        *examples(r"""
+    examples=r"""
             import pickle
             with open('a.pkl', 'w') as file:
                 pickle.dump({}, file)  # <-
@@ -111,7 +110,8 @@ RULE = Rule(
             ----
             import json
             json.dump({}, open('a.json', 'w'))
-        """),
+        """,
+    further_cases=(
         Case(
             {
                 "train.py": "import pickle\nwith open('a.pkl', 'rb') as file:\n    pickle.load(file)\n",

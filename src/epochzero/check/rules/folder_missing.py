@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from epochzero.check.job.model import COMMAND, CommandSource, Job
-from epochzero.check.rule import Claims, JobView, Rule, claim_at_start, examples
+from epochzero.check.rule import Claims, JobView, Rule, claim_at_start
 from epochzero.file_access import readable
 
 _SURE = re.compile(r"[\w./+@%,=-]+")
@@ -66,7 +66,7 @@ RULE = Rule(
     fix="Correct the path, or let the script change to its own directory first.",
     source="Zhang et al., ICSE 2020, Table 1: Path Not Found, 1,954 of 4,960 failures",
     check=_check,
-    cases=examples("""
+    examples="""
         $ bash run.sh
         ==> run.sh <==
         set -e
@@ -85,5 +85,5 @@ RULE = Rule(
         cd $HOME || exit
         python train.py
         ==> train.py <==
-    """),
+    """,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claim, Claims, JobView, Rule, examples
+from epochzero.check.rule import Claim, Claims, JobView, Rule
 from epochzero.check.rules.flakes import Flake, flakes, reading
 
 _COUNT = "F507"
@@ -59,7 +59,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, Table 1: Type Mismatch, 566 of 4,960 failures",
     check=_check,
     background=reading,
-    cases=examples("""
+    examples="""
         loss = 0.5
         print('%d: %f' % (loss,))  # <-
         ----
@@ -74,5 +74,5 @@ RULE = Rule(
         line(1, 2)
         ----
         print('{} {}'.format(1, 2, 3))
-    """),
+    """,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Rule, examples, failure_check
+from epochzero.check.rule import Rule, failure_check
 
 RULE = Rule(
     title="A model is called, but its class has no forward method",
@@ -19,7 +19,7 @@ RULE = Rule(
         ),
         fix="Define forward in the class. Check whether its indentation puts it outside the class.",
     ),
-    cases=examples("""
+    examples="""
         import torch
         from torch import nn
 
@@ -82,5 +82,5 @@ RULE = Rule(
         +    def __call__(self, x):
         +        return self.fc(x)
         +
-    """),
+    """,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, JobView, Rule, Severity, Target, claim_at, examples
+from epochzero.check.rule import Claims, JobView, Rule, Severity, Target, claim_at
 from epochzero.check.target import first_cuda, last_cuda
 from epochzero.check.target.gpus import version
 from epochzero.check.view.builds import (
@@ -65,7 +65,7 @@ RULE = Rule(
     source="NVIDIA, CUDA C++ Programming Guide, binary and PTX compatibility; pytorch/pytorch issue "
     "31285",
     check=_check,
-    cases=examples("""
+    examples="""
         import torch
 
         x = torch.zeros(3).cuda()  # <-
@@ -128,5 +128,5 @@ RULE = Rule(
         model = "NVIDIA H100"
         memory_bytes = "80 GiB"
         capability = "9.0"
-    """),
+    """,
 )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, Instance, Items, Value
-from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples, guarded
+from epochzero.check.rule import Claims, JobView, Rule, claim_at, guarded
 from epochzero.check.rules.world import chosen, gpus_of_a_node, number
 from epochzero.check.view.builds import moves_to_cuda
 from epochzero.check.view.torch_usage import argument
@@ -77,7 +77,7 @@ RULE = Rule(
     fix="Use 'cuda', and let the scheduler or CUDA_VISIBLE_DEVICES choose.",
     source="PyTorch documentation, CUDA semantics; CUDA C++ Programming Guide, Device enumeration",
     check=_check,
-    cases=examples("""
+    examples="""
         import torch
 
         model = torch.nn.Linear(2, 2)
@@ -154,5 +154,5 @@ RULE = Rule(
         ---- caught if
         -x = torch.zeros(32, device='cuda')
         +x = torch.zeros(2, device='cuda:2')  # <-
-    """),
+    """,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, External, Instance, Value
-from epochzero.check.rule import Claim, Claims, JobView, Program, Rule, claim_at, examples
+from epochzero.check.rule import Claim, Claims, JobView, Program, Rule, claim_at
 from epochzero.check.view.builds import device_named
 from epochzero.check.view.torch_usage import (
     argument,
@@ -93,7 +93,7 @@ RULE = Rule(
     fix="Use GradScaler with float16, and call unscale_ before clipping.",
     source="PyTorch documentation, Automatic mixed precision examples: typical training, gradient clipping",
     check=_check,
-    cases=examples("""
+    examples="""
         import torch
 
         model = torch.nn.Linear(2, 2).cuda()
@@ -143,5 +143,5 @@ RULE = Rule(
         ---- ignored if
         -    with torch.autocast('cpu'):
         +    with torch.autocast('cuda', enabled=step > 99):
-    """),
+    """,
 )

@@ -19,7 +19,6 @@ from epochzero.check.rule import (
     Rule,
     Target,
     claim_at,
-    examples,
     guarded,
 )
 from epochzero.check.target.signature import misfit, of_definition
@@ -160,7 +159,7 @@ RULE = Rule(
     source="Hugging Face Transformers, Trainer.compute_loss (4.46: num_items_in_batch); Lightning, upgrade "
     "from 1.9 to 2.0",
     check=_check,
-    cases=examples("""
+    examples="""
         from transformers import Trainer
 
 
@@ -263,5 +262,5 @@ RULE = Rule(
 
 
         keras.Sequential([]).fit([1], [1], callbacks=[Log()])
-    """),
+    """,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Rule, examples, failure_check
+from epochzero.check.rule import Rule, failure_check
 
 RULE = Rule(
     title="An index is outside its list or text",
@@ -18,7 +18,7 @@ RULE = Rule(
         ),
         fix="Provide the missing input, or check the length first.",
     ),
-    cases=examples("""
+    examples="""
         $ python train.py data
         import sys
 
@@ -78,5 +78,5 @@ RULE = Rule(
             print(names[0])
         except IndexError:
             pass
-    """),
+    """,
 )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from epochzero.check.paths.accesses import argument, is_true
 from epochzero.check.paths.text import is_remote, path_text
 from epochzero.check.program.events import Called
-from epochzero.check.rule import Claims, JobView, Rule, Target, claim_at, examples, guarded
+from epochzero.check.rule import Claims, JobView, Rule, Target, claim_at, guarded
 
 _MODEL = (
     r"(tensorflow\.)?keras\.(\w+\.)*((Model|Sequential)|(load_model|clone_model|model_from_json))"
@@ -93,7 +93,7 @@ RULE = Rule(
     fix="Use the suffix .keras for models and .weights.h5 for weights.",
     source="Keras 3 migration guide, Saving a model in the TF SavedModel format; keras/src/saving/saving_api.py",
     check=_check,
-    cases=examples("""
+    examples="""
         import keras
 
         model = keras.Sequential([keras.layers.Dense(1)])
@@ -165,5 +165,5 @@ RULE = Rule(
         model.save(sys.argv[1])
         ==> target.toml <==
         distributions = { keras = "3.12.0" }
-    """),
+    """,
 )

@@ -6,7 +6,7 @@ from difflib import get_close_matches
 
 from epochzero.check.program.events import Looked
 from epochzero.check.program.values import Constant, Items
-from epochzero.check.rule import Claims, JobView, Rule, SourceLocation, claim_at, examples, guarded
+from epochzero.check.rule import Claims, JobView, Rule, SourceLocation, claim_at, guarded
 
 
 def _check(view: JobView) -> Claims:
@@ -51,7 +51,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, Table 1, Key Not Found",
     check=_check,
     general=True,
-    cases=examples("""
+    examples="""
         options = {'lr': 0.1, 'epochs': 3}
         print(options['epoch'])  # <-
         ----
@@ -115,5 +115,5 @@ RULE = Rule(
         from collections import defaultdict
         d = defaultdict(int)
         print(d['a'])
-    """),
+    """,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.job.model import Job
-from epochzero.check.rule import Claims, JobView, Rule, claim_at_start, examples
+from epochzero.check.rule import Claims, JobView, Rule, claim_at_start
 from epochzero.check.rules.world import said_at, said_text
 
 _NNODES = ("torchrun --nnodes", "deepspeed --num_nodes", "accelerate --num_machines")
@@ -70,7 +70,7 @@ RULE = Rule(
     fix="Take the launcher's numbers from the batch system's variables, such as $SLURM_NNODES.",
     source="torchrun's documentation, --nnodes; sbatch(1), --nodes and --gres",
     check=_check,
-    cases=examples("""
+    examples="""
         $ sbatch run.sh
         ==> train.py <==
         ==> run.sh <==
@@ -99,5 +99,5 @@ RULE = Rule(
         #!/bin/bash
         #SBATCH --nodes=2  # <-
         srun torchrun --nproc_per_node=4 train.py
-    """),
+    """,
 )

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from epochzero.check.program.syntax import Code, Function, code_of
-from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples
+from epochzero.check.rule import Claims, JobView, Rule, claim_at
 
 _MODULE = frozenset({"torch.nn.Module", "torch.nn.modules.Module"})
 _WITHOUT_PARAMETERS = frozenset(
@@ -101,7 +101,7 @@ RULE = Rule(
     fix="Use nn.ModuleList, nn.ModuleDict or nn.Sequential.",
     source="PyTorch documentation, torch.nn.ModuleList: modules it contains are properly registered",
     check=_check,
-    cases=examples("""
+    examples="""
         from torch import nn
 
 
@@ -144,5 +144,5 @@ RULE = Rule(
         ---- ignored if
         -        self.layers = [nn.Linear(4, 4) for _ in range(n)]
         +        self.layers = [1, 2]
-    """),
+    """,
 )

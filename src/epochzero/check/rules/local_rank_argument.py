@@ -15,7 +15,6 @@ from epochzero.check.rule import (
     SourceLocation,
     Target,
     claim_at_start,
-    examples,
 )
 
 _LAUNCH = "torch.distributed.launch"
@@ -96,7 +95,7 @@ RULE = Rule(
     fix="Start the job with torchrun, and read LOCAL_RANK from the environment.",
     source="PyTorch documentation, torchrun, Transitioning from torch.distributed.launch to torchrun",
     check=_check,
-    cases=examples("""
+    examples="""
         $ python -m torch.distributed.launch --nproc_per_node=2 train.py
         import argparse
         import os
@@ -148,5 +147,5 @@ RULE = Rule(
         +torch.cuda.set_device(int(os.environ['LOCAL_RANK']))
         ---- ignored if
         -$ torchrun --nproc_per_node=2 train.py
-    """),
+    """,
 )

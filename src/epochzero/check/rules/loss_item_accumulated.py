@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from epochzero.check.program.syntax import code_of
-from epochzero.check.rule import Claims, JobView, Module, Rule, claim_at, examples
+from epochzero.check.rule import Claims, JobView, Module, Rule, claim_at
 from epochzero.check.view.torch_usage import backward_calls
 
 
@@ -74,7 +74,7 @@ RULE = Rule(
     source="PyTorch documentation, frequently asked questions: don't accumulate history across your "
     "training loop",
     check=_check,
-    cases=examples("""
+    examples="""
         import torch
         from torch import nn
 
@@ -137,5 +137,5 @@ RULE = Rule(
             loss = model(torch.rand(4, 2)).mean()
             total += loss
         total.backward()
-    """),
+    """,
 )

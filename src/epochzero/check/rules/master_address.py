@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at_start, examples
+from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at_start
 from epochzero.check.rules.world import said_at, said_text
 
 _ENDPOINT = ("--rdzv_endpoint", "--rdzv-endpoint")
@@ -63,7 +63,7 @@ RULE = Rule(
     fix="Pass the address of the first node.",
     source="torchrun's documentation, section 'Multi-node': --rdzv-endpoint",
     check=_check,
-    cases=examples("""
+    examples="""
         $ torchrun --nnodes=2 --nproc_per_node=8 --rdzv_backend=c10d --rdzv_endpoint=localhost:29500 train.py  # <-
         ==> train.py <==
         ----
@@ -75,5 +75,5 @@ RULE = Rule(
         ----
         $ torchrun --nnodes=1 --master_addr=localhost train.py
         ==> train.py <==
-    """),
+    """,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, JobView, Rule, Severity, claim_at_start, examples
+from epochzero.check.rule import Claims, JobView, Rule, Severity, claim_at_start
 from epochzero.check.view.builds import first_import, wants_cuda
 
 MIB = 1 << 20
@@ -54,7 +54,7 @@ RULE = Rule(
     source="Kubernetes documentation, Assign Memory Resources: exceed a container's memory limit; "
     "sbatch(1), --mem; import measured with PyTorch 2.13",
     check=_check,
-    cases=examples("""
+    examples="""
         $ kubectl apply -f job.yaml
         ==> job.yaml <==
         apiVersion: v1
@@ -100,5 +100,5 @@ RULE = Rule(
         python train.py
         ==> train.py <==
         import torch
-    """),
+    """,
 )

@@ -25,7 +25,6 @@ from epochzero.check.rule import (
     Target,
     Unknown,
     claim_at,
-    examples,
     guarded,
 )
 from epochzero.check.rules.distributions import (
@@ -285,7 +284,7 @@ RULE = Rule(
     fix="Install the distribution in the image, or choose an image that contains it.",
     source="Zhang et al., ICSE 2020, Table 1: Library Not Found, 309 of 4,960 failures",
     check=_check,
-    cases=examples("""
+    examples="""
         $ python -m lightning run  # <-
         ==> train.py <==
         ==> target.toml <==
@@ -435,5 +434,5 @@ RULE = Rule(
         [distributions.numpy]
         version = "2.1.0"
         modules = ["numpy"]
-    """),
+    """,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples, guarded
+from epochzero.check.rule import Claims, JobView, Rule, claim_at, guarded
 from epochzero.check.rules.world import constant, visible
 from epochzero.check.view.builds import lacks_cuda
 from epochzero.check.view.torch_usage import argument
@@ -39,7 +39,7 @@ RULE = Rule(
     fix="Use gloo if torch.cuda.is_available() is False.",
     source="PyTorch documentation, torch.distributed, Backends; ProcessGroupNCCL.cpp",
     check=_check,
-    cases=examples("""
+    examples="""
         import torch
         import torch.distributed as dist
 
@@ -80,5 +80,5 @@ RULE = Rule(
         -    dist.init_process_group('nccl')
         +    if torch.cuda.is_available():
         +        dist.init_process_group('nccl')
-    """),
+    """,
 )

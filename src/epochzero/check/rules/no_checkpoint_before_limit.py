@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples
+from epochzero.check.rule import Claims, JobView, Rule, claim_at
 from epochzero.check.view.torch_usage import has_framework_loop, optimizer_steps
 
 LONG_S = 3600.0
@@ -35,7 +35,7 @@ RULE = Rule(
     fix="Save a checkpoint every epoch.",
     source="sbatch(1), --time and --signal; PyTorch tutorials, Saving and loading a general checkpoint",
     check=_check,
-    cases=examples("""
+    examples="""
         $ sbatch run.sh
         import torch
 
@@ -70,5 +70,5 @@ RULE = Rule(
             optimizer.zero_grad()
             model(torch.rand(4, 2)).sum().backward()
             optimizer.step()
-    """),
+    """,
 )

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from epochzero.check.program.syntax import Code, Function, code_of
-from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples
+from epochzero.check.rule import Claims, JobView, Rule, claim_at
 from epochzero.check.view.torch_usage import does_anywhere, has_framework_loop, optimizer_steps
 
 _NAME = re.compile(
@@ -106,7 +106,7 @@ RULE = Rule(
     source="PyTorch documentation, frequently asked questions: My model reports CUDA out of memory; "
     "torch.no_grad",
     check=_check,
-    cases=examples("""
+    examples="""
         import torch
 
         model, loss_of = torch.nn.Linear(2, 2), torch.nn.MSELoss()
@@ -151,5 +151,5 @@ RULE = Rule(
         ---- ignored if
         -        total += loss
         +        total += (output > 0).sum()
-    """),
+    """,
 )

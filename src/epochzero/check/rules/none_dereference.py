@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Rule, examples, failure_check
+from epochzero.check.rule import Rule, failure_check
 
 RULE = Rule(
     title="None is used as an object",
@@ -18,7 +18,7 @@ RULE = Rule(
         ),
         fix="Set the value first, or check whether it is None.",
     ),
-    cases=examples("""
+    examples="""
         def test(model):
             accuracy = len(model)
             print(accuracy)
@@ -141,5 +141,5 @@ RULE = Rule(
 
 
         print(A().load()[0])
-    """),
+    """,
 )

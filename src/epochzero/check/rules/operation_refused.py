@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Rule, examples, failure_check
+from epochzero.check.rule import Rule, failure_check
 
 RULE = Rule(
     title="The type of a value does not allow an operation",
@@ -19,7 +19,7 @@ RULE = Rule(
         ),
         fix="Convert the value at its source. If it is an option, set its type.",
     ),
-    cases=examples("""
+    examples="""
         import argparse
 
         parser = argparse.ArgumentParser()
@@ -113,5 +113,5 @@ RULE = Rule(
         ----
         keys = {'a': 1}.keys()
         print(keys - {'a'}, keys | {'b'})
-    """),
+    """,
 )

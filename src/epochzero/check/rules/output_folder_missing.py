@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from epochzero.check.job.model import CommandSource, Job
 from epochzero.check.paths.platform import Platform, beneath
-from epochzero.check.rule import Claim, Claims, JobView, Rule, claim_at_start, examples
+from epochzero.check.rule import Claim, Claims, JobView, Rule, claim_at_start
 
 _SURE = re.compile(r"[\w./+@,=-]+")
 """A literal directory: no variable, no home directory, no number of the job."""
@@ -103,7 +103,7 @@ RULE = Rule(
     fix="Create the directory before you submit the job.",
     source="Slurm documentation, sbatch, --output; Bash manual, Redirections",
     check=_check,
-    cases=examples("""
+    examples="""
         $ sbatch run.sh
         ==> run.sh <==
         #!/bin/bash
@@ -130,5 +130,5 @@ RULE = Rule(
         ---- ignored if
          ==> run.sh <==
         +tar xf data.tar
-    """),
+    """,
 )

@@ -17,7 +17,6 @@ from epochzero.check.rule import (
     Target,
     claim_at,
     claim_at_start,
-    examples,
 )
 from epochzero.check.rules.megatron import at_option
 from epochzero.check.rules.world import constant, given, gpus_of_a_node, number, option, world_size
@@ -146,7 +145,7 @@ RULE = Rule(
     source="Megatron-LM, parallel_state.initialize_model_parallel; vLLM documentation, 'Distributed "
     "Inference and Serving'",
     check=_check,
-    cases=examples("""
+    examples="""
         $ torchrun --nproc_per_node=4 train.py --config-file c.yaml
         from nanotron.trainer import DistributedTrainer
 
@@ -205,5 +204,5 @@ RULE = Rule(
         ----
         import vllm
         vllm.LLM(model='m', tensor_parallel_size=8)
-    """),
+    """,
 )

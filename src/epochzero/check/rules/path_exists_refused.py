@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.paths.world import Problem, World
-from epochzero.check.rule import Rule, examples
+from epochzero.check.rule import Rule
 from epochzero.check.rules.path_claims import Texts, path_check
 
 
@@ -28,7 +28,7 @@ RULE = Rule(
     fix="Pass exist_ok=True.",
     source="Python documentation: os.makedirs raises FileExistsError unless exist_ok is true",
     check=path_check("path-exists-refused", _describe),
-    cases=examples("""
+    examples="""
         import os
         os.makedirs('out')  # <-
         ==> out/old.txt <==
@@ -85,5 +85,5 @@ RULE = Rule(
         os.makedirs('out')
         ==> out/old.txt <==
         x
-    """),
+    """,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.paths.world import Problem, World
-from epochzero.check.rule import Rule, examples
+from epochzero.check.rule import Rule
 from epochzero.check.rules.path_claims import Texts, path_check
 
 
@@ -27,7 +27,7 @@ RULE = Rule(
     fix="Take the path from an argument or an environment variable.",
     source="Zhang et al., ICSE 2020, section 5.1: parameterise paths and verify them early",
     check=path_check("path-laptop", _describe),
-    cases=examples(r"""
+    examples=r"""
         import numpy as np
         x = np.load('/Users/mara/data/x.npy')  # <-
         ----
@@ -82,5 +82,5 @@ RULE = Rule(
 
         if os.path.isdir('/kaggle/input'):
             names = os.listdir('/kaggle/input')
-    """),
+    """,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.paths.world import Problem, World
-from epochzero.check.rule import Claims, JobView, Rule, examples
+from epochzero.check.rule import Claims, JobView, Rule
 from epochzero.check.rules.path_claims import Texts, path_check, where_searched
 
 
@@ -48,7 +48,7 @@ RULE = Rule(
     fix="Copy the file to the target, or take its path from an argument and check it at startup.",
     source="Zhang et al., ICSE 2020, Table 1: 39.4 % of 4,960 failures",
     check=_check,
-    cases=examples(r"""
+    examples=r"""
         open('/data/val/x.csv').read()
         open('/data/test/x.csv').read()  # <-
         ==> target.toml <==
@@ -202,5 +202,5 @@ RULE = Rule(
 
         prepare(out_dir='prepared')
         text = open('prepared/train.txt').read()
-    """),
+    """,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.paths.world import Problem, World
-from epochzero.check.rule import Rule, examples
+from epochzero.check.rule import Rule
 from epochzero.check.rules.path_claims import Texts, path_check
 
 
@@ -26,7 +26,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, Table 1: Permission Denied; section 5.1: validate permissions "
     "early",
     check=path_check("path-not-writable", _describe),
-    cases=examples("""
+    examples="""
         import torch
         model = torch.nn.Linear(2, 2)
         torch.save(model, '/data/model.pt')  # <-
@@ -156,5 +156,5 @@ RULE = Rule(
         name = "root"
         uid = 0
         home = "/root"
-    """),
+    """,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.paths.world import Problem, World
-from epochzero.check.rule import Rule, examples
+from epochzero.check.rule import Rule
 from epochzero.check.rules.path_claims import Texts, path_check
 
 
@@ -29,7 +29,7 @@ RULE = Rule(
     fix="Use a mounted directory, or mount this one.",
     source="Zhang et al., ICSE 2020, section 4.2; SkyPilot #2505",
     check=path_check("path-outside-mounts", _describe),
-    cases=examples("""
+    examples="""
         import numpy as np
         np.load('/nfs/x.npy')  # <-
         ==> target.toml <==
@@ -79,5 +79,5 @@ RULE = Rule(
         import torch
         model = torch.nn.Linear(2, 2)
         torch.save(model, '/results/model.pt')
-    """),
+    """,
 )

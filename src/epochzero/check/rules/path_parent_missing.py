@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.paths.world import Problem, World
-from epochzero.check.rule import Rule, examples
+from epochzero.check.rule import Rule
 from epochzero.check.rules.path_claims import Texts, path_check
 
 
@@ -31,7 +31,7 @@ RULE = Rule(
     fix="Create the directory at startup with os.makedirs(directory, exist_ok=True).",
     source="Zhang et al., ICSE 2020, Figure 10: 40 hours of 4 GPUs lost to a missing directory",
     check=path_check("path-parent-missing", _describe),
-    cases=examples("""
+    examples="""
         import os
         import torch
 
@@ -107,5 +107,5 @@ RULE = Rule(
         open('out/x', 'w')
         ----
         open('/tmp/notes.txt', 'w').write('x')
-    """),
+    """,
 )

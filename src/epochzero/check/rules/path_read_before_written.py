@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.paths.world import Problem, World
-from epochzero.check.rule import Rule, examples
+from epochzero.check.rule import Rule
 from epochzero.check.rules.path_claims import Texts, path_check
 
 
@@ -24,7 +24,7 @@ RULE = Rule(
     fix="Write the file before reading it, or check that it exists.",
     source="Zhang et al., ICSE 2020, section 4.2: Path Not Found",
     check=path_check("path-read-before-written", _describe),
-    cases=examples("""
+    examples="""
         import torch
 
         model = torch.nn.Linear(2, 2)
@@ -91,5 +91,5 @@ RULE = Rule(
             if epoch > 0:
                 torch.load('last.pt')
             torch.save(model, 'last.pt')
-    """),
+    """,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.paths.world import Problem, World
-from epochzero.check.rule import Rule, examples
+from epochzero.check.rule import Rule
 from epochzero.check.rules.path_claims import Texts, path_check
 
 
@@ -28,7 +28,7 @@ RULE = Rule(
     "of the script.",
     source="Zhang et al., ICSE 2020, section 4.2: Path Not Found",
     check=path_check("path-relative", _describe),
-    cases=examples("""
+    examples="""
         $ python src/train.py
         ==> train.py <==
         ==> src/train.py <==
@@ -95,5 +95,5 @@ RULE = Rule(
         os.path.exists('config.json')
         ----
         open('/etc/hostname').read()
-    """),
+    """,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.paths.world import Problem, World
-from epochzero.check.rule import Rule, examples
+from epochzero.check.rule import Rule
 from epochzero.check.rules.path_claims import Texts, path_check
 
 
@@ -25,7 +25,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 4.2: differences between the local machine and the "
     "platform",
     check=path_check("path-wrong-case", _describe),
-    cases=examples("""
+    examples="""
         import pandas as pd
         frame = pd.read_csv('Data/train.csv')  # <-
         ==> data/train.csv <==
@@ -63,5 +63,5 @@ RULE = Rule(
         +==> data/Train.csv <==
         +a
         +1
-    """),
+    """,
 )

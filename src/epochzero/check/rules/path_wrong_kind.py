@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.paths.world import Problem, World
-from epochzero.check.rule import Rule, examples
+from epochzero.check.rule import Rule
 from epochzero.check.rules.path_claims import Texts, path_check
 
 
@@ -42,7 +42,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.3: Path Not Found; Python documentation, "
     "IsADirectoryError, NotADirectoryError",
     check=path_check("path-wrong-kind", _describe),
-    cases=examples("""
+    examples="""
         text = open('data').read()  # <-
         ==> data/a.txt <==
         x
@@ -90,5 +90,5 @@ RULE = Rule(
             pass
         ==> data/a.txt <==
         x
-    """),
+    """,
 )

@@ -12,7 +12,6 @@ from epochzero.check.rule import (
     Target,
     claim_at,
     claim_at_start,
-    examples,
 )
 from epochzero.check.rules.commands import started, words_of
 
@@ -106,7 +105,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.2: `pip install` without root is the usual Permission "
     "Denied",
     check=_check,
-    cases=examples("""
+    examples="""
         import subprocess, sys
         subprocess.check_call(['pip', 'install', 'einops'])  # <-
         ----
@@ -117,5 +116,5 @@ RULE = Rule(
         os.system('pip list')
         ----
         print('pip install einops')
-    """),
+    """,
 )

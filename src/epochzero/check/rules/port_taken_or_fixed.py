@@ -15,7 +15,6 @@ from epochzero.check.rule import (
     Rule,
     Target,
     claim_at_start,
-    examples,
 )
 from epochzero.check.rules.world import said_at, said_text
 
@@ -174,7 +173,7 @@ RULE = Rule(
     fix="Use a free port above 1023.",
     source="bind(2) and ip(7); pytorch/pytorch issue 85604 on ports of torchrun",
     check=_check,
-    cases=examples("""
+    examples="""
         $ torchrun --master_port=129500 train.py  # <-
         ==> train.py <==
         ----
@@ -273,5 +272,5 @@ RULE = Rule(
         ----
         $ torchrun --master_port=0 train.py
         ==> train.py <==
-    """),
+    """,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.paths.faults import Faulty
-from epochzero.check.rule import Case, Rule, examples
+from epochzero.check.rule import Case, Rule
 from epochzero.check.rules.path_claims import data_check
 
 
@@ -24,8 +24,7 @@ RULE = Rule(
     source="Transformers documentation, PreTrainedModel.from_pretrained; PEFT documentation, "
     "PeftModel.from_pretrained",
     check=data_check("incomplete", _fix),
-    cases=(
-        *examples(r"""
+    examples=r"""
             from transformers import AutoModel
             model = AutoModel.from_pretrained('./bert', use_cache=1)  # <-
             ==> bert/config.json <==
@@ -64,7 +63,8 @@ RULE = Rule(
             ==> bert/notes.txt <==
             x
             \ No newline at end of file
-        """),
+        """,
+    further_cases=(
         Case(
             {
                 "train.py": "from transformers import AutoModel\nmodel = AutoModel.from_pretrained('./bert', use_cache=1)\n",

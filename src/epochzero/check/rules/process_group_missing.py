@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples, guarded
+from epochzero.check.rule import Claims, JobView, Rule, claim_at, guarded
 from epochzero.check.view.torch_usage import has_framework_loop
 
 _NEEDS_GROUP = frozenset(
@@ -67,7 +67,7 @@ RULE = Rule(
     source="PyTorch documentation, torch.distributed, initialization: the package needs to be initialized "
     "before calling any other methods",
     check=_check,
-    cases=examples("""
+    examples="""
         import torch
         import torch.distributed as dist
         rank = dist.get_rank()  # <-
@@ -123,5 +123,5 @@ RULE = Rule(
         import torch
         import torch.distributed as dist
         rank = dist.get_rank() if dist.is_initialized() else 0
-    """),
+    """,
 )

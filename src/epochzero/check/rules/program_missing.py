@@ -14,7 +14,6 @@ from epochzero.check.rule import (
     Rule,
     claim_at,
     claim_at_start,
-    examples,
     guarded,
 )
 from epochzero.check.rules.commands import started, words_of
@@ -105,7 +104,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.2: differences between the local environment and the "
     "platform",
     check=_check,
-    cases=examples("""
+    examples="""
         import subprocess
         subprocess.run(['ffmpeg', '-i', 'a.mp4'])  # <-
         ==> target.toml <==
@@ -147,5 +146,5 @@ RULE = Rule(
             subprocess.run(['git', 'log'])
         ==> target.toml <==
         programs = ["bash"]
-    """),
+    """,
 )

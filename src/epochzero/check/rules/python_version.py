@@ -19,7 +19,6 @@ from epochzero.check.rule import (
     Unknown,
     claim_at,
     claim_at_start,
-    examples,
     guarded,
 )
 from epochzero.check.rules.standard import Version, instead_of, lacks_module, lacks_name
@@ -164,7 +163,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 3.2: old Python as a cause of Syntax Error and Library "
     "Not Found; What's New in Python 3.8 to 3.14",
     check=_check,
-    cases=examples("""
+    examples="""
         import sys
         import tomllib  # <-
         ==> target.toml <==
@@ -208,5 +207,5 @@ RULE = Rule(
             import tomllib
         ==> target.toml <==
         python = "3.10"
-    """),
+    """,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.program.values import Constant, Instance
-from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at, examples
+from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at
 from epochzero.check.rules.world import constant
 from epochzero.check.view.builds import moves_to_cuda
 from epochzero.check.view.torch_usage import argument, has_framework_loop
@@ -57,7 +57,7 @@ RULE = Rule(
     source="PyTorch documentation, torch.nn.parallel.DistributedDataParallel: each process should work on "
     "one GPU of its own, by torch.cuda.set_device(i)",
     check=_check,
-    cases=examples("""
+    examples="""
         $ torchrun --nproc_per_node=2 train.py
         import os
         import torch
@@ -92,5 +92,5 @@ RULE = Rule(
         ---- ignored if
         -dist.init_process_group('nccl')
         +dist.init_process_group('gloo')
-    """),
+    """,
 )

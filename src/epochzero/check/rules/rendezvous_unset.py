@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from epochzero.check.program.events import Called
-from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at, examples, guarded
+from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at, guarded
 from epochzero.check.rules.world import constant, is_set
 from epochzero.check.view.torch_usage import argument
 
@@ -78,7 +78,7 @@ RULE = Rule(
     fix="Start the program with torchrun, or set the variables first.",
     source="PyTorch documentation, torch.distributed, 'Environment variable initialization'",
     check=_check,
-    cases=examples("""
+    examples="""
         import os
         import torch.distributed as dist
 
@@ -156,5 +156,5 @@ RULE = Rule(
         ==> target.toml <==
         [environment]
         HOME = "/root"
-    """),
+    """,
 )

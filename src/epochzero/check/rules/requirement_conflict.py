@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from packaging.version import InvalidVersion, Version
 
 from epochzero.check.program.events import Imported
-from epochzero.check.rule import Claim, Claims, JobView, Rule, Target, claim_at, examples, guarded
+from epochzero.check.rule import Claim, Claims, JobView, Rule, Target, claim_at, guarded
 from epochzero.check.rules.distributions import Installed, applies, providers, requirements
 from epochzero.check.target.model import Distribution
 from epochzero.check.target.packages import normalized
@@ -194,7 +194,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, section 5.3: Keras 2.2.2 on TensorFlow 1.3; pip's documentation "
     "of `pip check`",
     check=_check,
-    cases=examples("""
+    examples="""
         import os
         import torchvision  # <-
         ==> target.toml <==
@@ -290,5 +290,5 @@ RULE = Rule(
         version = "0.29.2"
         modules = ["torchvision"]
         requires = ["torch==2.13.0", "scipy<1; extra == 'scipy'"]
-    """),
+    """,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.paths.world import Problem, World
-from epochzero.check.rule import Rule, examples
+from epochzero.check.rule import Rule
 from epochzero.check.rules.path_claims import Texts, path_check, where_searched
 
 
@@ -29,7 +29,7 @@ RULE = Rule(
     fix="Pass the path of an existing checkpoint.",
     source="Zhang et al., ICSE 2020, section 4.2; documentation of Lightning: ckpt_path",
     check=path_check("resume-missing", _describe),
-    cases=examples("""
+    examples="""
         import lightning.pytorch as pl
         trainer = pl.Trainer()
         trainer.fit(None, ckpt_path='runs/last.ckpt')  # <-
@@ -68,5 +68,5 @@ RULE = Rule(
         import torch
         torch.save({}, 'last.pt')
         torch.load('last.pt')
-    """),
+    """,
 )

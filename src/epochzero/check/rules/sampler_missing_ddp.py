@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.program.values import Constant
-from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples
+from epochzero.check.rule import Claims, JobView, Rule, claim_at
 from epochzero.check.view.torch_usage import argument, does_anywhere, has_framework_loop
 
 _PARALLEL = "torch.nn.parallel.DistributedDataParallel"
@@ -38,7 +38,7 @@ RULE = Rule(
     source="PyTorch documentation, torch.utils.data.distributed.DistributedSampler, with "
     "DistributedDataParallel",
     check=_check,
-    cases=examples("""
+    examples="""
         import torch
         from torch import nn
         from torch.nn.parallel import DistributedDataParallel as DDP
@@ -89,5 +89,5 @@ RULE = Rule(
         model = DDP(nn.Linear(2, 2))
         data = [1]
         loader = DataLoader(data, sampler=DistributedSampler(data))
-    """),
+    """,
 )

@@ -16,7 +16,6 @@ from epochzero.check.rule import (
     Reach,
     Rule,
     claim_at,
-    examples,
     guarded,
 )
 from epochzero.check.rules.world import number
@@ -147,7 +146,7 @@ RULE = Rule(
     fix="Create the scheduler for as many steps as it takes, and step it after the optimizer.",
     source="PyTorch documentation, torch.optim, How to adjust learning rate; torch.optim.lr_scheduler.OneCycleLR",
     check=_check,
-    cases=examples("""
+    examples="""
         import torch
         from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
 
@@ -221,5 +220,5 @@ RULE = Rule(
 
         for fold in range(5):
             train()
-    """),
+    """,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Case, Claims, JobView, Rule, examples
+from epochzero.check.rule import Case, Claims, JobView, Rule
 from epochzero.check.rules.scripts import claim_of, problems_of
 
 
@@ -28,14 +28,14 @@ RULE = Rule(
     source="gitattributes(5), eol; Zhang et al., ICSE 2020, section 3.2: differences between the "
     "local environment and the platform",
     check=_check,
-    cases=(
-        *examples(r"""
+    examples=r"""
             $ bash run.sh
             ==> run.sh <==
             python train.py
             printf 'a\r\n'
             ==> train.py <==
-        """),
+        """,
+    further_cases=(
         Case(
             {"run.sh": "export A=1\r\npython train.py\r\n", "train.py": ""},
             command=("bash", "run.sh"),

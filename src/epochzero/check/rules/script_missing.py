@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, JobView, Rule, claim_at_start, examples
+from epochzero.check.rule import Claims, JobView, Rule, claim_at_start
 
 
 def _check(view: JobView) -> Claims:
@@ -29,7 +29,7 @@ RULE = Rule(
     fix="Correct the name, or add the file to the job.",
     source="Zhang et al., ICSE 2020, Table 1: Path Not Found, 1,954 of 4,960 failures",
     check=_check,
-    cases=examples("""
+    examples="""
         $ bash run.sh
         ==> run.sh <==
         python train.py
@@ -39,5 +39,5 @@ RULE = Rule(
         ---- ignored if
         -python evalute.py
         +python evaluate.py
-    """),
+    """,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from epochzero.check.job.model import ScriptProblem
-from epochzero.check.rule import Claims, JobView, Rule, Target, examples
+from epochzero.check.rule import Claims, JobView, Rule, Target
 from epochzero.check.rules.scripts import claim_of, problems_of
 from epochzero.file_access import readable
 
@@ -55,7 +55,7 @@ RULE = Rule(
     "that runs it.",
     source="Zhang et al., ICSE 2020, Table 1: Permission Denied; execve(2)",
     check=_check,
-    cases=examples("""
+    examples="""
         $ bash run.sh
         ==> run.sh <==
         set -e
@@ -74,5 +74,5 @@ RULE = Rule(
         ==> step.sh <==
         python train.py
         ==> train.py <==
-    """),
+    """,
 )

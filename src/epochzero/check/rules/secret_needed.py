@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, External
-from epochzero.check.rule import Claim, Claims, JobView, Program, Rule, Target, claim_at, examples
+from epochzero.check.rule import Claim, Claims, JobView, Program, Rule, Target, claim_at
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ RULE = Rule(
     source="Weights & Biases documentation, 'Environment variables'; Hugging Face Hub documentation, "
     "'Gated models'",
     check=_check,
-    cases=examples("""
+    examples="""
         import wandb
 
         wandb.init()  # <-
@@ -181,5 +181,5 @@ RULE = Rule(
         ==> target.toml <==
         [environment]
         HOME = "/root"
-    """),
+    """,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.program.values import Constant
-from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples
+from epochzero.check.rule import Claims, JobView, Rule, claim_at
 from epochzero.check.view.torch_usage import (
     argument,
     does_anywhere,
@@ -41,7 +41,7 @@ RULE = Rule(
     fix="Call sampler.set_epoch(epoch).",
     source="PyTorch documentation, torch.utils.data.distributed.DistributedSampler, warning on set_epoch",
     check=_check,
-    cases=examples("""
+    examples="""
         import torch
         from torch import nn
         from torch.utils.data import DataLoader, DistributedSampler
@@ -81,5 +81,5 @@ RULE = Rule(
         model, data = nn.Linear(2, 2), torch.rand(8, 2)
         optimizer = torch.optim.SGD(model.parameters(), lr=1)
         sampler = DistributedSampler(data)
-    """),
+    """,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.program.events import Imported
-from epochzero.check.rule import Claims, JobView, Rule, Target, claim_at, examples, guarded
+from epochzero.check.rule import Claims, JobView, Rule, Target, claim_at, guarded
 from epochzero.check.view.builds import Needed, needed_libraries
 
 
@@ -53,7 +53,7 @@ RULE = Rule(
     fix="Install the system package in the image, or a distribution that does not need it.",
     source="Zhang et al., ICSE 2020, Table 1, Library Not Found (a Python module or dependent library)",
     check=_check,
-    cases=examples("""
+    examples="""
         import cv2  # <-
         print(cv2)
         ==> target.toml <==
@@ -96,5 +96,5 @@ RULE = Rule(
         ----
         import lightgbm as lgb
         print(lgb)
-    """),
+    """,
 )

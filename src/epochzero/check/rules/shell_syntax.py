@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, JobView, Rule, examples
+from epochzero.check.rule import Claims, JobView, Rule
 from epochzero.check.rules.scripts import claim_of, problems_of
 
 
@@ -24,7 +24,7 @@ RULE = Rule(
     fix="Close the quote, or end the block with fi, done, esac or }.",
     source="POSIX, Shell Command Language, 2.8.1 Consequences of Shell Errors; bash(1), `-n`",
     check=_check,
-    cases=examples(r"""
+    examples=r"""
         $ bash run.sh
         ==> run.sh <==
         python train.py
@@ -37,5 +37,5 @@ RULE = Rule(
         -
         -\ No newline at end of file
         +fi
-    """),
+    """,
 )

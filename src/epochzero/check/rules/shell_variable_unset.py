@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from epochzero.check.rule import Claims, JobView, Rule, examples
+from epochzero.check.rule import Claims, JobView, Rule
 from epochzero.check.rules.scripts import claim_of, problems_of
 
 
@@ -35,7 +35,7 @@ RULE = Rule(
     fix="Set the variable in the script, or use a default with ${NAME:-default}.",
     source="POSIX, Shell Command Language, 2.5.3 Shell Variables and 2.14 set -u",
     check=_check,
-    cases=examples("""
+    examples="""
         $ bash run.sh
         ==> run.sh <==
         set -u
@@ -65,5 +65,5 @@ RULE = Rule(
         source /etc/site.sh
         python train.py $OUT/model.pt
         ==> train.py <==
-    """),
+    """,
 )

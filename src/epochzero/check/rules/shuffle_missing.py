@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from epochzero.check.program.events import Called
 from epochzero.check.program.syntax import code_of
 from epochzero.check.program.values import Constant, Instance
-from epochzero.check.rule import Claims, JobView, Program, Rule, SourceLocation, claim_at, examples
+from epochzero.check.rule import Claims, JobView, Program, Rule, SourceLocation, claim_at
 from epochzero.check.view.loops import loops_around, unwrapped
 from epochzero.check.view.torch_usage import argument, optimizer_steps
 
@@ -80,7 +80,7 @@ RULE = Rule(
     fix="Pass shuffle=True, or a sampler, to the training loader.",
     source="PyTorch documentation, torch.utils.data.DataLoader: shuffle, default False",
     check=_check,
-    cases=examples("""
+    examples="""
         import torch
         from torch.utils.data import DataLoader, TensorDataset, RandomSampler
         from torchvision.datasets import ImageFolder
@@ -158,5 +158,5 @@ RULE = Rule(
         +        optimizer.zero_grad()
         +        model(x[1][0]).sum().backward()
         +        optimizer.step()
-    """),
+    """,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from epochzero.check.program.values import Instance, Value
-from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at, examples
+from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at
 
 _WRONG: Mapping[str, frozenset[str]] = {
     "cross_entropy": frozenset({"softmax"}),
@@ -101,7 +101,7 @@ RULE = Rule(
     source="PyTorch documentation, torch.nn.CrossEntropyLoss, BCEWithLogitsLoss and NLLLoss, shape and "
     "meaning of input",
     check=_check,
-    cases=examples("""
+    examples="""
         import torch
         from torch import nn
         import torch.nn.functional as F
@@ -162,5 +162,5 @@ RULE = Rule(
         +scores = layer(x)
         +print(F.cross_entropy(scores, y))
         +print(scores.softmax(1))
-    """),
+    """,
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant
-from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at, examples
+from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at
 from epochzero.check.view.torch_usage import argument, does_anywhere
 
 _SKLEARN = "sklearn.model_selection.train_test_split"
@@ -61,7 +61,7 @@ RULE = Rule(
     source="PyTorch documentation, torch.utils.data.random_split: fix the generator for reproducible "
     "results; scikit-learn, train_test_split: random_state",
     check=_check,
-    cases=examples("""
+    examples="""
         import torch
         from torch.utils.data import TensorDataset, random_split
 
@@ -105,5 +105,5 @@ RULE = Rule(
         train, val = random_split(data, [8, 2])  # <-
         ---- ignored if
         -$ torchrun --nproc_per_node 4 train.py
-    """),
+    """,
 )

@@ -10,7 +10,7 @@ from epochzero.check.paths.platform import Platform
 from epochzero.check.paths.sizes import parameters, saved_bytes, times_saved
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, External, Items, Value
-from epochzero.check.rule import Claim, Claims, JobView, Program, Rule, Unknown, examples
+from epochzero.check.rule import Claim, Claims, JobView, Program, Rule, Unknown
 
 _SAVES = ("torch.save", "safetensors.torch.save_file", "safetensors.torch.save_model")
 _BYTES = {
@@ -151,7 +151,7 @@ RULE = Rule(
     fix="Retain fewer checkpoints, or save to a larger file system.",
     source="mlfoundations/open_lm #154; open-mmlab/mmdetection #12069: the quota, not the free space",
     check=_check,
-    cases=examples("""
+    examples="""
         import numpy as np
         x = np.memmap('/scratch/x', dtype=np.float32, mode='w+', shape=(1000000, 512))  # <-
         ==> target.toml <==
@@ -229,5 +229,5 @@ RULE = Rule(
         model = torch.nn.Linear(4096, 4096)
         for epoch in range(50):
             torch.save(model.state_dict(), f'/scratch/{epoch}.pt')
-    """),
+    """,
 )

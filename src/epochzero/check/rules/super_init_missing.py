@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from epochzero.check.program.syntax import Code, Function, code_of, resolve
-from epochzero.check.rule import Claims, JobView, Module, Program, Rule, claim_at, examples
+from epochzero.check.rule import Claims, JobView, Module, Program, Rule, claim_at
 
 _MODULE = frozenset({"torch.nn.Module", "torch.nn.modules.Module"})
 _DEEPEST = 8
@@ -84,7 +84,7 @@ RULE = Rule(
     source="PyTorch documentation, torch.nn.Module: super().__init__() must be called before assignment "
     "on the child",
     check=_check,
-    cases=examples("""
+    examples="""
         import torch
         from torch import nn
 
@@ -127,5 +127,5 @@ RULE = Rule(
              def __init__(self):
         +        self.width = 2
         +        super().__init__()
-    """),
+    """,
 )

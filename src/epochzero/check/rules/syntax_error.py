@@ -20,7 +20,6 @@ from epochzero.check.rule import (
     Target,
     Unknown,
     claim_at_start,
-    examples,
 )
 from epochzero.check.rules.flakes import flakes, reading
 
@@ -113,8 +112,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, Table 1: Syntax Error, 64 of 4,960 failures",
     check=_check,
     background=reading,
-    cases=(
-        *examples("""
+    examples="""
             epochs = 3
             for epoch in range(epochs)  # <-
                 print(epoch)
@@ -139,7 +137,6 @@ RULE = Rule(
             print('# -*- not code -*-')
             ==> old.py <==
             print 'never imported'
-        """),
-        Case({"train.py": "if True:\n\tprint('tabs')\n"}),
-    ),
+        """,
+    further_cases=(Case({"train.py": "if True:\n\tprint('tabs')\n"}),),
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, JobView, Rule, claim_at_start, examples
+from epochzero.check.rule import Claims, JobView, Rule, claim_at_start
 from epochzero.check.rules.world import TIME_OPTIONS, in_hours, said_at
 
 
@@ -27,7 +27,7 @@ RULE = Rule(
     fix="Request less time, and resume from checkpoints.",
     source="sbatch(1), --time",
     check=_check,
-    cases=examples("""
+    examples="""
         $ sbatch run.sh
         ==> train.py <==
         ==> run.sh <==
@@ -42,5 +42,5 @@ RULE = Rule(
         ---- ignored if
         -==> target.toml <==
         -time_limit_s = 86400
-    """),
+    """,
 )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from epochzero.check.program.events import Called
 from epochzero.check.program.syntax import code_of
-from epochzero.check.rule import Claims, JobView, Program, Rule, SourceLocation, claim_at, examples
+from epochzero.check.rule import Claims, JobView, Program, Rule, SourceLocation, claim_at
 from epochzero.check.view.loops import Loop, loops_around
 from epochzero.check.view.models import Model, Models
 from epochzero.check.view.torch_usage import makes_layers_with_modes, optimizer_steps
@@ -98,7 +98,7 @@ RULE = Rule(
     fix="Call model.train() at the start of each training epoch.",
     source="PyTorch documentation, torch.nn.Module.train and eval",
     check=_check,
-    cases=examples("""
+    examples="""
         import torch
         from torch import nn
 
@@ -256,5 +256,5 @@ RULE = Rule(
         ---- ignored if
              def step(self, x):
         +        self.model.train()
-    """),
+    """,
 )

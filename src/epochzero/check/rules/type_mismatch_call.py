@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from epochzero.check.job.model import Job
 from epochzero.check.program.events import Called
 from epochzero.check.program.values import Constant, Value
-from epochzero.check.rule import Claims, JobView, Rule, SourceLocation, claim_at, examples, guarded
+from epochzero.check.rule import Claims, JobView, Rule, SourceLocation, claim_at, guarded
 
 _INTEGERS = {
     "builtins.range": ((0, ""), (1, ""), (2, "")),
@@ -96,7 +96,7 @@ RULE = Rule(
     fix="Set the type of the option, or convert the value.",
     source="Zhang et al., ICSE 2020, Table 1, Type Mismatch; Python documentation, argparse, type",
     check=_check,
-    cases=examples("""
+    examples="""
         $ python train.py --epochs 5
         import argparse
 
@@ -141,5 +141,5 @@ RULE = Rule(
             range(1.5)
         except TypeError:
             print('no')
-    """),
+    """,
 )

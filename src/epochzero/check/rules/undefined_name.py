@@ -17,7 +17,6 @@ from epochzero.check.rule import (
     Module,
     Rule,
     claim_failure,
-    examples,
     failures,
 )
 from epochzero.check.rules.flakes import Flake, flakes, reading
@@ -165,7 +164,7 @@ RULE = Rule(
     source="Zhang et al., ICSE 2020, Table 1: Undefined Variable, 59 of 4,960 failures",
     check=_check,
     background=reading,
-    cases=examples("""
+    examples="""
         import os
 
         epochs = 3
@@ -290,5 +289,5 @@ RULE = Rule(
 
         builtins.log = print
         log('x')
-    """),
+    """,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Rule, examples, failure_check
+from epochzero.check.rule import Rule, failure_check
 
 RULE = Rule(
     title="A result is unpacked into more or fewer names than it has values",
@@ -18,7 +18,7 @@ RULE = Rule(
         ),
         fix="Write as many names as there are values; use `_` for values that you do not need.",
     ),
-    cases=examples("""
+    examples="""
         def test(model):
             return model, 0.5, 1
 
@@ -86,5 +86,5 @@ RULE = Rule(
 
 
         a, b = test(random.random() > 2)
-    """),
+    """,
 )

@@ -13,7 +13,6 @@ from epochzero.check.rule import (
     Reach,
     Rule,
     claim_at,
-    examples,
     guarded,
 )
 from epochzero.check.rules.world import chosen, said_at, visible
@@ -114,7 +113,7 @@ RULE = Rule(
     fix="Leave CUDA_VISIBLE_DEVICES to the scheduler.",
     source="CUDA C++ Programming Guide, section 'CUDA Environment Variables'",
     check=_check,
-    cases=examples("""
+    examples="""
         $ env CUDA_VISIBLE_DEVICES=4,5 python train.py  # <-
         import torch
 
@@ -183,5 +182,5 @@ RULE = Rule(
         $ env CUDA_VISIBLE_DEVICES= python train.py
         import torch
         print(torch.cuda.is_available())
-    """),
+    """,
 )

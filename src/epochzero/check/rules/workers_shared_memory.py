@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from epochzero.check.program.values import Constant
-from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at, examples
+from epochzero.check.rule import Claims, JobView, Program, Rule, claim_at
 from epochzero.check.view.torch_usage import argument
 
 ENOUGH_BYTES = 128 << 20
@@ -47,7 +47,7 @@ RULE = Rule(
     source="PyTorch README, Docker image: the default shared memory segment size is not enough, use "
     "--ipc=host or --shm-size; pytorch/pytorch issue 5040",
     check=_check,
-    cases=examples("""
+    examples="""
         import torch
         from torch.utils.data import DataLoader
 
@@ -121,5 +121,5 @@ RULE = Rule(
         loader = DataLoader([1, 2], num_workers=2)
         ==> target.toml <==
         shared_memory_bytes = "64 MiB"
-    """),
+    """,
 )

@@ -10,7 +10,6 @@ from epochzero.check.rule import (
     Target,
     claim_at,
     claim_at_start,
-    examples,
 )
 from epochzero.check.rules.world import constant, gpus_of_a_node, number, said_at, uses_gpus
 
@@ -89,7 +88,7 @@ RULE = Rule(
     source="pytorch/pytorch issues on torchrun --nproc_per_node and 'invalid device ordinal'; "
     "Zhang et al., ICSE 2020, section 3.2",
     check=_check,
-    cases=examples("""
+    examples="""
         $ torchrun --nproc_per_node=4 train.py  # <-
         import torch
         import torch.distributed as dist
@@ -121,5 +120,5 @@ RULE = Rule(
         trainer = L.Trainer(accelerator='gpu', devices=8)  # <-
         ==> target.toml <==
         gpus = "2 x H100"
-    """),
+    """,
 )

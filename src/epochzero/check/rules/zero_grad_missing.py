@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.rule import Claims, JobView, Rule, claim_at, examples
+from epochzero.check.rule import Claims, JobView, Rule, claim_at
 from epochzero.check.view.torch_usage import (
     backward_calls,
     does_anywhere,
@@ -38,7 +38,7 @@ RULE = Rule(
     source="PyTorch documentation, torch.optim, taking an optimization step; Zhang et al., ICSE 2020, "
     "section 5.3",
     check=_check,
-    cases=examples("""
+    examples="""
         import torch
         from torch import nn
 
@@ -106,5 +106,5 @@ RULE = Rule(
         loss = model(torch.rand(8, 4)).mean()
         loss.backward()
         optimizer.step()
-    """),
+    """,
 )
