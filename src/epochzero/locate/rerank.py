@@ -237,13 +237,11 @@ class Reranker:
 
         try:
             response = _within(left, ask)
-        except NoResponseError as error:
-            raise _UnusableError(
-                f"{self._server} does not respond: {redact(str(error))}"
-            ) from error
-        except TimeoutError as error:
-            seconds = f"{self._timeout:g} seconds"
-            raise _UnusableError(f"{self._server} did not answer within {seconds}") from error
+        except (NoResponseError, TimeoutError) as error:
+            problem = f"does not respond: {redact(str(error))}"
+            if isinstance(error, TimeoutError) or time.monotonic() >= self._until:
+                problem = f"did not answer within {self._timeout:g} seconds"
+            raise _UnusableError(f"{self._server} {problem}") from error
         if not response.succeeded:
             text = _line(redact(response.content[:1000].decode("utf-8", "replace")))
             raise _UnusableError(f"{self._server} returned HTTP {response.status}: {text}")
