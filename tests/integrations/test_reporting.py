@@ -48,8 +48,6 @@ main()
 """
 WORKER = """
 import os, time, epochzero
-from torch.distributed.elastic.multiprocessing.errors import record
-@record
 def main():
     epochzero.progress(step=5 + int(os.environ["RANK"]))
     if os.environ["RANK"] == "1":
@@ -112,13 +110,16 @@ def test_the_own_record_of_torchelastic_writes_without_torchrun(run: Run, kept: 
     assert diagnosis.category == "gpu_out_of_memory"
 
 
-@pytest.mark.parametrize("recording", ["@record\n", ""])
+RECORD = "from torch.distributed.elastic.multiprocessing.errors import record\n@record\n"
+
+
+@pytest.mark.parametrize("recording", [RECORD, ""], ids=["recorded", "plain"])
 def test_the_rank_that_failed_is_known_under_torchrun(
     run: Run, kept: Kept, tmp_path: Path, recording: str
 ) -> None:
     pytest.importorskip("torch", reason="torchrun is a part of torch")
     script = tmp_path / "train.py"
-    script.write_text(WORKER.replace("@record\n", recording))
+    script.write_text(WORKER.replace("def main", f"{recording}def main"))
     words = ("-m", "torch.distributed.run", "--nproc_per_node", "2", str(script))
     assert run(sys.executable, *words, timeout=PATIENCE_S).returncode == 1
     (concluded,) = (record for record in kept.records if isinstance(record, Concluded))
