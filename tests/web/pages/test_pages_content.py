@@ -20,18 +20,33 @@ from epochzero.store.teams import add_token
 from epochzero.web.pages import escaped_text
 from epochzero.web.pages.charts import span, stacks
 from epochzero.web.pages.job import _ending
+from tests.store.test_issues import DAY, fail
 from tests.web.pages.made import HOSTILE
 
 
 def test_the_overview_counts(client: TestClient) -> None:
     text = client.get("/").text
     assert re.search(r"<dt>jobs failed</dt><dd>6<span class=\"soft\"> of 8", text)
-    assert re.search(r"Key Not Found.{0,400}4 jobs, <strong>", text, re.DOTALL)
+    assert re.search(r"Key Not Found.{0,400}<strong>[^<]*</strong> in 1 job ", text, re.DOTALL)
     assert "it predicted 5 of 5 failures of checked jobs" in text
     assert re.search(r"retries that failed again</dt><dd>4<", text)
     rows = client.get("/?format=json").json()
     assert sum(row["jobs"] for row in rows) == 8
     assert client.get("/?since=2020-01-01&until=2020-01-02&format=json").json() == []
+
+
+def test_the_overview_starts_with_what_failed_today_however_rare(client: TestClient) -> None:
+    database = client.app.state.database  # type: ignore[attr-defined]
+    now = time.time()
+    for number in range(27):
+        fail(database, f"old{number}", now - 5 * DAY, fingerprint=f"2:{number % 9}", title="Old")
+    fail(database, "now", now - 3600, fingerprint="2:now", basis="signature", title="It began now")
+    text = client.get("/").text
+    today, _, others = text.partition("Also open")
+    assert "It began now" in today
+    assert "2%3A0" not in today
+    assert "2%3A0" in others
+    assert "It began now" not in others
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Annotated
 from fastapi import Query, Request, Response
 from markupsafe import Markup
 
-from epochzero.store.daily_counts import DAY_S
+from epochzero.store.daily_counts import DAY_S, Period
 from epochzero.store.database import Database
 from epochzero.store.failures import newest_fixes
 from epochzero.store.issues import IssueFilter, IssueSummary, issue_summaries
@@ -38,6 +38,9 @@ _MOST_BARS = 62
 _MOST_SHOWN = 8
 _LEAST_WASTED = 1.0
 """GPU hours."""
+_STEP_S = 600.0
+"""The last 24 hours begin at a multiple of it, so that their statements can be reused."""
+_OPEN = IssueFilter(state="open")
 _COLUMNS = ("day", "state", "category", "jobs", "gpu_hours", "wasted_gpu_hours", "caught",
             "caught_gpu_hours")  # fmt: skip
 _OTHERS = "others"
@@ -65,17 +68,25 @@ class Totals:
 
 
 @dataclass(frozen=True, slots=True)
-class FailingNow:
-    """An open issue with jobs in the period.
+class FailingIssue:
+    """An open issue.
 
     Attributes:
-        first_seen: start of the first job ever.
+        count: its jobs in a period.
         fix: what to do, by the diagnosis of its newest job; empty if unknown.
     """
 
     count: FingerprintCount
     issue: IssueSummary
     fix: str
+
+
+@dataclass(frozen=True, slots=True)
+class FailingIssues:
+    """The open issues of a period, the costliest first."""
+
+    title: str
+    issues: Sequence[FailingIssue]
 
 
 @router.get("/", response_model=None)
@@ -104,7 +115,6 @@ def overview(
         request, viewer, "overview",
         title="Overview",
         now=tuple(_now(request, sums, failing)),
-        moment=time.time(),
         failing=failing,
         asked=asked,
         totals=sums,
@@ -140,25 +150,41 @@ def by_category(found: Sequence[Count]) -> dict[str, Totals]:
     return dict(sorted(sums.items(), key=lambda item: (-item[1].failed, item[0])))
 
 
-def _failing(store: Database, team: str, asked: Asked) -> Sequence[FailingNow]:
-    """The open issues of a period: those of the last day first, and of these the costliest."""
-    is_open = IssueFilter(state="open")
-    found = fingerprints(store, team, asked.period, wanted=is_open, sort="jobs", limit=_MOST_SHOWN)
-    names = [one.fingerprint for one in found]
-    issues = issue_summaries(store, team, names, time.time())
-    fixes = newest_fixes(store, team, names)
-    rows = [
-        FailingNow(one, issues[one.fingerprint], fixes.get(one.fingerprint, ""))
-        for one in found
-        if one.fingerprint in issues
+def _failing(store: Database, team: str, asked: Asked) -> Sequence[FailingIssues]:
+    """The costliest open issues of the last 24 hours, then others of the period."""
+    now = time.time()
+    parts = [(f"Open issues of {asked.title}", asked.period)]
+    if asked.period.until > now:
+        day = Period(now // _STEP_S * _STEP_S - DAY_S, asked.period.until)
+        parts = [
+            ("Failing now, in the last 24 hours", day),
+            (f"Also open, in {asked.title}", asked.period),
+        ]
+    found: dict[str, dict[str, FingerprintCount]] = {}
+    shown: set[str] = set()
+    for title, period in parts:
+        counted = fingerprints(
+            store, team, period, wanted=_OPEN, sort="gpu_hours", limit=_MOST_SHOWN
+        )
+        others = [one for one in counted if one.fingerprint not in shown]
+        found[title] = {one.fingerprint: one for one in others[: _MOST_SHOWN - len(shown)]}
+        shown |= found[title].keys()
+    issues = issue_summaries(store, team, list(shown), now)
+    fixes = newest_fixes(store, team, list(shown))
+    return [
+        FailingIssues(
+            title,
+            [
+                FailingIssue(one, issues[name], fixes.get(name, ""))
+                for name, one in part.items()
+                if name in issues
+            ],
+        )
+        for title, part in found.items()
     ]
-    recent = time.time() - DAY_S
-    return sorted(
-        rows, key=lambda row: (row.count.last < recent, -row.count.gpu_hours, -row.count.jobs)
-    )
 
 
-def _now(request: Request, sums: Totals, failing: Sequence[FailingNow]) -> Iterator[Step]:
+def _now(request: Request, sums: Totals, failing: Sequence[FailingIssues]) -> Iterator[Step]:
     """Advice that the table of failing issues does not give."""
     if not sums.jobs:
         yield from first_steps(request)
@@ -166,7 +192,7 @@ def _now(request: Request, sums: Totals, failing: Sequence[FailingNow]) -> Itera
     if not sums.failed:
         yield Step("No job failed. Choose a longer period to see earlier failures.")
         return
-    if not failing:
+    if not any(part.issues for part in failing):
         yield Step("All failures of this period are resolved or ignored.", link="/failures")
     if sums.caught:
         yield Step(

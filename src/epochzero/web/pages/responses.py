@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,6 +29,8 @@ from epochzero.store.teams import Viewer
 from epochzero.web.pages import escaped_text
 from epochzero.web.pages.charts import sparkline
 from epochzero.web.pages.period import CHOICES
+
+_UNITS = (("day", 86_400.0), ("hour", 3600.0), ("minute", 60.0))
 
 Format = Annotated[Literal["html", "csv", "json"], Query()]
 
@@ -199,7 +202,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {
-        "clock": _clock, "counted": counted, "duration": duration, "hours": _hours,
+        "ago": _ago, "clock": _clock, "counted": counted, "duration": duration, "hours": _hours,
         "line": escaped_text.line, "moment": _moment, "number": _number, "path": _path, "plain": escaped_text.plain,
         "prose": escaped_text.prose,
         "shorten": shorten, "signed": _signed, "size": size, "visible": escaped_text.visible, "why": why,
@@ -210,19 +213,28 @@ def _environment() -> Environment:
 
 def _moment(seconds: float) -> Markup:
     """A date and time in UTC; the pages' script shows it in local time."""
-    return _time(seconds, slice(16), "moment")
+    return _time(seconds, "moment", _utc(seconds)[:16])
 
 
 def _clock(seconds: float) -> Markup:
-    return _time(seconds, slice(11, None), "clock")
+    return _time(seconds, "clock", _utc(seconds)[11:])
 
 
-def _time(seconds: float, part: slice, kind: str) -> Markup:
-    when = datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat(" ", "seconds")
+def _ago(seconds: float) -> Markup:
+    """How long ago a time was."""
+    age = time.time() - seconds
+    name, size = next((one for one in _UNITS if age >= one[1]), ("minute", 60.0))
+    return _time(seconds, "ago", f"{counted(max(1, int(age / size)), name)} ago")
+
+
+def _time(seconds: float, kind: str, text: str) -> Markup:
+    when = _utc(seconds)
     machine = f"{when.replace(' ', 'T')}Z"
-    return Markup(
-        f'<time datetime="{machine}" title="{when} UTC" data-time="{kind}">{when[part]}</time>'
-    )
+    return Markup(f'<time datetime="{machine}" title="{when} UTC" data-time="{kind}">{text}</time>')
+
+
+def _utc(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat(" ", "seconds")
 
 
 def _hours(value: float) -> str:

@@ -3,13 +3,14 @@
 
 document.documentElement.classList.add("scripted");
 
-// Times are sent in UTC; hovering shows them so.
+// Times are sent in UTC; hovering shows them so. Hovering over how long ago something was shows both.
 const two = (number) => String(number).padStart(2, "0");
 for (const time of document.querySelectorAll("time[data-time]")) {
   const at = new Date(time.dateTime);
   const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
   const clock = `${two(at.getHours())}:${two(at.getMinutes())}`;
-  time.textContent = time.dataset.time === "clock" ? `${clock}:${two(at.getSeconds())}` : `${day} ${clock}`;
+  if (time.dataset.time === "ago") time.title = `${day} ${clock}, ${time.title}`;
+  else time.textContent = time.dataset.time === "clock" ? `${clock}:${two(at.getSeconds())}` : `${day} ${clock}`;
 }
 
 const rows = [...document.querySelectorAll("[data-row] a[href]")].filter(
