@@ -214,6 +214,16 @@ def test_answers_are_stored(project: Made, model: LanguageModel, tmp_path: Path)
     assert len(model.prompts) == 6
 
 
+def test_without_a_place_to_store_answers(
+    project: Made, model: LanguageModel, tmp_path: Path
+) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    found = reranked(project, model, cache=blocked)
+    assert found.reranking is not None
+    assert found.reranking.applied
+
+
 def test_a_server_can_state_the_cost(project: Made, model: LanguageModel) -> None:
     model.usage = {"prompt_tokens": 10, "completion_tokens": 1, "cost": 0.25}
     found = reranked(project, model, price=(1.0, 1.0))

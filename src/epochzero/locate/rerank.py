@@ -13,6 +13,7 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from ipaddress import ip_address
@@ -176,7 +177,8 @@ class Reranker:
             return stored
         answer = self._asked(model, messages, count)
         if path and not answer.problem:
-            store_file(path, json.dumps(asdict(answer)).encode(), MOST_STORED)
+            with suppress(OSError):  # the cache is optional
+                store_file(path, json.dumps(asdict(answer)).encode(), MOST_STORED)
         return answer
 
     def _asked(self, model: str, messages: Sequence[Mapping[str, str]], count: int) -> Answer:
@@ -209,7 +211,9 @@ class Reranker:
         names = [_line(str(one["id"])) for one in models if isinstance(one, dict) and one.get("id")]
         if len(names) != 1:
             shown = ", ".join(sorted(names)[:8]) or "none"
-            raise _UnusableError(f"choose a model of {self._server}; it lists: {shown}")
+            raise _UnusableError(
+                f"choose a model of {self._server} (--rerank-model); it lists: {shown}"
+            )
         return names[0]
 
     # -- HTTP -----------------------------------------------------------------------------------
