@@ -244,13 +244,13 @@ def parse_snapshot(
     wanted = {key: file for key, file in zip(keys, files, strict=True) if key not in unread}
     found = cache.load_many(list(wanted)) if cache else {}
     missing = {key: file for key, file in wanted.items() if key not in found}
-    tell = on_progress or (lambda _done, _total: None)
-    tell(len(found), len(wanted))
+    report = on_progress or (lambda _done, _total: None)
+    report(len(found), len(wanted))
     pending: dict[Key, bytes] = {}
     size = 0
     for key, data in _parse(snapshot, missing, _processes(workers, missing.values())):
         found[key] = Parsed.from_bytes(data)
-        tell(len(found), len(wanted))
+        report(len(found), len(wanted))
         pending[key] = data
         size += len(data)
         if cache and size > PENDING_BYTES:

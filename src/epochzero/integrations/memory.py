@@ -77,5 +77,5 @@ def fit(
         blocks=blocks,
         allow_batch_norm=allow_batch_norm,
         file=homes(os.environ)[0] / FILE if remember is None else Path(remember),
-        tell=lambda text: reporter().report(memory=text),
+        on_event=lambda text: reporter().report(memory=text),
     )

@@ -60,7 +60,7 @@ def read_image(
     *,
     name: str,
     libraries: Sequence[str] = LIBRARIES,
-    tell: Callable[[str], None] = lambda part: None,
+    on_progress: Callable[[str], None] = lambda part: None,
 ) -> Target:
     """Describe a container image by its archive.
 
@@ -68,7 +68,7 @@ def read_image(
         path: the archive.
         name: of the target.
         libraries: modules whose public API is read; missing ones are skipped.
-        tell: called with the name of each part before it is determined.
+        on_progress: called with the name of each part before it is determined.
 
     Raises:
         InputError: the archive cannot be read, is damaged, or contains no image.
@@ -81,9 +81,9 @@ def read_image(
             config, layers = _image(archive)
             tree = _Tree(Path(scratch).resolve(), libraries)
             for number, layer in enumerate(layers, 1):
-                tell(f"layer {number} of {len(layers)}")
+                on_progress(f"layer {number} of {len(layers)}")
                 tree.apply(archive, layer)
-            return _target(tree, config, name, libraries, tell)
+            return _target(tree, config, name, libraries, on_progress)
     except (OSError, tarfile.TarError, EOFError, zstd.ZstdError) as error:
         raise InputError(f"{path}: not a readable image archive: {error}") from error
     except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
@@ -255,14 +255,14 @@ def _target(
     config: Mapping[str, Any],
     name: str,
     libraries: Sequence[str],
-    tell: Callable[[str], None],
+    on_progress: Callable[[str], None],
 ) -> Target:
     settings = config.get("config") or {}
     environment = dict(str(pair).partition("=")[::2] for pair in settings.get("Env") or ())
     folder = str(settings.get("WorkingDir") or "/")
     program = _python(tree, environment.get("PATH") or _PATH)
     version, folders = _interpreter(tree, program, environment) if program else (None, [])
-    tell("api")
+    on_progress("api")
     api, _ = read_api(libraries, folders, most_names=MOST_API_NAMES)
     build = torch_build(folders)
     started = [*(settings.get("Entrypoint") or ()), *(settings.get("Cmd") or ())]

@@ -20,7 +20,7 @@ from epochzero.errors import InputError
 MOST_API_NAMES = 750_000
 """The public API of common libraries, and the outermost module of transformers."""
 
-Tell = Callable[[str], None]
+OnProgress = Callable[[str], None]
 
 
 def this_machine(
@@ -29,7 +29,7 @@ def this_machine(
     name: str = "this machine",
     interpreter: Interpreter | None = None,
     libraries: Sequence[str] = (),
-    tell: Tell = lambda part: None,
+    on_progress: OnProgress = lambda part: None,
 ) -> Target:
     """Describe this machine as an interpreter and the current user see it.
 
@@ -40,11 +40,11 @@ def this_machine(
         name: of the target.
         interpreter: Python whose distributions and modules are read; None for the running one.
         libraries: modules whose public API is read; missing ones are skipped.
-        tell: called with the name of each part before it is determined.
+        on_progress: called with the name of each part before it is determined.
     """
     interpreter = interpreter or running()
     folders = interpreter.folders
-    parts = _Parts(tell)
+    parts = _Parts(on_progress)
     api, stop = parts.ask(
         "api", lambda: read_api(libraries, folders, most_names=MOST_API_NAMES), ({}, "")
     )
@@ -123,7 +123,7 @@ def capture(
     libraries: Sequence[str] = LIBRARIES,
     probe: bool = False,
     folders: Sequence[Path] = (),
-    tell: Tell = lambda part: None,
+    on_progress: OnProgress = lambda part: None,
 ) -> Target:
     """Describe this machine for use on other machines: with the API of libraries, and the network.
 
@@ -134,21 +134,21 @@ def capture(
         libraries: likewise.
         probe: test whether hosts on the internet can be reached, for at most a second.
         folders: directories whose content is recorded.
-        tell: as for `this_machine`.
+        on_progress: as for `this_machine`.
 
     Raises:
         InputError: a directory cannot be listed.
     """
     found = this_machine(
-        environment, name=name, interpreter=interpreter, libraries=libraries, tell=tell
+        environment, name=name, interpreter=interpreter, libraries=libraries, on_progress=on_progress
     )
     if probe:
-        tell("network")
+        on_progress("network")
         found = replace(found, network=system.network())
     else:
         found = replace(found, network=NetworkAccess(), notes=(*found.notes, "network: not probed"))
     for folder in folders:
-        tell(str(folder))
+        on_progress(str(folder))
         found = _with_listing(found, folder.absolute())
     return found
 
@@ -164,13 +164,13 @@ def _with_listing(target: Target, folder: Path) -> Target:
 class _Parts:
     """Determine the parts of a target, and record those that fail."""
 
-    def __init__(self, tell: Tell) -> None:
+    def __init__(self, on_progress: OnProgress) -> None:
         self.notes: list[str] = []
-        self._tell = tell
+        self._on_progress = on_progress
 
     def ask(self, part: str, find: Callable[[], Any], otherwise: Any) -> Any:
         """Return the result of ``find``, or ``otherwise`` and record a note."""
-        self._tell(part)
+        self._on_progress(part)
         try:
             return find()
         except Exception as error:  # whatever a platform comes up with costs this part only

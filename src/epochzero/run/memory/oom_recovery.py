@@ -48,9 +48,9 @@ class Surviving:
         blocks: Iterable[nn.Module] | None,
         allow_batch_norm: bool,
         file: Path | None,
-        tell: Callable[[str], object],
+        on_event: Callable[[str], object],
     ) -> None:
-        """Create the step; ``file`` stores plans, ``tell`` is called with a line when the plan changes.
+        """Create the step; ``file`` stores plans, ``on_event`` is called with a line when the plan changes.
 
         Raises:
             InputError: see `epochzero.memory.fit`.
@@ -69,7 +69,7 @@ class Surviving:
         self._blocks = repeated_blocks(model) if blocks is None else list(blocks)
         self._allow_batch_norm = allow_batch_norm
         self._file = file
-        self._tell = tell
+        self._on_event = on_event
         self._key = ""
         self._checked: bool | None = None
         self._within = False
@@ -244,7 +244,7 @@ class Surviving:
     def _report(self) -> None:
         text = f"recovered from out-of-memory with {self.plan}"
         _log.warning("memory: %s", text)
-        self._tell(text)
+        self._on_event(text)
         if self._file is not None and self._ranks.first:
             remember(self._file, self._key, self.plan)
 
