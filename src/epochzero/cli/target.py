@@ -118,7 +118,9 @@ def capture(
         if python is not None or folders or probe:
             raise click.UsageError("--image cannot be combined with --python, --list or --probe")
         progress = _Progress()
-        target = read_image(image, name=name, libraries=libraries or LIBRARIES, on_progress=progress)
+        target = read_image(
+            image, name=name, libraries=libraries or LIBRARIES, on_progress=progress
+        )
         _write_target(target, packages, output, progress)
         return
     origin, interpreter = _interpreter(python)

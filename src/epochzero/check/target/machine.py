@@ -140,7 +140,11 @@ def capture(
         InputError: a directory cannot be listed.
     """
     found = this_machine(
-        environment, name=name, interpreter=interpreter, libraries=libraries, on_progress=on_progress
+        environment,
+        name=name,
+        interpreter=interpreter,
+        libraries=libraries,
+        on_progress=on_progress,
     )
     if probe:
         on_progress("network")
