@@ -63,3 +63,20 @@ def test_guides_are_plain_technical_english() -> None:
         for match in BANNED.finditer(_CODE.sub("", path.read_text(encoding="utf-8")))
     ]
     assert not found, "\n".join(found)
+
+
+def test_signatures_and_taxonomy_are_plain_technical_english() -> None:
+    dialect = re.compile(
+        r"\b(?:anew|beside|folders?|goes on|got|hands? on|hands? over|than there is"
+        r"|is no (?:tensor|matrix|image|number|program)|does not tell)\b"
+    )
+    folders = (PACKAGES[0] / "diagnose" / "signatures", PACKAGES[0] / "taxonomy")
+    found = [
+        f"{path.relative_to(ROOT)}: {text}"
+        for folder in folders
+        for path in sorted(folder.rglob("*.toml"))
+        for key in ("title", "meaning", "definition")
+        for text in re.findall(rf'^{key} = "(.*)"$', path.read_text(encoding="utf-8"), re.M)
+        if dialect.search(_CODE.sub("", text))
+    ]
+    assert not found, "\n".join(found)

@@ -102,7 +102,7 @@ class Launcher:
         directives: how lines of a batch file begin that hold its options.
         flags: options without a value, if all of them are listed.
         submitted_from: variables that it sets to the folder in which it is called.
-        home_unless: options without which the job starts in the home folder; empty if it never does.
+        home_unless: options without which the job starts in the home directory; empty if it never does.
         environments: folders of the project in which it keeps the Python that it starts.
         set_on_nodes: a variable that is set on the machines where it runs jobs; empty if that is
             the machine on which it is called.

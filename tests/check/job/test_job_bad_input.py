@@ -27,7 +27,7 @@ Submit = Callable[..., Submission]
         ("python loop.py", "loop.py: cannot be read: Too many levels of symbolic links"),
         ("python dangling.py", "dangling.py: does not exist"),
         ("bash rnu.sh", "rnu.sh: does not exist or is not a file; did you mean run.sh?"),
-        ("bash src", "src: a folder, not a file"),
+        ("bash src", "src: a directory, not a file"),
         ("bash loop.sh", "loop.sh: "),
         ("sbatch huge.sh", "huge.sh: larger than 4 MB"),
         ("python huge.sh", "huge.sh: larger than 4 MB"),

@@ -74,7 +74,7 @@ class Builtins(ABC):
         path = Path(os.path.abspath(setting.draft.folder / word.text))
         try:
             if not word.known or not path.is_relative_to(setting.record.root):
-                raise InputError("it is not in the folder of the job")
+                raise InputError("it is not in the directory of the job")
             script = Script(setting.label(path), read_text(path), 1, word.text)
         except InputError as error:
             reason = str(error).removeprefix(f"{path}: ")

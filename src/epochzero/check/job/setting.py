@@ -23,7 +23,7 @@ MOST_STEPS = 5000
 MOST_DEPTH = 30
 LONGEST_VALUE = 1 << 16
 MOST_ITEMS = 1000
-AT_HOME = "the batch system starts it in the home folder"
+AT_HOME = "the batch system starts it in the home directory"
 
 Value = Word | tuple[Word, ...]
 """The value of a shell variable: an array is a tuple."""
@@ -39,7 +39,7 @@ def read_text(path: Path) -> str:
         with open_file(path) as file:
             data = file.read(LARGEST_BYTES + 1)
     except IsADirectoryError as error:
-        raise InputError(f"{path}: a folder, not a file") from error
+        raise InputError(f"{path}: a directory, not a file") from error
     except (FileNotFoundError, NotADirectoryError) as error:
         raise InputError(f"{path}: does not exist or is not a file") from error
     except (OSError, ValueError) as error:

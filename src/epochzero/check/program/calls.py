@@ -481,7 +481,7 @@ class Calls(Tensors):
             if isinstance(text := as_text(given.positional[-1]), Constant):
                 self.modules.add_path(str(text.value), first=name.endswith("insert"))
             else:
-                self.unknown("modules of the job", "sys.path gets a folder not known", self.at)
+                self.unknown("modules of the job", "an unknown directory is added to sys.path", self.at)
 
     def _super(self, given: Arguments) -> V:
         frame = self.frame

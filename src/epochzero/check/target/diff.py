@@ -270,7 +270,7 @@ def _surroundings(first: Target, second: Target) -> Iterator[TargetDifference]:
     if first.user and second.user and first.user.uid == 0 and second.user.uid not in {0, None}:
         yield TargetDifference(
             "user", "", "root", second.user.name or str(second.user.uid), "permission_denied",
-            "installing packages and writing to system folders is refused",
+            "installing packages and writing to system directories is refused",
         )  # fmt: skip
     if first.network.internet and second.network.internet is False:
         yield TargetDifference(
