@@ -481,7 +481,9 @@ class Calls(Tensors):
             if isinstance(text := as_text(given.positional[-1]), Constant):
                 self.modules.add_path(str(text.value), first=name.endswith("insert"))
             else:
-                self.unknown("modules of the job", "an unknown directory is added to sys.path", self.at)
+                self.unknown(
+                    "modules of the job", "an unknown directory is added to sys.path", self.at
+                )
 
     def _super(self, given: Arguments) -> V:
         frame = self.frame
