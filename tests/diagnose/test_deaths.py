@@ -655,3 +655,30 @@ def test_a_scheduler_reports_the_end_of_its_job(diagnose: Diagnose, name: str) -
     if category:
         assert found.category == category
         assert diagnose(START + OUT_OF_MEMORY + epilogue).category == "gpu_out_of_memory"
+
+
+REFUSED = """\
+INFO:     127.0.0.1:50001 - "POST /v1/completions HTTP/1.1" 200 OK
+ERROR 05-02 10:00:01 [serving.py:251] Error in preprocessing prompt inputs
+ERROR 05-02 10:00:01 [serving.py:251] Traceback (most recent call last):
+ERROR 05-02 10:00:01 [serving.py:251]   File "/srv/serving.py", line 90, in check
+ERROR 05-02 10:00:01 [serving.py:251]     raise ValueError("the request has 9000 tokens")
+ERROR 05-02 10:00:01 [serving.py:251] ValueError: the request has 9000 tokens
+INFO:     127.0.0.1:50002 - "POST /v1/completions HTTP/1.1" 400 Bad Request
+"""
+
+
+@pytest.mark.parametrize(
+    ("later", "outcome"),
+    [
+        ('INFO:     127.0.0.1:50003 - "POST /v1/completions HTTP/1.1" 200 OK\n', "no_failure"),
+        ("INFO 05-02 10:00:09 [log.py:3] Avg generation throughput: 8.5 tokens/s\n" * 2, "failed"),
+        ('INFO:     127.0.0.1:50003 - "GET /health HTTP/1.1" 200 OK\n', "failed"),
+        ("", "failed"),
+    ],
+    ids=["answers", "repeats itself", "is only asked for its health", "nothing"],
+)
+def test_a_server_that_answers_requests_has_survived(
+    diagnose: Diagnose, later: str, outcome: str
+) -> None:
+    assert diagnose(REFUSED + later).outcome == outcome

@@ -397,9 +397,13 @@ class _StreamReader:
         self.trace = trace
         self.ordinary: list[int] = []
         stamped = sum(self.breaks)
-        # Where (nearly) every line carries a time, a time does not start a new record.
+        # Where (nearly) every line carries a time or a level, only another level starts a new record.
         if stamped > 0.8 * len(lines):
-            self.breaks = [False] * len(lines)
+            levels = [line.prefix.level for line in lines]
+            self.breaks = [
+                None is not level != before
+                for before, level in zip([levels[0], *levels], levels, strict=False)
+            ]
 
     def events(self) -> Iterator[LogEvent]:
         at = 0

@@ -22,7 +22,7 @@ BARS = 3
 # A step or epoch alone may be a heading or an instruction; with a metric, it is progress.
 _METRIC = re.compile(
     r"(?i)loss|acc|lr\b|err|it/s|s/it|ppl|perplexity|reward|eta\b|grad|norm|time|sec|metric|score"
-    r"|f1\b|auc|map\b|bleu|tokens|samples|throughput|speed|nll|kl\b|psnr|fid\b|finished|done"
+    r"|f1\b|auc|map\b|bleu|tokens|samples|throughput|speed|nll|kl\b|psnr|fid\b|finished|done|http/"
     r"|(?:step|epoch|iter\w*)\W{0,3}\d+\W+[a-z_]+\W{1,3}-?\d+(?:\.\d+)?(?:\W|$)"
 )
 _COUNT = re.compile(r"\d+ ?/ ?\d+")
