@@ -23,9 +23,9 @@ _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'")
 _NO_FILE = re.compile(r"FileNotFoundError: No such file or directory: '(/[^']+)'")
 
 
-def is_decidable(one: Finding) -> bool:
+def is_decidable(finding: Finding) -> bool:
     """Whether a failure cannot happen if its line has run once: its kind does not depend on values or on a GPU."""
-    return bool(_OF_CODE.match(one.consequence))
+    return bool(_OF_CODE.match(finding.consequence))
 
 
 _OF_CODE = re.compile(
@@ -50,7 +50,9 @@ def told_once(
     """
     lines = {(place.path, place.line) for place in passed}
     left = [
-        one for one in read if not (is_decidable(one) and (one.place.path, one.place.line) in lines)
+        finding
+        for finding in read
+        if not (is_decidable(finding) and (finding.place.path, finding.place.line) in lines)
     ]
     found = _without_general(_by_place(left), general)
     for one in _by_place(met):
@@ -69,10 +71,10 @@ def told_once(
 def _by_place(findings: Iterable[Finding]) -> list[Finding]:
     """Of those that are found by other ways or in other jobs the worst, then the first."""
     found: dict[tuple[str, SourceLocation, str], Finding] = {}
-    for one in findings:
-        key = (one.rule, one.place, one.message)
-        if key not in found or (one.severity == "error" and found[key].severity != "error"):
-            found[key] = one
+    for finding in findings:
+        key = (finding.rule, finding.place, finding.message)
+        if key not in found or (finding.severity == "error" and found[key].severity != "error"):
+            found[key] = finding
     return list(found.values())
 
 
@@ -131,12 +133,12 @@ def grouped(findings: Iterable[Finding]) -> list[Finding]:
     return sorted(found, key=lambda one: (one.severity != "error", order[one.place]))
 
 
-def _cause(one: Finding) -> tuple[str, ...]:
-    if one.rule == "module-missing" and one.message.endswith(_BY_NOTHING):
-        return "modules", one.severity
-    if one.rule == "path-not-found" and (path := _NO_FILE.fullmatch(one.consequence)):
-        return "directory", one.severity, _first_missing(PurePath(path[1]))
-    return one.rule, one.message, one.consequence
+def _cause(finding: Finding) -> tuple[str, ...]:
+    if finding.rule == "module-missing" and finding.message.endswith(_BY_NOTHING):
+        return "modules", finding.severity
+    if finding.rule == "path-not-found" and (path := _NO_FILE.fullmatch(finding.consequence)):
+        return "directory", finding.severity, _first_missing(PurePath(path[1]))
+    return finding.rule, finding.message, finding.consequence
 
 
 _BY_NOTHING = "no distribution on the target provides it."

@@ -230,11 +230,11 @@ def _unknowns(
 ) -> Iterator[Unknown]:
     """What could not be known of the command, the programs, the platform and in the dry runs."""
     yield from read.unknowns
-    yield from (one for program in programs for one in program.unknowns)
+    yield from (unknown for program in programs for unknown in program.unknowns)
     if target is None:
         yield from unknown_packages(read.jobs, platforms)
         yield from unknown_systems(read.jobs, request.environment or {})
-    yield from (one for run in runs for one in run.unknowns)
+    yield from (unknown for run in runs for unknown in run.unknowns)
 
 
 def _suppressions(
@@ -244,7 +244,7 @@ def _suppressions(
     texts = {m.path: m.text for program in programs for m in program.modules.values()}
     for path in {finding.place.path for finding in findings} - texts.keys():
         texts[path] = _text(folder / path)
-    return [one for path, text in texts.items() for one in suppressions(path, text)]
+    return [suppression for path, text in texts.items() for suppression in suppressions(path, text)]
 
 
 def _text(file: Path) -> str:

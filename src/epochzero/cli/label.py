@@ -105,9 +105,9 @@ def _label(
         if not found:
             click.echo("The annotators agree on all records that were labelled twice.")
             return
-        items = [one.item for one in found]
-        given = {one.item.id: one.unanimous for one in found}
-        others = {one.item.id: one.all_answers for one in found}
+        items = [difference.item for difference in found]
+        given = {difference.item.id: difference.unanimous for difference in found}
+        others = {difference.item.id: difference.all_answers for difference in found}
     with folder.journal(annotator, scheme, adjudicating=adjudicate) as journal:
         if journal.labels.unreadable:
             unread = counted(journal.labels.unreadable, "line")
@@ -177,20 +177,20 @@ def _warn_of_versions(folder: LabelFolder, scheme: Scheme) -> None:
             click.echo(f"epochzero: {name} also labelled with other definitions", err=True)
 
 
-def _write_question(one: QuestionAgreement) -> None:
-    share = f"{one.agreed:,} of {one.records:,} equal ({100 * one.agreed / one.records:.1f}\xa0%)"
+def _write_question(agreement: QuestionAgreement) -> None:
+    share = f"{agreement.agreed:,} of {agreement.records:,} equal ({100 * agreement.agreed / agreement.records:.1f}\xa0%)"
     click.echo()
-    click.echo(wrapped(shorten(one.question, 11), share))
-    for pair in one.pairs:
+    click.echo(wrapped(shorten(agreement.question, 11), share))
+    for pair in agreement.pairs:
         agreed = pair.agreement
         percent = 100 * (agreed.accuracy.value or 0.0)
         click.echo(f"  {pair.first} and {pair.second}: {percent:.1f} % of {agreed.n:,}, {_kappa(agreed.kappa)}")  # fmt: skip
-    if one.fleiss_records:
-        value = "not defined" if one.fleiss is None else f"{one.fleiss:.2f}"
-        click.echo(f"  all: Fleiss' kappa {value}, of {one.fleiss_records:,}")
-    for label in one.labels:
+    if agreement.fleiss_records:
+        value = "not defined" if agreement.fleiss is None else f"{agreement.fleiss:.2f}"
+        click.echo(f"  all: Fleiss' kappa {value}, of {agreement.fleiss_records:,}")
+    for label in agreement.labels:
         click.echo(f"    {label.name:<24} {100 * label.share:5.1f} % equal, used {counted(label.given, 'time')}")  # fmt: skip
-    for first, second, count in one.confused[:_MOST_CONFUSED]:
+    for first, second, count in agreement.confused[:_MOST_CONFUSED]:
         click.echo(f"    {first} or {second}: {counted(count, 'time')}")
 
 
@@ -201,11 +201,11 @@ def _kappa(estimate: Estimate) -> str:
     return f"Cohen's kappa {estimate.value:.2f} (95 %: {low:.2f} to {high:.2f})"
 
 
-def _as_json(one: QuestionAgreement) -> dict[str, Any]:
+def _as_json(agreement: QuestionAgreement) -> dict[str, Any]:
     return {
-        "question": one.question,
-        "records": one.records,
-        "agreed": one.agreed,
+        "question": agreement.question,
+        "records": agreement.records,
+        "agreed": agreement.agreed,
         "pairs": [
             {
                 "annotators": [pair.first, pair.second],
@@ -216,11 +216,11 @@ def _as_json(one: QuestionAgreement) -> dict[str, Any]:
                 "labels": list(pair.agreement.classes),
                 "confusion": pair.agreement.matrix.tolist(),
             }
-            for pair in one.pairs
+            for pair in agreement.pairs
         ],
-        "fleiss_kappa": one.fleiss,
-        "fleiss_records": one.fleiss_records,
-        "labels": {x.name: {"given": x.given, "share": x.share} for x in one.labels},
+        "fleiss_kappa": agreement.fleiss,
+        "fleiss_records": agreement.fleiss_records,
+        "labels": {x.name: {"given": x.given, "share": x.share} for x in agreement.labels},
     }
 
 
@@ -229,8 +229,8 @@ def _disagreements(folder: LabelFolder, scheme: Scheme, items: Sequence[Item], f
 
     found = disagreements(scheme, items, folder.annotators())
     if form == "json":
-        records = [{"id": one.item.id, "title": one.item.title, "said": one.answers, "notes": one.notes}
-                   for one in found]  # fmt: skip
+        records = [{"id": disagreement.item.id, "title": disagreement.item.title, "said": disagreement.answers, "notes": disagreement.notes}
+                   for disagreement in found]  # fmt: skip
         click.echo(json.dumps(records, indent=2, ensure_ascii=False))
         return
     click.echo(f"{counted(len(found), 'record')} with disagreement")

@@ -188,7 +188,7 @@ def _created(session: Session, key: tuple[str, str], failed: Sequence[Failed]) -
         .order_by(JobRow.started, JobRow.id)
         .limit(1)
     ).one()
-    commits = {one.job.id: one.commit for one in failed}
+    commits = {failure.job.id: failure.commit for failure in failed}
     return {
         "team": team,
         "fingerprint": fingerprint,

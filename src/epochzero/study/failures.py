@@ -174,5 +174,5 @@ def _share(part: int, whole: int) -> dict[str, Any]:
     return {"count": part, "share": part / whole, "interval": wilson(part, whole)}
 
 
-def _estimate(one: Estimate) -> dict[str, Any]:
-    return {"value": one.value, "interval": one.interval}
+def _estimate(estimate: Estimate) -> dict[str, Any]:
+    return {"value": estimate.value, "interval": estimate.interval}

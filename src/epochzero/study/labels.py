@@ -62,8 +62,8 @@ def labels(corpus: Corpus, found: dict[str, Agreement]) -> Parts:
     return [table, *_classes(found["category"])] if "category" in found else [table]
 
 
-def _cells(one: Estimate) -> tuple[float | None, tuple[float, float] | None]:
-    return one.value, one.interval
+def _cells(estimate: Estimate) -> tuple[float | None, tuple[float, float] | None]:
+    return estimate.value, estimate.interval
 
 
 def _notes(corpus: Corpus, found: dict[str, Agreement]) -> tuple[str, ...]:

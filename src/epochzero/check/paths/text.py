@@ -140,8 +140,8 @@ def _path_of(given: list[PathText | None]) -> PathText | None:
         parts.extend(one.parts)
     return PathText(
         tuple(parts),
-        next((one.origin for one in given if one and one.origin), None),
-        next((one.reason for one in given if one and one.reason), ""),
+        next((text.origin for text in given if text and text.origin), None),
+        next((text.reason for text in given if text and text.reason), ""),
         bool(given[0] and given[0].home),
     )
 

@@ -184,15 +184,15 @@ def _set_up(machine: Core, given: Arguments, method: str, node: ast.expr) -> Obj
     return None
 
 
-def _hooks(machine: Core, one: Object, names: Iterable[str], node: ast.expr) -> None:
+def _hooks(machine: Core, instance: Object, names: Iterable[str], node: ast.expr) -> None:
     for name in names:
-        if function := _method(one, name):
-            machine.possibly(Bound(one, function), node)
+        if function := _method(instance, name):
+            machine.possibly(Bound(instance, function), node)
 
 
-def _method(one: Object, name: str) -> Function | None:
+def _method(instance: Object, name: str) -> Function | None:
     """The method that the lookup order of the class finds first."""
-    defined = (cls.names.get(name) for cls in one.cls.line())
+    defined = (cls.names.get(name) for cls in instance.cls.line())
     return next((found for found in defined if isinstance(found, Function)), None)
 
 
@@ -201,7 +201,7 @@ def consume(machine: Core, value: V, node: ast.expr, certain: bool = False) -> N
     if not machine.loaders:
         return
     there = set(islice(_made(value), _MOST_SEEN))
-    for loader in [one for one in machine.loaders if one in there]:
+    for loader in [made for made in machine.loaders if made in there]:
         machine.loaders.remove(loader)
         for one in (*loader.arguments, *loader.keywords.values()):
             for dataset in islice(_objects(one), _MOST_SEEN):

@@ -32,7 +32,7 @@ def of_text(text: Constant | Text, name: str, given: Sequence[V], named: Mapping
         if name in ("startswith", "endswith") and isinstance(known, str) and given:
             return _starts_or_ends(known, name, given[0])
         return Anything("made from a text that is not known")
-    arguments = [one.value for one in given if isinstance(one, Constant)]
+    arguments = [value.value for value in given if isinstance(value, Constant)]
     if name not in _PURE or named or len(arguments) != len(given):
         return Anything("made from what is not known")
     try:

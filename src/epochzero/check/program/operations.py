@@ -178,18 +178,18 @@ class Operations(Tensors):
             return isinstance(op, ast.NotEq)
         return None
 
-    def _contained(self, one: V, container: V) -> bool | None:
-        if isinstance(container, Constant) and isinstance(one, Constant):
+    def _contained(self, value: V, container: V) -> bool | None:
+        if isinstance(container, Constant) and isinstance(value, Constant):
             try:
-                return one.value in container.value  # type: ignore[operator]
+                return value.value in container.value  # type: ignore[operator]
             except TypeError:
                 return None
-        if container == External("os.environ") and isinstance(one, Constant):
-            return self.variable(str(one.value))[1]
-        if isinstance(container, (Box, Items)) and isinstance(one, Constant):
+        if container == External("os.environ") and isinstance(value, Constant):
+            return self.variable(str(value.value))[1]
+        if isinstance(container, (Box, Items)) and isinstance(value, Constant):
             content = container.content if isinstance(container, Box) else container
             known = content.keys if container.kind == "dict" else content.values
-            if any(isinstance(key, Constant) and key.value == one.value for key in known):
+            if any(isinstance(key, Constant) and key.value == value.value for key in known):
                 return True
             if content.complete and all(isinstance(key, Constant) for key in known):
                 return False

@@ -104,7 +104,9 @@ def _is_there(entry: Mapping[str, Any], target: Target) -> bool:
     library = providers(entry["names"][0].partition(".")[0], here)
     if not library:
         return True  # Reported by module-missing.
-    if "since" in entry and not all(reached(one.version, entry["since"]) for one in library):
+    if "since" in entry and not all(
+        reached(distribution.version, entry["since"]) for distribution in library
+    ):
         return True
     return any(name in here for name in entry["brings"]) or any(
         providers(module, here) for module in entry["needs"]

@@ -73,7 +73,7 @@ def _facts() -> Mapping[str, Sequence[_Fact]]:
     return MappingProxyType(found)
 
 
-def _known(one: Distribution) -> Iterator[tuple[Requirement, str]]:
+def _known(distribution: Distribution) -> Iterator[tuple[Requirement, str]]:
     """The requirements of a distribution in the table, each with its error.
 
     Pre-releases have none: images contain pre-releases that were built for each other.
@@ -81,26 +81,26 @@ def _known(one: Distribution) -> Iterator[tuple[Requirement, str]]:
     from packaging.requirements import Requirement
     from packaging.specifiers import SpecifierSet
 
-    for fact in _facts().get(normalized(one.name), ()):
-        version = _version(one)
+    for fact in _facts().get(normalized(distribution.name), ()):
+        version = _version(distribution)
         if version and not version.is_prerelease and SpecifierSet(fact.versions).contains(version):
             yield Requirement(fact.needs.replace("{version}", str(version))), fact.error
 
 
-def _version(one: Distribution) -> Version | None:
+def _version(distribution: Distribution) -> Version | None:
     """The version without its local part after ``+``; None if it cannot be parsed."""
     try:
-        return Version(one.version.partition("+")[0])
+        return Version(distribution.version.partition("+")[0])
     except InvalidVersion:
         return None
 
 
-def _required(one: Distribution) -> Iterator[Requirement]:
+def _required(distribution: Distribution) -> Iterator[Requirement]:
     """All requirements of a distribution: those of its metadata, and those that only the table has."""
-    own = requirements(one)
+    own = requirements(distribution)
     names = {normalized(requirement.name) for requirement in own}
     yield from own
-    yield from (fact for fact, _ in _known(one) if normalized(fact.name) not in names)
+    yield from (fact for fact, _ in _known(distribution) if normalized(fact.name) not in names)
 
 
 def _check(view: JobView) -> Claims:
@@ -140,25 +140,25 @@ def _needed(
 
 
 def _unmet(
-    one: Distribution, installed: Installed, target: Target, event: Imported
+    distribution: Distribution, installed: Installed, target: Target, event: Imported
 ) -> Iterator[Claim]:
-    for requirement in _required(one):
+    for requirement in _required(distribution):
         other = installed.get(normalized(requirement.name))
         if other is None or not applies(requirement, target) or _met(requirement, other):
             continue
-        asked = normalized(other.name) in _ASKED_AT_IMPORT.get(one.name, ())
-        error = _error(one, requirement, other)
+        asked = normalized(other.name) in _ASKED_AT_IMPORT.get(distribution.name, ())
+        error = _error(distribution, requirement, other)
         yield claim_at(
             event.at,
             category="library_not_found" if asked else RULE.category,
-            message=f"{one.name} {one.version} requires {requirement.name}{requirement.specifier}, "
+            message=f"{distribution.name} {distribution.version} requires {requirement.name}{requirement.specifier}, "
             f"but the target has {other.name} {other.version}.",
             consequence=error
             or (
-                f"ImportError, or a failure in {one.name} when it uses a missing feature of "
+                f"ImportError, or a failure in {distribution.name} when it uses a missing feature of "
                 f"{other.name}."
             ),
-            fix=f"Install {requirement.name}{requirement.specifier}, or a version of {one.name} "
+            fix=f"Install {requirement.name}{requirement.specifier}, or a version of {distribution.name} "
             f"that supports {other.name} {other.version}.",
             severity=None if error else "warning",
         )

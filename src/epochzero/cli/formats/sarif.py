@@ -114,12 +114,14 @@ def _finding(
     return result
 
 
-def _notice(one: Unknown, folder: Path) -> dict[str, Any]:
+def _notice(unknown: Unknown, folder: Path) -> dict[str, Any]:
     notice: dict[str, Any] = {
         "level": "note",
-        "message": {"text": _message(layout.one_line(f"Not checked: {one.what}: {one.reason}"))},
+        "message": {
+            "text": _message(layout.one_line(f"Not checked: {unknown.what}: {unknown.reason}"))
+        },
     }
-    if location := _place(one.place, folder):
+    if location := _place(unknown.place, folder):
         notice["locations"] = [location]
     return notice
 

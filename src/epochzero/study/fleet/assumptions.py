@@ -100,7 +100,7 @@ def with_own(path: Path) -> Mapping[str, Assumption]:
     return found
 
 
-def _own(path: Path, name: str, value: Any, one: Assumption) -> Assumption:
+def _own(path: Path, name: str, value: Any, assumption: Assumption) -> Assumption:
     fields = value if isinstance(value, dict) else {"low": value, "high": value}
     low, mode, high = (_number(fields.get(key)) for key in ("low", "mode", "high"))
     if low is None or high is None or not 0 <= low <= (low if mode is None else mode) <= high:
@@ -108,8 +108,10 @@ def _own(path: Path, name: str, value: Any, one: Assumption) -> Assumption:
             f"{path}: {name}: expected a number, or low and high with an optional mode between"
         )
     if high > (largest := _LARGEST.get(name, 1.0)):
-        raise InputError(f"{path}: {name}: {high:g} is more than {largest:g} ({one.unit})")
-    return Assumption(one.title, one.unit, low, high, str(fields.get("source", path.name)), mode)
+        raise InputError(f"{path}: {name}: {high:g} is more than {largest:g} ({assumption.unit})")
+    return Assumption(
+        assumption.title, assumption.unit, low, high, str(fields.get("source", path.name)), mode
+    )
 
 
 def _number(value: Any) -> float | None:

@@ -64,17 +64,17 @@ class Labels:
     versions: set[str] = field(default_factory=set)
     unreadable: int = 0
 
-    def add(self, one: LabelDecision) -> None:
+    def add(self, decision: LabelDecision) -> None:
         """Apply a further decision."""
-        if one.did == "answer":
-            self.answers.setdefault(one.id, {})[one.question] = one.value
-            self.versions.add(one.version)
-            self.undoable.append(one)
-        elif one.did == "skip":
-            self.skips[one.id] = self.skips.get(one.id, 0) + 1
-            self.undoable.append(one)
-        elif one.did == "note":
-            self.notes[one.id] = one.value
+        if decision.did == "answer":
+            self.answers.setdefault(decision.id, {})[decision.question] = decision.value
+            self.versions.add(decision.version)
+            self.undoable.append(decision)
+        elif decision.did == "skip":
+            self.skips[decision.id] = self.skips.get(decision.id, 0) + 1
+            self.undoable.append(decision)
+        elif decision.did == "note":
+            self.notes[decision.id] = decision.value
         elif self.undoable:
             last = self.undoable.pop()
             if last.did == "skip":

@@ -85,9 +85,9 @@ def findings_table(found: Sequence[StudyFinding], subjects: Sequence[Subject]) -
         Column("Verdict"),
     )  # fmt: skip
     rows = tuple(
-        (one.text, one.source, one.measure, " and ".join(f"{n:,}" for n in one.n), one.value.value,
-         one.value.interval, one.verdict + (f": {one.why}" if one.why else ""))
-        for one in found
+        (finding.text, finding.source, finding.measure, " and ".join(f"{n:,}" for n in finding.n), finding.value.value,
+         finding.value.interval, finding.verdict + (f": {finding.why}" if finding.why else ""))
+        for finding in found
     )  # fmt: skip
     notes = (
         f"{HOLDS.capitalize()}: the interval lies above 0. {HOLDS_NOT.capitalize()}: below. "
@@ -136,8 +136,8 @@ def _of_groups(subjects: Sequence[Subject], used: Sequence[str], seed: int) -> l
         own: Sequence[Subject],
         is_one: Callable[[Subject], bool],
     ) -> StudyFinding:
-        others = [one for one in own if not is_one(one)]
-        gap = difference(others, [one for one in own if is_one(one)], used, seed)
+        others = [subject for subject in own if not is_one(subject)]
+        gap = difference(others, [subject for subject in own if is_one(subject)], used, seed)
         return _finding(text, source, measure, gap.mean, gap.n)
 
     return [

@@ -52,7 +52,7 @@ def _types(
     study = jahan2025()
     rows: list[Row] = []
     for kind in TYPES:
-        own = [one for one in of if one.kind == kind]
+        own = [subject for subject in of if subject.kind == kind]
         for technique in techniques:
             published = study.types[kind].get(technique, (None, None))
             rows.append(
@@ -65,7 +65,7 @@ def _types(
 
 def _types_figure(labelled: Sequence[Subject], techniques: Sequence[str], seed: int) -> Figure:
     best = techniques[0]
-    own = [[one for one in labelled if one.kind == kind] for kind in TYPES]
+    own = [[subject for subject in labelled if subject.kind == kind] for kind in TYPES]
     found = [scores_of(side, best, seed).precision for side in own]
     labels = [f"{TITLES[kind]} (n = {len(side)})" for kind, side in zip(TYPES, own, strict=True)]
     return bars("types-figure", f"MAP of {best} by type of bug, as labelled, with 95 % intervals", labels,
@@ -121,7 +121,9 @@ def _by_type(labelled: Sequence[Subject]) -> Parts:
     if not labelled:
         return []
     study = jahan2025()
-    counts = {kind: counts_of([one for one in labelled if one.kind == kind]) for kind in TYPES}
+    counts = {
+        kind: counts_of([subject for subject in labelled if subject.kind == kind]) for kind in TYPES
+    }
     rows: list[Row] = [
         (TITLES[kind], out + own, out, out / (out + own) if out + own else None, wilson(out, out + own),
          study.extrinsic_by_type[kind])

@@ -116,7 +116,7 @@ def _lead(subjects: Sequence[Subject], found: Sequence[StudyFinding]) -> str:
     counts = ", ".join(
         f"{len(own):,} of {SYSTEMS[system]} systems" for system, own in sides(subjects).items()
     )
-    verdicts = [one.verdict for one in found]
+    verdicts = [finding.verdict for finding in found]
     by_verdict = "; ".join(f"{verdicts.count(word)} {word}" for word in dict.fromkeys(verdicts))
     return (
         f"{len(subjects):,} bugs of {len({s.project for s in subjects})} projects: {counts}. Of "
@@ -137,7 +137,7 @@ def _external(
             )
     if not rows:
         return []
-    n = len({one.id for name in external for one in with_technique(subjects, name)})
+    n = len({subject.id for name in external for subject in with_technique(subjects, name)})
     return [Table("external", "Techniques of elsewhere, and the others on the same bugs",
                   (Column("Bugs that are"), Column("Technique"), *SCORES), tuple(rows), n, "bugs", few=FEW_BUGS)]  # fmt: skip
 
@@ -192,9 +192,9 @@ def _summary(
         },
         "extrinsic": {"extrinsic": out, "intrinsic": within},
         "findings": [
-            {"text": one.text, "source": one.source, "measure": one.measure, "bugs": one.n,
-             **_estimate(one.value), "verdict": one.verdict, "why": one.why}
-            for one in found
+            {"text": finding.text, "source": finding.source, "measure": finding.measure, "bugs": finding.n,
+             **_estimate(finding.value), "verdict": finding.verdict, "why": finding.why}
+            for finding in found
         ],
         "missing": dict(missing),
     }  # fmt: skip
@@ -205,5 +205,5 @@ def _scores(own: Sequence[Subject], name: str, seed: int) -> dict[str, Any]:
     return {"bugs": found.n, "mrr": found.reciprocal_rank, "map": _estimate(found.precision)}
 
 
-def _estimate(one: Estimate) -> dict[str, Any]:
-    return {"value": one.value, "interval": one.interval}
+def _estimate(estimate: Estimate) -> dict[str, Any]:
+    return {"value": estimate.value, "interval": estimate.interval}

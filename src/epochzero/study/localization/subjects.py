@@ -120,7 +120,7 @@ def precisions(subjects: Iterable[Subject], techniques: Sequence[str]) -> list[f
 def scores_of(subjects: Sequence[Subject], technique: str, seed: int = 0) -> Scores:
     """Return Top@k, MRR and MAP of a technique for the bugs that it has ranked."""
     known = with_technique(subjects, technique)
-    ranks = [one.ranks[technique] for one in known]
+    ranks = [subject.ranks[technique] for subject in known]
     if not ranks:
         return Scores(0, (None,) * len(TOPS), None, Estimate(None))
     return Scores(

@@ -274,9 +274,9 @@ def _matched(
     return found
 
 
-def _lines(one: Subject) -> float:
-    return one.lines
+def _lines(subject: Subject) -> float:
+    return subject.lines
 
 
-def _complexity(one: Subject) -> float | None:
-    return one.complexity
+def _complexity(subject: Subject) -> float | None:
+    return subject.complexity

@@ -250,7 +250,7 @@ def _advice(
     if name == "loss":
         return word, fix, place_of(history.losses[0]) if history.losses else None
     if name == "weight":
-        return word, fix, next((one.place for one in known if _is_poor(seen.look, one)), None)
+        return word, fix, next((layer.place for layer in known if _is_poor(seen.look, layer)), None)
     if name == "input":
         return word, fix, None
     return word, fix, (seen.layer or known[-1]).place

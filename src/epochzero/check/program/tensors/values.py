@@ -138,7 +138,7 @@ def _common(one: Dim, other: Dim, axis: int) -> Dim:
 
 def shown(shape: Sequence[Dim]) -> str:
     """A shape as PyTorch prints it, with ``?`` for unknown sizes."""
-    return f"[{', '.join(str(one) if isinstance(one, int) else '?' for one in shape)}]"
+    return f"[{', '.join(str(dim) if isinstance(dim, int) else '?' for dim in shape)}]"
 
 
 def as_dim(value: object) -> Dim | None:

@@ -50,9 +50,11 @@ def _of_xml(text: str, path: Path) -> dict[str, Any] | str:
     )
 
 
-def _of_modification(one: ElementTree.Element) -> dict[str, Any]:
-    names = (method.get("name") for method in one.findall("method"))
-    return _file(one.get("change_type"), one.get("old_name"), one.get("new_name"), names)
+def _of_modification(element: ElementTree.Element) -> dict[str, Any]:
+    names = (method.get("name") for method in element.findall("method"))
+    return _file(
+        element.get("change_type"), element.get("old_name"), element.get("new_name"), names
+    )
 
 
 # JSON
