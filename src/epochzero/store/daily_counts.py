@@ -8,7 +8,7 @@ Days without valid sums, such as today, are computed from the jobs, so results a
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -38,6 +38,7 @@ BLOCK = 32
 """Number of days that are summed together; the triggers use the same number."""
 END = 1e11
 """The year 5138: later times come from a wrong clock and are counted on no day; the triggers use the same limit."""
+_ALL = 1 << 62
 _MOST_SPANS = 100
 STATEMENTS = 128
 """Number of cached statements of each kind: building one takes longer than executing it."""
@@ -141,7 +142,7 @@ def _jobs(team: str, spans: Sequence[_Span], is_postgresql: bool) -> Subquery:
         _counted_jobs(team, span) if span.days else _live_jobs(team, span, is_postgresql)
         for span in spans
     )
-    return union_all(*parts).subquery()
+    return _rows_of(parts)
 
 
 def failures_of(session: Session, team: str, period: Period, *, by_day: bool = False) -> Subquery:
@@ -163,7 +164,17 @@ def _failures(team: str, spans: Sequence[_Span], is_postgresql: bool) -> Subquer
         _counted_failures(team, span) if span.days else _live_failures(team, span, is_postgresql)
         for span in spans
     )
-    return union_all(*parts).subquery()
+    return _rows_of(parts)
+
+
+def _rows_of(parts: Iterable[Select[*tuple[Any, ...]]]) -> Subquery:
+    """All rows of some queries.
+
+    SQLite would merge a single query into the one around it, and then read the jobs of all time in the order of
+    fingerprints to avoid sorting those of the period; a limit prevents that.
+    """
+    first, *others = parts
+    return union_all(first, *others).subquery() if others else first.limit(_ALL).subquery()
 
 
 def _counted_jobs(team: str, span: _Span) -> Select[*tuple[Any, ...]]:

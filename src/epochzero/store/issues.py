@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Select, and_, not_, select, tuple_
+from sqlalchemy import ColumnElement, Exists, Row, and_, exists, not_, select, tuple_
 from sqlalchemy.orm import Session
 
 from epochzero.errors import InputError
@@ -55,18 +55,18 @@ class IssueFilter:
     def __bool__(self) -> bool:
         return bool(self.state or self.owner or self.text)
 
-    def fingerprints(self, team: str, now: float) -> Select[str]:
-        """The fingerprints of the matching issues.
+    def matches(self, team: str, fingerprint: ColumnElement[str], now: float) -> Exists:
+        """Condition that the issue with a fingerprint matches; a lookup for each row, not a list of all issues.
 
         Raises:
             InputError: no such state.
         """
-        query = select(KnownFailure.fingerprint).where(KnownFailure.team == team)
+        found = exists().where(KnownFailure.team == team, KnownFailure.fingerprint == fingerprint)
         if self.owner:
-            query = query.where(KnownFailure.owner == self.owner)
+            found = found.where(KnownFailure.owner == self.owner)
         if words := searched_words(self.text):
-            query = query.where(matching_fingerprints(team, words))
-        return query.where(_is_in(self.state, now)) if self.state else query
+            found = found.where(matching_fingerprints(team, words))
+        return found.where(_is_in(self.state, now)) if self.state else found
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +87,8 @@ class Failed:
     diagnosis: Mapping[str, Any]
 
 
-def state_of(row: KnownFailure | None, now: float) -> IssueState:
-    """The state of an issue at a time."""
+def state_of(row: KnownFailure | Row[*tuple[Any, ...]] | None, now: float) -> IssueState:
+    """The state of an issue at a time, from its row or the columns that it depends on."""
     if row is None:
         return "ongoing"
     if row.ignored_until is not None and row.ignored_until > now:
@@ -132,13 +132,14 @@ def issue_summaries(
     Raises:
         StoreError: the database does not respond.
     """
-    query = select(KnownFailure).where(
-        KnownFailure.team == team, KnownFailure.fingerprint.in_(fingerprints)
-    )
+    row = KnownFailure
+    query = select(
+        row.fingerprint, row.owner, row.first_seen, row.ignored_until, row.regressed, row.resolved
+    ).where(row.team == team, row.fingerprint.in_(fingerprints))
     with database.read() as session:
         return {
-            row.fingerprint: IssueSummary(state_of(row, now), row.owner, row.first_seen)
-            for row in session.scalars(query)
+            one.fingerprint: IssueSummary(state_of(one, now), one.owner, one.first_seen)
+            for one in session.execute(query)
         }
 
 

@@ -224,7 +224,7 @@ def _names_query(
     if but_not_in is not None:
         query = query.where(~_is_met(team, but_not_in, ranked.c.fingerprint))
     if wanted:
-        query = query.where(ranked.c.fingerprint.in_(wanted.fingerprints(team, now)))
+        query = query.where(wanted.matches(team, ranked.c.fingerprint, now))
     if of_jobs != EVERY_JOB:
         query = query.where(ranked.c.fingerprint.in_(_of_jobs(team, period, of_jobs)))
     return query.limit(bindparam("limit", type_=Integer))

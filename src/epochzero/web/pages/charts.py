@@ -83,10 +83,10 @@ def sparkline(values: Sequence[int], label: str) -> Markup:
         for at, value in enumerate(values)
         if value
     )
-    base = Markup('<path class="grid" d="M0 {}H{}"/>').format(_SPARK_HEIGHT, 4 * len(values))
-    return Markup('<span class="spark">{}</span>').format(
-        _svg((4 * len(values), _SPARK_HEIGHT), label, [base, Markup('<path d="{}"/>').format(bars)])
-    )
+    base = f'<path class="grid" d="M0 {_SPARK_HEIGHT}H{4 * len(values)}"/>'
+    parts = (Markup(base), Markup(f'<path d="{bars}"/>'))
+    drawn = _svg((4 * len(values), _SPARK_HEIGHT), label, parts)
+    return Markup(f'<span class="spark">{drawn}</span>')
 
 
 def _bars(names: Sequence[str], series: Mapping[str, Part], top: float) -> Markup:

@@ -163,6 +163,8 @@ def _failing(store: Database, team: str, asked: Asked) -> Sequence[FailingIssues
     found: dict[str, dict[str, FingerprintCount]] = {}
     shown: set[str] = set()
     for title, period in parts:
+        if len(shown) == _MOST_SHOWN:
+            break
         counted = fingerprints(
             store, team, period, wanted=_OPEN, sort="gpu_hours", limit=_MOST_SHOWN
         )
