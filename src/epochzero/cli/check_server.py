@@ -212,15 +212,16 @@ class _Server:
             with ended.report, suppress(OSError, ValueError):
                 ended.report.seek(0)
                 self._prepare(json.load(ended.report))
-            self._files = _own_files() | self._files
             gc.freeze()
 
     def _prepare(self, report: dict[str, Any]) -> None:
         """Load and parse what a check had to, and import torch if it ran dry."""
-        for name in report["loaded"]:
-            if name.startswith("epochzero."):
-                with suppress(ImportError):
-                    importlib.import_module(name)
+        own = [name for name in report["loaded"] if name.startswith("epochzero.")]
+        for name in own:
+            with suppress(ImportError):
+                importlib.import_module(name)
+        if own:
+            self._files = _own_files() | self._files
         for name, shown, file, version in report["parsed"]:
             share_module((name, shown, file, (version[0], version[1]) if version else None))
         if report["dry"] and launchers.fork_server is None and launchers.can_fork():
