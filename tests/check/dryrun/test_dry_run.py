@@ -128,6 +128,20 @@ def test_a_failure_is_told_in_the_taxonomys_words(
     assert code in finding.place.code
 
 
+@pytest.mark.parametrize(
+    ("end", "printed"),
+    [
+        ("sys.exit(f'needs {2} processes,\\n  has 1')", "needs 2 processes, has 1"),
+        ("sys.exit(3)", ""),
+    ],
+)
+def test_a_script_that_exits_with_a_text_is_quoted(tmp_path: Path, end: str, printed: str) -> None:
+    (finding,) = dry(tmp_path, f"import sys\n{end}", prelude="").findings
+    assert (finding.rule, finding.place.line) == ("dry-run-failed", 2)
+    assert (f"exits here and prints: {printed}" in finding.message) is bool(printed)
+    assert ("condition" in finding.fix) is bool(printed)
+
+
 def test_what_the_last_epoch_and_the_last_batch_do_is_run(tmp_path: Path) -> None:
     script = """
     model = nn.Linear(8, 4)

@@ -7,6 +7,7 @@ UNKNOWN and not a finding.
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -190,16 +191,30 @@ def _message(failed: DryRunFailure, found: Diagnosis) -> str:
             f"{' '.join(failed.resumed.argv)}."
         )
     layer = _layer(failed).text
-    meaning = _SILENT if _is_silent(failed, found) else found.meaning or failed.ended.why
+    meaning = found.meaning or failed.ended.why
+    if _is_silent(failed, found):
+        meaning = _SILENT
+    elif text := _exit_text(failed, found):
+        meaning = f"The program exits here and prints: {text}"
     sentences = (ended, meaning, layer, _doubt(failed))
     return " ".join(sentence for sentence in sentences if sentence)
 
 
+_LONGEST_EXIT_TEXT = 300
 _SILENT = "The process exited without an error, as with os._exit and some compiled code."
 
 
 def _is_silent(failed: DryRunFailure, found: Diagnosis) -> bool:
     return failed.raised is None and not failed.ended.signal and found.root is None
+
+
+def _exit_text(failed: DryRunFailure, found: Diagnosis) -> str:
+    """The text with which the script exits (``sys.exit("...")``), if it is all that is known of the failure."""
+    raised = failed.raised
+    if raised is None or raised.type != "SystemExit" or found.root is not None:
+        return ""
+    text = " ".join(raised.message.split())
+    return "" if text.lstrip("-").isdigit() else textwrap.shorten(text, _LONGEST_EXIT_TEXT)
 
 
 def _doubt(failed: DryRunFailure) -> str:
@@ -258,6 +273,8 @@ def _fix(failed: DryRunFailure, found: Diagnosis, job: Job) -> str:
     layer = failed.raised.layer if failed.raised else None
     if _is_silent(failed, found):
         return "Search for os._exit in the job's code and in the code that it calls."
+    if _exit_text(failed, found):
+        return "Meet the condition that the program tests before this line."
     if not (layer and layer.get("fix")):
         return (
             found.fixes[0] if found.fixes else "Run the command with --dry and inspect its output."
