@@ -272,6 +272,27 @@ def test_a_server_whose_files_change_refuses_and_ends(tmp_path: Path, project: P
         assert server.process.wait() == 0
 
 
+def test_a_server_that_does_not_answer_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder, socket.socket(socket.AF_UNIX) as silent:
+        monkeypatch.setenv("XDG_RUNTIME_DIR", folder)
+        monkeypatch.setattr(check_client, "ANSWER_S", 0.01)
+        file = check_client.socket_file()
+        assert file is not None
+        file.parent.mkdir(mode=0o700)
+        silent.bind(str(file))
+        file.chmod(0o600)
+        silent.listen()
+        with open(os.devnull, "r+") as null:
+            for name in ("stdin", "stdout", "stderr"):
+                monkeypatch.setattr(sys, name, null)
+            assert check_client.exit_code(["check", "--rules"]) is None
+        with silent.accept()[0] as asked_one:
+            request, streams = check_client.receive(asked_one, 3, 1 << 20)
+        for number in streams:
+            os.close(number)
+        assert request["arguments"] == ["check", "--rules"]
+
+
 @pytest.mark.parametrize("mode", [0o770, 0o707])
 def test_a_directory_that_others_can_change_is_not_used(tmp_path: Path, mode: int) -> None:
     folder = tmp_path / "epochzero"

@@ -30,7 +30,8 @@ _LOCALE = ("LANG", "LC_", "PYTHON", "TZ")
 _NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "user", "uts")
 _LENGTH_BYTES = 8
 _ANSWER_BYTES = 4096
-_CONNECT_S = 2.0
+ANSWER_S = 10.0
+"""A server that does not accept a check for so long is stopped or broken."""
 
 
 def exit_code(arguments: Sequence[str]) -> int | None:
@@ -46,11 +47,11 @@ def exit_code(arguments: Sequence[str]) -> int | None:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as server:
         try:
             numbers = [stream.fileno() for stream in streams]
-            server.settimeout(_CONNECT_S)
+            server.settimeout(ANSWER_S)
             server.connect(str(file))
-            server.settimeout(None)
             send(server, _request(arguments), numbers)
             started = _received(server)
+            server.settimeout(None)
         except (OSError, ValueError, AttributeError):
             return None
         if "refused" in started:
