@@ -43,7 +43,7 @@ def end_descendants(root: int, *, since: int, grace: float, patience: float) -> 
     """Ends all processes below this one: asks, waits for ``grace`` seconds, then kills.
 
     Returns:
-        Those that still live after ``patience`` more seconds, as a process that waits for a device.
+        Those that are still running after ``patience`` more seconds, as a process that waits for a device.
     """
     kill = time.monotonic() + grace
     send(signal.SIGTERM, descendants(root, since=since))

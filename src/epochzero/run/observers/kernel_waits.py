@@ -84,7 +84,7 @@ def _waits_for(pid: int, others: Iterable[int], children: int) -> str:
 
 
 def _children(pid: int, others: Iterable[int]) -> list[int]:
-    """The processes that a process has started and that still live."""
+    """The processes that a process has started and that are still running."""
     return [
         other
         for other in others
