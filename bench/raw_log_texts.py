@@ -22,6 +22,7 @@ from typing import Any
 from common import REPOSITORY, SEED, jsonl, scratch
 
 __all__ = [
+    "EVALUATED",
     "HALVES",
     "LABELS",
     "SETS",
@@ -41,6 +42,8 @@ SETS = (
     LABELS.with_name("raw_logs_blind_2.jsonl"),
     LABELS.with_name("raw_logs_blind_3.jsonl"),
 )
+EVALUATED = SETS[:3]
+"""Sets whose logs have all been evaluated: used for development, and to train models."""
 HALVES = ("open", "held_out")
 
 

@@ -1,8 +1,9 @@
 """Trains the model of confidence and writes ``src/epochzero/diagnose/confidence.json``.
 
-It learns how often categories are right on logs that few rules were written from: the held-out halves
-of the labelled failures, the notebooks and our labels, and all raw logs that were evaluated before. Before it
-writes, it measures the expected calibration error by leaving projects out, next to the error that
+It learns how often categories are right on logs that no rule was written from: the held-out halves of the
+labelled failures, the notebooks and our labels, and the raw logs, above all those of
+``labels/raw_logs_first_look.jsonl``. Each of these counts twice: as right or wrong at its first evaluation, and as today, after rules were
+written from it. What is right on new logs lies between. Before it writes, it measures the expected calibration error by leaving projects out, next to the error that
 perfect probabilities would have on as few cases.
 
     python bench/train_confidence.py
@@ -19,7 +20,7 @@ from typing import NamedTuple
 
 from common import SEED, data_file, jsonl, rate, verdict_of
 from learning import FOLDS, fit, fold, write
-from raw_log_texts import SETS, cached, default_cache, raw_logs
+from raw_log_texts import EVALUATED, cached, default_cache, raw_logs
 from split import held, project_of
 
 from epochzero.diagnose import Diagnoser
@@ -29,11 +30,12 @@ from epochzero.logs.source import Log
 
 TARGET = Path(__file__).resolve().parent.parent / "src/epochzero/diagnose/confidence.json"
 LABELS = Path(__file__).resolve().parent / "labels" / "held_out.jsonl"
+FIRST_LOOK = LABELS.with_name("raw_logs_first_look.jsonl")
 PENALTY = 3.0
 BINS = 10
 DRAWS = 200
-RAW_WEIGHT = 3.0
-"""Raw logs of jobs are what is diagnosed; reports and notebooks are more numerous here."""
+FIRST_LOOK_WEIGHT = 3.0
+"""Logs of jobs that no rule was written from are what is diagnosed; all others are more numerous here."""
 
 
 class Case(NamedTuple):
@@ -57,7 +59,11 @@ def train(cases: Sequence[Case]) -> LinearModel:
     """A model of whether the categories of the cases are right."""
     return fit(
         [
-            (c.features, "right" if c.right else "wrong", RAW_WEIGHT if c.source == "raw" else 1.0)
+            (
+                c.features,
+                "right" if c.right else "wrong",
+                FIRST_LOOK_WEIGHT if c.source == "first_look" else 1.0,
+            )
             for c in cases
         ],
         PENALTY,
@@ -73,10 +79,17 @@ def _cases() -> Iterator[Case]:
             if label and held(row["id"]):
                 text = row["log"].encode()
                 yield from _case(diagnoser, project_of(row["id"]), name, text, label["category"])
-    for log in (log for path in SETS[:2] for log in raw_logs(path)):
+    logs = {log.id: log for path in EVALUATED for log in raw_logs(path)}
+    first_look = {row["id"]: row["right"] for row in jsonl(FIRST_LOOK)}
+    for log in logs.values():
         path = cached(log, default_cache())
-        if log.category and path.is_file():
-            yield from _case(diagnoser, log.repository, "raw", path.read_bytes(), log.category)
+        if not log.category or not path.is_file():
+            continue
+        source = "first_look" if log.id in first_look else "raw"
+        for case in _case(diagnoser, log.repository, source, path.read_bytes(), log.category):
+            yield case
+            if log.id in first_look:
+                yield case._replace(right=first_look[log.id])
 
 
 def _case(

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from common import data_file, jsonl, lab_jobs
 from learning import FOLDS, fit, fold, write
-from raw_log_texts import SETS, cached, default_cache, raw_logs
+from raw_log_texts import EVALUATED, cached, default_cache, raw_logs
 from split import held, project_of
 
 from epochzero.diagnose import Diagnoser
@@ -91,7 +91,7 @@ def _cases() -> Iterator[Case]:
         if job.expect["outcome"] == "failed" and not held(job.name):
             phase = job.expect.get("phase", "unknown")
             yield from _case(diagnoser, job.name, find_logs([job.folder]), phase, "lab")
-    for log in (log for path in SETS[:2] for log in raw_logs(path)):
+    for log in (log for path in EVALUATED for log in raw_logs(path)):
         text = cached(log, default_cache())
         if log.ended == "failed" and text.is_file():
             logs = [Log(Path(log.path).name, text=text.read_bytes())]

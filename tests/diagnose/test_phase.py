@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from epochzero.diagnose.phase import ruled_phase
+from epochzero.diagnose.phase import phase_of, ruled_phase
 from epochzero.logs.traceback import Frame
 
 
@@ -31,3 +31,15 @@ FORWARD = own("net.py", "forward", "return self.head(x)")
 )
 def test_the_names_on_a_stack_decide(stack: list[Frame], phase: str) -> None:
     assert ruled_phase(stack, "illegal_argument", trained=True) == phase
+
+
+@pytest.mark.parametrize(
+    ("function", "phase"),
+    [("load_shard", "preprocessing"), ("read_samples", "preprocessing"), ("load_checkpoint", "initialization")],
+)  # fmt: skip
+def test_the_name_of_a_function_says_what_it_loads(function: str, phase: str) -> None:
+    stack = [
+        own("train.py", "<module>", "main()"),
+        own("train.py", function, "x = torch.load(path)"),
+    ]
+    assert phase_of(stack, "path_not_found", kind="FileNotFoundError", trained=False) == phase

@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
+from itertools import groupby
 
 from epochzero.diagnose.linear import shipped
 from epochzero.logs.traceback import Frame
@@ -30,15 +31,12 @@ def phase_of(frames: Sequence[Frame], category: str, *, kind: str = "", trained:
         kind: class of the exception, as printed.
         trained: the log shows steps or epochs before the failure.
     """
-    ruled = ruled_phase(frames, category, trained=trained)
     own = [frame for frame in frames if is_user_frame(frame)]
-    # What the user calls the failing function says more than all other names.
-    named = own[-1:] and not _ANY_PHASE.match(own[-1].function)
-    if (category in _AT_START and not trained) or (named and _by_names(own[-1:])):
-        return ruled
-    learned, _ = shipped("phase.json").classify(
-        phase_features(frames, category, ruled, kind=kind, trained=trained)
-    )
+    if own and _LOADS.search(own[-1].code) and _by_function(own[-1]) == "preprocessing":
+        return "preprocessing"
+    ruled = ruled_phase(frames, category, trained=trained)
+    features = phase_features(frames, category, ruled, kind=kind, trained=trained)
+    learned, _ = shipped("phase.json").classify(features)
     return learned or ruled
 
 
@@ -66,15 +64,15 @@ def ruled_phase(frames: Sequence[Frame], category: str, *, trained: bool) -> str
 
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z][a-z]+|[a-z]+")
 _WORD = re.compile(r"[A-Za-z]{3,}")
-CODE_WORDS = 12
+CODE_WORDS, LONGEST_PATH = 12, 4
 
 
 def phase_features(
     frames: Sequence[Frame], category: str, ruled: str, *, kind: str, trained: bool
 ) -> frozenset[str]:
     """What the learned model of phases sees: the words in the names of functions and files, those of
-    the innermost frame, of the user's first and of the user's last one marked as such, and the
-    source lines of these three.
+    the innermost frame, of the user's first and of the user's last one marked as such, the source
+    lines of these three, and through which phases the calls lead from the outermost to the innermost.
     """
     own = [frame for frame in frames if is_user_frame(frame)]
     found = {
@@ -83,6 +81,10 @@ def phase_features(
     }  # fmt: skip
     for frame in frames:
         found |= _named(frame, "")
+    named = filter(None, (_by_names([frame]) for frame in own or frames))
+    path = [phase for phase, _ in groupby(named)] or [""]
+    found |= {f"path={'>'.join(path[:LONGEST_PATH])}", f"outer={path[0]}", f"inner={path[-1]}"}
+    found.add(f"outer,trained={path[0]},{trained}")
     marked = {"last": frames[-1:], "own": own[-1:], "first": own[:1]}
     for mark, chosen in marked.items():
         for frame in chosen:
@@ -99,6 +101,8 @@ def _named(frame: Frame, mark: str) -> set[str]:
     }
 
 
+_LOADS = re.compile(r"\b(?:torch|joblib|pickle|np|numpy)\.load\(|\bopen\(")
+"""Calls that load anything: what it is, the name of the function around them says."""
 _ANY_PHASE = re.compile(r"^(?:\w*forward\w*|__call__|loss\w*|compute_loss|criterion)$")
 """Functions of a model, which are called in training and evaluation alike."""
 _LOOP = re.compile(r"train|fit|backward|learn|epoch|step|loss")
@@ -113,6 +117,11 @@ def _by_names(frames: Iterable[Frame]) -> str:
             if named or (code and code.search(frame.code)):
                 return phase
     return ""
+
+
+def _by_function(frame: Frame) -> str:
+    """The phase that the name of a function alone points to; empty if none."""
+    return next((phase for phase, name, *_ in _hints() if name.search(frame.function)), "")
 
 
 @cache

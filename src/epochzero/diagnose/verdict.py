@@ -11,6 +11,7 @@ from importlib.resources import files
 from typing import Any
 
 from epochzero import taxonomy
+from epochzero.diagnose.catalog import SIGNALS
 from epochzero.diagnose.classifier import classify
 from epochzero.diagnose.confidence import confidence
 from epochzero.diagnose.ending import death, survival
@@ -34,7 +35,6 @@ from epochzero.diagnose.phase import phase_of
 from epochzero.diagnose.timeline import (
     BURST_LINES,
     EXCEPTION,
-    SIGNALS,
     Judged,
     Timeline,
     reports_death,
