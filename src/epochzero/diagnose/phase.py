@@ -32,8 +32,10 @@ def phase_of(frames: Sequence[Frame], category: str, *, kind: str = "", trained:
         trained: the log shows steps or epochs before the failure.
     """
     own = [frame for frame in frames if is_user_frame(frame)]
-    if own and _LOADS.search(own[-1].code) and _by_function(own[-1]) == "preprocessing":
-        return "preprocessing"
+    named = _by_function(own[-1]) if own else ""
+    loads = named == "preprocessing" and _LOADS.search(own[-1].code)
+    if loads or (named == "evaluation" and trained):
+        return named
     ruled = ruled_phase(frames, category, trained=trained)
     features = phase_features(frames, category, ruled, kind=kind, trained=trained)
     learned, _ = shipped("phase.json").classify(features)
