@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from epochzero.check import CheckResult, Limits, Target, check
 from epochzero.check.dryrun import attempt, process
 from epochzero.check.dryrun.contain import Ended, Means, containment_by
+from epochzero.check.dryrun.launchers import ForkServer
 from epochzero.check.dryrun.process import run_contained
 from epochzero.check.target.model import GPU
 
@@ -294,6 +296,43 @@ def test_a_job_is_run_where_the_system_has_no_namespaces(
     found = dry(tmp_path, "torch.save(nn.Linear(8, 4).state_dict(), 'model.pt')")
     assert (found.findings, found.dry[0].ended) == ((), "finished")
     assert not (tmp_path / "model.pt").exists()
+
+
+ESCAPES = """
+import os, socket, stat, sys
+assert "sympy" in sys.modules, "not a fork"
+kinds = []
+for number in range(3, 1000):
+    try:
+        kinds.append(os.fstat(number).st_mode)
+    except OSError:
+        pass
+assert not any(map(stat.S_ISSOCK, kinds)), "a socket of the process with torch"
+with open({marker!r}, "w") as file:
+    file.write("x")
+for attempt in (lambda: os.kill({process}, 9), lambda: socket.create_connection({address}, 1)):
+    try:
+        attempt()
+    except OSError:
+        continue
+    raise SystemExit("it got out")
+"""
+
+
+def test_a_fork_of_the_process_with_torch_is_contained(tmp_path: Path, zygote: ForkServer) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        listener.setblocking(False)
+        script = ESCAPES.format(
+            marker=str(tmp_path / "marker"),
+            process=zygote.process.pid,
+            address=listener.getsockname(),
+        )
+        found = dry(tmp_path, script, prelude="")
+        assert (found.findings, [run.ended for run in found.dry]) == ((), ["finished"])
+        with pytest.raises(BlockingIOError):
+            listener.accept()
+    assert not (tmp_path / "marker").exists()
+    assert zygote.process.poll() is None
 
 
 def test_a_module_and_its_own_imports_are_run(tmp_path: Path) -> None:

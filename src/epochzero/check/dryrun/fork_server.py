@@ -23,7 +23,7 @@ import select
 import signal
 import socket
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from types import ModuleType
 from typing import Any, NoReturn
@@ -46,8 +46,6 @@ READ_BY_LIBRARIES = (
     "OMP_", "OPENBLAS_", "PYTHON", "PYTORCH", "ROC", "TORCH", "TRITON_", "TZ",
 )  # fmt: skip
 """Variables that compiled code may read when it is loaded; what Python code reads is observed."""
-SET_BY_SHELLS = ("_", "OLDPWD", "PWD", "SHLVL")
-"""Read only because some code copies all variables."""
 _LARGEST_REQUEST = 1 << 16
 _MOST_DESCRIPTORS = 16
 
@@ -56,7 +54,10 @@ _execvpe = os.execvpe
 
 
 class ReadVariables:
-    """Which variables are read while modules are imported, and which they change."""
+    """Which variables are read by name while modules are imported, and which they change.
+
+    A copy of all variables reads none by name.
+    """
 
     def __init__(self) -> None:
         self.names: set[str] = set()
@@ -65,8 +66,18 @@ class ReadVariables:
         names = self.names
 
         class Observed(original):  # type: ignore[misc]
+            copied: Iterator[str] = iter(())
+
+            def __iter__(self) -> Iterator[str]:
+                listed = list(super().__iter__())
+                self.copied = iter(listed)
+                return iter(listed)
+
             def __getitem__(self, name: str) -> str:
-                names.add(name)
+                # Whoever copies looks all names up in their order.
+                if name != next(self.copied, None):
+                    self.copied = iter(())
+                    names.add(name)
                 value: str = super().__getitem__(name)
                 return value
 
@@ -86,7 +97,7 @@ class ReadVariables:
 
 def matters(name: str, read: Collection[str]) -> bool:
     """Whether what is imported can depend on a variable."""
-    return name not in SET_BY_SHELLS and (name in read or name.startswith(READ_BY_LIBRARIES))
+    return name in read or name.startswith(READ_BY_LIBRARIES)
 
 
 def fits(one: Mapping[str, str], other: Mapping[str, str], read: Collection[str]) -> bool:

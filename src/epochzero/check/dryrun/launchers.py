@@ -92,6 +92,10 @@ class ForkServer:
         child: the script that the job's Python executes in a dry run.
         environment: of this process.
         script: of the process.
+
+    Attributes:
+        control: socket of the process.
+        process: the process.
     """
 
     def __init__(
@@ -102,7 +106,7 @@ class ForkServer:
         self._read: frozenset[str] = frozenset(self._environment)
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            self._process = subprocess.Popen(
+            self.process = subprocess.Popen(
                 [sys.executable, str(script), str(theirs.fileno()), child],
                 pass_fds=[theirs.fileno()],
                 env=self._environment,
@@ -138,7 +142,7 @@ class ForkServer:
     def stop(self) -> None:
         """End the process, and what it has forked."""
         self.control.close()
-        self._process.wait()
+        self.process.wait()
 
 
 def can_fork() -> bool:
