@@ -34,7 +34,7 @@ LOOKS = LABELS.with_name("raw_logs_looks.jsonl")
 FIELDS = ("root_cause", "phase", "retry")
 BLIND = ("blind", "blind_2_open", "blind_2_held_out", "blind_3_open", "blind_3_held_out")
 PARTS = (*HALVES, *BLIND)
-DEVELOPMENT = ("open", "blind_2_open", "blind_3_open")
+DEVELOPMENT = tuple(part for part in PARTS if part != "blind_3_held_out")
 """Parts whose single logs may be inspected."""
 
 
@@ -141,7 +141,9 @@ def _parser() -> argparse.ArgumentParser:
             dest="half",
             help=f"measure the {half.replace('_', '-')} logs, which counts as a look",
         )
-    parser.add_argument("--misses", action="store_true", help="print misses of open logs")
+    parser.add_argument(
+        "--misses", action="store_true", help="print misses of logs that may be inspected"
+    )
     parser.add_argument(
         "--cache", type=Path, default=default_cache(), metavar="DIR", help="the rebuilt logs"
     )
