@@ -599,3 +599,94 @@ def test_targets_that_a_mask_excludes(own: bool) -> None:
             optimizer.step()
 
     assert words(train) == ({"labels_wrong"} if own else set())
+
+
+def _trained(tmp_path: Any, *lines: str, times: int = 12) -> set[str]:
+    """What is found in a program with a loop of these lines; its source is read for the lines and signs."""
+    begin = (
+        "import torch", "from torch import nn", "from torch.nn import functional as F",
+        "model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 4))", "head = nn.Linear(4, 1)",
+        "optimizer = torch.optim.SGD([*model.parameters(), *head.parameters()], 1e-3)", f"for _ in range({times}):",
+        "    x = data[torch.randint(64, (16,))]",
+    )  # fmt: skip
+    end = ("optimizer.zero_grad()", "loss.backward()", "optimizer.step()")
+    program = tmp_path / "train.py"
+    program.write_text("\n".join((*begin, *(f"    {one}" for one in (*lines, *end)), "")))
+    data = torch.randn(64, 4)
+    code = compile(program.read_text(), str(program), "exec")
+    return words(lambda: exec(code, {"data": data}))
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        (("score = torch.distributions.Normal(model(x), 1).log_prob(x).mean()", "loss = score"), {"loss_wrong"}),
+        (("score = torch.distributions.Normal(model(x), 1).log_prob(x).mean()", "loss = -score"), set()),
+        (("score = torch.distributions.Normal(model(x), 1).log_prob(x).mean()", "loss = 1 - score"), set()),
+        (("reward = x.sum(1)", "loss = (model(x).log_softmax(1)[:, 0] * reward).mean()"), set()),
+        (("advantage, log_prob = x[:, 0], model(x).log_softmax(1)[:, 0]", "loss = (log_prob * advantage).mean()"), {"loss_wrong"}),
+        (("advantage, log_prob = x[:, 0], model(x).log_softmax(1)[:, 0]", "loss = (-log_prob * advantage).mean()"), set()),
+        (("iou = model(x).sigmoid().mean()", "loss = iou"), {"loss_wrong"}),
+        (("iou = model(x).sigmoid().mean()", "loss = 1 - iou"), set()),
+    ],
+)  # fmt: skip
+def test_the_sign_of_what_is_minimized(
+    lines: tuple[str, ...], found: set[str], tmp_path: Any
+) -> None:
+    assert _trained(tmp_path, *lines) == found
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        (("noisy = x + torch.randn_like(x)", "loss = F.mse_loss(model(noisy), noisy)"), {"labels_wrong"}),
+        (("noisy = x.add_(torch.randn_like(x))", "loss = F.mse_loss(model(noisy), x)"), {"labels_wrong"}),
+        (("noisy = x + torch.randn_like(x)", "loss = F.mse_loss(model(noisy), x)"), set()),
+        (("loss = F.mse_loss(model(x), x)",), set()),
+    ],
+)  # fmt: skip
+def test_a_denoiser_whose_target_is_its_input(
+    lines: tuple[str, ...], found: set[str], tmp_path: Any
+) -> None:
+    assert _trained(tmp_path, *lines) == found
+
+
+@pytest.mark.parametrize(
+    ("difference", "found"),
+    [
+        ("head(model(x)) - x[:, 0]", {"loss_wrong"}),
+        ("x[:, :1] - head(model(x)).mean(1)", {"loss_wrong"}),
+        ("head(model(x)).squeeze(1) - x[:, 0]", set()),
+        ("head(model(x)).mean(1)[:, None] - x[:, 0]", set()),
+    ],
+)
+def test_differences_of_all_pairs(difference: str, found: set[str], tmp_path: Any) -> None:
+    assert _trained(tmp_path, f"loss = ({difference}).square().mean()") == found
+
+
+@pytest.mark.parametrize(("chance", "found"), [(1.0, {"labels_wrong"}), (0.5, set())])
+def test_one_answer_for_all_examples(chance: float, found: set[str], tmp_path: Any) -> None:
+    line = f"loss = F.binary_cross_entropy_with_logits(head(model(x)), (torch.rand(16, 1) < {chance}).float())"
+    assert _trained(tmp_path, line, times=14) == found
+
+
+@pytest.mark.parametrize(("blank", "found"), [(0, {"loss_wrong"}), (5, set())])
+def test_labels_that_are_the_blank(blank: int, found: set[str], tmp_path: Any) -> None:
+    lines = (
+        "scores = torch.cat([model(x), head(model(x)), head(model(x))], 1).log_softmax(1).expand(10, 16, 6)",
+        "labels = torch.randint(0, 4, (16, 3))",
+        "lengths = torch.full((16,), 3)",
+        f"loss = F.ctc_loss(scores, labels, torch.full((16,), 10), lengths, blank={blank})",
+    )
+    assert _trained(tmp_path, *lines) == found
+
+
+@pytest.mark.parametrize(
+    ("weights", "found"), [("1, 4", {"sample_weights_wrong"}), ("4, 1", set())]
+)
+def test_weights_that_follow_the_frequencies(weights: str, found: set[str], tmp_path: Any) -> None:
+    lines = (
+        "labels = (torch.rand(16) < 0.8).long()",
+        f"loss = F.cross_entropy(model(x)[:, :2], labels, weight=torch.tensor([{weights}], dtype=torch.float))",
+    )
+    assert _trained(tmp_path, *lines) == found

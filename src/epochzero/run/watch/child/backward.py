@@ -15,7 +15,7 @@ from epochzero.run.watch.child.calls import Calls
 from epochzero.run.watch.child.losses import Loss
 from epochzero.run.watch.child.made import Made
 from epochzero.run.watch.child.models import Models
-from epochzero.run.watch.child.origin import origin
+from epochzero.run.watch.child.origin import differences_of_pairs, origin
 from epochzero.run.watch.child.places import line_of, locals_of, place, user_frame
 from epochzero.run.watch.child.records import Records
 from epochzero.run.watch.child.safety import Safety, safe
@@ -75,7 +75,10 @@ class Backward:
         where = place()
         line = self._line = line_of(where)
         if self._records.is_first("backward", line):
-            self._records.emit("backward", line=line, place=where, graph=_heads(tensor))
+            pairs = differences_of_pairs(tensor)
+            self._records.emit(
+                "backward", line=line, place=where, graph=_heads(tensor), pairs=pairs
+            )
         if self._scenes.scene.looking:
             self._look_before()
         self._scenes.passes.add(line)

@@ -40,6 +40,10 @@ ACTIVATIONS = (
 OF_TENSORS = ("log_softmax", "relu", "sigmoid", "softmax", "tanh")
 """Those that torch and its tensors have too."""
 
+_OF_CTC = {"log_probs": "input", "targets": "target"}
+_ARGUMENTS = {"ctc_loss": ("input", "target", "input_lengths", "target_lengths", "blank")}
+"""Names of the arguments of a loss, where others than the first two matter."""
+
 _is_compiling = torch.compiler.is_compiling
 
 
@@ -255,7 +259,11 @@ def _losing(function: Callable[..., Any], name: str, forward: Forward) -> Callab
     def called(*args: Any, **kwargs: Any) -> Any:
         value = function(*args, **kwargs)
         if not _is_compiling() and not safety.idle:
-            given = dict(zip(("input", "target"), args, strict=False)) | kwargs
+            given = (
+                dict(zip(_ARGUMENTS.get(name, ("input", "target")), args, strict=False)) | kwargs
+            )
+            if name == "ctc_loss":
+                given |= {_OF_CTC[one]: given[one] for one in _OF_CTC if one in given}
             forward.loss(name, value, given)
         return value
 

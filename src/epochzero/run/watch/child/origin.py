@@ -1,4 +1,4 @@
-"""Where a loss that is no number came from: the graph of autograd, with what its operators saved.
+"""What the graph of autograd shows of a loss: where one that is no number came from, and differences of all pairs.
 
 The graph is there when a loss is about to be differentiated. Nothing is computed again.
 """
@@ -62,3 +62,46 @@ def _saved(node: Any) -> dict[str, dict[str, float]]:
 
 def _is_telling(values: dict[str, float]) -> bool:
     return values["nonfinite"] > 0 or values["zeros"] > 0 or values["negative"] > 0
+
+
+_SHAPED = (
+    "Unsqueeze",
+    "View",
+    "Reshape",
+    "Index",
+    "Slice",
+    "Select",
+    "Expand",
+    "Permute",
+    "Transpose",
+    "T",
+    "Gather",
+)
+"""Operators by which a program asks for all pairs itself."""
+_NEAR = 60
+
+
+def differences_of_pairs(loss: torch.Tensor) -> list[int] | None:
+    """The shape of a difference of an output of shape (N, 1) or (N,) with constants of the other one, which has N x N elements."""
+    level = [loss.grad_fn] if loss.grad_fn is not None else []
+    seen: set[Any] = set()
+    while level and len(seen) < _NEAR:
+        node = level.pop(0)
+        if node in seen:
+            continue
+        seen.add(node)
+        parts = [one for one, _ in node.next_functions]
+        if type(node).__name__ in ("SubBackward0", "RsubBackward1") and parts.count(None) == 1:
+            shape = _shape(node)
+            output = next(one for one in parts if one is not None)
+            is_column = len(shape) == 2 and shape[0] == shape[1] > 1
+            is_meant = type(output).__name__.startswith(_SHAPED)
+            if is_column and not is_meant and _shape(output) in ([shape[0], 1], shape[:1]):
+                return shape
+        level += [one for one in parts if one is not None]
+    return None
+
+
+def _shape(node: Any) -> list[int]:
+    found = getattr(node, "_input_metadata", None) or ()
+    return list(found[0].shape) if len(found) == 1 else []

@@ -39,6 +39,8 @@ def relations(
         ``padding``: the share of targets that repeat one value at the ends of rows and are counted.
         ``noise``: correlation of a target like standard noise with the inputs of its shape, and the number of ``pairs``.
         ``excluded``: the share of rows whose target is a class that a mask excludes.
+        ``identical``: whether a target of numbers is an input of the model.
+        ``blank``: the share of the labels of `ctc_loss` that are its blank.
         ``normalized``: dimensions over which the output, or its exponential, adds up to 1.
     """
     target = arguments.get("target")
@@ -54,7 +56,22 @@ def relations(
             found.update(_sequence(target.detach(), inputs, ignored, arguments))
     elif function in _DISTANCES:
         found.update(_noise(target.detach(), inputs))
+        alike = (one for one in inputs if one.shape == target.shape and one.dtype == target.dtype)
+        found["identical"] = any(one is target or torch.equal(one, target) for one in alike) or None
+    elif function == "ctc_loss":
+        found["blank"] = _blank(target.detach(), arguments)
     return {name: value for name, value in found.items() if value not in (None, [], {})}
+
+
+def _blank(target: torch.Tensor, arguments: Mapping[str, Any]) -> float:
+    """The share of labels that are the blank, without the padding of rows."""
+    lengths = arguments.get("target_lengths")
+    counted = torch.ones_like(target, dtype=torch.bool)
+    if target.dim() == 2 and isinstance(lengths, torch.Tensor):
+        positions = torch.arange(target.shape[1], device=target.device)
+        counted = positions[None] < lengths.to(target.device)[:, None]
+    blank = (target == int(arguments.get("blank", 0))) & counted
+    return number_in(blank.sum() / counted.sum().clamp(min=1))
 
 
 def _sequence(

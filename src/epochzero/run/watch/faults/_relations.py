@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from epochzero.run.watch.faults._signals import ADAPTIVE, does_well
+from epochzero.run.watch.faults._signals import ADAPTIVE, classes, does_well
 from epochzero.run.watch.faults._table import Row, Sign
 from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import (
@@ -28,11 +28,14 @@ from epochzero.run.watch.history import (
 from epochzero.run.watch.lines import (
     backward_place,
     copy_place,
+    difference_place,
     frozen_place,
     input_place,
     is_stepped,
     label_place,
     loss_place,
+    maximized_terms,
+    noise_place,
     place_of,
     schedule_place,
     step_place,
@@ -270,6 +273,16 @@ def _negated(history: TrainingHistory, cycle: Cycle) -> Sign | bool | None:
     return Sign(text, _place(history, losses[0]))
 
 
+def _minimizes_what_should_grow(history: TrainingHistory) -> Sign | None:
+    """A likelihood, a reward, an overlap or the value of an action that is minimized, by the signs in the source."""
+    for terms in maximized_terms(history):
+        first = terms[0]
+        text = f"{first.name} should grow, and the training minimizes it: a minus sign or maximize=True is missing."
+        weaker = 0.0 if not does_well(history) else 0.42
+        return Sign(text, first.place, weaker=weaker)
+    return None
+
+
 def _without_gradients(history: TrainingHistory) -> Sign | None:
     """An optimizer that steps after backward passes which give none of its parameters a gradient."""
     counts: dict[int, list[tuple[int, float]]] = {}
@@ -398,6 +411,7 @@ _SAME = 0.999
 _PADDED = 0.1
 _ONE_CLASS = 12
 _ZERO_ROWS = 0.2
+_LABELS = 100
 _NEIGHBORS = 48
 _MOST_ALIKE = 0.8
 """Share of pairs with the same label by chance: with hardly more than one class nothing is known."""
@@ -565,6 +579,79 @@ def _one_class(history: TrainingHistory) -> Sign | None:
         return None
     text = f"All labels are {next(iter(values)):g}, and the model has {classes} outputs: it learns to ignore its input."
     return Sign(text, label_place(history))
+
+
+def _one_answer(history: TrainingHistory) -> Sign | None:
+    """All labels of a loss for two classes are the same."""
+    seen = [one for one in history.iterations if one.target]
+    if len(seen) < _ONE_CLASS or len(history.optimizers) != 1 or len(history.loss_by_line) != 1:
+        return None
+    if any(sum(call.kind == "loss" for call in one.calls) > 1 for one in history.cycles):
+        return None
+    values = {one.target[end] for one in seen for end in ("min", "max")}
+    binary = all(one.loss_function.startswith("binary_cross_entropy") for one in seen)
+    if not binary or len(values) > 1 or not (len(history.epochs) > 1 or history.ended):
+        return None
+    text = f"All labels are {next(iter(values)):g}: the loss asks for the same answer to every example."
+    return Sign(text, target_place(history) or label_place(history))
+
+
+def _denoises_nothing(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
+    """The target is the input with the noise that the program has added to it."""
+    if one.loss_function not in ("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss"):
+        return None
+    if not one.relations.get("identical"):
+        return True
+    noise = noise_place(history)
+    if noise is None:
+        return True
+    text = "The target is the noisy input itself: the model only has to copy."
+    return Sign(text, noise)
+
+
+def _all_pairs(history: TrainingHistory) -> Sign | None:
+    """An output of one column is subtracted from a row of targets, or the other way round."""
+    for record in history.backwards:
+        if shape := record.get("pairs"):
+            text = (
+                f"A difference of an output and its targets has the shape {shape}: a column is broadcast against a row, and "
+                "each output is compared with all targets."
+            )
+            return Sign(text, difference_place(history, place_of(record)) or place_of(record))
+    return None
+
+
+def _blank_in_labels(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
+    """The labels of a CTC loss contain the index of its blank."""
+    share = one.relations.get("blank")
+    if share is None or not share:
+        return None if share is None else True
+    text = f"{percent(share)} of the labels are the blank of the CTC loss, which no label can be."
+    return Sign(text, loss_place(history, "blank"), evidence={"share": share})
+
+
+def _weights_follow_classes(history: TrainingHistory) -> Sign | None:
+    """The frequent class has the large weight, and the rare one the small."""
+    shares = classes(history)
+    for loss in history.losses:
+        weights = dict(enumerate(loss.get("weight") or ()))
+        if len(weights) < 2 or set(shares) - set(weights) or len(shares) < 2:
+            continue
+        if sum(sum(one.target.get("classes", {}).values()) for one in history.iterations) < _LABELS:
+            continue
+        often, rare = max(shares, key=lambda c: shares[c]), min(shares, key=lambda c: shares[c])
+        apart = shares[often] > 2 * shares[rare] and weights[often] > 1.5 * weights[rare] > 0
+        if (
+            apart
+            and weights[often] == max(weights.values())
+            and weights[rare] == min(weights.values())
+        ):
+            text = (
+                f"Class {often}, {percent(shares[often])} of the labels, has the weight {weights[often]:.3g}, and class {rare}, "
+                f"{percent(shares[rare])} of them, {weights[rare]:.3g}: the weights are those of the frequencies, not their inverse."
+            )
+            return Sign(text, loss_place(history, "weight"))
+    return None
 
 
 def _zero_rows(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
@@ -959,6 +1046,8 @@ RELATIONS: Sequence[Row] = (
     _row("gradient_scaling_wrong", _of_cycles(_scaler_bypassed), 0.93,
              "Use scaler.scale(loss).backward(), scaler.step(optimizer) and scaler.update() together."),
     _row("loss_wrong", _of_cycles(_negated), 0.92, "Minimize the loss, not its negative."),
+    _row("loss_wrong", _minimizes_what_should_grow, 0.92,
+             "Minimize its negative, or pass maximize=True to the optimizer."),
     _row("schedule_wrong", _schedule_by_batch, 0.92,
              "Step the scheduler once per epoch, or give it the number of all iterations."),
     _row("schedule_wrong", _schedule_by_epoch, 0.91,
@@ -982,6 +1071,15 @@ RELATIONS: Sequence[Row] = (
              "Check the index with which labels are read, and shifts such as roll, [1:] or [:-1]."),
     _row("label_range_wrong", _one_class, 0.94,
              "Print the labels before the loss. Do not scale them, and cast them only once."),
+    _row("labels_wrong", _one_answer, 0.93,
+             "Print the labels before the loss: both answers must occur."),
+    _row("labels_wrong", _of_iterations(_denoises_nothing), 0.94,
+             "Use the clean example, or the noise, as the target, and add noise to a copy."),
+    _row("loss_wrong", _all_pairs, 0.95, "Give both the same shape, such as with squeeze(1)."),
+    _row("loss_wrong", _of_iterations(_blank_in_labels), 0.95,
+             "Reserve an index for the blank that is no label."),
+    _row("sample_weights_wrong", _weights_follow_classes, 0.92,
+             "Weight each class by the inverse of its frequency."),
     _row("input_invalid", _of_iterations(_zero_rows, 3), 0.93,
              "Wait for transfers (non_blocking, shared memory) and fill the whole batch."),
     _row("copy_not_updated", _copy_stays, 0.92,

@@ -8,6 +8,7 @@ settings   where the value of a setting was written
 options    which option of the command line gave it
 training   the loop and its evaluations
 loss       the loss
+direction  whether what is minimized should be
 layers     activations, first values, precision, what is frozen
 data       inputs and labels, back to where they came from
 """
@@ -20,12 +21,14 @@ from epochzero.run.watch.lines.data import (
     duplication_place,
     input_place,
     label_place,
+    noise_place,
     order_place,
     preprocessing_place,
     size_place,
     split_place,
     target_place,
 )
+from epochzero.run.watch.lines.direction import maximized_terms
 from epochzero.run.watch.lines.layers import (
     activation_place,
     copy_place,
@@ -35,7 +38,12 @@ from epochzero.run.watch.lines.layers import (
     precision_place,
     wrapping_place,
 )
-from epochzero.run.watch.lines.loss import loss_place, own_loss_place, penalty_place
+from epochzero.run.watch.lines.loss import (
+    difference_place,
+    loss_place,
+    own_loss_place,
+    penalty_place,
+)
 from epochzero.run.watch.lines.settings import (
     clipping_place,
     decay_place,
@@ -62,6 +70,7 @@ __all__ = [
     "clipping_place",
     "copy_place",
     "decay_place",
+    "difference_place",
     "drawn_place",
     "duplication_place",
     "epochs_place",
@@ -73,6 +82,8 @@ __all__ = [
     "label_place",
     "loop_place",
     "loss_place",
+    "maximized_terms",
+    "noise_place",
     "order_place",
     "output_place",
     "own_loss_place",

@@ -7,7 +7,13 @@ import re
 from collections.abc import Callable
 
 from epochzero.run.watch.history import TrainingHistory
-from epochzero.run.watch.lines.loss import backward_loss, is_model, model_call, reached
+from epochzero.run.watch.lines.loss import (
+    backward_loss,
+    is_model,
+    loss_place,
+    model_call,
+    reached,
+)
 from epochzero.run.watch.lines.program import (
     EACH,
     Function,
@@ -32,6 +38,10 @@ _ORDERS = re.compile(r"arange|range|argsort|sort|sorted|linspace")
 _CONVERSIONS = (
     *CONVERSIONS, "long", "float", "flatten", "view", "reshape", "contiguous", "transpose", "squeeze", "unsqueeze",
 )  # fmt: skip
+_ADDS = re.compile(
+    r"(rand|randn|normal)_like|noise|corrupt|degrade|(add|mul|masked_fill|index_fill)_$"
+)
+_IN_PLACE = re.compile(r"[a-z]_$")
 Step = tuple[ParsedFile, Use]
 
 
@@ -107,6 +117,24 @@ def drawn_place(history: TrainingHistory) -> SourceLine | None:
                 return program.place(origin(program, value))
     within = [one for one in uses if _function_name(*one) in ("__getitem__", "__iter__", "collate")]
     return _changed(within, _is_drawn, rest=False) or _changed(uses, _is_drawn)
+
+
+def noise_place(history: TrainingHistory) -> SourceLine | None:
+    """Of a model whose input gets noise in the loop of its training: the line that adds it in place, else that of the loss."""
+    found = backward_loss(history)
+    call = model_call(*found) if found else None
+    if found is None or call is None or not call[0].args:
+        return None
+    program, loss = found
+    loops = [one for one in program.around(loss) if isinstance(one, ast.For | ast.While | Function)]
+    for use in reached(program, call[0].args[0]):
+        name = last_name(use.node) if isinstance(use.node, ast.Call) else ""
+        if _ADDS.search(name) and loops[:1] and loops[0] in program.around(use.node):
+            outer = [use.node, *program.around(use.node)]
+            calls = (one for one in outer if isinstance(one, ast.Call))
+            changed = next((one for one in calls if _IN_PLACE.search(last_name(one.func))), None)
+            return program.place(changed) if changed is not None else loss_place(history)
+    return None
 
 
 def preprocessing_place(history: TrainingHistory) -> SourceLine | None:

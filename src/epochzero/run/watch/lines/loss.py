@@ -66,6 +66,16 @@ def penalty_place(history: TrainingHistory) -> SourceLine | None:
     return place
 
 
+def difference_place(history: TrainingHistory, place: SourceLine | None) -> SourceLine | None:
+    """The line of the first difference that the loss of a backward pass was computed from."""
+    found = loss_at(place)
+    for use in reached(*found) if found else ():
+        for one in ast.walk(use.node):
+            if isinstance(one, ast.BinOp) and isinstance(one.op, ast.Sub) and found:
+                return found[0].place(one)
+    return None
+
+
 def maker(program: ParsedFile | None, call: ast.Call) -> ast.Call | None:
     """The call that made what is called, such as ``nn.MSELoss()`` of ``criterion(x, y)``."""
     if isinstance(call.func, ast.Call):
@@ -80,7 +90,11 @@ def maker(program: ParsedFile | None, call: ast.Call) -> ast.Call | None:
 
 def backward_loss(history: TrainingHistory) -> tuple[ParsedFile, ast.expr] | None:
     """The expression whose gradients are asked for."""
-    place = backward_place(history)
+    return loss_at(backward_place(history))
+
+
+def loss_at(place: SourceLine | None) -> tuple[ParsedFile, ast.expr] | None:
+    """The expression whose gradients are asked for in a line."""
     program = parsed(place.path) if place else None
     for call in program.calls(place.line) if program and place else ():
         if last_name(call.func) in ("backward", "manual_backward") and program:

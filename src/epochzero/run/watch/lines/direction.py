@@ -1,0 +1,182 @@
+"""Whether what a training minimizes should be minimized: the sign of each term, as a reader of the source follows it.
+
+A term has a direction by what it is: a log-probability, a likelihood, an overlap, a reward or the value of an actor's action
+should grow; a loss or an error should fall. The sign of a term is followed through sums, differences, products with a
+constant and increasing functions, along names and into functions of the file.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from epochzero.run.watch.history import TrainingHistory
+from epochzero.run.watch.lines.loss import loss_at, reached
+from epochzero.run.watch.lines.program import ParsedFile, Use, last_name
+from epochzero.run.watch.lines.settings import place_of
+from epochzero.run.watch.model import SourceLine
+
+_FALLS = re.compile(
+    r"loss|criteri|cross_entropy|nll|bce|mse|mae|rmse|kl_?div|ctc|error|cost|penalt|neg|minus|distance|energy", re.I
+)  # fmt: skip
+_GROWS = re.compile(
+    r"(^|_)(log_?probs?|logp|log_?likelihood|likelihood|elbo|evidence|rewards?|accuracy|iou|dice|jaccard|f1|psnr|ssim|"
+    r"utility|sharpe)(_|$)",
+    re.I,
+)
+_GAIN = re.compile(r"advantage|(^|_)adv(s|_|$)|reward|returns?(_|$)|(^|_)(gae|gain)(_|$)", re.I)
+_CHOICE = re.compile(r"log_?prob|logp|ratio|chosen", re.I)
+_VALUE = re.compile(r"^(critic|q_?(net|network|function|value)?\d?|value_?(net|function)?)\d?$", re.I)  # fmt: skip
+_ACTOR = re.compile(r"^(actor|policy|pi)(_?net)?$", re.I)
+_NEUTRAL = re.compile(r"entropy|regular|decay|bonus", re.I)
+_INCREASING = frozenset({
+    "mean", "sum", "nanmean", "squeeze", "float", "to", "cpu", "view", "reshape", "flatten", "exp", "log", "sqrt", "relu",
+    "softplus", "sigmoid", "logsigmoid", "tanh", "clamp", "clip", "min", "minimum", "scale", "div", "stack", "cat", "double",
+})  # fmt: skip
+_FACTOR = re.compile(r"weight|coef|beta|lambda|lam$|scale|mask|factor|gamma|(^|_)w\d?$", re.I)
+_DEEPEST = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A term of what is minimized.
+
+    Attributes:
+        name: as the source calls it.
+        place: its line.
+        sign: 1 or -1, as it enters what is minimized.
+        grows: whether it should be maximized; None where that is unknown.
+    """
+
+    name: str
+    place: SourceLine
+    sign: int
+    grows: bool | None
+
+
+def maximized_terms(history: TrainingHistory) -> Iterator[list[Term]]:
+    """For each backward pass the terms that should grow, if what is minimized makes all of them fall."""
+    groups = [group for one in history.optimizers for group in one["groups"]]
+    if not groups or any(group.get("maximize") for group in groups):
+        return
+    for record in history.backwards:
+        found = loss_at(place_of(record))
+        if found is not None and (wrong := wrong_terms(*found)):
+            yield wrong
+
+
+def wrong_terms(program: ParsedFile, loss: ast.expr) -> list[Term]:
+    """The terms of a loss that should grow, if minimizing it makes all of them fall; a subtracted unknown term decides nothing."""
+    terms = list(_terms(program, Use(loss), 1, 0))
+    growing = [one for one in terms if one.grows]
+    undecided = any(one.sign < 0 and one.grows is not False for one in terms)
+    return [] if undecided else growing
+
+
+def _terms(program: ParsedFile, use: Use, sign: int, depth: int) -> Iterator[Term]:
+    node = use.node
+    if depth > _DEEPEST:
+        yield Term("", program.place(node), sign, None)
+        return
+
+    def of(part: ast.AST, sign: int = sign) -> Iterator[Term]:
+        return _terms(program, replace(use, node=part, path=(), changes=None), sign, depth + 1)
+
+    if isinstance(node, ast.Constant):
+        return
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        yield from of(node.operand, -sign)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+        yield from of(node.left)
+        yield from of(node.right, sign if isinstance(node.op, ast.Add) else -sign)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        yield from _product(program, use, node, sign, depth)
+    elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
+        yield from of(node.left)
+    elif isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add | ast.Sub):
+        yield from of(node.value, sign if isinstance(node.op, ast.Add) else -sign)
+        before = program.behind(use)
+        yield from _terms(program, before, sign, depth + 1) if before is not None else ()
+    elif isinstance(node, ast.Call):
+        yield from _of_call(program, use, node, sign, depth)
+    elif isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
+        before = program.behind(use)
+        terms = list(_terms(program, before, sign, depth + 1)) if before is not None else []
+        yield from _or_named(terms, program, node, sign)
+    else:
+        yield Term("", program.place(node), sign, None)
+
+
+def _product(
+    program: ParsedFile, use: Use, node: ast.BinOp, sign: int, depth: int
+) -> Iterator[Term]:
+    """The choice of an action times what it gained; or a term times a factor that is positive."""
+    parts: list[ast.expr] = []
+    for side in (node.left, node.right):
+        part = side
+        while isinstance(part, ast.UnaryOp) and isinstance(part.op, ast.USub):
+            sign, part = -sign, part.operand
+        parts.append(part)
+    left, right = parts
+    for choice, gain in ((left, right), (right, left)):
+        if _mentions(choice, _CHOICE) and _mentions(gain, _GAIN):
+            yield Term(ast.unparse(node)[:60], program.place(node), sign, True)
+            return
+    for factor, term in ((left, right), (right, left)):
+        if isinstance(factor, ast.Constant) or _FACTOR.search(last_name(factor)):
+            rest = replace(use, node=term, path=(), changes=None)
+            yield from _terms(program, rest, sign, depth + 1)
+            return
+    yield Term("", program.place(node), sign, None)
+
+
+def _of_call(
+    program: ParsedFile, use: Use, call: ast.Call, sign: int, depth: int
+) -> Iterator[Term]:
+    name = last_name(call.func)
+    if _VALUE.match(name) and any(_is_action(program, use, one) for one in call.args):
+        yield Term(ast.unparse(call)[:60], program.place(call), sign, True)
+        return
+    if name in _INCREASING:
+        method = isinstance(call.func, ast.Attribute) and not program.is_of_library(call.func.value)
+        is_scaling = name == "scale"
+        receiver = call.func.value if isinstance(call.func, ast.Attribute) else None
+        inner = receiver if method and not is_scaling else next(iter(call.args), None)
+        if inner is not None:
+            rest = replace(use, node=inner, path=(), changes=None)
+            yield from _terms(program, rest, sign, depth + 1)
+            return
+    inside = program.defined(call)
+    before = program.behind(use) if inside is not None and inside.name != "__init__" else None
+    terms = list(_terms(program, before, sign, depth + 1)) if before is not None else []
+    yield from _or_named(terms, program, call, sign)
+
+
+def _or_named(terms: list[Term], program: ParsedFile, node: ast.AST, sign: int) -> list[Term]:
+    """The terms that a value was computed from, if a direction is known of any; else the value by its name, if that has one."""
+    if any(one.grows is not None for one in terms):
+        return terms
+    name = last_name(node)
+    if _NEUTRAL.search(name) and not _FALLS.search(name):
+        return []
+    grows = False if _FALLS.search(name) else True if _GROWS.search(name) else None
+    # A function called dice may return what is missing to the overlap; what log_prob returns is settled.
+    if grows and any(one.sign != sign for one in terms) and not name.startswith("log_prob"):
+        grows = None
+    if grows is None and terms:
+        return terms
+    return [Term(name, program.place(node), sign, grows)]
+
+
+def _mentions(node: ast.AST, words: re.Pattern[str]) -> bool:
+    return any(words.search(last_name(one)) for one in ast.walk(node))
+
+
+def _is_action(program: ParsedFile, use: Use, value: ast.expr) -> bool:
+    """Whether a value was computed by an actor, and not cut off from it."""
+    for one in reached(program, value):
+        if isinstance(one.node, ast.Call) and _ACTOR.match(last_name(one.node.func)):
+            return True
+    return False
