@@ -1,6 +1,6 @@
 """How many faults of relations and between ranks the watcher names, with kind and line, and how early; and false roots.
 
-``lab/watch/relations``, ``lab/watch/ranks`` and ``lab/watch/silent`` were written before the searches. Their held-out parts are read with
+Their collections, ``lab.watch.cases.PAIRED``, were written before the searches. Their held-out parts are read with
 ``--held-out``, which is counted in ``lab/watch/evaluations.json``. ``without_relations`` are the verdicts on the same records
 without the table of relations.
 
@@ -33,21 +33,7 @@ from epochzero.run.watch.faults import catalogue
 from epochzero.run.watch.history import TrainingHistory, read_records
 from epochzero.run.watch.model import CONFIRMED, TrainingFinding
 from epochzero.run.watch.verdict import conclude
-from lab.watch.cases import (
-    Case as Made,
-)
-from lab.watch.cases import (
-    count_evaluation,
-    held_out_ranks,
-    held_out_relations,
-    held_out_silent,
-    rank_cases,
-    rank_programs,
-    relation_cases,
-    relation_programs,
-    silent_cases,
-    silent_programs,
-)
+from lab.watch.cases import PAIRED, count_evaluation, pair_cases, pair_held_out, pair_programs
 
 _LIMIT_S = 240
 _EARLY = 0.05
@@ -101,16 +87,12 @@ def main() -> None:
 
 def cases() -> Iterator[Case]:
     """All trainings of the collections, faulty and healthy."""
-    collections: tuple[tuple[str, Any, Sequence[Made], frozenset[str]], ...] = (
-        ("relations", relation_programs(), relation_cases(), held_out_relations()),
-        ("ranks", rank_programs(), rank_cases(), held_out_ranks()),
-        ("silent", silent_programs(), silent_cases(), held_out_silent()),
-    )
-    for part, programs, made, held_out in collections:
-        for name, path in programs.items():
+    for part in PAIRED:
+        held_out = pair_held_out(part)
+        for name, path in pair_programs(part).items():
             text = path.read_text(encoding="utf-8")
             yield Case(f"{part}/healthy/{name}", part, text, held_out=name in held_out)
-        for one in made:
+        for one in pair_cases(part):
             out = bool({one.name, one.about["base"]} & held_out)
             truth = one.about if "fault" in one.about else {}
             yield Case(one.id, part, one.faulty, truth, out)

@@ -16,6 +16,7 @@ from epochzero import taxonomy
 from lab.watch.cases import (
     FAMILIES,
     FRESH,
+    PAIRED,
     Case,
     all_cases,
     count_evaluation,
@@ -25,18 +26,16 @@ from lab.watch.cases import (
     fresh_cases,
     fresh_programs,
     held_out_families,
-    held_out_ranks,
-    held_out_relations,
     held_out_varied,
     mutated,
-    rank_cases,
-    rank_programs,
-    relation_cases,
-    relation_programs,
+    pair_cases,
+    pair_held_out,
+    pair_programs,
     varied_programs,
 )
 from tests.catalogs import every
 
+PAIRS = [case for collection in PAIRED for case in pair_cases(collection)]
 CASES = [*all_cases(), *fresh_cases(), *family_cases()]
 KEYS = {
     "description",
@@ -140,12 +139,12 @@ def test_half_of_the_families_are_held_out() -> None:
 
 
 def test_the_faults_name_every_word() -> None:
-    cases = [*fresh_cases(), *relation_cases(), *rank_cases()]
+    cases = [*fresh_cases(), *PAIRS]
     named = {case.about["fault"] for case in cases if "fault" in case.about}
     assert named == taxonomy.faults().keys()
 
 
-@every("made", [*relation_cases(), *rank_cases()], attrgetter("id"))
+@every("made", PAIRS, attrgetter("id"))
 def test_faults_of_relations_are_described_and_their_lines_are_in_the_program(made: Case) -> None:
     compile(made.faulty, made.id, "exec")
     if "fault" in made.about:
@@ -155,19 +154,10 @@ def test_faults_of_relations_are_described_and_their_lines_are_in_the_program(ma
         assert "lines" not in made.about
 
 
-@every(
-    "folder",
-    [
-        (relation_cases(), relation_programs(), held_out_relations()),
-        (rank_cases(), rank_programs(), held_out_ranks()),
-    ],
-    lambda folder: folder[0][0].collection,
-)
-def test_held_out_relations_exist(
-    folder: tuple[list[Case], Mapping[str, Path], frozenset[str]],
-) -> None:
-    cases, programs, held_out = folder
-    assert held_out <= {*programs, *(case.name for case in cases)}
+@pytest.mark.parametrize("collection", PAIRED)
+def test_held_out_relations_exist(collection: str) -> None:
+    cases, programs = pair_cases(collection), pair_programs(collection)
+    assert pair_held_out(collection) <= {*programs, *(case.name for case in cases)}
     assert {case.about["base"] for case in cases} <= programs.keys()
 
 

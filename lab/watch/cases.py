@@ -19,9 +19,8 @@ WATCH = Path(__file__).resolve().parent
 FRESH = WATCH / "fresh"
 FAMILIES = WATCH / "families"
 VARIED = WATCH / "varied"
-RELATIONS = WATCH / "relations"
-RANKS = WATCH / "ranks"
-SILENT = WATCH / "silent"
+PAIRED = ("relations", "ranks", "silent", "objectives")
+"""Collections of healthy trainings in ``healthy``, with faults and variants of them in ``cases.toml``."""
 EVALUATIONS = WATCH / "evaluations.json"
 """Which held-out programs a script has read, and when: each time makes its figure worth a little less."""
 TWINS = ("bugs", "keras")
@@ -72,49 +71,22 @@ def family_cases() -> list[Case]:
     return _edited("families", FAMILIES / "faulty", FAMILIES / "healthy")
 
 
-def relation_cases() -> list[Case]:
-    """The faults of `relations`, and the healthy variants of its programs, which have no fault in `about`."""
-    return _faults_and_variants(RELATIONS)
+def pair_cases(collection: str) -> list[Case]:
+    """The faults of one of `PAIRED`, and the healthy variants of its programs, which have no fault in `about`.
+
+    ``ranks`` of `about` is the number of ranks of a training, 2 if missing.
+    """
+    return _faults_and_variants(WATCH / collection)
 
 
-def relation_programs() -> dict[str, Path]:
-    """The healthy trainings of `relations`, by name."""
-    return _programs(RELATIONS)
+def pair_programs(collection: str) -> dict[str, Path]:
+    """The healthy trainings of one of `PAIRED`, by name."""
+    return _programs(WATCH / collection)
 
 
-def held_out_relations() -> frozenset[str]:
-    """The trainings of `relations` whose faults and variants are read once, when the searches are finished."""
-    return _held_out(RELATIONS)
-
-
-def silent_cases() -> list[Case]:
-    """The faults of `silent`."""
-    return _faults_and_variants(SILENT)
-
-
-def silent_programs() -> dict[str, Path]:
-    """The healthy trainings of `silent`, by name."""
-    return _programs(SILENT)
-
-
-def held_out_silent() -> frozenset[str]:
-    """The trainings of `silent` that are read once, when the searches are finished."""
-    return _held_out(SILENT)
-
-
-def rank_cases() -> list[Case]:
-    """The faults of `ranks`, and the healthy variants of its programs; ``ranks`` of `about` is their number, 2 if missing."""
-    return _faults_and_variants(RANKS)
-
-
-def rank_programs() -> dict[str, Path]:
-    """The healthy trainings of `ranks`, by name."""
-    return _programs(RANKS)
-
-
-def held_out_ranks() -> frozenset[str]:
-    """The faults and variants of `ranks` that are read once, when the comparison is finished."""
-    return _held_out(RANKS)
+def pair_held_out(collection: str) -> frozenset[str]:
+    """The trainings, faults and variants of one of `PAIRED` that are read once, when the searches are finished."""
+    return _held_out(WATCH / collection)
 
 
 def _faults_and_variants(folder: Path) -> list[Case]:

@@ -690,3 +690,15 @@ def test_weights_that_follow_the_frequencies(weights: str, found: set[str], tmp_
         f"loss = F.cross_entropy(model(x)[:, :2], labels, weight=torch.tensor([{weights}], dtype=torch.float))",
     )
     assert _trained(tmp_path, *lines) == found
+
+
+@pytest.mark.parametrize(("period", "found"), [(8, {"schedule_wrong"}), (60, set()), (30, set())])
+def test_a_cosine_that_rises_again_in_a_loop_without_epochs(
+    period: int, found: set[str], tmp_path: Any
+) -> None:
+    lines = (
+        f"schedule = schedule if _ else torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, {period})",
+        "schedule.step() if _ else None",
+        "loss = F.mse_loss(model(x), x.flip(1))",
+    )
+    assert _trained(tmp_path, *lines, times=60) == found

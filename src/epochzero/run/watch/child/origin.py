@@ -103,5 +103,5 @@ def differences_of_pairs(loss: torch.Tensor) -> list[int] | None:
 
 
 def _shape(node: Any) -> list[int]:
-    found = getattr(node, "_input_metadata", None) or ()
+    found: tuple[Any, ...] = getattr(node, "_input_metadata", None) or ()
     return list(found[0].shape) if len(found) == 1 else []

@@ -302,6 +302,8 @@ def _without_gradients(history: TrainingHistory) -> Sign | None:
 # -- Schedules ---------------------------------------------------------------------------------
 
 _EVERY, _GONE, _EARLY = 0.9, 0.01, 0.3
+_PERIODS = 3
+"""Of a cosine without restarts: a rate that rises again once may be meant, where epochs are not known."""
 _HORIZONS = ("T_max", "total_steps", "total_iters", "step_size")
 _OF_DECAY = ("step_size", "T_max", "total_iters")
 
@@ -346,7 +348,8 @@ def _schedule_by_batch(history: TrainingHistory) -> Sign | None:
             continue
         stays = len(low) and len(low) >= 0.9 * int((rates[:, 0] >= low[0, 0]).sum())
         gone = stays and low[0, 0] < _EARLY * planned
-        short = batches is not None and horizon is not None and 2 * horizon <= batches
+        length = max(batches or 0, history.count / _PERIODS)
+        short = horizon is not None and 2 * horizon <= length
         if gone or (short and record["class"] == "CosineAnnealingLR"):
             at = (
                 f"is below 1% of its peak from iteration {int(low[0, 0])} on"
