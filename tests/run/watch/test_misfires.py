@@ -91,9 +91,8 @@ def test_one_batch_is_no_growth() -> None:
 
 
 def test_states_of_a_game_have_a_scale_of_their_own() -> None:
-    policy = nn.Sequential(nn.Linear(3, 16), nn.Tanh(), nn.Linear(16, 2))
-
     def play() -> None:
+        policy = nn.Sequential(nn.Linear(3, 16), nn.Tanh(), nn.Linear(16, 2))
         optimizer = torch.optim.Adam(policy.parameters(), 1e-3)
         for _ in range(20):
             states, rewards = 50 + 30 * torch.randn(16, 3), 100 * torch.rand(16)
