@@ -4,7 +4,7 @@ Their collections, ``lab.watch.cases.PAIRED``, were written before the searches.
 ``--held-out``, which is counted in ``lab/watch/evaluations.json``. ``without_relations`` are the verdicts on the same records
 without the table of relations.
 
-    python bench/watch_relations.py --records DIR [--held-out] [--ranks] [--misses] [--only TEXT]
+    python bench/watch_relations.py --records DIR [--held-out] [--collection NAME] [--ranks] [--misses] [--only TEXT]
 """
 
 from __future__ import annotations
@@ -44,6 +44,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=Path, required=True, help="directory that stores records")
     parser.add_argument("--held-out", action="store_true", help="also what is held out; is counted")
+    parser.add_argument("--collection", choices=PAIRED, help="only these; has a result of its own")
     parser.add_argument("--ranks", action="store_true", help="only the trainings of several ranks")
     parser.add_argument("--misses", action="store_true", help="print what is missed")
     parser.add_argument("--only", default="", help="part of the name; stores no result")
@@ -53,7 +54,9 @@ def main() -> None:
     chosen = [
         case
         for case in cases()
-        if (options.held_out or not case.held_out) and options.only in case.name
+        if (options.held_out or not case.held_out)
+        and options.only in case.name
+        and options.collection in (None, case.part)
     ]
     several = {case.name for case in chosen if case.part == "ranks"}
     options.records.mkdir(parents=True, exist_ok=True)
@@ -82,7 +85,8 @@ def main() -> None:
         print(name, of)
     count_evaluation("watch_relations", (case.name for case in evaluated if case.held_out))
     if not options.only and not options.ranks:
-        save("watch_relations", result, data=[{"name": "lab/watch", "programs": len(evaluated)}])
+        name = f"watch_{options.collection or 'relations'}"
+        save(name, result, data=[{"name": "lab/watch", "programs": len(evaluated)}])
 
 
 def cases() -> Iterator[Case]:
