@@ -15,7 +15,7 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
 from epochzero.run.watch.child.records import rank_path
-from epochzero.run.watch.faults import loss_wrong, parameters_frozen
+from epochzero.run.watch.faults import loss_wrong, optimizer_wrong, parameters_frozen
 from epochzero.run.watch.faults._relations import RELATIONS
 from epochzero.run.watch.history import TrainingHistory, read_records
 from epochzero.run.watch.model import TrainingFinding
@@ -602,7 +602,11 @@ def test_targets_that_a_mask_excludes(own: bool) -> None:
 
 
 def _trained(tmp_path: Any, *lines: str, times: int = 12) -> set[str]:
-    """What is found in a program with a loop of these lines; its source is read for the lines and signs."""
+    return {one.word for one in violations(_program(tmp_path, *lines, times=times))}
+
+
+def _program(tmp_path: Any, *lines: str, times: int = 12) -> TrainingHistory:
+    """The history of a program with a loop of these lines; its source is read for the lines and signs."""
     begin = (
         "import torch", "from torch import nn", "from torch.nn import functional as F",
         "model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 4))", "head = nn.Linear(4, 1)",
@@ -614,7 +618,7 @@ def _trained(tmp_path: Any, *lines: str, times: int = 12) -> set[str]:
     program.write_text("\n".join((*begin, *(f"    {one}" for one in (*lines, *end)), "")))
     data = torch.randn(64, 4)
     code = compile(program.read_text(), str(program), "exec")
-    return words(lambda: exec(code, {"data": data}))
+    return history_of(lambda: exec(code, {"data": data}))
 
 
 @pytest.mark.parametrize(
@@ -634,6 +638,41 @@ def test_the_sign_of_what_is_minimized(
     lines: tuple[str, ...], found: set[str], tmp_path: Any
 ) -> None:
     assert _trained(tmp_path, *lines) == found
+
+
+def test_maximize_is_right_for_what_should_grow(tmp_path: Any) -> None:
+    lines = (
+        "optimizer = optimizer if _ else torch.optim.SGD(model.parameters(), 1e-3, maximize=True)",
+        "likelihood = torch.distributions.Normal(model(x), 1).log_prob(x).mean()",
+        "loss = likelihood",
+    )
+    history = _program(tmp_path, *lines)
+    assert violations(history) == []
+    assert list(optimizer_wrong.find(history)) == []
+
+
+class _LabelsItself(nn.Module):
+    """Takes its labels as models of Transformers do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words = nn.Embedding(9, 9)
+
+    def forward(self, input_ids: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        return functional.cross_entropy(self.words(input_ids).flatten(0, 1), labels.flatten())
+
+
+def test_labels_that_a_model_is_called_with_are_no_input() -> None:
+    def train() -> None:
+        model = _LabelsItself()
+
+        def loss() -> torch.Tensor:
+            tags = torch.randint(9, (8, 6))
+            return model(input_ids=torch.randint(9, (8, 6)), labels=tags)
+
+        _steps(model, loss)
+
+    assert words(train) == set()
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,8 @@ _OF_CLASSES = (
     "CategoricalCrossentropy",
 )
 _OF_TWO = ("binary_cross_entropy", "binary_cross_entropy_with_logits")
+_LABELS = re.compile(r"(^|[._])(labels?|targets?)$")
+"""Arguments of a model that computes its own loss, as those of Transformers do."""
 _NAME = re.compile(r"""([A-Za-z_][\w.]*(?:\[["']\w+["']\])?)\s*(?:[-+*/]?=(?!=)|\.append\()""")
 
 
@@ -118,7 +120,11 @@ class Scene:
             self._record["model"] = path
         if self.looking and not self._batch:
             given = [list(args), kwargs]
-            self._batch = [weakref.ref(tensor) for _, tensor in batches.tensors_in(given)]
+            self._batch = [
+                weakref.ref(tensor)
+                for name, tensor in batches.tensors_in(given)
+                if not _LABELS.search(name)
+            ]
             self._record["inputs"] = batches.inputs(self._look, given)
             self._record["modes"] = {
                 name: part.training

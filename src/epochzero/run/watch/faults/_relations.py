@@ -34,7 +34,7 @@ from epochzero.run.watch.lines import (
     is_stepped,
     label_place,
     loss_place,
-    maximized_terms,
+    minimized_terms,
     noise_place,
     place_of,
     schedule_place,
@@ -275,11 +275,12 @@ def _negated(history: TrainingHistory, cycle: Cycle) -> Sign | bool | None:
 
 def _minimizes_what_should_grow(history: TrainingHistory) -> Sign | None:
     """A likelihood, a reward, an overlap or the value of an action that is minimized, by the signs in the source."""
-    for terms in maximized_terms(history):
+    if any(group.get("maximize") for one in history.optimizers for group in one["groups"]):
+        return None
+    for terms in minimized_terms(history):
         first = terms[0]
         text = f"{first.name} should grow, and the training minimizes it: a minus sign or maximize=True is missing."
-        weaker = 0.0 if not does_well(history) else 0.42
-        return Sign(text, first.place, weaker=weaker)
+        return Sign(text, first.place)
     return None
 
 

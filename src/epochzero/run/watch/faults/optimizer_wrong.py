@@ -6,16 +6,19 @@ from collections.abc import Iterable
 
 from epochzero.run.watch.faults._signals import course, goes_wrong
 from epochzero.run.watch.history import Record, TrainingHistory
-from epochzero.run.watch.lines import place_of, setting_place
+from epochzero.run.watch.lines import minimized_terms, place_of, setting_place
 from epochzero.run.watch.model import TrainingFinding
 
 
 def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     """Settings far from any that works: they need no effect to be doubted, and one to be sure."""
     bad = course(history) is not None and goes_wrong(history)
+    rises_rightly = any(minimized_terms(history))
     for record in history.optimizers:
         for group in record.get("groups", ())[:1]:
             for keyword, text, fix in _doubts(record["class"], group, _is_in_batches(history)):
+                if keyword == "maximize" and rises_rightly:
+                    continue
                 yield TrainingFinding(
                     "optimizer_wrong",
                     0,

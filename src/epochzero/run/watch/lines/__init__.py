@@ -28,7 +28,7 @@ from epochzero.run.watch.lines.data import (
     split_place,
     target_place,
 )
-from epochzero.run.watch.lines.direction import maximized_terms
+from epochzero.run.watch.lines.direction import minimized_terms
 from epochzero.run.watch.lines.layers import (
     activation_place,
     copy_place,
@@ -82,7 +82,7 @@ __all__ = [
     "label_place",
     "loop_place",
     "loss_place",
-    "maximized_terms",
+    "minimized_terms",
     "noise_place",
     "order_place",
     "output_place",

@@ -56,11 +56,11 @@ class Term:
     grows: bool | None
 
 
-def maximized_terms(history: TrainingHistory) -> Iterator[list[Term]]:
-    """For each backward pass the terms that should grow, if what is minimized makes all of them fall."""
-    groups = [group for one in history.optimizers for group in one["groups"]]
-    if not groups or any(group.get("maximize") for group in groups):
-        return
+def minimized_terms(history: TrainingHistory) -> Iterator[list[Term]]:
+    """For each backward pass the terms that should grow, if going down its gradient makes all of them fall.
+
+    An optimizer with ``maximize=True`` goes up instead.
+    """
     for record in history.backwards:
         found = loss_at(place_of(record))
         if found is not None and (wrong := wrong_terms(*found)):
