@@ -16,7 +16,7 @@ from epochzero.web.settings import ServerLimits, Settings
 from epochzero.web.state import Service
 from tests.waiting import wait_until
 
-LIMITS = ServerLimits(body_bytes=1 << 20, text_bytes=8 << 20, file_bytes=16 << 20, silent_s=2.0)
+LIMITS = ServerLimits(body_bytes=1 << 20, text_bytes=8 << 20, file_bytes=16 << 20)
 
 
 @dataclass

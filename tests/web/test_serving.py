@@ -133,7 +133,7 @@ def test_an_address_that_is_none_and_a_wrong_token_are_told(
 def test_a_client_that_never_finishes_its_request_is_let_go(serving: Serving) -> None:
     with socket.create_connection(("127.0.0.1", serving.port)) as slow:
         slow.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n")
-        slow.settimeout(25)
+        slow.settimeout(PATIENCE_S)
         assert slow.recv(100) == b""
 
 
