@@ -141,6 +141,9 @@ class ForkServer:
 
     def stop(self) -> None:
         """End the process, and what it has forked."""
+        # Forks of this process may hold copies of the socket: closing alone would not end the connection.
+        with suppress(OSError):
+            self.control.shutdown(socket.SHUT_RDWR)
         self.control.close()
         self.process.wait()
 
