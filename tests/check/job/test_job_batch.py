@@ -292,7 +292,7 @@ def test_a_batch_file_of_pbs(one: One, command: str) -> None:
 
 def test_pbs_starts_in_the_home_folder(submit: Submit) -> None:
     found = submit("qsub job.pbs", {"job.pbs": "#PBS -N fit\npython train.py\n"})
-    assert "home folder" in found.unknowns[0].reason
+    assert "home directory" in found.unknowns[0].reason
     for cwd in ("#$ -cwd", "#PBS -d ."):
         assert submit("qsub job.pbs", {"job.pbs": f"{cwd}\npython train.py\n"}).unknowns == ()
 
