@@ -114,6 +114,10 @@ def pytest_runtest_setup() -> None:
 # that pytest holds: without this, half of the processor time of reading syntax trees is spent in it.
 gc.set_threshold(10_000, 20, 20)
 
+# Debian calls Python python3; in an environment, which many jobs of tests assume, it is python, too.
+if shutil.which("python") is None:
+    os.environ["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
+
 # A shell starts what runs in the background with Ctrl-C ignored, nohup ignores hangups, and both are
 # inherited by every job that a test starts. A handler is not.
 signal.signal(signal.SIGINT, signal.default_int_handler)

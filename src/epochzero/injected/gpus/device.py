@@ -227,6 +227,8 @@ class _Answers:
             **_each(stream, "current_stream", "default_stream"),
             "stream": lambda stream: nullcontext(stream),
             "device": lambda device: nullcontext(device),
+            # A build for CUDA asks the driver for it when the weights of a recurrent network move.
+            "device_of": lambda tensor: nullcontext(tensor),
             "CUDAGraph": Graph,
             "graph": lambda graph, *a, **k: nullcontext(graph),
             "make_graphed_callables": lambda callables, *a, **k: callables,

