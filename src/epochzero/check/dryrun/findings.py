@@ -41,6 +41,7 @@ _NO_NETWORK = re.compile(
     r"|MaxRetryError|NetworkUnreachable|NewConnectionError|couldn't connect to '?https?:"
     r"|outgoing traffic has been disabled|offline mode is enabled"
 )
+_BUSY = re.compile(r"\[Errno 16\][^\n]*: '(?P<path>[^'\n]+)'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -320,6 +321,9 @@ def _not_the_platform(failed: DryRunFailure, job: Job, target: Target) -> str:
             "a simulated stream or event is passed to torch's compiled code, which requires "
             "a real one"
         )
+    busy = _BUSY.search(shown)
+    if busy and busy["path"] in {str(job.folder), str(job.base)}:
+        return "it deletes its own directory, which a dry run without root's rights cannot delete"
     if _NO_NETWORK.search(shown):
         return "it uses the network, which is not available in a dry run"
     if variable := _variable(raised):

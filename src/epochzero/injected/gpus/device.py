@@ -227,7 +227,6 @@ class _Answers:
             **_each(stream, "current_stream", "default_stream"),
             "stream": lambda stream: nullcontext(stream),
             "device": lambda device: nullcontext(device),
-            # A build for CUDA asks the driver for it when the weights of a recurrent network move.
             "device_of": lambda tensor: nullcontext(tensor),
             "CUDAGraph": Graph,
             "graph": lambda graph, *a, **k: nullcontext(graph),
@@ -290,4 +289,8 @@ def pretended(
         stack.enter_context(replaced(torch.backends.cuda, {"is_built": lambda: True}))
         stack.enter_context(replaced(torch, {"Generator": Generator}))
         stack.enter_context(replaced(torch.Tensor, {"record_stream": nothing}))
+        # A build for CUDA asks the driver for its devices before cuDNN runs a recurrent network.
+        enabled = torch._C._get_cudnn_enabled()
+        torch._C._set_cudnn_enabled(False)
+        stack.callback(torch._C._set_cudnn_enabled, enabled)
         yield
