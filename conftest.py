@@ -77,6 +77,18 @@ SLOW = (
 )
 
 
+# The longest of the others, which would otherwise be left for the end.
+LONG = (
+    "platform/test_systems.py",
+    "study/localization/test_measuring.py",
+    "data/test_data.py",
+    "check/test_rules.py",
+    "diagnose/test_signatures.py",
+    "test_package.py",
+)
+
+
+_LONG_FILES = frozenset(ROOT / "tests" / name for name in LONG)
 _SLOW_PLACES = (ROOT / "models", *(ROOT / "tests" / place for place in SLOW))
 
 
@@ -100,7 +112,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts what takes longest first, so that no process is left with it at the end."""
-    items.sort(key=lambda item: not is_slow(item.path))
+    items.sort(key=lambda item: (not is_slow(item.path), item.path not in _LONG_FILES))
 
 
 def pytest_runtest_setup() -> None:
