@@ -14,6 +14,7 @@ from epochzero.integrations import loss_guard  # noqa: E402 - needs torch
 from epochzero.integrations.loss_guard import guard  # noqa: E402
 
 JOB = """
+import os
 import torch
 import torch.distributed as dist
 from torch.nn.parallel import DistributedDataParallel
@@ -39,7 +40,8 @@ weights = torch.cat([parameter.detach().flatten() for parameter in model.paramet
 both = [torch.zeros_like(weights) for _ in range(2)]
 dist.all_gather(both, weights)
 assert torch.equal(*both) and torch.isfinite(weights).all()
-print(rank, taken, flush=True)
+# In one piece: two ranks write into one pipe, and torchrun's Python is not buffered.
+os.write(1, f"{rank} {taken}\\n".encode())
 dist.destroy_process_group()
 """
 
