@@ -19,7 +19,7 @@ from common import save
 
 from epochzero.check.dryrun.attempt import DryRunAttempt, DryRunPlan, attempt
 from epochzero.check.dryrun.contain.model import Limits
-from epochzero.check.job import read_job
+from epochzero.check.launch import read_job
 from epochzero.check.target.gpus import presets
 
 IDIOMS = Path(__file__).with_suffix(".toml")

@@ -36,8 +36,8 @@ from split import held
 from epochzero.diagnose import Diagnoser, Diagnosis, find_facts
 from epochzero.errors import InputError
 from epochzero.logs.source import Log, find_logs
-from epochzero.run.model import Started
-from epochzero.run.progress import told
+from epochzero.run.observers.progress import told
+from epochzero.run.records.model import Started
 from epochzero.run.retry import PastAttempt, Precedents, decide, load_policy, subject, unseeded
 
 POLICIES = ("always-3", "never", "auto")

@@ -24,8 +24,8 @@ from pathlib import Path
 
 from common import LAB, save
 
-from epochzero.run.journal import NAME, read_journal
-from epochzero.run.model import HANG_EVENT, SLOW_RANK_EVENT, JobEvent, Record, Sample
+from epochzero.run.records.journal import NAME, read_journal
+from epochzero.run.records.model import HANG_EVENT, SLOW_RANK_EVENT, JobEvent, Record, Sample
 
 __all__ = ["Played", "play"]
 

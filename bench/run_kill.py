@@ -36,9 +36,9 @@ from typing import Any
 
 from sqlalchemy import func, select
 
-from epochzero.run.journal import NAME, read_journal
-from epochzero.run.model import Sample
-from epochzero.run.usage import environment_of
+from epochzero.run.observers.usage import environment_of
+from epochzero.run.records.journal import NAME, read_journal
+from epochzero.run.records.model import Sample
 from epochzero.store import schema
 from epochzero.store.database import Database, StoreError, open_database
 from epochzero.store.queries import find_job, find_jobs, read_log
@@ -213,7 +213,7 @@ class _Round:
 
     def guard(self) -> int:
         """The guard's number."""
-        (pid,) = (p for p in _living(self.home) if b"epochzero.run.guard" in _words(p))
+        (pid,) = (p for p in _living(self.home) if b"epochzero.run.process.guard" in _words(p))
         return pid
 
     def settle(self) -> float:

@@ -36,9 +36,9 @@ from typing import Any
 from sqlalchemy import select
 
 from epochzero.errors import InputError
-from epochzero.run.journal import Journal
-from epochzero.run.model import Concluded, Ended, Output, Sample, Started
-from epochzero.run.upload import Destination, send_attempt
+from epochzero.run.records.journal import Journal
+from epochzero.run.records.model import Concluded, Ended, Output, Sample, Started
+from epochzero.run.reports.upload import Destination, send_attempt
 from epochzero.store.database import Database, open_database
 from epochzero.store.queries import read_log
 from epochzero.store.schema import AttemptRow, FailureRow, JobRow, Rank

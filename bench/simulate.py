@@ -32,8 +32,8 @@ from common import LAB, rate, save
 from split import held
 
 from epochzero.check.target import parse_target
-from epochzero.run.journal import NAME, read_journal
-from epochzero.run.model import Concluded, Ended
+from epochzero.run.records.journal import NAME, read_journal
+from epochzero.run.records.model import Concluded, Ended
 
 JOBS = LAB / "simulate"
 PATIENCE_S = 180

@@ -20,8 +20,8 @@ from typing import Any
 from common import SEED, save
 from sqlalchemy import text
 
-from epochzero.run.journal import Journal
-from epochzero.run.model import Concluded, Ended, Output, Sample, Snapshot, Started
+from epochzero.run.records.journal import Journal
+from epochzero.run.records.model import Concluded, Ended, Output, Sample, Snapshot, Started
 from epochzero.store.database import Database, open_database
 from epochzero.store.queries import JobFilter, find_job, find_jobs, job_details, usage
 from epochzero.store.recorder import take_in

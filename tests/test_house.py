@@ -174,7 +174,7 @@ CHILDREN = (
     "check/dryrun/contain/inside/",
     "injected/",
     "integrations/",
-    "run/guard.py",
+    "run/process/guard.py",
     "run/inject/child/",
     "run/notes/child/",
     "run/simulate/child/",
@@ -339,7 +339,7 @@ def test_every_module_and_public_function_says_what_it_is_for(module: str) -> No
             assert node.returns is not None, f"{node.name} does not say what it returns"
 
 
-_JOB_READERS = ("check/job/", "check/paths/", "check/program/", "check/rules/", "logs/")
+_JOB_READERS = ("check/launch/", "check/paths/", "check/program/", "check/rules/", "logs/")
 _NO_FILES = {"self", "packing", "tarfile", "files"}
 """What has an ``open`` that opens no path: a parser's own, a stream's, package data."""
 
@@ -367,11 +367,11 @@ def _opens_a_path(node: ast.Call) -> bool:
 LOADED_ON_POSIX_ONLY = (
     "check/dryrun/contain/inside/",
     "injected/system.py",
-    "run/guard.py",
+    "run/process/guard.py",
     "run/observers/child/stacks.py",
     "run/simulate/inside/",
-    "run/streams.py",
-    "run/terminal.py",
+    "run/process/streams.py",
+    "run/process/terminal.py",
 )
 """What only a terminal, a job or Linux's namespaces load."""
 

@@ -24,8 +24,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from common import save
 
-from epochzero.run.journal import NAME, read_journal
-from epochzero.run.model import Sample
+from epochzero.run.records.journal import NAME, read_journal
+from epochzero.run.records.model import Sample
 
 NEAR_S = 1.0
 """Largest distance in time of two samples that are compared."""

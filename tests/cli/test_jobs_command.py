@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from epochzero.cli import layout
-from epochzero.run.journal import Journal
-from epochzero.run.model import Concluded, Ended, JobEvent, Record
+from epochzero.run.records.journal import Journal
+from epochzero.run.records.model import Concluded, Ended, JobEvent, Record
 from tests.store.jobs import START, Runs, started, whole
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.run.test_slurm import FIELDS, JOB, LOG, SACCT
+from tests.run.scheduler.test_slurm_record import FIELDS, JOB, LOG, SACCT
 
 if TYPE_CHECKING:
     from conftest import Command

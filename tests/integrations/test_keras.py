@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from epochzero.diagnose import diagnose
-from epochzero.run.model import JobProgress
+from epochzero.run.records.model import JobProgress
 from tests.run.conftest import Kept
 
 if find_spec("keras") is None:

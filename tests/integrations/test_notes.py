@@ -14,9 +14,9 @@ import pytest
 
 from epochzero.diagnose import Diagnoser
 from epochzero.logs.source import Log
-from epochzero.run.model import Decision, JobEvent, Started
 from epochzero.run.notes import leave_note, run_tags
-from epochzero.run.watcher import Clock
+from epochzero.run.observers.watcher import Clock
+from epochzero.run.records.model import Decision, JobEvent, Started
 from tests.run.conftest import Kept
 
 Run = Callable[..., subprocess.CompletedProcess[bytes]]

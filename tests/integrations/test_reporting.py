@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from epochzero.diagnose import diagnose
 from epochzero.integrations.reporting import Reporter, never_raises
-from epochzero.run.launch import ERROR_VARIABLE
-from epochzero.run.model import Concluded, JobEvent, JobProgress
-from epochzero.run.progress_reports import PROGRESS_FILE, PROGRESS_VARIABLE, Reported
-from epochzero.run.watcher import Clock
+from epochzero.run.observers.progress_reports import PROGRESS_FILE, PROGRESS_VARIABLE, Reported
+from epochzero.run.observers.watcher import Clock
+from epochzero.run.records.launch import ERROR_VARIABLE
+from epochzero.run.records.model import Concluded, JobEvent, JobProgress
 from tests.run.conftest import Kept
 from tests.waiting import PATIENCE_S, count_calls
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from epochzero.diagnose import diagnose
-from epochzero.run.model import JobProgress
+from epochzero.run.records.model import JobProgress
 from tests.run.conftest import Kept
 
 pytest.importorskip("transformers", reason="the callback subclasses that of Transformers")

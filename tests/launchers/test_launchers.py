@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from epochzero import launchers
-from epochzero.check.job import read_job
-from epochzero.check.job.meanings import MEANINGS
+from epochzero.check.launch import read_job
+from epochzero.check.launch.meanings import MEANINGS
 from epochzero.injected.companions import AT_START, Companion, with_companions
 from epochzero.injected.ranks import own_rank
 from epochzero.launchers import Launcher
 from epochzero.logs import prefix, source
-from epochzero.run.launch import launch_of
+from epochzero.run.records.launch import launch_of
 from epochzero.run.simulate.ranks import in_ranks
 
 CATALOGUE = Path(launchers.__file__).parent
@@ -23,7 +23,7 @@ OF_FILES = {
     "", "optional", "folder", "folder_inside", "accelerate_config", "makefile", "hostfile", "wrap", "manifest",
     "entrypoint", "conda_environment",
 }  # fmt: skip
-"""Meanings that `epochzero.check.job.command` reads itself: they name files or what is started."""
+"""Meanings that `epochzero.check.launch.command` reads itself: they name files or what is started."""
 BEACON = r"""
 names = ["beacon"]
 starts = "script"

@@ -157,7 +157,7 @@ def _emulate_in_children() -> None:
         "emulate.emulate('macos'); sys.path.pop(0)\n"
     )
     with contextlib.suppress(ImportError):
-        from epochzero.run import guard_process
+        from epochzero.run.process import guard_process
 
         if "emulate" not in guard_process._PROGRAM:
             guard_process._PROGRAM = before + guard_process._PROGRAM

@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from epochzero.run.journal import NAME, read_journal
-from epochzero.run.model import Ended, JobEvent, Output, Record
+from epochzero.run.records.journal import NAME, read_journal
+from epochzero.run.records.model import Ended, JobEvent, Output, Record
 from tests.waiting import PATIENCE_S
 
 RUN = (sys.executable, "-m", "epochzero", "run")

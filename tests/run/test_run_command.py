@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from epochzero.run.model import Concluded, Decision
+from epochzero.run.records.model import Concluded, Decision
 from tests.run.conftest import Kept, command
 from tests.waiting import PATIENCE_S
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 
 from epochzero.platform import adopt_orphans
-from epochzero.run.tree import descendants, send, started_at
+from epochzero.run.process.tree import descendants, send, started_at
 from tests.waiting import PATIENCE_S
 
 SLEEPER = "import time; time.sleep(60)"

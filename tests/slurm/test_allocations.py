@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from epochzero.run.journal import NAME, read_journal
-from epochzero.run.model import Ended, JobEvent, Sample, Started
+from epochzero.run.records.journal import NAME, read_journal
+from epochzero.run.records.model import Ended, JobEvent, Sample, Started
 
 if "TEST_SLURM" not in os.environ:
     pytest.skip("needs a Slurm: make test-slurm", allow_module_level=True)

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from epochzero.run.journal import Journal
-from epochzero.run.model import (
+from epochzero.run.records.journal import Journal
+from epochzero.run.records.model import (
     Concluded,
     Decision,
     Ended,

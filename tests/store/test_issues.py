@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from epochzero.errors import InputError
-from epochzero.run.model import Concluded, Ended, Output, Snapshot
+from epochzero.run.records.model import Concluded, Ended, Output, Snapshot
 from epochzero.store import failure_notes, issues
 from epochzero.store.backup import back_up, restore
 from epochzero.store.daily_counts import Period

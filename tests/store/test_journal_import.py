@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from epochzero.run.journal import NAME, read_journal
-from epochzero.run.model import Sample
+from epochzero.run.records.journal import NAME, read_journal
+from epochzero.run.records.model import Sample
 from epochzero.store import journal_import, schema
 from epochzero.store.database import Database, StoreError, open_database
 from epochzero.store.journal_import import Recording

@@ -11,8 +11,8 @@ from dataclasses import replace
 import pytest
 
 from epochzero.errors import InputError
-from epochzero.run.journal import Journal
-from epochzero.run.model import Concluded
+from epochzero.run.records.journal import Journal
+from epochzero.run.records.model import Concluded
 from epochzero.store.audit import acts
 from epochzero.store.daily_counts import Period
 from epochzero.store.database import Database

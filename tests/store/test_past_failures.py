@@ -10,8 +10,8 @@ import pytest
 from epochzero import diagnose
 from epochzero.check import PastPeak
 from epochzero.check.dryrun.memory.history import Correction, correction
-from epochzero.check.job import read_job
-from epochzero.run.model import Concluded, Ended, Record, Snapshot
+from epochzero.check.launch import read_job
+from epochzero.run.records.model import Concluded, Ended, Record, Snapshot
 from epochzero.store.database import Database, open_database, open_to_read
 from epochzero.store.gpu_history import past_peaks
 from epochzero.store.recorder import sweep

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from epochzero.errors import InputError
-from epochzero.run.model import Sample
+from epochzero.run.records.model import Sample
 from epochzero.store.database import Database
 from epochzero.store.queries import JobFilter, find_job, find_jobs, job_details, usage
 from epochzero.store.recorder import sweep, take_in

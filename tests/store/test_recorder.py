@@ -17,8 +17,8 @@ import pytest
 from sqlalchemy import func, select
 
 from epochzero.errors import InputError
-from epochzero.run.journal import Journal
-from epochzero.run.model import Ended, JobProgress, Note, Output, Sample
+from epochzero.run.records.journal import Journal
+from epochzero.run.records.model import Ended, JobProgress, Note, Output, Sample
 from epochzero.store import schema
 from epochzero.store.database import Database, open_database
 from epochzero.store.queries import JobFilter, find_jobs, job_details, read_log

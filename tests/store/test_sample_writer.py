@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import event, func, select
 
 from epochzero.errors import InputError
-from epochzero.run.model import Output, Started
+from epochzero.run.records.model import Output, Started
 from epochzero.store import schema
 from epochzero.store.database import Database, StoreAwayError, open_database
 from epochzero.store.queries import JobDetails, JobFilter, find_jobs, job_details, read_log

@@ -18,9 +18,9 @@ import httpx
 import pytest
 
 from bench.serve_kill import postgresql_in
-from epochzero.run.journal import Journal
-from epochzero.run.model import Ended, Output
-from epochzero.run.upload import Destination, send_attempt
+from epochzero.run.records.journal import Journal
+from epochzero.run.records.model import Ended, Output
+from epochzero.run.reports.upload import Destination, send_attempt
 from epochzero.store.teams import add_team, add_token
 from epochzero.web.server import server
 from epochzero.web.settings import ServerLimits, Settings

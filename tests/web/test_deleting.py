@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from epochzero.run.journal import Journal
-from epochzero.run.model import Ended
+from epochzero.run.records.journal import Journal
+from epochzero.run.records.model import Ended
 from epochzero.store.schema import Chunk, FailureRow
 from tests.store.jobs import Runs, started, whole
 from tests.web.conftest import Served

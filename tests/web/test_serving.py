@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from epochzero.errors import InputError
-from epochzero.run.upload import Destination, send_attempt, unsent
+from epochzero.run.reports.upload import Destination, send_attempt, unsent
 from epochzero.store.database import open_database
 from epochzero.store.teams import add_team, add_token
 from epochzero.web.client import Client

@@ -16,7 +16,8 @@ from fastapi.testclient import TestClient
 
 from bench.serve_kill import TEAM
 from bench.serve_kill import Service as Process
-from epochzero.run import notify, webhook_client
+from epochzero.run.reports import notifications as notify
+from epochzero.run.reports import webhook_client
 from epochzero.store.database import open_database
 from epochzero.store.outbox import begin, due
 from epochzero.store.webhooks import add_rule

@@ -14,8 +14,8 @@ from epochzero.check.data import RULE_ID as DATA_DIFFERS
 from epochzero.check.data import DataSet, compare_data, unknown_if_generated
 from epochzero.check.dryrun.model import DryRun
 from epochzero.check.findings import Finding, SourceLocation, Unknown
-from epochzero.check.job import Submission, read_job
-from epochzero.check.job.model import Job
+from epochzero.check.launch import Submission, read_job
+from epochzero.check.launch.model import Job
 from epochzero.check.platforms import machines_of, unknown_packages, unknown_systems
 from epochzero.check.program.interpreter import read_program
 from epochzero.check.program.model import Program

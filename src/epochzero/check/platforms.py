@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from epochzero import launchers
 from epochzero.check.findings import Unknown
-from epochzero.check.job.environments import is_of_the_system
-from epochzero.check.job.model import Job
+from epochzero.check.launch.environments import is_of_the_system
+from epochzero.check.launch.model import Job
 from epochzero.check.target import (
     Interpreter,
     read_interpreter,

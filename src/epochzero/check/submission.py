@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 
 from epochzero import launchers
 from epochzero.check.findings import Finding, SourceLocation, Unknown
-from epochzero.check.job.model import COMMAND
+from epochzero.check.launch.model import COMMAND
 
 RULE_ID = "submission-refused"
 _SECONDS = 20.0

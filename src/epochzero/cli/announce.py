@@ -6,11 +6,11 @@ import time
 from contextlib import suppress
 
 from epochzero.errors import InputError
-from epochzero.run.end_summary import notice_of, write_termination_log
 from epochzero.run.job import Failed
-from epochzero.run.journal import Journal
-from epochzero.run.model import JobEvent
-from epochzero.run.notify import Webhook
+from epochzero.run.records.journal import Journal
+from epochzero.run.records.model import JobEvent
+from epochzero.run.reports.end_summary import notice_of, write_termination_log
+from epochzero.run.reports.notifications import Webhook
 
 
 def announce(failed: Failed, webhook: Webhook | None) -> str:

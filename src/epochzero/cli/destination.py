@@ -14,7 +14,7 @@ from epochzero.cli.line import line
 from epochzero.errors import InputError
 
 if TYPE_CHECKING:
-    from epochzero.run.upload import Destination
+    from epochzero.run.reports.upload import Destination
 
 
 _AWAY_AFTER = 3
@@ -39,7 +39,7 @@ def destination(_: click.Context, __: click.Parameter, url: str | None) -> Desti
     """Return the server at an address, with the token of the environment."""
     if not url:
         return None
-    from epochzero.run.upload import Destination
+    from epochzero.run.reports.upload import Destination
 
     token = os.environ.get("EPOCHZERO_TOKEN", "")
     file = os.environ.get("EPOCHZERO_TOKEN_FILE")
@@ -59,7 +59,7 @@ def send_all(to: Destination, runs: Path) -> None:
     Raises:
         InputError: some could not be sent; the message has their number.
     """
-    from epochzero.run.upload import send_attempt, unsent
+    from epochzero.run.reports.upload import send_attempt, unsent
 
     waiting = list(unsent(runs, to))
     sent = 0

@@ -1,5 +1,5 @@
 """The directory in which EpochZero stores jobs."""
 
-from epochzero.run.home import homes
+from epochzero.run.records.home import homes
 
 __all__ = ["homes"]

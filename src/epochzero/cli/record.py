@@ -12,9 +12,9 @@ from epochzero.cli.destination import send_all, send_option
 from epochzero.cli.home import homes
 from epochzero.cli.storing import opened, store_option
 from epochzero.errors import InputError
+from epochzero.run.reports.upload import Destination
 from epochzero.run.scheduler.slurm import wait_until_completed
-from epochzero.run.slurm import JobCompletingError, record_job, slurm_jobs
-from epochzero.run.upload import Destination
+from epochzero.run.scheduler.slurm_record import JobCompletingError, record_job, slurm_jobs
 
 
 @click.command(name="record")

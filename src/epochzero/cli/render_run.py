@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from epochzero.cli import layout
 from epochzero.run.job import Failed, Job
-from epochzero.run.model import Decision, Ended, JobEvent
 from epochzero.run.observers.hangs import HUNG
+from epochzero.run.records.model import Decision, Ended, JobEvent
 from epochzero.run.watch.live import WHY
 
 if TYPE_CHECKING:

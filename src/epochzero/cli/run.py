@@ -19,19 +19,19 @@ from epochzero.cli.destination import send_option
 from epochzero.cli.home import homes
 from epochzero.cli.storing import store_address, store_option
 from epochzero.errors import InputError
-from epochzero.run.container_init import stand_behind_init
 from epochzero.run.job import Failed, Job, Listener
-from epochzero.run.journal import Journal
-from epochzero.run.model import JobEvent
 from epochzero.run.notes import TOOLS
-from epochzero.run.notify import Webhook
+from epochzero.run.observers.watcher import Watcher
+from epochzero.run.process.container_init import stand_behind_init
+from epochzero.run.process.supervisor import Options
+from epochzero.run.process.terminal import closed_streams
+from epochzero.run.records.journal import Journal
+from epochzero.run.records.model import JobEvent
 from epochzero.run.replay.capture import has_capture
+from epochzero.run.reports.notifications import Webhook
 from epochzero.run.request import Retries, RunRequest
 from epochzero.run.session import RunResult, run_session
-from epochzero.run.supervise import Options
-from epochzero.run.terminal import closed_streams
 from epochzero.run.watch.live import News, TrainingWatcher, WatchOptions, check_words
-from epochzero.run.watcher import Watcher
 from epochzero.store.journal_import import Recording
 
 if TYPE_CHECKING:
@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from epochzero.run.inject.grammar import InjectedFault
     from epochzero.run.inject.outcome import Outcome
     from epochzero.run.observers.hangs import OnHang
+    from epochzero.run.reports.upload import Destination, Sending
     from epochzero.run.simulate.model import Aspect
-    from epochzero.run.upload import Destination, Sending
 
 
 _SHORT_S = 5.0
@@ -382,7 +382,7 @@ class _Screen(Listener):
         self._recording = Recording(store_address(self._store, home), journal.path)
         if self._send is None:
             return (self._recording,)
-        from epochzero.run.upload import Sending
+        from epochzero.run.reports.upload import Sending
 
         self._sending = Sending(self._send, journal.path.parent)
         return (self._recording, self._sending)

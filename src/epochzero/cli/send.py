@@ -8,7 +8,7 @@ import click
 
 from epochzero.cli.destination import destination, send_all
 from epochzero.cli.home import homes
-from epochzero.run.upload import Destination
+from epochzero.run.reports.upload import Destination
 
 
 @click.command(name="send")

@@ -166,7 +166,7 @@ def _write_target(
 
 def _interpreter(named: Path | None) -> tuple[str, Interpreter]:
     """Return the Python to describe: the given one, otherwise the one that a job would find."""
-    from epochzero.check.job import read_job
+    from epochzero.check.launch import read_job
     from epochzero.check.target import read_interpreter, running
 
     job = read_job(("python", "-m", "job"), Path.cwd(), os.environ).jobs[0]

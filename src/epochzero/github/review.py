@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from epochzero.check import CheckResult, Finding, SourceLocation, Target, check
-from epochzero.check.job import read_job
+from epochzero.check.launch import read_job
 from epochzero.check.settings import FILE, read_section, read_settings
 from epochzero.check.target import read_target
 from epochzero.errors import InputError

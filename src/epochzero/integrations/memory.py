@@ -18,11 +18,11 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from epochzero.integrations.reporting import reporter
-from epochzero.run.home import homes
 from epochzero.run.memory.limit import simulated_limit
 from epochzero.run.memory.offload import offload
 from epochzero.run.memory.oom_recovery import Surviving
 from epochzero.run.memory.plan import StepPlan
+from epochzero.run.records.home import homes
 
 __all__ = ["StepPlan", "Surviving", "fit", "offload", "simulated_limit"]
 

@@ -1,7 +1,7 @@
 """How a job tells the supervisor of its progress, and of the error that ends it.
 
 Runs in the job: it never raises, reads no tensor, and a step costs no more than a look at the clock.
-Lines go to the file that `epochzero.run.progress_reports` reads, one a second at most, but for those that say
+Lines go to the file that `epochzero.run.observers.progress_reports` reads, one a second at most, but for those that say
 a new phase or checkpoint, or how memory is saved.
 """
 
@@ -24,8 +24,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ParamSpec
 
-from epochzero.run.launch import ERROR_VARIABLE, launch_of
-from epochzero.run.progress_reports import PROGRESS_VARIABLE
+from epochzero.run.observers.progress_reports import PROGRESS_VARIABLE
+from epochzero.run.records.launch import ERROR_VARIABLE, launch_of
 
 _EVERY_S = 1.0
 _AT_ONCE = {"phase", "checkpoint", "memory"}

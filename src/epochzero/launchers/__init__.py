@@ -3,7 +3,7 @@
 Everything that the project knows of a launcher is in its file: how `check` reads its command line, which
 variables a process finds that it started, how its log files and log lines name ranks. A new launcher is a
 new file. Options are listed if they take a value, each with what the value means for the job: a key of
-`epochzero.check.job.meanings.MEANINGS`, or nothing. What is not listed is a switch.
+`epochzero.check.launch.meanings.MEANINGS`, or nothing. What is not listed is a switch.
 """
 
 from __future__ import annotations

@@ -32,7 +32,7 @@ def run(
     """Runs a job in the current folder, keeps what it leaves, and says why it failed.
 
     Its output, input and signals pass through. Must be called from the main thread, as
-    `epochzero.run.supervise.run_attempt`.
+    `epochzero.run.process.supervisor.run_attempt`.
 
     >>> import epochzero, os
     >>> ran = epochzero.run(["python", "train.py"], "runs", environment=os.environ)  # doctest: +SKIP

@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 from epochzero.errors import InputError
 from epochzero.injected.companions import Companion, with_companions
-from epochzero.run.journal import Journal
-from epochzero.run.launch import job_environment
-from epochzero.run.model import Decision, Ended, Started
 from epochzero.run.notes import run_tags
 from epochzero.run.observers.hangs import STACKS_COMPANION, with_stacks
 from epochzero.run.observers.slow_ranks import STEPS_COMPANION, with_steps
+from epochzero.run.observers.watcher import Clock, Watcher
+from epochzero.run.records.journal import Journal
+from epochzero.run.records.launch import job_environment
+from epochzero.run.records.model import Decision, Ended, Started
 from epochzero.run.replay.capture import CAPTURE_COMPANIONS, captured_environment, write_job
 from epochzero.run.simulate.companions import SIMULATE_COMPANIONS
 from epochzero.run.watch.live import WATCH_COMPANIONS, WHY, TrainingWatcher, watched_environment
-from epochzero.run.watcher import Clock, Watcher
 
 if TYPE_CHECKING:
     from epochzero.run.inject.grammar import InjectedFault

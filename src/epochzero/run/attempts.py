@@ -13,29 +13,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from epochzero.run.attempt_setup import AttemptSetup
-from epochzero.run.failure_report import After, Left, Preparation, left_by
-from epochzero.run.identity import home_of
 from epochzero.run.job import Failed, Job, Listener
-from epochzero.run.journal import Journal
-from epochzero.run.model import Concluded, Decision, Ended, JobEvent, JobProgress, Started
 from epochzero.run.notes import leave_note
 from epochzero.run.observers.hangs import HangWatcher
 from epochzero.run.observers.lost_tasks import LostTaskWatcher
+from epochzero.run.observers.progress import ProgressWatcher, progressed
+from epochzero.run.observers.progress_reports import Reported
+from epochzero.run.observers.ranks import RankWatcher
+from epochzero.run.observers.samples import SampleWatcher
 from epochzero.run.observers.slow_ranks import SlowRankWatcher
-from epochzero.run.progress import ProgressWatcher, progressed
-from epochzero.run.progress_reports import Reported
-from epochzero.run.ranks import RankWatcher
-from epochzero.run.samples import SampleWatcher
-from epochzero.run.snapshot import SnapshotWatcher
-from epochzero.run.supervise import run_attempt
+from epochzero.run.observers.watcher import Clock, Watcher
+from epochzero.run.process.supervisor import run_attempt
+from epochzero.run.records.identity import home_of
+from epochzero.run.records.journal import Journal
+from epochzero.run.records.model import Concluded, Decision, Ended, JobEvent, JobProgress, Started
+from epochzero.run.records.snapshot import SnapshotWatcher
+from epochzero.run.reports.failure_report import After, Left, Preparation, left_by
 from epochzero.run.watch.live import WHY
-from epochzero.run.watcher import Clock, Watcher
 
 if TYPE_CHECKING:
     from epochzero.diagnose import Diagnosis
     from epochzero.run.inject.outcome import Outcome
+    from epochzero.run.reports.spans import JobSpans
     from epochzero.run.retry import PastAttempt, Precedents
-    from epochzero.run.spans import JobSpans
     from epochzero.run.watch.model import WatchResult
 
 
@@ -56,7 +56,7 @@ class Attempts:
         self._faults = job.request.faults
         self._spans: JobSpans | None = None
         if job.request.spans:
-            from epochzero.run.spans import JobSpans
+            from epochzero.run.reports.spans import JobSpans
 
             self._spans = JobSpans(job.started, job.request.environment)
         self.failed: Failed | None = None

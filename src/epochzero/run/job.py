@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from epochzero.platform import user_id
-from epochzero.run.journal import Journal
-from epochzero.run.launch import Launch
-from epochzero.run.model import Decision, Ended, JobEvent, Started
 from epochzero.run.observers.hangs import HUNG
+from epochzero.run.observers.watcher import Watcher
+from epochzero.run.records.journal import Journal
+from epochzero.run.records.launch import Launch
+from epochzero.run.records.model import Decision, Ended, JobEvent, Started
 from epochzero.run.request import RunRequest
-from epochzero.run.watcher import Watcher
 
 if TYPE_CHECKING:
     from epochzero.check import CheckResult

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from epochzero.run.observers.hangs import OnHang
-from epochzero.run.supervise import Options
+from epochzero.run.process.supervisor import Options
 
 if TYPE_CHECKING:
     from epochzero.check import Target

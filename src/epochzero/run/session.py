@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 from epochzero.errors import InputError
 from epochzero.run.attempts import Attempts
-from epochzero.run.identity import attempt_folder, name_of
 from epochzero.run.job import Failed, Job, Kept, Listener, first_record
-from epochzero.run.journal import Journal
-from epochzero.run.launch import ELASTIC_FOLDER, Launch, gpus_of, launch_of
-from epochzero.run.model import Decision, Ended
+from epochzero.run.records.identity import attempt_folder, name_of
+from epochzero.run.records.journal import Journal
+from epochzero.run.records.launch import ELASTIC_FOLDER, Launch, gpus_of, launch_of
+from epochzero.run.records.model import Decision, Ended
 from epochzero.run.request import DEFAULT_POLICY, RunRequest
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class RunResult:
 def run_session(request: RunRequest, listener: Callable[[Job], Listener]) -> RunResult:
     """Runs a job until it succeeds, or until its policy or a person stops it.
 
-    Must be called from the main thread (`epochzero.run.supervise.run_attempt`).
+    Must be called from the main thread (`epochzero.run.process.supervisor.run_attempt`).
 
     Args:
         request: what to run.

@@ -1,6 +1,6 @@
 """Differences between the environments of two jobs, most important first.
 
-An environment is the snapshot of a rank (`epochzero.run.model.Snapshot`): of a job, or of the newest job
+An environment is the snapshot of a rank (`epochzero.run.records.model.Snapshot`): of a job, or of the newest job
 on a target or host.
 """
 

@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import select
 
 from epochzero.check import PastPeak
-from epochzero.check.job import read_job
+from epochzero.check.launch import read_job
 from epochzero.errors import InputError
 from epochzero.store import schema
 from epochzero.store.database import Database

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from epochzero.errors import InputError
-from epochzero.run.model import Record
-from epochzero.run.watcher import Clock
+from epochzero.run.observers.watcher import Clock
+from epochzero.run.records.model import Record
 
 if TYPE_CHECKING:
     from epochzero.store.database import Database
@@ -28,7 +28,7 @@ _FINISH_S = 60.0
 
 
 class Recording:
-    """A watcher (`epochzero.run.watcher.Watcher`) that adds no records.
+    """A watcher (`epochzero.run.observers.watcher.Watcher`) that adds no records.
 
     Records that the store does not accept now remain in the journal: `finish` or a later sweep imports them.
 

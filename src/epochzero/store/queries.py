@@ -15,8 +15,8 @@ from sqlalchemy import ColumnElement, Integer, Select, cast, func, or_, select, 
 from sqlalchemy.orm import Session
 
 from epochzero.errors import InputError
-from epochzero.run.model import HANG_EVENT, HANG_OVER_EVENT
-from epochzero.run.output import logs_in
+from epochzero.run.records.model import HANG_EVENT, HANG_OVER_EVENT
+from epochzero.run.records.output import logs_in
 from epochzero.run.simulate.limits import EVENT
 from epochzero.store import schema
 from epochzero.store.database import Database
@@ -139,7 +139,7 @@ class RankDetails:
     Attributes:
         id: ID of its row.
         rank: None if the supervisor watched the whole job.
-        progress: its last progress, in the JSON form of `epochzero.run.model.Progress` without ``kind``.
+        progress: its last progress, in the JSON form of `epochzero.run.records.model.Progress` without ``kind``.
         diagnosis, findings, ranking: in their JSON forms.
         events, decisions, notes: in chronological order.
     """

@@ -21,9 +21,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from epochzero.errors import InputError
-from epochzero.run.journal import NAME, read_journal
-from epochzero.run.model import Output, Record
-from epochzero.run.output import logs_in
+from epochzero.run.records.journal import NAME, read_journal
+from epochzero.run.records.model import Output, Record
+from epochzero.run.records.output import logs_in
 from epochzero.store.database import Database, StoreAwayError, StoreError
 from epochzero.store.logs import Parts, has_log, parts_in, parts_of, store_outputs
 from epochzero.store.outbox import owe

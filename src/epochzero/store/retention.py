@@ -12,7 +12,7 @@ from pathlib import Path
 from sqlalchemy import ColumnElement, Select, delete, exists, func, select
 
 from epochzero.errors import InputError
-from epochzero.run.journal import NAME
+from epochzero.run.records.journal import NAME
 from epochzero.store.database import Database
 from epochzero.store.logs import forget_outputs
 from epochzero.store.recorder import THIS_MACHINE, Origin, identity_of

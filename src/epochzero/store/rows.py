@@ -7,7 +7,7 @@ from dataclasses import asdict
 from functools import singledispatch
 from typing import Any
 
-from epochzero.run import model
+from epochzero.run.records import model
 from epochzero.store.failure_titles import failure_title
 from epochzero.store.schema import (
     Base,

@@ -14,7 +14,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from epochzero.errors import InputError
-from epochzero.run.model import Concluded, Ended, Note, Record, Snapshot, Started, to_dict
+from epochzero.run.records.model import Concluded, Ended, Note, Record, Snapshot, Started, to_dict
 from epochzero.store.bulk_insert import insert_each_once, insert_or_update, insert_rows
 from epochzero.store.logs import Parts, forget_outputs, store_outputs
 from epochzero.store.outcomes import sum_up

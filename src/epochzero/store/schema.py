@@ -236,7 +236,7 @@ class RankedPlace(Base):
 
 
 class Sample(Base):
-    """Resource usage of a rank's processes and node at one time (`epochzero.run.model.Sample`)."""
+    """Resource usage of a rank's processes and node at one time (`epochzero.run.records.model.Sample`)."""
 
     __tablename__ = "samples"
 
@@ -261,7 +261,7 @@ class Sample(Base):
 
 
 class ProgressRow(Base):
-    """Progress of a rank (`epochzero.run.model.Progress`)."""
+    """Progress of a rank (`epochzero.run.records.model.Progress`)."""
 
     __tablename__ = "progress"
 
@@ -280,7 +280,7 @@ class ProgressRow(Base):
 
 
 class EventRow(Base):
-    """An event (`epochzero.run.model.Event`)."""
+    """An event (`epochzero.run.records.model.Event`)."""
 
     __tablename__ = "events"
 
@@ -297,7 +297,7 @@ class EventRow(Base):
 
 
 class DecisionRow(Base):
-    """A retry decision (`epochzero.run.model.Decision`)."""
+    """A retry decision (`epochzero.run.records.model.Decision`)."""
 
     __tablename__ = "decisions"
 

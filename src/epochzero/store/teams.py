@@ -17,7 +17,7 @@ from typing import Literal, get_args
 from sqlalchemy import delete, select, update
 
 from epochzero.errors import InputError
-from epochzero.run.identity import derived_job
+from epochzero.run.records.identity import derived_job
 from epochzero.store.bulk_insert import insert_once
 from epochzero.store.database import Database
 from epochzero.store.schema import JobRow, SignIn, Team, Token

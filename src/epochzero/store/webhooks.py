@@ -10,7 +10,7 @@ from typing import Literal
 from sqlalchemy import select
 
 from epochzero.errors import InputError
-from epochzero.run.notify import Webhook
+from epochzero.run.reports.notifications import Webhook
 from epochzero.store.database import Database
 from epochzero.store.schema import WebhookRule
 

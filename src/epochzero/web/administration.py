@@ -8,7 +8,7 @@ from fastapi import APIRouter, HTTPException, Query, Request
 from pydantic import BaseModel, Field
 
 from epochzero.errors import InputError
-from epochzero.run.notify import Webhook
+from epochzero.run.reports.notifications import Webhook
 from epochzero.store.audit import Act, acts
 from epochzero.store.database import StoreError
 from epochzero.store.retention import RunningError, delete_job

@@ -3,7 +3,7 @@
 >>> client = Client("https://epochzero.example.org", token)          # doctest: +SKIP
 >>> for job in client.jobs(state="failed"): print(job.id, job.category)  # doctest: +SKIP
 
-`epochzero.run.upload` sends jobs, and requires only Python's standard library.
+`epochzero.run.reports.upload` sends jobs, and requires only Python's standard library.
 """
 
 from __future__ import annotations

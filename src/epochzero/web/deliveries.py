@@ -11,7 +11,7 @@ import threading
 import time
 
 from epochzero.errors import EpochZeroError
-from epochzero.run.notify import Webhook
+from epochzero.run.reports.notifications import Webhook
 from epochzero.store.database import Database, StoreError
 from epochzero.store.outbox import Owed, begin, due, settle
 from epochzero.web.notices import failure_notice

@@ -18,7 +18,7 @@ from fastapi import Path as InPath
 from fastapi.concurrency import run_in_threadpool
 from pydantic import BaseModel, ValidationError
 
-from epochzero.run.journal import NAME
+from epochzero.run.records.journal import NAME
 from epochzero.web.access import Writes
 from epochzero.web.bodies import pieces
 from epochzero.web.limits import too_many

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from epochzero.errors import EpochZeroError
-from epochzero.run.journal import NAME
+from epochzero.run.records.journal import NAME
 from epochzero.store.database import Database, StoreError
 from epochzero.store.recorder import mark_lost, take_in_all
 from epochzero.store.retention import prune_folders, stored

@@ -19,8 +19,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from epochzero.diagnose import Diagnosis, Facts
 from epochzero.diagnose.model import FAILURES
 from epochzero.errors import InputError
-from epochzero.run.identity import new_job
-from epochzero.run.model import Concluded, Ended, Output, Record, Started
+from epochzero.run.records.identity import new_job
+from epochzero.run.records.model import Concluded, Ended, Output, Record, Started
 from epochzero.store.recorder import Ending
 from epochzero.store.teams import job_key
 from epochzero.web.diagnosis_pool import DiagnosedLog, DiagnosisPool

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from epochzero.run.end_summary import Notice, notice_of
-from epochzero.run.model import Ended, Started
+from epochzero.run.records.model import Ended, Started
+from epochzero.run.reports.end_summary import Notice, notice_of
 from epochzero.store.database import Database
 from epochzero.store.queries import job_details
 

@@ -29,8 +29,8 @@ from typing import IO, NamedTuple, Protocol
 from epochzero.errors import InputError
 from epochzero.platform import BINARY, NO_FOLLOW, lock
 from epochzero.redact import HIDDEN, redact_log
-from epochzero.run.identity import attempt_folder
-from epochzero.run.journal import NAME
+from epochzero.run.records.identity import attempt_folder
+from epochzero.run.records.journal import NAME
 from epochzero.web.log_redaction import HELD_MOST, Unfinished, redact_piece
 
 _NOBODY = "_"

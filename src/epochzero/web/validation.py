@@ -12,8 +12,8 @@ from sqlalchemy import JSON
 
 from epochzero.errors import InputError
 from epochzero.redact import redact, redact_log
-from epochzero.run.identity import is_job
-from epochzero.run.model import Record, Started, to_dict
+from epochzero.run.records.identity import is_job
+from epochzero.run.records.model import Record, Started, to_dict
 from epochzero.store.recorder import Origin
 from epochzero.store.rows import rows_of
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from epochzero.errors import EpochZeroError, InputError
 from epochzero.logs.source import Log
-from epochzero.run.identity import derived_job
+from epochzero.run.records.identity import derived_job
 from epochzero.store.database import StoreError
 from epochzero.web.job_writer import Keeping
 from epochzero.web.log_diagnosis import About, Diagnosing

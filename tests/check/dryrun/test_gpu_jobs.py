@@ -12,7 +12,7 @@ import pytest
 from epochzero.check import CheckResult, Limits, Target, check
 from epochzero.check.dryrun.attempt import DryRunPlan, attempt
 from epochzero.check.dryrun.effects import effects_of
-from epochzero.check.job import read_job
+from epochzero.check.launch import read_job
 from epochzero.check.target.model import GPU
 
 pytest.importorskip("torch", reason="the scripts train with torch")

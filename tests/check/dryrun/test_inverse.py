@@ -11,7 +11,7 @@ import pytest
 from epochzero.check import Limits, Target, check
 from epochzero.check.dryrun.inverse import Option, option_of
 from epochzero.check.findings import Unknown
-from epochzero.check.job import read_job
+from epochzero.check.launch import read_job
 from epochzero.check.program.interpreter import read_program
 from epochzero.check.program.model import Program
 from epochzero.check.target.model import GPU

@@ -14,7 +14,7 @@ from epochzero.check import CheckResult, Limits, Target, check
 from epochzero.check.dryrun.child.agreement import Agreement
 from epochzero.check.dryrun.hangs import hang
 from epochzero.check.dryrun.records import Hung, read
-from epochzero.check.job.model import Job
+from epochzero.check.launch.model import Job
 
 pytest.importorskip("torch", reason="the scripts train with torch")
 

@@ -16,7 +16,7 @@ from epochzero.check.dryrun.findings import OUT_OF_TIME
 from epochzero.check.dryrun.model import DryRun, ProvidedFiles
 from epochzero.check.dryrun.run import dry_run
 from epochzero.check.dryrun.synthesize import over_made_data
-from epochzero.check.job import read_job
+from epochzero.check.launch import read_job
 from epochzero.data import profile
 from epochzero.errors import InputError
 

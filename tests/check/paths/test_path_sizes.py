@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from epochzero.check.findings import SourceLocation
-from epochzero.check.job.model import Job
+from epochzero.check.launch.model import Job
 from epochzero.check.paths.sizes import parameters, times_saved
 from epochzero.check.program.model import Module, Program
 from epochzero.check.program.values import ANYTHING, Constant, Instance, Items, Value

@@ -10,7 +10,7 @@ import pytest
 
 from epochzero.check import check
 from epochzero.check.findings import SourceLocation
-from epochzero.check.job.model import CommandSource, Job, LaunchScript
+from epochzero.check.launch.model import CommandSource, Job, LaunchScript
 from epochzero.check.paths.world import World, world_of
 from epochzero.check.program.events import Called, Situation
 from epochzero.check.program.model import Program

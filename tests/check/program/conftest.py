@@ -8,7 +8,7 @@ from textwrap import dedent
 
 import pytest
 
-from epochzero.check.job.model import Job
+from epochzero.check.launch.model import Job
 from epochzero.check.program.interpreter import read_program
 from epochzero.check.program.model import Program
 from epochzero.check.target.model import Target

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from epochzero.check.job import read_job
+from epochzero.check.launch import read_job
 from epochzero.check.program.interpreter import read_program
 from epochzero.check.target.model import Target
 

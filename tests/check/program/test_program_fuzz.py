@@ -9,7 +9,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from epochzero.check.job.model import Job
+from epochzero.check.launch.model import Job
 from epochzero.check.program.interpreter import read_program
 from epochzero.check.target.model import Target
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from epochzero.check.findings import Finding, SourceLocation
-from epochzero.check.job.model import Job
+from epochzero.check.launch.model import Job
 from epochzero.check.program.arguments import OptionSpec, ParserSpec, parse
 from epochzero.check.program.model import Program
 from epochzero.check.program.values import Constant, External

@@ -12,7 +12,7 @@ import pytest
 
 import epochzero
 from epochzero.run.inject.outcome import EVENT
-from epochzero.run.model import Concluded, JobEvent
+from epochzero.run.records.model import Concluded, JobEvent
 from tests.run.conftest import Kept
 from tests.waiting import PATIENCE_S
 

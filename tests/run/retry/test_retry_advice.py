@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from epochzero.errors import InputError
-from epochzero.run.model import Decision
+from epochzero.run.records.model import Decision
 from epochzero.run.retry.advice import EXIT_CODES, advice, write_advice
 
 ELSEWHERE = Decision(0.0, 0.0, "retry_elsewhere", 30.0, "A GPU failed.", "auto", avoid=("node7",))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from epochzero.diagnose import Diagnosis, diagnose
-from epochzero.run.model import Started
+from epochzero.run.records.model import Started
 from epochzero.run.retry import shared_storage
 
 MOUNTS = """\

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from epochzero.diagnose import Diagnosis, diagnose
 from epochzero.diagnose.model import Root
-from epochzero.run.model import Sample, Started
+from epochzero.run.records.model import Sample, Started
 from epochzero.run.retry import there_now
 from tests.run.conftest import Kept
 

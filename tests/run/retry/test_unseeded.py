@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from epochzero.diagnose import Diagnosis, diagnose
-from epochzero.run.model import Started
+from epochzero.run.records.model import Started
 from epochzero.run.retry import unseeded
 from tests.run.conftest import Kept
 

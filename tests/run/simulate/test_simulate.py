@@ -17,7 +17,7 @@ import pytest
 from epochzero.check.target import parse_target
 from epochzero.errors import InputError
 from epochzero.injected.companions import with_companions
-from epochzero.run.model import Concluded
+from epochzero.run.records.model import Concluded
 from epochzero.run.simulate.companions import SIMULATE_COMPANIONS
 from epochzero.run.simulate.model import Options, SimulationPlan
 from epochzero.run.simulate.places import job_python

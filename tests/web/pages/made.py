@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from epochzero.run.model import Concluded, Decision, Ended, JobEvent, Output, Snapshot
+from epochzero.run.records.model import Concluded, Decision, Ended, JobEvent, Output, Snapshot
 from epochzero.store.database import Database
 from epochzero.store.recorder import take_in
 from tests.store.jobs import DIAGNOSIS, FINDING, Runs, started, whole

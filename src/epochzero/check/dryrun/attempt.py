@@ -15,7 +15,7 @@ from epochzero.check.dryrun.model import Ending, Mode, ProvidedFiles
 from epochzero.check.dryrun.process import RECORDS_DESCRIPTOR, SPEC_DESCRIPTOR, run_contained
 from epochzero.check.dryrun.records import Ended as Finished
 from epochzero.check.dryrun.records import Hung, Raised, Record, Resumed, Unfit, read
-from epochzero.check.job.model import Job
+from epochzero.check.launch.model import Job
 from epochzero.check.target.model import GPU
 from epochzero.launchers import variables_with_value
 

@@ -12,7 +12,7 @@ from epochzero.check.dryrun.attempt import DryRunPlan
 from epochzero.check.dryrun.contain.model import Ended, FileChange
 from epochzero.check.dryrun.model import Effects, ProvidedFiles, Written
 from epochzero.check.dryrun.records import Network, Record, Saved, Spawned
-from epochzero.check.job.model import Job
+from epochzero.check.launch.model import Job
 
 MOST = 5
 """Maximum number of locations, addresses and programs that are listed."""

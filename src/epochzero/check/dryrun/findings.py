@@ -19,7 +19,7 @@ from epochzero.check.dryrun.hangs import hang
 from epochzero.check.dryrun.places import place_of
 from epochzero.check.dryrun.records import Frame, Hung, NaN, Raised, Resumed
 from epochzero.check.findings import Finding, Severity, SourceLocation, Unknown
-from epochzero.check.job.model import COMMAND, Job
+from epochzero.check.launch.model import COMMAND, Job
 from epochzero.check.target.model import Target
 from epochzero.diagnose import Diagnoser, Diagnosis, Facts
 from epochzero.logs.source import Log

@@ -17,7 +17,7 @@ from epochzero.check.dryrun.memory.zero import Zero, partitioned
 from epochzero.check.dryrun.places import place_of
 from epochzero.check.dryrun.records import Allocated, Configured
 from epochzero.check.findings import Finding, Unknown
-from epochzero.check.job.model import Job
+from epochzero.check.launch.model import Job
 from epochzero.check.target.model import GPU, Target
 from epochzero.errors import InputError
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from epochzero.check.dryrun.places import place_of
 from epochzero.check.dryrun.records import Hung, LoopPosition, RankPosition
 from epochzero.check.findings import Finding, Severity, SourceLocation
-from epochzero.check.job.model import Job
+from epochzero.check.launch.model import Job
 
 RULE = "dry-run-hangs"
 

@@ -17,7 +17,7 @@ from epochzero.check.dryrun.memory.layout import Layout, LayoutMemory, divided
 from epochzero.check.dryrun.memory.trace import Trace
 from epochzero.check.dryrun.records import Tries
 from epochzero.check.findings import Unknown
-from epochzero.check.job.model import Job
+from epochzero.check.launch.model import Job
 from epochzero.check.program.model import Program
 from epochzero.check.program.parsers.model import OptionSpec, Parsed
 from epochzero.check.program.values import Constant

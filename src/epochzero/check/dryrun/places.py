@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from epochzero.check.findings import SourceLocation
-from epochzero.check.job.model import Job
+from epochzero.check.launch.model import Job
 
 
 def place_of(path: str, line: int, job: Job, code: str = "") -> SourceLocation:

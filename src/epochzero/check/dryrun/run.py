@@ -57,7 +57,7 @@ from epochzero.check.dryrun.records import (
 )
 from epochzero.check.dryrun.records import Ended as Finished
 from epochzero.check.findings import Finding, SourceLocation, Unknown
-from epochzero.check.job.model import Job
+from epochzero.check.launch.model import Job
 from epochzero.check.target.model import GPU, Target
 
 SECOND_SHARE = 1 / 3

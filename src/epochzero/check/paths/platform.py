@@ -19,8 +19,8 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
-from epochzero.check.job.containers import user_of
-from epochzero.check.job.model import Job
+from epochzero.check.launch.containers import user_of
+from epochzero.check.launch.model import Job
 from epochzero.check.target.model import Mount, Target
 from epochzero.file_access import exists, is_folder, open_file, readable
 

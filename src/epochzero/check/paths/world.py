@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from epochzero.check.findings import Severity, SourceLocation, Unknown
-from epochzero.check.job.model import CommandSource, Job
-from epochzero.check.job.python import is_python
+from epochzero.check.launch.model import CommandSource, Job
+from epochzero.check.launch.python import is_python
 from epochzero.check.paths.absent import is_reached_if_absent
 from epochzero.check.paths.accesses import Access, accesses_of, argument, is_true, parsers_of
 from epochzero.check.paths.catalogue import canonical, uses

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 from epochzero.check.findings import SourceLocation
-from epochzero.check.job.model import COMMAND, Job
+from epochzero.check.launch.model import COMMAND, Job
 from epochzero.check.program.parsers.model import ArgumentProblem, Parsed
 from epochzero.check.program.values import Anything, Constant, Instance, Items, Value
 

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 
 from epochzero.check.findings import SourceLocation, Unknown
-from epochzero.check.job.model import Job
+from epochzero.check.launch.model import Job
 from epochzero.check.program.argument_origins import argument
 from epochzero.check.program.events import Called, Failed, Imported, Looked
 from epochzero.check.program.frames import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from epochzero.check.findings import SourceLocation, Unknown
-from epochzero.check.job.model import Job
+from epochzero.check.launch.model import Job
 from epochzero.check.program import library
 from epochzero.check.program.calls import Calls
 from epochzero.check.program.expressions import Expressions

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from epochzero.check.findings import SourceLocation, Unknown
-from epochzero.check.job.model import Job
+from epochzero.check.launch.model import Job
 from epochzero.check.program.events import Called, Event, Failed, Imported, Looked
 from epochzero.check.program.parsers.model import Parsed
 from epochzero.check.program.values import Value

@@ -12,7 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 from epochzero.check.findings import SourceLocation, Unknown
-from epochzero.check.job.model import CommandSource, Job
+from epochzero.check.launch.model import CommandSource, Job
 from epochzero.check.program import shared_modules
 from epochzero.check.program.model import Module
 from epochzero.check.target.model import Target

@@ -8,7 +8,7 @@ import posixpath
 from collections.abc import Callable
 
 from epochzero import launchers
-from epochzero.check.job.containers import has_no_gpus
+from epochzero.check.launch.containers import has_no_gpus
 from epochzero.check.program import python_errors
 from epochzero.check.program.core import Core
 from epochzero.check.program.executed_files import global_names

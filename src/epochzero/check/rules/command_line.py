@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
-from epochzero.check.job.model import COMMAND
+from epochzero.check.launch.model import COMMAND
 from epochzero.check.program.argument_origins import written_at
 from epochzero.check.program.parsers.model import ArgumentProblem, Parsed
 from epochzero.check.rule import Claim, Program, SourceLocation

@@ -6,7 +6,7 @@ import posixpath
 import re
 from collections.abc import Iterator
 
-from epochzero.check.job.model import Job
+from epochzero.check.launch.model import Job
 from epochzero.check.program.argument_origins import written_at
 from epochzero.check.program.parsers.model import ArgumentProblem
 from epochzero.check.rule import (

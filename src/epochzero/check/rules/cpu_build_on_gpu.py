@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.job.containers import has_no_gpus
+from epochzero.check.launch.containers import has_no_gpus
 from epochzero.check.rule import Claims, JobView, Rule, claim_at, guarded
 from epochzero.check.view.builds import lacks_cuda, moves_to_cuda
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.job.containers import is_offline
+from epochzero.check.launch.containers import is_offline
 from epochzero.check.paths.downloads import Download, cache_folder, downloads_of
 from epochzero.check.paths.world import caught
 from epochzero.check.rule import Claim, Claims, JobView, Rule

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from epochzero import launchers
-from epochzero.check.job.model import Job
+from epochzero.check.launch.model import Job
 from epochzero.check.program.events import Situation
 from epochzero.check.program.values import Constant, External
 from epochzero.check.rule import (

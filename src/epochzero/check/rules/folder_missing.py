@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from epochzero.check.job.model import COMMAND, CommandSource, Job
+from epochzero.check.launch.model import COMMAND, CommandSource, Job
 from epochzero.check.rule import Claims, JobView, Rule, claim_at_start
 from epochzero.file_access import readable
 

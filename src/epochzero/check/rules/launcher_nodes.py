@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from epochzero.check.job.model import Job
+from epochzero.check.launch.model import Job
 from epochzero.check.rule import Claims, JobView, Rule, claim_at_start
 from epochzero.check.rules.world import said_at, said_text
 

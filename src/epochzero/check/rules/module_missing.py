@@ -10,7 +10,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
-from epochzero.check.job.model import Job
+from epochzero.check.launch.model import Job
 from epochzero.check.program.events import Imported, Situation
 from epochzero.check.program.modules import lies_in
 from epochzero.check.program.syntax import code_of

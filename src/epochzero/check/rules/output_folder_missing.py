@@ -6,7 +6,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator
 
-from epochzero.check.job.model import CommandSource, Job
+from epochzero.check.launch.model import CommandSource, Job
 from epochzero.check.paths.platform import Platform, beneath
 from epochzero.check.rule import Claim, Claims, JobView, Rule, claim_at_start
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from epochzero import launchers
-from epochzero.check.job.model import Job
+from epochzero.check.launch.model import Job
 from epochzero.check.rule import (
     Claim,
     Claims,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from epochzero.check.job.model import ScriptProblem
+from epochzero.check.launch.model import ScriptProblem
 from epochzero.check.rule import Claims, JobView, Rule, Target
 from epochzero.check.rules.scripts import claim_of, problems_of
 from epochzero.file_access import readable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from epochzero.check.job.model import ScriptProblem
+from epochzero.check.launch.model import ScriptProblem
 from epochzero.check.rule import Claim, Program, claim_at_start
 
 

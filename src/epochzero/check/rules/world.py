@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from epochzero.check.job.model import COMMAND, Job
+from epochzero.check.launch.model import COMMAND, Job
 from epochzero.check.program.events import Looked
 from epochzero.check.program.values import Constant, Value
 from epochzero.check.rule import Program, SourceLocation, Target

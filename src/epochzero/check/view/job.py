@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 
-from epochzero.check.job.model import Job
+from epochzero.check.launch.model import Job
 from epochzero.check.paths.world import World, world_of
 from epochzero.check.program.events import Called, Imported
 from epochzero.check.program.model import Module, Program

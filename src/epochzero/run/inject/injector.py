@@ -17,13 +17,13 @@ from epochzero.platform import name_of
 from epochzero.run.inject.grammar import InjectedFault
 from epochzero.run.inject.outcome import Came, Outcome, judged
 from epochzero.run.inject.plan import COMPANIONS, Began, InjectionPlan
-from epochzero.run.model import Decision, Ended, JobEvent, JobProgress, Record
-from epochzero.run.progress import ProgressWatcher
-from epochzero.run.progress_reports import Reported
-from epochzero.run.ranks import rank_of
-from epochzero.run.tree import send
-from epochzero.run.usage import Tree
-from epochzero.run.watcher import Clock, EndJob
+from epochzero.run.observers.progress import ProgressWatcher
+from epochzero.run.observers.progress_reports import Reported
+from epochzero.run.observers.ranks import rank_of
+from epochzero.run.observers.usage import Tree
+from epochzero.run.observers.watcher import Clock, EndJob
+from epochzero.run.process.tree import send
+from epochzero.run.records.model import Decision, Ended, JobEvent, JobProgress, Record
 
 WHY = "scheduler"
 """`Ended.why` of a preempted job, the same as after termination by a scheduler."""

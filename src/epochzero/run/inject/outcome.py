@@ -10,8 +10,8 @@ from typing import Literal
 from epochzero.injected.companions import noted
 from epochzero.run.inject.grammar import InjectedFault
 from epochzero.run.inject.plan import COMPANIONS
-from epochzero.run.model import Decision, Ended, JobEvent, JobProgress
-from epochzero.run.watcher import Clock
+from epochzero.run.observers.watcher import Clock
+from epochzero.run.records.model import Decision, Ended, JobEvent, JobProgress
 
 EVENT = "injection"
 """`JobEvent.what` of an outcome."""

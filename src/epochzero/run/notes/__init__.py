@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from epochzero.errors import InputError
-from epochzero.run.model import Decision, JobEvent, Started
-from epochzero.run.watcher import Clock
+from epochzero.run.observers.watcher import Clock
+from epochzero.run.records.model import Decision, JobEvent, Started
 
 if TYPE_CHECKING:
     from epochzero.diagnose import Diagnosis

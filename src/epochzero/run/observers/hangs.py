@@ -21,18 +21,18 @@ from typing import Literal
 from epochzero.injected.companions import AT_START, Companion
 from epochzero.launchers import names_where
 from epochzero.platform import ProcessStatus, name_of
-from epochzero.run.gpus import Gpus
-from epochzero.run.model import HANG_EVENT, HANG_OVER_EVENT, JobEvent, Record
 from epochzero.run.observers.child.stacks import FILE_VARIABLE
+from epochzero.run.observers.gpus import Gpus
 from epochzero.run.observers.hang_report import HungRank, groups_of, log_of, report_of, who
 from epochzero.run.observers.kernel_waits import sleeps, waits_for
+from epochzero.run.observers.progress_reports import PROGRESS_FILE
+from epochzero.run.observers.ranks import rank_of
 from epochzero.run.observers.slow_ranks import STEPS_FOLDER, read_steps
 from epochzero.run.observers.stacks import Stack, StackReader
-from epochzero.run.progress_reports import PROGRESS_FILE
-from epochzero.run.ranks import rank_of
-from epochzero.run.tree import below
-from epochzero.run.usage import Tree, is_python, switches_of
-from epochzero.run.watcher import Clock, EndJob, load
+from epochzero.run.observers.usage import Tree, is_python, switches_of
+from epochzero.run.observers.watcher import Clock, EndJob, load
+from epochzero.run.process.tree import below
+from epochzero.run.records.model import HANG_EVENT, HANG_OVER_EVENT, JobEvent, Record
 
 OnHang = Literal["report", "dump", "kill", "restart"]
 

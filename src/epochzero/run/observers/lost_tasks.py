@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from epochzero.run.model import JobEvent, Record
-from epochzero.run.watcher import Clock
+from epochzero.run.observers.watcher import Clock
+from epochzero.run.records.model import JobEvent, Record
 
 _FAILED = re.compile(
     rb"srun: error: (?P<node>[\w.-]+): tasks? (?P<tasks>[\d,\[\]-]+): "

@@ -19,11 +19,11 @@ from statistics import median, median_low
 from typing import Protocol
 
 from epochzero.injected.companions import Companion
-from epochzero.run.gpus import Gpus
-from epochzero.run.model import SLOW_RANK_EVENT, SLOW_RANKS_EVENT, JobEvent, Record
 from epochzero.run.observers.child.steps import FOLDER_VARIABLE, LAYOUT
+from epochzero.run.observers.gpus import Gpus
 from epochzero.run.observers.stacks import StackReader
-from epochzero.run.watcher import Clock
+from epochzero.run.observers.watcher import Clock
+from epochzero.run.records.model import SLOW_RANK_EVENT, SLOW_RANKS_EVENT, JobEvent, Record
 
 STEPS_COMPANION = Companion("torch", "epochzero.run.observers.child.steps:begin_torch")
 STEPS_FOLDER = "steps"

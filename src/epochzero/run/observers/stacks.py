@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
-from epochzero.run.loop_counters import counters_at
 from epochzero.run.observers.child.stacks import stack_signal
-from epochzero.run.usage import is_python
+from epochzero.run.observers.loop_counters import counters_at
+from epochzero.run.observers.usage import is_python
 
 if TYPE_CHECKING:
     from epochzero.logs.traceback import Frame

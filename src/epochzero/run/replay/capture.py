@@ -11,7 +11,7 @@ from pathlib import Path
 
 from epochzero.injected.companions import AT_START, Companion
 from epochzero.redact import redact_command
-from epochzero.run.model import Started
+from epochzero.run.records.model import Started
 from epochzero.run.replay.child.files import MANIFEST
 
 CAPTURE_FOLDER = "capture"
@@ -58,7 +58,7 @@ def write_job(folder: Path, started: Started, environment: Mapping[str, str]) ->
     captures = folder / CAPTURE_FOLDER
     if not any(captures.glob(f"*/{MANIFEST}")):
         return
-    from epochzero.run.snapshot import repository_of, variables
+    from epochzero.run.records.snapshot import repository_of, variables
 
     shown = {n: v for n, v in variables(environment).items() if not n.startswith("EPOCHZERO_")}
     withheld = sorted(name for name, value in shown.items() if value != environment[name])

@@ -11,8 +11,8 @@ from pathlib import Path
 from epochzero.check.target import Interpreter, likely_modules, normalized, read_interpreter
 from epochzero.check.target.packages import installed
 from epochzero.errors import InputError
+from epochzero.run.records.snapshot import python_of, repository_of
 from epochzero.run.replay.model import Capture
-from epochzero.run.snapshot import python_of, repository_of
 
 _MATTERS = {
     "python": "its own random generators and the order of operations in its libraries may differ",

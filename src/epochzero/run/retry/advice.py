@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from epochzero.errors import InputError
-from epochzero.run.model import Action, Decision
+from epochzero.run.records.model import Action, Decision
 
 SCHEMA = "epochzero.advice/1"
 EXIT_CODES: Mapping[Action, int] = {"retry": 75, "retry_elsewhere": 76, "stop": 78}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 
 from epochzero.diagnose import Diagnosis
 from epochzero.diagnose.fingerprint import is_weak
-from epochzero.run.model import Action, Decision
+from epochzero.run.records.model import Action, Decision
 from epochzero.run.retry.history import NO_PRECEDENTS, Precedents
 from epochzero.run.retry.policy import Policy, RetryRule, When
 
@@ -131,7 +131,7 @@ def decide(
     Args:
         policy: see `load_policy`.
         attempts: all failed attempts of the job, in order; at least one.
-        time, elapsed: when the decision is made (`epochzero.run.model`).
+        time, elapsed: when the decision is made (`epochzero.run.records.model`).
     """
     last = attempts[-1]
     rule = next(rule for rule in policy.rules if _fits(rule.when, attempts))

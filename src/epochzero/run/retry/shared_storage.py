@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePath
 
 from epochzero.diagnose import Diagnosis
-from epochzero.run.model import Started
+from epochzero.run.records.model import Started
 from epochzero.run.retry.there_now import is_here
 
 _NETWORK = frozenset(

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path, PurePath
 
 from epochzero.diagnose import Diagnosis
-from epochzero.run.loop_counters import counters_at
+from epochzero.run.observers.loop_counters import counters_at
 
 _USED_BEFORE_S = 600.0
 """After so long a job has used what it works with: that this is gone is a change."""

@@ -23,7 +23,7 @@ from pathlib import Path, PurePath
 
 from epochzero.diagnose import Diagnosis
 from epochzero.launchers import names_where
-from epochzero.run.model import Sample, Started
+from epochzero.run.records.model import Sample, Started
 
 _LOOK_UP_S = 2.0
 _MUCH_ROOM = 1 << 30

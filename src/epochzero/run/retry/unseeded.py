@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from epochzero.diagnose import Diagnosis
-from epochzero.run.model import Started
+from epochzero.run.records.model import Started
 
 if TYPE_CHECKING:
     from epochzero.check.program.events import Called
@@ -58,7 +58,7 @@ def unseeded(diagnosis: Diagnosis, started: Started) -> str:
     frame = diagnosis.user_frame
     if diagnosis.category not in _catalogue().categories or frame is None or not frame.line:
         return ""
-    from epochzero.check.job import read_job
+    from epochzero.check.launch import read_job
     from epochzero.check.program.interpreter import read_program
     from epochzero.check.target.model import Target
 

@@ -55,7 +55,7 @@ def memory_of_tasks(variables: Mapping[str, str]) -> int:
     """See `Scheduler.memory_of_tasks`; 0 for a scheduler without a module.
 
     Args:
-        variables: of the job (`epochzero.run.model.Started.scheduler`).
+        variables: of the job (`epochzero.run.records.model.Started.scheduler`).
     """
     scheduler = _scheduler(variables)
     return scheduler.memory_of_tasks(variables) if scheduler is not None else 0
@@ -65,7 +65,7 @@ def allocation_of(variables: Mapping[str, str]) -> Allocation | None:
     """The allocation that a job's variables name; None if its scheduler has no module or does not answer.
 
     Args:
-        variables: of the job (`epochzero.run.model.Started.scheduler`).
+        variables: of the job (`epochzero.run.records.model.Started.scheduler`).
     """
     scheduler = _scheduler(variables)
     return scheduler.allocation(variables) if scheduler is not None else None

@@ -41,7 +41,7 @@ def memory_of_tasks(variables: Mapping[str, str]) -> int:
     """Resident bytes of all tasks of a job's steps now; 0 if Slurm does not gather them, or does not answer.
 
     Args:
-        variables: of the job (`epochzero.run.model.Started.scheduler`).
+        variables: of the job (`epochzero.run.records.model.Started.scheduler`).
     """
     number = variables.get("SLURM_JOB_ID", "")
     words = ("sstat", "--allsteps", "--noheader", "--parsable2", "--format=JobID,TRESUsageInTot")

@@ -10,11 +10,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from epochzero.platform import ProcessStatus
-from epochzero.run.model import JobEvent, Record
+from epochzero.run.observers.usage import Tree
+from epochzero.run.observers.watcher import Clock
+from epochzero.run.process.tree import send
+from epochzero.run.records.model import JobEvent, Record
 from epochzero.run.simulate.model import SimulationPlan
-from epochzero.run.tree import send
-from epochzero.run.usage import Tree
-from epochzero.run.watcher import Clock
 
 EVENT = "simulated"
 """`JobEvent.what` of the platform that an attempt met; its rows are in the details."""

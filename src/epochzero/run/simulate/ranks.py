@@ -8,8 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from epochzero import launchers
-from epochzero.check.job import read_job
-from epochzero.check.job.model import Job
+from epochzero.check.launch import read_job
+from epochzero.check.launch.model import Job
 from epochzero.errors import InputError
 
 _FIXED = {

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 
 from epochzero.errors import InputError
 from epochzero.injected.companions import Companion, noted
-from epochzero.run.model import JobEvent, Record
+from epochzero.run.observers.watcher import Clock, EndJob
+from epochzero.run.records.model import JobEvent, Record
 from epochzero.run.watch.model import CONFIRMED
 from epochzero.run.watch.record_reader import Following
-from epochzero.run.watcher import Clock, EndJob
 
 if TYPE_CHECKING:
     from epochzero.run.watch.model import TrainingFinding, WatchResult

@@ -10,7 +10,7 @@ from fastapi.responses import RedirectResponse
 from starlette.datastructures import FormData
 
 from epochzero.errors import InputError
-from epochzero.run.notify import Webhook
+from epochzero.run.reports.notifications import Webhook
 from epochzero.store import issues
 from epochzero.store.audit import acts
 from epochzero.store.retention import prune

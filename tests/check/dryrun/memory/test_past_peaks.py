@@ -17,7 +17,7 @@ from epochzero.check.dryrun.memory.history import (
     correction,
     kind_of_job,
 )
-from epochzero.check.job.model import Job
+from epochzero.check.launch.model import Job
 from epochzero.check.target.gpus import presets
 from epochzero.check.target.model import GPU
 from tests.check.dryrun.memory.traces import MIB, training

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from epochzero.check.dryrun.memory.units import GIB, MIB
-from epochzero.check.job.model import Job
+from epochzero.check.launch.model import Job
 
 
 @dataclass(frozen=True, slots=True)

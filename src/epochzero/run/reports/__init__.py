@@ -1,0 +1,1 @@
+"""What leaves a run: the report of a failure, notifications, spans, and uploads to a service."""
