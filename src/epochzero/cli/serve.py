@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import sys
+import time
 from importlib.util import find_spec
 from ipaddress import ip_network
 from pathlib import Path
@@ -18,6 +19,7 @@ from epochzero.cli.storing import store_address, store_option
 from epochzero.errors import InputError
 
 _NEEDED = ("fastapi", "jinja2", "prometheus_client", "python_multipart", "uvicorn")
+_FOR_ACCOUNTS = ("authlib", "httpx2", "itsdangerous")
 _file = click.Path(path_type=Path, dir_okay=False)
 
 
@@ -27,9 +29,13 @@ def require_service() -> None:
     Raises:
         InputError: one is missing.
     """
-    if missing := [name for name in _NEEDED if find_spec(name) is None]:
+    _require(_NEEDED, "serve")
+
+
+def _require(names: tuple[str, ...], extra: str) -> None:
+    if missing := [name for name in names if find_spec(name) is None]:
         raise InputError(
-            f"this requires more packages ({', '.join(missing)}): pip install 'epochzero[serve]'"
+            f"this requires more packages ({', '.join(missing)}): pip install 'epochzero[{extra}]'"
         )
 
 
@@ -70,6 +76,12 @@ def require_service() -> None:
     multiple=True,
     help="Take client addresses from X-Forwarded-For of this proxy or network. Repeatable.",
 )
+@click.option(
+    "--sign-in",
+    metavar="FILE",
+    type=_file,
+    help="Sign in with accounts of an OpenID Connect provider; FILE says which group is in which team.",
+)
 @click.pass_context
 def command(
     context: click.Context,
@@ -84,6 +96,7 @@ def command(
     behind_https: bool,
     private_webhooks: bool,
     trusted_proxies: tuple[str, ...],
+    sign_in: Path | None,
 ) -> None:
     """Run a team server that collects failures and serves a web UI.
 
@@ -102,8 +115,13 @@ def command(
     require_service()
     from epochzero.store.database import open_database
     from epochzero.store.teams import teams
+    from epochzero.web.provider import read_provider
     from epochzero.web.server import run
     from epochzero.web.settings import LOOPBACK, Settings
+
+    if sign_in is not None:
+        _require(_FOR_ACCOUNTS, "accounts")
+    provider = None if sign_in is None else read_provider(sign_in)
 
     database = open_database(address)
     known = teams(database)
@@ -111,11 +129,12 @@ def command(
     settings = Settings(
         address,
         folder or _home() / "serve",
-        authentication=authentication or host not in LOOPBACK or bool(known),
+        authentication=authentication or host not in LOOPBACK or bool(known or provider),
         secure=behind_https or certificate is not None,
         private_webhooks=private_webhooks,
         trusted_proxies=tuple(map(_network, trusted_proxies)),
         watched=watched,
+        provider=provider,
     )
     if settings.authentication and not known:
         click.echo("epochzero: no team has a token yet: epochzero serve team NAME", err=True)
@@ -187,7 +206,8 @@ def token(
         click.echo(made)
     else:
         for one in tokens(database, team):
-            state = "revoked" if one.revoked else "valid"
+            is_over = one.expires is not None and one.expires < time.time()
+            state = "revoked" if one.revoked else "expired" if is_over else "valid"
             click.echo(f"{one.id:>6}  {one.team:<20}  {one.role:<6}  {state:<7}  {one.name}")
 
 

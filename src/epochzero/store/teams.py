@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from sqlalchemy import delete, select, update
+from sqlalchemy.orm import Session
 
 from epochzero.errors import InputError
 from epochzero.run.records.identity import derived_job
@@ -168,23 +169,44 @@ def viewer_of(database: Database, token: str) -> Viewer | None:
 
 def sign_in(database: Database, token: str) -> str | None:
     """Starts a session with a token and returns its cookie; None if the token is not valid."""
-    now = time.time()
-    cookie = secrets.token_urlsafe(32)
     with database.write() as session:
-        session.execute(delete(SignIn).where(SignIn.expires < now))
         found = session.scalars(select(Token).where(Token.digest == _digest(token))).one_or_none()
-        if found is None or not _is_valid(found):
-            return None
-        session.add(
-            SignIn(
-                digest=_digest(cookie),
-                token_id=found.id,
-                csrf=secrets.token_urlsafe(32),
-                created=now,
-                expires=now + SESSION_S,
-            )
+        return None if found is None or not _is_valid(found) else _begin(session, found.id)
+
+
+def sign_in_account(database: Database, subject: str, viewer: Viewer) -> str:
+    """Starts a session of a person whom another service has identified, and returns its cookie.
+
+    The person is listed among the tokens until the session ends, so that an admin can see and end it. No text
+    has the digest of such a row: it is not a bearer token.
+
+    Args:
+        database: the store.
+        subject: identifies the person, whatever they are called.
+        viewer: team, name and role.
+
+    Raises:
+        InputError: no such team.
+        StoreError: the store cannot be written.
+    """
+    digest = f"account:{_digest(f'{viewer.team} {subject}')[:50]}"
+    now = time.time()
+    with database.write() as session:
+        if session.get(Team, viewer.team) is None:
+            raise InputError(f"no team {viewer.team!r}")
+        insert_once(
+            session,
+            Token,
+            team=viewer.team,
+            name=viewer.name,
+            role=viewer.role,
+            digest=digest,
+            created=now,
         )
-    return cookie
+        account = session.scalars(select(Token).where(Token.digest == digest)).one()
+        account.name, account.role = viewer.name, viewer.role
+        account.expires, account.revoked = now + SESSION_S, None
+        return _begin(session, account.id)
 
 
 def signed_in(database: Database, cookie: str) -> Viewer | None:
@@ -205,6 +227,23 @@ def sign_out(database: Database, cookie: str) -> None:
     """Ends a session."""
     with database.write() as session:
         session.execute(delete(SignIn).where(SignIn.digest == _digest(cookie)))
+
+
+def _begin(session: Session, token_id: int) -> str:
+    """Adds a session and returns its cookie; sessions that are over are removed."""
+    now = time.time()
+    cookie = secrets.token_urlsafe(32)
+    session.execute(delete(SignIn).where(SignIn.expires < now))
+    session.add(
+        SignIn(
+            digest=_digest(cookie),
+            token_id=token_id,
+            csrf=secrets.token_urlsafe(32),
+            created=now,
+            expires=now + SESSION_S,
+        )
+    )
+    return cookie
 
 
 def _digest(secret: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -31,6 +32,7 @@ from epochzero.web.state import prepare, watched_folder
 from epochzero.web.unavailable import away
 
 _METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
+_SIGN_IN_S = 600
 _STATIC = Path(__file__).with_name("static")
 
 
@@ -52,6 +54,18 @@ def create_app(settings: Settings) -> FastAPI:
     )
     prepare(app, settings, metrics)
     app.add_middleware(Guard, settings=settings, metrics=metrics)
+    if settings.provider is not None:
+        from starlette.middleware.sessions import SessionMiddleware  # Of the extra `accounts`.
+
+        # Between the two requests of a sign-in; a restart of the server in between ends it.
+        app.add_middleware(
+            SessionMiddleware,
+            secret_key=secrets.token_urlsafe(32),
+            session_cookie="epochzero_account",
+            path="/login/account",
+            max_age=_SIGN_IN_S,
+            https_only=settings.secure,
+        )
     if settings.trusted_proxies:
         proxies = list(settings.trusted_proxies)
         app.add_middleware(ProxyHeadersMiddleware, trusted_hosts=proxies)

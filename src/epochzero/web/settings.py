@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from epochzero.web.provider import Provider
+
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
@@ -76,6 +78,7 @@ class Settings:
         trusted_proxies: addresses and networks of reverse proxies, whose
             X-Forwarded-For header is accepted.
         watched: a directory whose logs are imported.
+        provider: of accounts to sign in with; None for tokens only.
     """
 
     store: str
@@ -88,3 +91,4 @@ class Settings:
     webhook_pauses: tuple[float, ...] = (10.0, 60.0, 300.0)
     trusted_proxies: tuple[str, ...] = ()
     watched: Path | None = None
+    provider: Provider | None = None

@@ -1,27 +1,52 @@
-"""Sign-in with a token in a browser: a session cookie that scripts cannot read."""
+"""Sign-in in a browser, with a token or an account: a session cookie that scripts cannot read."""
 
 from __future__ import annotations
 
 from html import escape
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Form, HTTPException, Request
+from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from epochzero.store.teams import SESSION_S, sign_in, sign_out, viewer_of
+from epochzero.store.teams import (
+    SESSION_S,
+    Viewer,
+    sign_in,
+    sign_in_account,
+    sign_out,
+    viewer_of,
+)
 from epochzero.web.access import COOKIE, CheckedForm, Reads, audit, refused
-from epochzero.web.state import ServiceState
+from epochzero.web.provider import CALLBACK, Membership, RefusedError
+from epochzero.web.state import Service, ServiceState
+
+if TYPE_CHECKING:
+    from epochzero.web.accounts import Accounts
 
 router = APIRouter(include_in_schema=False)
 
-_PAGE = """<!doctype html>
+_LONGEST_PATH = 1000
+_HEAD = """<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><title>Sign in - EpochZero</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="stylesheet" href="/static/style.css"></head>
 <body><main>
-<h1>Sign in</h1>
-{problem}<form method="post" action="/login">
+"""
+_CHOICE = (
+    _HEAD
+    + """<h1>Your teams</h1>
+<ul>
+{links}</ul>
+</main></body></html>
+"""
+)
+_PAGE = (
+    _HEAD
+    + """<h1>Sign in</h1>
+{problem}{account}<form method="post" action="/login">
 <p><label for="token">Token</label>
 <input id="token" name="token" type="password" autocomplete="current-password" required></p>
 <input type="hidden" name="next" value="{next}">
@@ -30,12 +55,13 @@ _PAGE = """<!doctype html>
 <p>An admin of your team can create a token: <code>epochzero serve token TEAM NAME</code></p>
 </main></body></html>
 """
+)
 
 
 @router.get("/login")
-def form(next: str = "/") -> HTMLResponse:
+def form(service: ServiceState, next: str = "/") -> HTMLResponse:
     """The form."""
-    return _page(next)
+    return _page(service, next)
 
 
 @router.post("/login")
@@ -50,18 +76,46 @@ def begin(
     cookie = sign_in(service.database, token.strip()) if found else None
     if found is None or cookie is None:
         refused(request, service)
-        return _page(next, "This token is not valid: it is unknown, expired or revoked.")
+        problem = "This token is not valid: it is unknown, expired or revoked."
+        return _page(service, next, problem)
     audit(service, found, request, "signed in")
-    answer = RedirectResponse(_own(next), 303)
-    answer.set_cookie(
-        COOKIE,
-        cookie,
-        max_age=int(SESSION_S),
-        httponly=True,
-        samesite="lax",
-        secure=service.settings.secure,
-    )
-    return answer
+    return _welcome(service, cookie, next)
+
+
+@router.get("/login/account")
+async def to_provider(
+    request: Request, service: ServiceState, next: str = "/", team: str = ""
+) -> Response:
+    """Leads to the provider of accounts."""
+    accounts = _accounts(service)
+    request.session.clear()
+    request.session.update(next=_own(next)[:_LONGEST_PATH], team=team[:_LONGEST_PATH])
+    try:
+        return await accounts.to_provider(request)
+    except RefusedError as problem:
+        return _page(service, next, str(problem), 502)
+
+
+@router.get(CALLBACK)
+async def from_provider(request: Request, service: ServiceState) -> Response:
+    """Starts the session of a person whom the provider has identified."""
+    accounts = _accounts(service)
+    next, team = (str(request.session.get(name, "")) for name in ("next", "team"))
+    try:
+        person = await accounts.person(request)
+    except RefusedError as problem:
+        await run_in_threadpool(refused, request, service)
+        return _page(service, next, str(problem), 403)
+    request.session.clear()
+    members = [member for member in person.members if team in ("", member.team)]
+    if len(members) > 1:
+        return HTMLResponse(_choice(members, next))
+    if not members:
+        return _page(service, next, f"The account {person.name} may not see the team {team}.", 403)
+    viewer = Viewer(members[0].team, person.name, members[0].role)
+    cookie = await run_in_threadpool(sign_in_account, service.database, person.subject, viewer)
+    await run_in_threadpool(audit, service, viewer, request, "signed in")
+    return _welcome(service, cookie, next)
 
 
 @router.post("/logout")
@@ -79,11 +133,49 @@ def end(
     return answer
 
 
-def _page(next: str, problem: str = "") -> HTMLResponse:
-    alert = f'<p role="alert">{escape(problem)}</p>\n' if problem else ""
-    return HTMLResponse(
-        _PAGE.format(problem=alert, next=escape(_own(next))), 401 if problem else 200
+def _accounts(service: Service) -> Accounts:
+    if service.accounts is None:
+        raise HTTPException(
+            404, "this server has no sign-in with accounts: epochzero serve --sign-in"
+        )
+    return service.accounts
+
+
+def _welcome(service: Service, cookie: str, next: str) -> Response:
+    answer = RedirectResponse(_own(next), 303)
+    answer.set_cookie(
+        COOKIE,
+        cookie,
+        max_age=int(SESSION_S),
+        httponly=True,
+        samesite="lax",
+        secure=service.settings.secure,
     )
+    return answer
+
+
+def _page(service: Service, next: str, problem: str = "", status: int = 401) -> HTMLResponse:
+    alert = f'<p role="alert">{escape(problem)}</p>\n' if problem else ""
+    account = ""
+    if service.accounts is not None:
+        host = escape(service.accounts.provider.host)
+        account = f'<p><a href="{_to_account(next)}">Sign in with your account at {host}</a></p>\n'
+    text = _PAGE.format(problem=alert, account=account, next=escape(_own(next)))
+    return HTMLResponse(text, status if problem else 200)
+
+
+def _choice(members: list[Membership], next: str) -> str:
+    """A page that asks for the team of a person who has several."""
+    links = "".join(
+        f'<li><a href="{_to_account(next, team=member.team)}">{escape(member.team)}</a>'
+        f" ({member.role})</li>\n"
+        for member in members
+    )
+    return _CHOICE.format(links=links)
+
+
+def _to_account(next: str, **query: str) -> str:
+    return escape(f"/login/account?{urlencode({'next': _own(next), **query})}")
 
 
 def _own(path: str) -> str:

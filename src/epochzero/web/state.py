@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from dataclasses import dataclass, field
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 from fastapi import Depends, FastAPI, Request
 
@@ -16,11 +16,15 @@ from epochzero.web.job_writer import Keeping
 from epochzero.web.limits import Buckets
 from epochzero.web.log_diagnosis import Diagnosing
 from epochzero.web.metrics import Metrics
+from epochzero.web.provider import Provider
 from epochzero.web.report_jobs import Reporting
 from epochzero.web.room import Room
 from epochzero.web.settings import Settings
 from epochzero.web.spool import Spool
 from epochzero.web.watched_folder import WatchedFolder
+
+if TYPE_CHECKING:
+    from epochzero.web.accounts import Accounts
 
 _REFUSALS_PER_MINUTE = 1.0
 
@@ -34,6 +38,7 @@ class Service:
         refusals: audit entries about them.
         logs, pieces: concurrency limits per team.
         bulk: memory per team for requests with many logs.
+        accounts: to sign in with; None if only tokens are accepted.
         csrf: token of forms if no one signs in.
     """
 
@@ -53,6 +58,7 @@ class Service:
     pieces: Room
     bulk: Room
     reporting: Reporting
+    accounts: Accounts | None
     csrf: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
 
 
@@ -86,10 +92,19 @@ def prepare(app: FastAPI, settings: Settings, metrics: Metrics) -> Service:
         Room(limits.pieces),
         Room(limits.bulk_memory),
         Reporting(),
+        _accounts(settings.provider),
     )
     app.state.service = prepared
     app.state.database = prepared.database
     return prepared
+
+
+def _accounts(provider: Provider | None) -> Accounts | None:
+    if provider is None:
+        return None
+    from epochzero.web.accounts import Accounts  # Of the extra `accounts`.
+
+    return Accounts(provider)
 
 
 def watched_folder(service: Service) -> WatchedFolder | None:
