@@ -229,7 +229,7 @@ def test_a_wrong_setting_is_named(settings: Path, old: str, new: str, problem: s
 
 def test_without_members_nobody_could_sign_in(settings: Path) -> None:
     settings.write_text(settings.read_text().partition("[[member]]")[0])
-    with pytest.raises(InputError, match="nobody may sign in"):
+    with pytest.raises(InputError, match="no group may sign in"):
         read_provider(settings)
 
 
