@@ -50,12 +50,22 @@ PHASE_WEIGHTS = {
 }
 PROBABILITIES = (0.7, 0.33, 0.9)
 MOST_ATTEMPTS = 50
-HALVES = ("open", "held_out", "second_open", "second_held_out")
+HALVES = (
+    "open",
+    "held_out",
+    "second_open",
+    "second_held_out",
+    "third_open",
+    "third_held_out",
+)
+HELD = ("second_held_out", "third_held_out")
+"""Not printed by `--open`."""
 LONG_S = 900
 CHECKPOINT_S = 1800.0
 """A job that writes checkpoints is taken to have written its last one half an hour ago."""
-LOOKS = 3
-"""At the held-out twins, whose first look is in `results/earlier`; the second set was opened with the third."""
+LOOKS = 4
+"""At the held-out twins, whose first look is in `results/earlier`; the second set was opened with the third, the third set
+with the fourth."""
 
 Retries = Callable[["Case"], int]
 """How often a policy starts a case again if it always fails the same way."""
@@ -121,7 +131,9 @@ def main() -> None:
     )
     labelled = data_file("failures/labelled.jsonl.gz")
     if options.open:
-        opened = {f"twins/{half}": list(_twins(half, rivals)) for half in HALVES[:3]}
+        opened = {
+            f"twins/{half}": list(_twins(half, rivals)) for half in HALVES if half not in HELD
+        }
         for part, cases in (*opened.items(), ("own/open", _open(labelled, rivals))):
             _print(part, _measured(cases))
             _print_misses(cases)

@@ -5,7 +5,7 @@ job's last output. A training with a slow rank counts as found if that rank, and
 minute of its first step, and its data as the cause where that is so. A silent job counts as a false report if
 a hang or a slow rank is reported.
 
-    python bench/run_hangs.py [--half open|held_out] [--stall 15]
+    python bench/run_hangs.py [--set first|second] [--half open|held_out] [--stall 15]
 """
 
 from __future__ import annotations
@@ -131,11 +131,13 @@ def _docstring(script: Path) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--half", choices=("open", "held_out"))
+    parser.add_argument("--set", choices=("first", "second"), default="first", dest="part")
+    parser.add_argument("--half", choices=("open", "held_out"), help="nothing is saved")
     parser.add_argument("--stall", type=float, default=STALL_S, help="seconds")
     parser.add_argument("--job", help="only this one; nothing is saved")
     options = parser.parse_args()
-    halves = (options.half,) if options.half else ("open", "held_out")
+    prefix = "second_" if options.part == "second" else ""
+    halves = [prefix + half for half in ([options.half] if options.half else ("open", "held_out"))]
     scripts = [script for half in halves for script in sorted((LAB / "hangs" / half).glob("*.py"))]
     played = []
     for script in scripts:
@@ -158,8 +160,8 @@ def main() -> None:
             "silent_that_ended_well": sum(bool(job["ended_well"]) for job in silent),
         }
         print(half, numbers[half])
-    if options.job is None:
-        save("run_hangs", numbers)
+    if options.job is None and options.half is None:
+        save("run_hangs_second" if prefix else "run_hangs", numbers)
 
 
 if __name__ == "__main__":

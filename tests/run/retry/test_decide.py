@@ -160,6 +160,17 @@ def test_each_retry_that_failed_lowers_the_chance() -> None:
     assert decide(AUTO, [other, other]).action == "stop"
 
 
+def test_the_subject_of_the_message_changes_the_chance_of_an_unknown_failure() -> None:
+    lost = replace(TRANSIENT, retry="unknown", category="communication_failure", seconds=30_000)
+    assert decide(AUTO, [lost]).action == "stop"
+    assert decide(AUTO, [replace(lost, evidence=frozenset(["environment"]))]).action == "retry"
+
+
+def test_a_rule_that_asks_for_a_fact_contains_it_in_its_chance() -> None:
+    subject = replace(DETERMINISTIC, evidence=frozenset(["environment"]), seconds=60)
+    assert "has a 56% chance" in decide(AUTO, [subject]).reason, "0.8 * 0.7"
+
+
 def test_attempts_that_a_scheduler_started_count() -> None:
     assert decide(AUTO, [replace(TRANSIENT, earlier=2)]).action != "stop"
     assert decide(AUTO, [replace(TRANSIENT, earlier=3)]).action == "stop"

@@ -55,6 +55,14 @@ _PACKAGE = "/envs/ml/lib/python3.11/site-packages/scipy/stats/__init__.py"
             traceback("FileNotFoundError: [Errno 2] No such file or directory: '/q'", "[e for e in os.scandir(p) if e.is_dir()]"),
         ),
         (
+            traceback("RuntimeError: [enforce fail at inline_container.cc:603] . unexpected pos 5763 vs 5651", "torch.save(state, path)"),
+            traceback("OSError: [Errno 122] Disk quota exceeded: '/home/u/best.pt'", "torch.save(state, path)"),
+        ),
+        (
+            "Failed to initialize NVML: Driver/library version mismatch\n",
+            traceback("RuntimeError: CUDA error: no kernel image is available for execution on the device"),
+        ),
+        (
             traceback("botocore.exceptions.ClientError: An error occurred (ExpiredToken) when calling GetObject"),
             traceback("botocore.exceptions.ClientError: An error occurred (AccessDenied) when calling GetObject"),
         ),
@@ -81,6 +89,18 @@ def test_a_file_system_that_was_never_writable_is_no_change() -> None:
     log = traceback("OSError: [Errno 30] Read-only file system: '/app/out'")
     assert not read(log, seconds=5)
     assert read(log, seconds=7200)
+
+
+def test_a_connection_that_had_worked_for_hours_is_a_change_and_a_timeout_is_not() -> None:
+    lost = traceback(
+        "RuntimeError: [gloo/transport/tcp/pair.cc:553] Connection closed by peer [10.0.0.2]:5009"
+    )
+    assert "2 h 00 min" in read(lost, seconds=7200)
+    assert not read(lost, seconds=30)
+    late = traceback(
+        "RuntimeError: Watchdog caught collective operation timeout: WorkNCCL(SeqNum=5, OpType=ALLREDUCE)"
+    )
+    assert not read(late, seconds=7200)
 
 
 def test_files_that_an_earlier_epoch_has_read_are_gone(tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ def _stakes(policy: Policy, rule: RetryRule, last: PastAttempt, used: int) -> St
     """Bayes: each known fact and each retry that failed changes the odds that the failure is transient."""
     assert rule.chance is not None
     odds = rule.chance / (1 - rule.chance) * (1 - policy.passes) ** used
-    for fact in last.evidence:
+    for fact in last.evidence.difference(rule.when.evidence):  # Its chance contains those.
         odds *= policy.evidence.get(fact, 1.0)
     chance = odds / (1 + odds)
     wait = _wait(rule, used, last.fingerprint) / 3600

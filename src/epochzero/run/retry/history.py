@@ -23,6 +23,7 @@ _LARGEST = 16 << 20
 _READ = 4 << 20
 """Bytes from the end: about 15,000 attempts."""
 _MANY_RETRIES = 3
+_MANY_NEIGHBOURS = 3
 _LONG_AGO_S = 90 * 86_400.0
 _AT_THE_TIME_S = 900.0
 _LARGEST_SCRIPT = 1 << 20
@@ -98,6 +99,7 @@ class Precedents:
             "passed_before": self.passed > 0,
             "never_passed": self.passed == 0 and self.repeated >= _MANY_RETRIES,
             "neighbours_failed": self.neighbours > 0,
+            "many_neighbours_failed": self.neighbours >= _MANY_NEIGHBOURS,
             "completed_before": self.completed,
         }
         return frozenset(fact for fact, holds in facts.items() if holds)

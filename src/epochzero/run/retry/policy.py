@@ -25,7 +25,8 @@ EVIDENCE = {
     "environment": "the failure is about something outside the job that may pass (`subject`)",
     "passed_before": "a retry of this failure has passed before (`Precedents`)",
     "never_passed": "three or more retries of it failed and none passed",
-    "neighbours_failed": "other jobs on the host failed at the same time",
+    "neighbours_failed": "other jobs on the host or file system failed at the same time",
+    "many_neighbours_failed": "three or more did",
     "completed_before": "the same program has completed before",
 }
 """What can be known of a failed attempt in addition to its diagnosis."""
@@ -105,7 +106,8 @@ class Policy:
         passes: probability that a retry of a transient failure succeeds.
         worth_hours: hours until a person would restart the job.
         start_hours: hours from the start of a job to its first step, in which it holds its GPUs.
-        evidence: by how much each fact of `EVIDENCE` changes the odds that a failure is transient.
+        evidence: by how much each fact of `EVIDENCE` changes the odds that a failure is transient, in rules that do not
+            ask for it.
         rules: in order; the last is for all failures.
     """
 

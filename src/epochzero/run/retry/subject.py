@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path, PurePath
 
 from epochzero.diagnose import Diagnosis
+from epochzero.number_formats import duration
 from epochzero.run.observers.loop_counters import counters_at
 
 _USED_BEFORE_S = 600.0
@@ -31,6 +32,17 @@ _OF_FILES = (2, 5, 13, 20, 30)
 """Missing, unreadable, not permitted, no directory any more, read-only."""
 _FULL, _READ_ONLY, _MISSING, _EXISTS = 28, 30, 2, 17
 
+# PyTorch writes checkpoints without error numbers.
+_DISK_FULL = re.compile(
+    r"no space left|disk (?:is )?full|file write failed|unexpected pos \d+ vs", re.IGNORECASE
+)
+_DRIVER = re.compile(
+    r"driver/library version mismatch|unsupported display driver|\bNVML\b|fabric ?manager|system not yet initialized",
+    re.IGNORECASE,
+)
+_TIMED_OUT = re.compile(
+    r"timed out|timing out|operation timeout|Timeout(?:Error|Expired)", re.IGNORECASE
+)
 _OTHERS = re.compile(
     r"\bprocess \d+ has [\d.]+ .iB memory in use|\b(?:an)?other (?:process|job|user|client|instance|program)e?s?\b"
     r"|\b(?:is|are|was|be) (?:already |currently )?(?:in use|locked|busy|held|taken)\b|\balready in use\b"
@@ -115,7 +127,7 @@ def _by_errno(text: str, diagnosis: Diagnosis, seconds: float) -> str:
     number = int(next(filter(None, found.groups()))) if found else 0
     if number in _SHARED_STATE:
         return _SHARED_STATE[number]
-    if number == _FULL:
+    if number == _FULL or (diagnosis.category == "storage_full" and _DISK_FULL.search(text)):
         return "the disk was full, which others may have filled"
     if number == _READ_ONLY and seconds > _USED_BEFORE_S:
         return "the file system became read-only while the job ran"
@@ -134,6 +146,22 @@ def _by_others(text: str, diagnosis: Diagnosis, _: float) -> str:
         others = sum(_bytes(m["other"], m["unit"]) for m in _OTHERS_MEMORY.finditer(text))
         return "other processes hold most of the GPU's memory" if others > own else ""
     return "something else used what the job needs" if _OTHERS.search(text) else ""
+
+
+def _by_node(text: str, diagnosis: Diagnosis, _: float) -> str:
+    """The driver of a node does not depend on the job."""
+    broken = diagnosis.category == "gpu_fault" and _DRIVER.search(text)
+    return "the node's GPU driver is being changed or does not fit its library" if broken else ""
+
+
+def _by_duration(text: str, diagnosis: Diagnosis, seconds: float) -> str:
+    """A connection or GPU that has worked for long has changed; a timeout can be a rank that is still busy."""
+    worked = (
+        diagnosis.category in ("communication_failure", "gpu_fault") and seconds > _USED_BEFORE_S
+    )
+    if not worked or diagnosis.retry == "fails_again" or _TIMED_OUT.search(text):
+        return ""
+    return f"what failed had worked for {duration(seconds)}"
 
 
 def _by_credentials(text: str, _: Diagnosis, __: float) -> str:
@@ -171,5 +199,5 @@ def _bytes(number: str, unit: str) -> float:
 
 
 _READERS: tuple[Callable[[str, Diagnosis, float], str], ...] = (
-    _by_errno, _by_others, _by_credentials, _by_cut_off_file, _by_installation,
+    _by_errno, _by_others, _by_credentials, _by_cut_off_file, _by_installation, _by_node, _by_duration,
 )  # fmt: skip
