@@ -82,3 +82,14 @@ def test_the_pod_asks_for_paths_and_options_that_exist(served: Served) -> None:
     assert pod["metadata"]["labels"] == kinds["Service"]["spec"]["selector"]
     claim = pod["spec"]["volumes"][0]["persistentVolumeClaim"]["claimName"]
     assert claim == kinds["PersistentVolumeClaim"]["metadata"]["name"]
+
+
+def test_the_chart_passes_options_that_exist() -> None:
+    """`docs/deploy/check_chart.py` renders it with Helm itself, which needs a package of 75 MB."""
+    template = (DEPLOY / "chart" / "templates" / "server.yaml").read_text(encoding="utf-8")
+    options = re.findall(r"^ +- (--[\w-]+)$", template, re.MULTILINE)
+    assert len(options) == 2
+    assert set(options) <= _options()
+    chart = yaml.safe_load((DEPLOY / "chart" / "Chart.yaml").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert chart["appVersion"] == project["version"]
