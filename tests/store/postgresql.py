@@ -26,5 +26,8 @@ def running() -> Iterator[Any]:
             )
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
             server = package.get_server(folder)
+            # What is written survives every kill of the server; no test cuts the power of the machine.
+            server.psql("ALTER SYSTEM SET fsync = off;")
+            server.psql("SELECT pg_reload_conf();")
             yield server
             server.cleanup()

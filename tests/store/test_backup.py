@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import stat
+import threading
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,40 @@ def test_after_a_restore_new_rows_are_counted_on(
     restore(database, tmp_path / "backup")
     take_in(database, runs.write(whole("job2")))
     assert len(find_jobs(database)) == 2
+
+
+def test_a_backup_while_jobs_arrive_has_all_before_it_and_each_whole(
+    database: Database, runs: Runs, tmp_path: Path
+) -> None:
+    stored: list[str] = []
+    enough, stop = threading.Event(), threading.Event()
+
+    def send() -> None:
+        for number in range(200):
+            take_in(database, runs.write(whole(f"job{number}")))
+            stored.append(f"job{number}")
+            if number == 5:
+                enough.set()
+            if stop.is_set():
+                return
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    try:
+        assert enough.wait(60)
+        before = set(stored)
+        back_up(database, tmp_path / "backup")
+    finally:
+        stop.set()
+        sender.join()
+
+    other = open_database(tmp_path / "other.db")
+    restore(other, tmp_path / "backup")
+    jobs = {job.id for job in find_jobs(other)}
+    assert before <= jobs <= set(stored)
+    for job in jobs:
+        assert job_details(other, job) == job_details(database, job)
+        assert b"".join(read_log(other, job, attempt=None, name="output")) == b"hello\nworld\n"
 
 
 @pytest.mark.parametrize("damage", ["cut", "text", "full"])
