@@ -4,7 +4,8 @@ The logs are those of ``labels/raw_logs.jsonl``; ``raw_log_texts.py`` rebuilds t
 repositories was held out until its first evaluation. The options ``--blind...`` measure the logs of
 ``labels/raw_logs_blind*.jsonl``, which were labelled before any diagnosis of them. Each evaluation
 of a part other than the open half adds a line to ``labels/raw_logs_looks.jsonl``; the first one of
-a blind part stays in the result file.
+a blind part stays in the result file, and what its categories rested on is stored in
+``labels/raw_logs_first_look.jsonl``, from which confidence is learned.
 """
 
 from __future__ import annotations
@@ -27,10 +28,12 @@ from rivals.choice import add_options, chosen, not_run
 from scoring import Gold, Scored, accuracy, calibration, macro_f1, with_interval
 
 from epochzero.diagnose import Diagnoser
+from epochzero.diagnose.confidence import confidence_features
 from epochzero.logs.source import Log, rank_of
 from epochzero.reports.statistics import confusion, kappa
 
 LOOKS = LABELS.with_name("raw_logs_looks.jsonl")
+FIRST_LOOK = LABELS.with_name("raw_logs_first_look.jsonl")
 FIELDS = ("root_cause", "phase", "retry")
 BLIND = ("blind", "blind_2_open", "blind_2_held_out", "blind_3_open", "blind_3_held_out")
 PARTS = (*HALVES, *BLIND)
@@ -48,6 +51,7 @@ class Found:
         outcome: "failed", "no_failure", or another word of the tool for an undecided log.
         fields: root cause, phase and retry; empty if the tool has none.
         confidence: in the category, from 0 to 1.
+        features: what the confidence depends on.
     """
 
     log: RawLog
@@ -55,6 +59,7 @@ class Found:
     outcome: str
     fields: Mapping[str, str]
     confidence: float = 0.0
+    features: frozenset[str] = frozenset()
 
     @property
     def root_strict(self) -> bool:
@@ -108,15 +113,18 @@ def main() -> int:
     tools: dict[str, Tool] = {"epochzero": partial(_diagnosed, diagnoser)}
     tools |= {rival.name: partial(_answered, rival) for rival in rivals}
     measured: dict[str, Any] = {"logs": len(logs)}
+    numbers = _earlier()
     for name, tool in tools.items():
         found = [tool(log, _log(log, options.cache)) for log in logs]
         measured[name] = measure(found)
+        if name == "epochzero" and half in BLIND and f"{half}_first_look" not in numbers:
+            add_first_look(FIRST_LOOK, found)
         if name == "epochzero" and options.misses and half in DEVELOPMENT:
             _print_misses(found)
     _print_table(measured)
     versions = {rival.name: rival.version for rival in rivals} | not_run(options)
     data = [DataFile(f"bench/labels/{path.name}", path).described() for path in SETS]
-    numbers = {**_earlier(), half: measured}
+    numbers[half] = measured
     if half in BLIND:
         numbers.setdefault(f"{half}_first_look", measured)
     counts = Counter(look.get("half", "held_out") for look in looks(LOOKS))
@@ -182,6 +190,21 @@ def add_look(path: Path, half: str = "held_out") -> None:
         file.write(json.dumps(look) + "\n")
 
 
+def add_first_look(path: Path, found: Sequence[Found]) -> None:
+    """Stores whether the categories of failures were right at their first evaluation, and what they rested on."""
+    with path.open("a", encoding="utf-8") as file:
+        for each in found:
+            if each.log.ended == "failed" and each.outcome == "failed":
+                right, features = each.scored.exact, sorted(each.features)
+                row = {
+                    "id": each.log.id,
+                    "half": each.log.half,
+                    "right": right,
+                    "features": features,
+                }
+                file.write(json.dumps(row) + "\n")
+
+
 def _earlier() -> dict[str, Any]:
     """The parts as they were last measured, and the first evaluations of the blind ones."""
     path = LABELS.parent.parent / "results" / "raw_logs.json"
@@ -201,7 +224,8 @@ def _log(log: RawLog, cache: Path) -> Log:
 def _diagnosed(diagnoser: Diagnoser, log: RawLog, text: Log) -> Found:
     found = diagnoser.diagnose([text])
     fields = {field: str(getattr(found, field)) for field in FIELDS}
-    return Found(log, answer_of(found), found.outcome, fields, found.confidence)
+    features = confidence_features(found) if found.outcome == "failed" else frozenset()
+    return Found(log, answer_of(found), found.outcome, fields, found.confidence, features)
 
 
 def _answered(rival: Rival, log: RawLog, text: Log) -> Found:

@@ -1,10 +1,11 @@
 """Trains the model of confidence and writes ``src/epochzero/diagnose/confidence.json``.
 
-It learns how often categories are right on logs that no rule was written from: the held-out halves of the
-labelled failures, the notebooks and our labels, and the raw logs, above all those of
-``labels/raw_logs_first_look.jsonl``. Each of these counts twice: as right or wrong at its first evaluation, and as today, after rules were
-written from it. What is right on new logs lies between. Before it writes, it measures the expected calibration error by leaving projects out, next to the error that
-perfect probabilities would have on as few cases.
+It learns how often categories are right on logs that nobody had tuned for: ``labels/raw_logs_first_look.jsonl``
+holds, of each failed log of a part that was evaluated blind, what its category rested on at that first
+evaluation and whether it was right. ``bench/raw_logs.py`` adds to the file. The held-out halves of the labelled
+failures, the notebooks and our labels count less: rules were compared on them. Before it writes, it measures
+the expected calibration error by leaving out one part at a time, with all projects that occur in it,
+next to the error that perfect probabilities would have on as few cases.
 
     python bench/train_confidence.py
 """
@@ -20,7 +21,6 @@ from typing import NamedTuple
 
 from common import SEED, data_file, jsonl, rate, verdict_of
 from learning import FOLDS, fit, fold, write
-from raw_log_texts import EVALUATED, cached, default_cache, raw_logs
 from split import held, project_of
 
 from epochzero.diagnose import Diagnoser
@@ -34,21 +34,22 @@ FIRST_LOOK = LABELS.with_name("raw_logs_first_look.jsonl")
 PENALTY = 3.0
 BINS = 10
 DRAWS = 200
-FIRST_LOOK_WEIGHT = 3.0
-"""Logs of jobs that no rule was written from are what is diagnosed; all others are more numerous here."""
+REPORT_WEIGHT = 0.3
+"""Reports are cut to what their author thought relevant, and were evaluated more than once."""
 
 
 class Case(NamedTuple):
     """A diagnosis of which it is known whether its category is right."""
 
     project: str
-    source: str
+    part: str
     features: frozenset[str]
     right: bool
+    first_look: bool
 
 
 def main() -> None:
-    cases = list(_cases())
+    cases = [*_first_looks(), *_reports()]
     report = _measure(cases)
     print(json.dumps(report, indent=2))
     described = {"cases": len(cases), "projects": len({case.project for case in cases})}
@@ -60,66 +61,64 @@ def train(cases: Sequence[Case]) -> LinearModel:
     return fit(
         [
             (
-                c.features,
-                "right" if c.right else "wrong",
-                FIRST_LOOK_WEIGHT if c.source == "first_look" else 1.0,
+                case.features,
+                "right" if case.right else "wrong",
+                1.0 if case.first_look else REPORT_WEIGHT,
             )
-            for c in cases
+            for case in cases
         ],
         PENALTY,
     )
 
 
-def _cases() -> Iterator[Case]:
+def _first_looks() -> Iterator[Case]:
+    for row in jsonl(FIRST_LOOK):
+        features = frozenset(row["features"])
+        yield Case(project_of(row["id"]), row["half"], features, row["right"], first_look=True)
+
+
+def _reports() -> Iterator[Case]:
     diagnoser = Diagnoser(redact=False)
     own = {row["id"]: row for row in jsonl(LABELS)}
     for name in ("labelled", "notebooks", "unlabelled"):
         for row in data_file(f"failures/{name}.jsonl.gz").records:
             label = row.get("label") or own.get(row["id"])
             if label and held(row["id"]):
-                text = row["log"].encode()
-                yield from _case(diagnoser, project_of(row["id"]), name, text, label["category"])
-    logs = {log.id: log for path in EVALUATED for log in raw_logs(path)}
-    first_look = {row["id"]: row["right"] for row in jsonl(FIRST_LOOK)}
-    for log in logs.values():
-        path = cached(log, default_cache())
-        if not log.category or not path.is_file():
-            continue
-        source = "first_look" if log.id in first_look else "raw"
-        for case in _case(diagnoser, log.repository, source, path.read_bytes(), log.category):
-            yield case
-            if log.id in first_look:
-                yield case._replace(right=first_look[log.id])
-
-
-def _case(
-    diagnoser: Diagnoser, project: str, source: str, text: bytes, category: str
-) -> Iterator[Case]:
-    found = diagnoser.diagnose([Log("log", text=text)])
-    if found.outcome == "failed":
-        right = verdict_of(found) == category
-        yield Case(project, source, confidence_features(found), right)
+                found = diagnoser.diagnose([Log("log", text=row["log"].encode())])
+                if found.outcome == "failed":
+                    right = verdict_of(found) == label["category"]
+                    features = confidence_features(found)
+                    yield Case(project_of(row["id"]), name, features, right, first_look=False)
 
 
 def _measure(cases: Sequence[Case]) -> Mapping[str, object]:
-    """The expected calibration error on projects that were left out of the training."""
+    """The expected calibration error on parts that were left out of the training; of reports, on projects."""
     stated: list[tuple[float, Case]] = []
+    for part in sorted({case.part for case in cases if case.first_look}):
+        stated += _stated(cases, [case for case in cases if case.part == part])
     for left_out in range(FOLDS):
-        model = train([case for case in cases if fold(case.project) != left_out])
-        for case in cases:
-            if fold(case.project) == left_out:
-                answer, p = model.classify(case.features)
-                stated.append((p if answer == "right" else 1.0 - p, case))
-    sources = sorted({case.source for case in cases})
+        reports = (case for case in cases if not case.first_look)
+        stated += _stated(cases, [case for case in reports if fold(case.project) == left_out])
+    parts = sorted({case.part for case in cases})
     return {
-        "all": _errors(stated),
-        **{s: _errors([(p, c) for p, c in stated if c.source == s]) for s in sources},
+        "first looks": _errors([(p, c) for p, c in stated if c.first_look]),
+        **{part: _errors([(p, c) for p, c in stated if c.part == part]) for part in parts},
     }
+
+
+def _stated(cases: Sequence[Case], left_out: Sequence[Case]) -> list[tuple[float, Case]]:
+    """What a model of all other projects states of the cases that are left out."""
+    projects = {case.project for case in left_out}
+    model = train([case for case in cases if case.project not in projects])
+    answers = [(*model.classify(case.features), case) for case in left_out]
+    return [(p if answer == "right" else 1.0 - p, case) for answer, p, case in answers]
 
 
 def _errors(stated: Sequence[tuple[float, Case]]) -> Mapping[str, object]:
     by_chance = error_by_chance([p for p, _ in stated])
-    return {**expected_error([(p, case.right) for p, case in stated]), "by_chance": by_chance}
+    brier = rate(sum((p - case.right) ** 2 for p, case in stated), len(stated))
+    errors = expected_error([(p, case.right) for p, case in stated])
+    return {**errors, "by_chance": by_chance, "brier": brier}
 
 
 def expected_error(stated: Sequence[tuple[float, bool]]) -> Mapping[str, object]:
