@@ -1,6 +1,6 @@
 """Which failures a check with a dry run predicts, and what it says wrongly of jobs that run well.
 
-``epochzero check --dry`` in a fresh process for each job: those made for it (``lab/dry``), those of
+``epochzero check --dry`` in a fresh process for each job, or with ``--serve`` by a check server: those made for it (``lab/dry``), those of
 ``lab/jobs`` that only a run without a GPU can show, and all that `check_lab` measures. Predicted: an
 error of the right category at the right file and line, give or take one, whether it was found by
 reading or by running. Half of the jobs, drawn by their names, are held out: ``--misses`` shows the
@@ -22,12 +22,14 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from check_jobs import CheckJob, check_jobs, copied, dry_jobs
 from check_outcomes import Outcome, Said, false_errors, print_misses, shares
+from check_server import EPOCHZERO, running
 from common import REPOSITORY, percentile, rate, save
 from rivals.analysers import ANALYSERS, installed
 from split import held
@@ -78,7 +80,14 @@ def main() -> None:
     if options.development:
         jobs = [job for job in jobs if not held(job.name)]
     runs = []
-    with ThreadPoolExecutor(options.at_once) as pool:
+    os.environ["PYTHONPATH"] = str(REPOSITORY / "src")
+    with ExitStack() as stack:
+        pool = stack.enter_context(ThreadPoolExecutor(options.at_once))
+        if options.serve:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="check-dry-"))
+            os.environ["XDG_RUNTIME_DIR"] = stack.enter_context(running(Path(folder))).environment[
+                "XDG_RUNTIME_DIR"
+            ]
         for run in pool.map(lambda job: _checked(job, options), jobs):
             runs.append(run)
             print(f"{run.seconds:6.1f} s  {run.outcome.job.name}", file=sys.stderr, flush=True)
@@ -105,7 +114,7 @@ def main() -> None:
     if len(whole) == len(options.only) and not options.development:
         data = [
             {"name": ", ".join(f"lab/{kind}" for kind in whole), **_counts(jobs)},
-            {"at_once": options.at_once, "dry_time": options.dry_time},
+            {"at_once": options.at_once, "dry_time": options.dry_time, "served": options.serve},
         ]
         rivals = {"torch_preflight": version or "not run", **_libraries(options.python)}
         save("check_dry", numbers, data=data, rivals=rivals)
@@ -153,6 +162,9 @@ def _options() -> argparse.Namespace:
     parser.add_argument(
         "--cases", type=Path, metavar="FILE", help="append the outcome of every job as JSON lines"
     )
+    parser.add_argument(
+        "--serve", action="store_true", help="use one check server for all jobs (less load)"
+    )
     parser.add_argument("--misses", action="store_true", help="print what was not found")
     parser.add_argument("--development", action="store_true", help="nothing that is held out")
     parser.add_argument(
@@ -173,7 +185,7 @@ def _options() -> argparse.Namespace:
 
 
 def _checked(job: CheckJob, options: argparse.Namespace) -> Run:
-    command = [sys.executable, "-m", "epochzero", "check", "--dry", "--format", "json"]
+    command = [str(EPOCHZERO), "check", "--dry", "--format", "json"]
     command += ["--dry-time", str(options.dry_time)]
     command += ["--target", str(job.target), "--", *job.arguments]
     with tempfile.TemporaryDirectory(prefix="check-dry-") as scratch:
@@ -192,11 +204,10 @@ def _run(
 ) -> subprocess.CompletedProcess[str]:
     """With the job's environment, the Python of the jobs first on the path."""
     path = f"{python / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
-    source = str(REPOSITORY / "src")
     return subprocess.run(
         ["timeout", str(seconds), *command],
         cwd=folder,
-        env={**os.environ, **job.environment, "PATH": path, "PYTHONPATH": source},
+        env={**os.environ, **job.environment, "PATH": path},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -546,6 +546,7 @@ def test_a_job_finds_what_the_jobs_before_it_have_written(tmp_path: Path, key: s
     model = f"torch.save({{'{key}': torch.nn.Linear(8, 4).state_dict()}}, 'results/model.pt')\n"
     (tmp_path / "train.py").write_text(
         f"import torch\n{model}open('results/table.csv', 'w').write('a,b')\n"
+        "open('done', 'w').close()\n"
     )
     (tmp_path / "evaluate.py").write_text("import torch" + EVALUATE)
     found = check(
@@ -559,7 +560,8 @@ def test_a_job_finds_what_the_jobs_before_it_have_written(tmp_path: Path, key: s
     assert found.dry[0].ended == "finished"
     told = [(one.category, one.place.path, one.place.line) for one in found.findings]
     assert told == ([] if key == "model" else [("key_not_found", "evaluate.py", 3)])
-    assert [one.place for one in found.dry[0].effects.written] == ["results/"]
+    written = {one.place: one.files for one in found.dry[0].effects.written}
+    assert written == {"results/": 2, "done": 1}
     assert found.dry[1].effects.written == ()
     assert list(tmp_path.glob("*/")) in ([], [tmp_path / "__pycache__"])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import re
 import shutil
@@ -35,6 +36,7 @@ from epochzero.check.dryrun.child import guard
 guard.install(
     os.environ.pop(guard.SCRATCH_VARIABLE),
     lambda record: os.write(4, json.dumps(record).encode() + b"\\n"),
+    lambda path: os.path.dirname(path) == os.path.dirname(__file__),
 )
 """
 
@@ -151,6 +153,20 @@ def test_what_reaches_outside_is_refused(code: str, said: str, run: Callable[[st
 def test_what_is_refused_is_recorded(run: Callable[[str], Ended]) -> None:
     ended = run("import socket\nsocket.create_connection(('192.0.2.1', 80))")
     assert ended.records == (b'{"kind": "network", "address": "192.0.2.1:80"}',)
+
+
+def test_what_the_import_of_a_library_starts_is_not_recorded(
+    run: Callable[[str], Ended], folder: Path
+) -> None:
+    libraries = folder.parent / "site-packages"
+    libraries.mkdir()
+    (libraries / "library.py").write_text(
+        "import subprocess\ndef start(*command): subprocess.run(command)\nstart('true')\n"
+    )
+    (folder.parent / "helper.py").write_text("import library\nlibrary.start('test', '1')\n")
+    ended = run(f"sys.path.append({str(libraries)!r})\nimport helper\nhelper.library.start('echo')")
+    programs = [json.loads(record)["program"] for record in ended.records]
+    assert programs == ["test", "echo"], ended.output
 
 
 def test_a_checkpoint_is_saved_and_loaded(run: Callable[[str], Ended]) -> None:

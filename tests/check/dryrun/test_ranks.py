@@ -126,7 +126,11 @@ def test_a_collective_on_one_rank_is_a_hang(tmp_path: Path) -> None:
             dist.barrier()
     """
     (found,) = dry(tmp_path, body).findings
-    assert (found.rule, found.category, found.place.line) == ("dry-run-hangs", "timeout", 12)
+    assert (found.rule, found.category, found.place.line) == (
+        "dry-run-hangs",
+        "communication_failure",
+        12,
+    )
     assert "Rank 1 waits at train.py:10" in found.message
     assert found.severity == "error"
 

@@ -34,7 +34,7 @@ def effects_of(
     saved = {Path(one.path): one.bytes for one in told if isinstance(one, Saved)}
     written = max(
         ([_in_full(c, saved) for c in one.changes if _is_own(c, made)] for one in ended),
-        key=lambda changes: sum(change.size for change in changes),
+        key=lambda changes: (sum(change.size for change in changes), len(changes)),
     )
     return Effects(
         containment=ended[0].containment.description,
@@ -72,7 +72,7 @@ def _by_folder(changes: Iterable[FileChange], job: Job) -> Iterable[Written]:
     sizes: Counter[str] = Counter()
     for change in changes:
         folder = _folder(change.path, job.base)
-        if change.size:
+        if not change.directory:
             files[folder] += 1
             sizes[folder] += change.size
     return [Written(folder, files[folder], size) for folder, size in sizes.most_common(MOST)]

@@ -36,7 +36,7 @@ def hang(hung: Hung, job: Job, severity: Severity, doubt: str = "") -> Finding:
     return Finding(
         rule=RULE,
         severity=severity,
-        category="timeout",
+        category="communication_failure",
         phase=odd.rank.phase or "unknown",
         place=place,
         message=" ".join([*sentences, *([doubt] if doubt else [])]),

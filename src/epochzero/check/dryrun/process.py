@@ -269,7 +269,11 @@ def _ended(
     code, name = _decoded(status)
     changes = [
         FileChange(
-            Path(c["path"]), c["how"], c["bytes"], keep / str(n) if keep and c["kept"] else None
+            Path(c["path"]),
+            c["how"],
+            c["bytes"],
+            keep / str(n) if keep and c["kept"] else None,
+            c["directory"],
         )
         for n, c in enumerate(account.get("changes", []))
     ]

@@ -105,7 +105,7 @@ def _is_first(test: ast.expr) -> bool:
 
 RULE = Rule(
     title="Only one rank reaches an operation that waits for all ranks",
-    category="timeout",
+    category="communication_failure",
     why="A barrier or a reduction returns when every rank has called it. Under a condition that "
     "only rank 0 meets, often around saving or evaluating, rank 0 waits until the timeout "
     "and the GPUs of all ranks stay allocated.",

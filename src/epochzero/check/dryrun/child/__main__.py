@@ -399,7 +399,7 @@ def main() -> None:
     with os.fdopen(descriptor, "rb") as file:
         spec = json.load(file)
     environment, folder = dict(os.environ), os.getcwd()
-    _contain(records)
+    _contain(records, Roots(spec["roots"]))
     began = time.monotonic()
     status, onward = DryRun(spec, records).run()
     sys.stdout.flush()
@@ -414,17 +414,17 @@ def main() -> None:
     os._exit(status & 0xFF)
 
 
-def _contain(records: Records) -> None:
-    """Tell what leaves the process, and hold it back where nothing else does."""
+def _contain(records: Records, roots: Roots) -> None:
+    """Report what leaves the process, and hold it back where nothing else does."""
 
     def emit(record: dict[str, Any]) -> None:
         records.emit(**record)
 
     scratch = os.environ.pop(guard.SCRATCH_VARIABLE, "")
     if scratch:
-        guard.install(scratch, emit)
+        guard.install(scratch, emit, roots.holds)
     else:
-        guard.listen(emit)
+        guard.listen(emit, roots.holds)
 
 
 def _begin_anew(

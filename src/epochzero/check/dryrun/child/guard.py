@@ -14,6 +14,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 from epochzero.check.dryrun.child.redirect import HARMLESS, WRITES, redirect
@@ -28,27 +29,31 @@ _CHANGING_EVENTS = {
 }  # fmt: skip
 
 
-def install(scratch: str, emit: Callable[[dict[str, Any]], None]) -> None:
+def install(
+    scratch: str, emit: Callable[[dict[str, Any]], None], is_users: Callable[[str], bool]
+) -> None:
     """Redirect and refuse from here on; it cannot be undone.
 
     Args:
         scratch: a folder that takes what is written, as if it were the root.
         emit: takes the records ``network``, ``spawned`` and ``deleted``.
+        is_users: whether the code in a file is the user's.
     """
     temporary = os.path.join(scratch, "tmp")
     os.makedirs(temporary, exist_ok=True)
     os.environ["TMPDIR"] = tempfile.tempdir = temporary
     redirect(scratch, emit)
-    sys.addaudithook(_Auditor(scratch, emit).hear)
+    sys.addaudithook(_Auditor(scratch, emit, is_users).hear)
 
 
-def listen(emit: Callable[[dict[str, Any]], None]) -> None:
-    """Only tell what the job tries to reach and to start; something else holds it back.
+def listen(emit: Callable[[dict[str, Any]], None], is_users: Callable[[str], bool]) -> None:
+    """Only report what the job tries to reach and to start; something else holds it back.
 
     Args:
         emit: takes the records ``network`` and ``spawned``.
+        is_users: whether the code in a file is the user's.
     """
-    sys.addaudithook(_Listener(emit).hear)
+    sys.addaudithook(_Listener(emit, is_users).hear)
 
 
 # -- What is heard -----------------------------------------------------------------------------
@@ -59,18 +64,30 @@ _RESOLVING = ("socket.getaddrinfo", "socket.gethostbyname")
 
 
 class _Listener:
-    """Tells once of each place outside that is reached for, and of each program that is started."""
+    """Reports each address outside that the job contacts and each program that it starts, once."""
 
-    def __init__(self, emit: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(
+        self, emit: Callable[[dict[str, Any]], None], is_users: Callable[[str], bool]
+    ) -> None:
         self.emit = emit
+        self.is_users = is_users
         self.told: set[str] = set()
 
     def hear(self, event: str, arguments: tuple[Any, ...]) -> None:
         """An audit hook."""
         if address := _outside(event, arguments):
             self._tell({"kind": "network", "address": address})
-        elif event in _STARTING:
+        elif event in _STARTING and not self._is_import():
             self._tell({"kind": "spawned", "program": str(arguments[0])[:200]})
+
+    def _is_import(self) -> bool:
+        """Whether the import of an installed module is the reason, such as torch's, which starts ldconfig."""
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None and not self.is_users(frame.f_code.co_filename):
+            if frame.f_code.co_filename.startswith("<frozen importlib"):
+                return True
+            frame = frame.f_back
+        return False
 
     def _tell(self, record: dict[str, Any]) -> None:
         text = str(record)
@@ -100,8 +117,13 @@ def _outside(event: str, arguments: tuple[Any, ...]) -> str:
 class _Auditor(_Listener):
     """Refuses what would reach outside."""
 
-    def __init__(self, scratch: str, emit: Callable[[dict[str, Any]], None]) -> None:
-        super().__init__(emit)
+    def __init__(
+        self,
+        scratch: str,
+        emit: Callable[[dict[str, Any]], None],
+        is_users: Callable[[str], bool],
+    ) -> None:
+        super().__init__(emit, is_users)
         self.allowed = (*HARMLESS, scratch + "/")
 
     def hear(self, event: str, arguments: tuple[Any, ...]) -> None:

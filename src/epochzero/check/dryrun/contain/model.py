@@ -74,12 +74,14 @@ class FileChange:
         how: ``created``, ``changed`` or ``deleted``.
         size: in bytes.
         kept: a copy of it that outlives the run; None where there is none.
+        directory: whether it is a directory.
     """
 
     path: Path
     how: str
     size: int
     kept: Path | None = None
+    directory: bool = False
 
 
 @dataclass(frozen=True, slots=True)

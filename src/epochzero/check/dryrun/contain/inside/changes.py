@@ -24,15 +24,21 @@ def changes_of(layers: list[Overlay], keep: int | None = None) -> dict[str, Any]
             the number of its change; None where nothing is kept.
 
     Returns:
-        ``{"changes": [{"path", "how", "bytes", "kept"}, ...], "left_out": n}``
+        ``{"changes": [{"path", "how", "bytes", "directory", "kept"}, ...], "left_out": n}``
     """
     found: list[dict[str, Any]] = []
     left_out = 0
     room = MOST_KEPT_BYTES
     for layer in layers:
-        for path, how, size in _changed(layer):
+        for path, how, size, directory in _changed(layer):
             if len(found) < MOST:
-                change = {"path": path, "how": how, "bytes": size, "kept": False}
+                change = {
+                    "path": path,
+                    "how": how,
+                    "bytes": size,
+                    "directory": directory,
+                    "kept": False,
+                }
                 if keep is not None and how != "deleted" and size <= room:
                     change["kept"] = _kept(layer, path, keep, str(len(found)))
                     room -= size
@@ -42,7 +48,7 @@ def changes_of(layers: list[Overlay], keep: int | None = None) -> dict[str, Any]
     return {"changes": found, "left_out": left_out}
 
 
-def _changed(layer: Overlay) -> Iterator[tuple[str, str, int]]:
+def _changed(layer: Overlay) -> Iterator[tuple[str, str, int, bool]]:
     for folder, folders, files, descriptor in os.fwalk(".", dir_fd=layer.upper):
         inside = os.path.normpath(folder)
         for name in sorted(folders + files):
@@ -52,7 +58,8 @@ def _changed(layer: Overlay) -> Iterator[tuple[str, str, int]]:
                 how = _how(layer, relative, state)
                 if how:
                     size = state.st_size if stat.S_ISREG(state.st_mode) else 0
-                    yield os.path.normpath(os.path.join(layer.path, relative)), how, size
+                    path = os.path.normpath(os.path.join(layer.path, relative))
+                    yield path, how, size, stat.S_ISDIR(state.st_mode)
 
 
 def _kept(layer: Overlay, path: str, keep: int, name: str) -> bool:
