@@ -25,7 +25,6 @@ def test_all_that_can_be_set(tmp_path: Path) -> None:
         select = ["undefined-name"]
         ignore = ["module-missing"]
         exclude = ["third_party"]
-        seconds-per-epoch = 90.5
         [tool.epochzero.check.per-file-ignores]
         "old/*.py" = ["syntax-error"]
         """,
@@ -36,7 +35,6 @@ def test_all_that_can_be_set(tmp_path: Path) -> None:
         ignore=("module-missing",),
         per_file_ignores={"old/*.py": ("syntax-error",)},
         exclude=("third_party",),
-        seconds_per_epoch=90.5,
     )
 
 
@@ -59,8 +57,6 @@ def test_a_preset_is_no_path(tmp_path: Path) -> None:
         ("select = 'undefined-name'", "select must be a list of strings"),
         ("ignore = [1]", "ignore must be a list of strings"),
         ("target = 3", "target must be a string"),
-        ("seconds-per-epoch = 0", "seconds-per-epoch must be a number above 0"),
-        ("seconds-per-epoch = true", "seconds-per-epoch must be a number above 0"),
         ("select = ['undefined-nam']", "select: no rule has the id 'undefined-nam'; did you mean"),
         ("per-file-ignores = ['x']", "per-file-ignores must be a table"),
         ("per-file-ignores = {'a.py' = 'x'}", "per-file-ignores.a.py must be a list"),

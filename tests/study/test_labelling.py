@@ -1,15 +1,11 @@
-"""Labelling by hand: what is asked, what is kept, who sees what, how far people agree; the browser's screen."""
+"""Labelling by hand: what is asked, what is kept, who sees what, how far people agree."""
 
 from __future__ import annotations
 
 import json
 import sys
-import threading
-from collections.abc import Iterator
-from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
 
 import numpy as np
 import pytest
@@ -21,7 +17,6 @@ from epochzero.reports.statistics import fleiss_kappa
 from epochzero.study import read_file
 from epochzero.study.labelling import (
     LabelFolder,
-    Scheme,
     Session,
     compare,
     disagreements,
@@ -31,7 +26,6 @@ from epochzero.study.labelling import (
 )
 from epochzero.study.labelling.items import visible
 from epochzero.study.labelling.scheme import KEYS
-from epochzero.web.labelling import LabelServer, page
 
 KEY = ("general_code_error", "key_not_found", "programming_error", "training", "fails_again")
 PATH = ("execution_environment", "path_not_found", "environment", "preprocessing", "fails_again")
@@ -304,11 +298,9 @@ def test_secrets_are_not_shown_and_an_export_leaves_the_fields_as_they_are(tmp_p
     label(source, "alice", [KEY])
     folder = LabelFolder(source)
     scheme, items = folder.scheme(None), read_items(source).items
-    with folder.journal("bob", scheme) as journal:
-        shown = page(Session(items, scheme, journal).view(), scheme, "bob")
-    shown += items[0].text + items[0].title + read_items(tmp_path / "logs").items[0].text
+    shown = items[0].text + items[0].title + read_items(tmp_path / "logs").items[0].text
     assert "KeyError: 1" in shown
-    assert shown.count("[redacted]") >= 5
+    assert shown.count("[redacted]") >= 3
     assert not any(secret in shown for secret in ("abc123def456", "hunter2x", "aaaaaaaaaa"))
     assert next(exported(scheme, items, folder.annotators(), {}))["log"] == record["log"]
 
@@ -408,90 +400,3 @@ def test_fleiss_kappa_of_the_published_example() -> None:
     assert fleiss_kappa(counts) == pytest.approx(0.210, abs=5e-4)
     assert fleiss_kappa(np.array([[3, 0], [3, 0]])) is None
     assert fleiss_kappa(np.array([[3, 0], [1, 1]])) is None
-
-
-# The screen of a browser
-
-
-@pytest.fixture
-def server(source: Path) -> Iterator[LabelServer]:
-    folder = LabelFolder(source)
-    scheme: Scheme = folder.scheme(None)
-    with folder.journal("alice", scheme) as journal:
-        served = LabelServer(Session(read_items(source).items, scheme, journal), "alice")
-        thread = threading.Thread(target=served.run)
-        thread.start()
-        yield served
-        served.stop()
-        thread.join()
-
-
-def ask(
-    server: LabelServer, path: str = "", form: dict[str, str] | None = None, host: str = ""
-) -> tuple[int, str, dict[str, str]]:
-    connection = HTTPConnection("127.0.0.1", server.port, timeout=120)
-    headers = {"Host": host} if host else {}
-    url = path if path.startswith("/") else f"/{server.token}/{path}"
-    if form is None:
-        connection.request("GET", url, headers=headers)
-    else:
-        headers["Content-Type"] = "application/x-www-form-urlencoded"
-        connection.request("POST", url, urlencode(form), headers)
-    answer = connection.getresponse()
-    found = (
-        answer.status,
-        answer.read().decode(),
-        {name.title(): value for name, value in answer.getheaders()},
-    )
-    connection.close()
-    return found
-
-
-def test_answers_in_the_browser_are_kept(server: LabelServer, source: Path) -> None:
-    status, text, headers = ask(server)
-    assert status == 200
-    assert "KeyError: 0" in text
-    assert "default-src 'none'" in headers["Content-Security-Policy"]
-    assert "<script>" not in text
-    assert " style=" not in text
-    form = {"item": "job-0", "question": "dimension", "answer": "general_code_error"}
-    assert ask(server, "answer", form)[0] == 303
-    assert "General Code Error</li>" in ask(server)[1]
-    # The same page sent again, as from a second window, is not another answer.
-    status, _, headers = ask(server, "answer", form)
-    assert headers["Location"].endswith("?stale")
-    assert "not saved" in ask(server, "?stale")[1]
-    ask(server, "note", {"item": "job-0", "note": "<b>hm"})
-    assert "&lt;b&gt;hm" in ask(server)[1]
-    ask(server, "undo", {})
-    assert "Which kind" in ask(server)[1]
-    ask(server, "skip", {"item": "job-0"})
-    assert "KeyError: 1" in ask(server)[1]
-    assert LabelFolder(source).annotators()["alice"].notes == {"job-0": "<b>hm"}
-
-
-def test_only_who_has_the_address_is_served(server: LabelServer) -> None:
-    assert ask(server, "/")[0] == 404
-    assert ask(server, "/wrong/")[0] == 404
-    assert ask(server, host="evil.example")[0] == 421
-    assert ask(server, "undo", {}, host=f"evil.example:{server.port}")[0] == 421
-    assert ask(server, "nothing")[0] == 404
-    assert ask(server, "static/label.js")[0] == 200
-    assert ask(server, "/static/label.js")[0] == 404
-    assert server.host == "127.0.0.1"
-    assert ask(server, "note", {"note": "x" * 100_000})[0] == 413
-
-
-def test_a_hostile_record_stays_text(tmp_path: Path) -> None:
-    file = tmp_path / "f.jsonl"
-    evil = "</pre><script>alert(1)</script>\x1b[2J"
-    file.write_text(json.dumps({"id": '"><img src=x>', "title": evil, "log": evil * 20_000}) + "\n")
-    folder = LabelFolder(file)
-    scheme = folder.scheme(None)
-    with folder.journal("alice", scheme) as journal:
-        text = page(Session(read_items(file).items, scheme, journal).view(), scheme, "alice")
-    assert "<script>" not in text
-    assert "<img" not in text
-    assert "\x1b" not in text
-    assert "All of it" in text
-    assert len(text) < 2_000_000

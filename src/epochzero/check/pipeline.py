@@ -55,13 +55,7 @@ def run_check(request: CheckRequest) -> CheckResult:
         platforms = (
             [target] * len(read.jobs) if target else machines_of(read.jobs, request.environment)
         )
-        jobs = [
-            replace(
-                job if target else _with_search_path(job, request.environment),
-                seconds_per_epoch=settings.seconds_per_epoch,
-            )
-            for job in read.jobs
-        ]
+        jobs = [job if target else _with_search_path(job, request.environment) for job in read.jobs]
         programs = _in_order(map(_program, jobs, platforms))
         read_answers = [
             answer

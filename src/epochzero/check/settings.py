@@ -18,9 +18,7 @@ from epochzero.file_access import exists, is_file, open_file
 
 FILE = "pyproject.toml"
 LARGEST_BYTES = 4 << 20
-_KEYS = (
-    "target", "select", "ignore", "per-file-ignores", "exclude", "data", "seconds-per-epoch"
-)  # fmt: skip
+_KEYS = ("target", "select", "ignore", "per-file-ignores", "exclude", "data")
 
 
 @dataclass(frozen=True)
@@ -34,7 +32,6 @@ class Settings:
         per_file_ignores: pattern of paths -> ids of the rules whose findings are suppressed there.
         exclude: patterns of paths in which all findings are suppressed.
         data: data sets of the job with their profiles.
-        seconds_per_epoch: duration of an epoch on the job's platform; None if not set.
     """
 
     target: str = ""
@@ -43,7 +40,6 @@ class Settings:
     per_file_ignores: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     exclude: tuple[str, ...] = ()
     data: tuple[DataSet, ...] = ()
-    seconds_per_epoch: float | None = None
 
     def reason_to_leave(self, rule: str, path: str) -> str:
         """Why findings of a rule are suppressed in a file; empty if they are not.
@@ -126,16 +122,7 @@ def _settings(section: Mapping[str, Any], folder: Path) -> Settings:
         {pattern: _rules(ignores, pattern, "per-file-ignores.") for pattern in ignores},
         _texts(section, "exclude"),
         tuple(_data(section)),
-        _seconds(section.get("seconds-per-epoch")),
     )
-
-
-def _seconds(value: object) -> float | None:
-    if value is None or (
-        isinstance(value, int | float) and not isinstance(value, bool) and value > 0
-    ):
-        return value
-    raise InputError("seconds-per-epoch must be a number above 0")
 
 
 def _data(section: Mapping[str, Any]) -> Iterator[DataSet]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from epochzero.errors import InputError
 
 if TYPE_CHECKING:
     from epochzero.reports.statistics import Estimate
-    from epochzero.study.labelling import Item, LabelFolder, Scheme, Session
+    from epochzero.study.labelling import Item, LabelFolder, Scheme
     from epochzero.study.labelling.compare import Disagreement, QuestionAgreement
 
 
@@ -30,11 +29,6 @@ _MOST_CONFUSED = 5
 @click.option("--as", "annotator", metavar="NAME", help="Name of the annotator.")
 @click.option("--scheme", metavar="NAME|FILE.toml",
               help="Label scheme: failures (default), bugs, or a file.")  # fmt: skip
-@click.option(
-    "--browser",
-    is_flag=True,
-    help="Label in the browser; served on loopback only, needs the extra serve.",
-)
 @click.option("--agreement", is_flag=True, help="Report inter-annotator agreement.")
 @click.option(
     "--disagreements", is_flag=True, help="List the records on which annotators disagree."
@@ -47,14 +41,14 @@ _MOST_CONFUSED = 5
 @seed_option("Random seed of the bootstrap of --agreement.")
 @format_option("Output format.")
 def command(
-    file: Path, annotator: str | None, scheme: str | None, browser: bool, agreement: bool,
+    file: Path, annotator: str | None, scheme: str | None, agreement: bool,
     disagreements: bool, adjudicate: bool, output: Path | None, seed: int, form: str,
 ) -> None:  # fmt: skip
     """Label the records of FILE by hand: JSON Lines (.jsonl, .jsonl.gz) or a directory of logs.
 
     \b
     epochzero label failures.jsonl --as alice
-    epochzero label failures.jsonl --as bob --browser
+    epochzero label failures.jsonl --as bob
     epochzero label failures.jsonl --agreement
     epochzero label failures.jsonl --adjudicate --as carol
     epochzero label failures.jsonl --export labelled.jsonl
@@ -67,7 +61,7 @@ def command(
     from epochzero.study.labelling import LabelFolder, read_items
 
     asked = [agreement, disagreements, output is not None]
-    if sum((*asked, adjudicate)) > 1 or ((annotator or browser) and any(asked)):
+    if sum((*asked, adjudicate)) > 1 or (annotator and any(asked)):
         raise click.UsageError(
             "--as NAME, --agreement, --disagreements and --export exclude each other"
         )
@@ -81,7 +75,7 @@ def command(
     folder = LabelFolder(file)
     chosen = folder.scheme(scheme)
     if annotator:
-        _label(folder, chosen, found.items, annotator, adjudicate=adjudicate, browser=browser)
+        _label(folder, chosen, found.items, annotator, adjudicate=adjudicate)
     elif output is not None:
         _export(folder, chosen, found.items, output)
     elif agreement:
@@ -91,9 +85,8 @@ def command(
 
 
 def _label(
-    folder: LabelFolder, scheme: Scheme, items: Sequence[Item], annotator: str, *,
-    adjudicate: bool, browser: bool,
-) -> None:  # fmt: skip
+    folder: LabelFolder, scheme: Scheme, items: Sequence[Item], annotator: str, *, adjudicate: bool
+) -> None:
     from epochzero.cli.label_screen import run_screen
     from epochzero.study.labelling import Session
     from epochzero.study.labelling import disagreements as differing
@@ -113,30 +106,13 @@ def _label(
             unread = counted(journal.labels.unreadable, "line")
             click.echo(f"epochzero: {journal.path}: {unread} could not be read", err=True)
         session = Session(items, scheme, journal, given, others)
-        if browser:
-            _browse(session, annotator)
-        else:
-            run_screen(session, annotator)
+        run_screen(session, annotator)
         view = session.view()
         skipped = f", {view.skipped:,} skipped" if view.skipped else ""
         progress = (
             f"{view.labelled:,} of {counted(view.total, 'record')}{skipped} -> {journal.path}"
         )
         click.echo(field("Labelled", progress))
-
-
-def _browse(session: Session, annotator: str) -> None:
-    from epochzero.cli.serve import require_service
-
-    require_service()
-    from epochzero.web.labelling import LabelServer
-
-    server = LabelServer(session, annotator)
-    click.echo(field("Open", server.address))
-    click.echo(field("", "Local access only. Press Ctrl-C to stop; answers are saved."))
-    with suppress(KeyboardInterrupt):
-        server.run()
-    click.echo()
 
 
 # Agreement

@@ -33,7 +33,9 @@ def run_screen(session: Session, annotator: str) -> None:
         InputError: standard input or output is not a terminal.
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        raise InputError("labelling requires a terminal; use --browser to label in the browser")
+        raise InputError(
+            "labelling requires a terminal: standard input and output must not be redirected"
+        )
     item, text, message, typed = None, "", "", ""
     with suppress(KeyboardInterrupt, EOFError):
         while True:

@@ -145,7 +145,6 @@ class Job:
         launchers: the launchers of the program, the outermost first (``sbatch``, ``srun``, ``torchrun``).
         allocation: the machines that it gets.
         launch_script: what the scripts around it do.
-        seconds_per_epoch: from the project's settings; None if not specified.
         container: the image, if the command names one.
         mounts: directories in the container, path inside -> path outside.
         read_only: the mounts (paths inside) that cannot be written.
@@ -174,7 +173,6 @@ class Job:
     launchers: tuple[str, ...] = ()
     allocation: Allocation = Allocation()
     launch_script: LaunchScript = LaunchScript()
-    seconds_per_epoch: float | None = None
     container: str = ""
     mounts: Mapping[str, str] = field(default_factory=dict)
     read_only: frozenset[str] = frozenset()

@@ -1,6 +1,6 @@
 """The session of one annotator: the current record and question, and the actions on them.
 
-The terminal and the browser both show a `View` and call a `Session`.
+The screen shows a `View` and calls a `Session`.
 """
 
 from __future__ import annotations
