@@ -1,8 +1,8 @@
 """Takes pictures of all pages of the team server, to look at: wide and narrow, light and dark.
 
-python docs/serve_pictures.py FOLDER
+python docs/serve_pictures.py FOLDER [axe.min.js]
 
-A service with made jobs of 30 days is started and shown in Chromium (`chromium` must be installed), which is controlled
+With the script of axe-core (`npm install axe-core`), each page is also checked for accessibility. A service with made jobs of 30 days is started and shown in Chromium (`chromium` must be installed), which is controlled
 through its DevTools protocol. Nothing is compared: a person looks at the pictures.
 """
 
@@ -71,6 +71,10 @@ def jobs() -> Iterator[dict[str, Any]]:
         }  # fmt: skip
 
 
+_AXE = """axe.run().then(result => result.violations.map(
+    one => `${one.id} (${one.impact}), ${one.nodes.length} times: ${one.nodes[0].target}`))"""
+
+
 class Browser:
     """Chromium, controlled through a pipe (`--remote-debugging-pipe`)."""
 
@@ -136,6 +140,16 @@ class Browser:
         clip = {"x": 0, "y": 0, "width": width, "height": min(whole["height"], 2600), "scale": 1}
         data = self.call("Page.captureScreenshot", clip=clip, captureBeyondViewport=True)["data"]
         file.write_bytes(base64.b64decode(data))
+
+    def violations(self, axe: str) -> list[str]:
+        """What axe-core finds in the page as it is shown: rule, weight and the first element."""
+        self.call("Runtime.evaluate", expression=axe)
+        found = self.call(
+            "Runtime.evaluate", expression=_AXE, awaitPromise=True, returnByValue=True
+        )
+        if "value" not in found.get("result", {}):
+            return [f"axe did not run: {found}"]
+        return [str(line) for line in found["result"]["value"]]
 
     def close(self) -> None:
         self._process.kill()
@@ -213,6 +227,7 @@ def _wait_for_report(url: str, token: str) -> None:
 def main() -> None:
     """Takes the pictures."""
     target = Path(sys.argv[1])
+    axe = Path(sys.argv[2]).read_text("utf-8") if len(sys.argv) > 2 else ""
     target.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as folder, service(Path(folder)) as (url, token):
         browser = Browser(Path(folder) / "chromium")
@@ -223,6 +238,8 @@ def main() -> None:
                 browser.show(url + path, "" if name == "login" else token)
                 for size, scheme in itertools.product(SIZES, SCHEMES):
                     browser.picture(target / f"{name}-{size}-{scheme}.png", SIZES[size], scheme)
+                    for line in browser.violations(axe) if axe else ():
+                        print(f"{name}, {size}, {scheme}: {line}", file=sys.stderr)
         finally:
             browser.close()
 
