@@ -77,6 +77,12 @@ def _require(names: tuple[str, ...], extra: str) -> None:
     help="Take client addresses from X-Forwarded-For of this proxy or network. Repeatable.",
 )
 @click.option(
+    "--log-days",
+    metavar="DAYS",
+    type=click.FloatRange(min=1),
+    help="Delete logs and samples of jobs that ended more than DAYS days ago. Jobs and diagnoses remain.",
+)
+@click.option(
     "--sign-in",
     metavar="FILE",
     type=_file,
@@ -96,6 +102,7 @@ def command(
     behind_https: bool,
     private_webhooks: bool,
     trusted_proxies: tuple[str, ...],
+    log_days: float | None,
     sign_in: Path | None,
 ) -> None:
     """Run a team server that collects failures and serves a web UI.
@@ -134,6 +141,7 @@ def command(
         private_webhooks=private_webhooks,
         trusted_proxies=tuple(map(_network, trusted_proxies)),
         watched=watched,
+        log_days=log_days,
         provider=provider,
     )
     if settings.authentication and not known:

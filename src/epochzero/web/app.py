@@ -22,7 +22,6 @@ from epochzero.errors import InputError
 from epochzero.store.database import StoreError, StoreFullError
 from epochzero.store.recorder import ConflictError
 from epochzero.web import administration, api, health, ingest, pages, signin
-from epochzero.web.daily_sums import Summing
 from epochzero.web.guard import LOGGER, Guard
 from epochzero.web.metrics import Metrics
 from epochzero.web.problems import PROBLEMS
@@ -30,6 +29,7 @@ from epochzero.web.settings import Settings
 from epochzero.web.spool import FULL
 from epochzero.web.state import prepare, watched_folder
 from epochzero.web.unavailable import away
+from epochzero.web.upkeep import Upkeep
 
 _METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 _SIGN_IN_S = 600
@@ -87,17 +87,17 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     service = app.state.service
     watched = watched_folder(service)
     service.diagnosing.start()
-    summing = Summing(service.database)
+    upkeep = Upkeep(service.database, service.settings.log_days)
     service.intake.start()
     service.deliveries.start()
-    summing.start()
+    upkeep.start()
     if watched is not None:
         watched.start()
     yield
     await run_in_threadpool(service.reporting.stop)
     if watched is not None:
         await run_in_threadpool(watched.stop)
-    await run_in_threadpool(summing.stop)
+    await run_in_threadpool(upkeep.stop)
     await run_in_threadpool(service.intake.stop)
     await run_in_threadpool(service.deliveries.stop)
     await run_in_threadpool(service.diagnosing.stop)

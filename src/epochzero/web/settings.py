@@ -78,6 +78,7 @@ class Settings:
         trusted_proxies: addresses and networks of reverse proxies, whose
             X-Forwarded-For header is accepted.
         watched: a directory whose logs are imported.
+        log_days: for how long logs and samples of ended jobs are stored; None for all time.
         provider: of accounts to sign in with; None for tokens only.
     """
 
@@ -91,4 +92,5 @@ class Settings:
     webhook_pauses: tuple[float, ...] = (10.0, 60.0, 300.0)
     trusted_proxies: tuple[str, ...] = ()
     watched: Path | None = None
+    log_days: float | None = None
     provider: Provider | None = None

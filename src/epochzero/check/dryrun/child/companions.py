@@ -16,7 +16,7 @@ _GPU = {"model": "NVIDIA A100", "memory_bytes": 80 << 30, "capability": (8, 0)}
 def hold_back(_: ModuleType, environment: Mapping[str, str]) -> None:
     """Redirects what the job writes, where nothing else contains it."""
     if guard.SCRATCH_VARIABLE in environment:
-        guard.install(environment[guard.SCRATCH_VARIABLE], lambda _: None)
+        guard.install(environment[guard.SCRATCH_VARIABLE], lambda _: None, lambda _: True)
 
 
 def stay_on_cpu(_: ModuleType, __: Mapping[str, str]) -> None:
