@@ -41,6 +41,7 @@ SETS = (
     LABELS.with_name("raw_logs_blind.jsonl"),
     LABELS.with_name("raw_logs_blind_2.jsonl"),
     LABELS.with_name("raw_logs_blind_3.jsonl"),
+    LABELS.with_name("raw_logs_blind_4.jsonl"),
 )
 EVALUATED = SETS[:3]
 """Sets whose logs have all been evaluated: used for development, and to train models."""
@@ -69,8 +70,7 @@ class RawLog:
         repository, commit, path: where the text is.
         sha256: of the text.
         half: "open" or "held_out", where all logs of a repository are in the same half; "blind"; or
-            a half of a later blind set: "blind_2_open", "blind_2_held_out", "blind_3_open",
-            "blind_3_held_out".
+            a half of a later blind set: "blind_2_open", "blind_2_held_out", and so on.
         ranks: "one" or "several".
         ended: "failed", "well", "cut" if the log does not show the end, or "disputed" if the two
             readings of the label differ; a disputed log is not measured.

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -35,9 +36,9 @@ from epochzero.reports.statistics import confusion, kappa
 LOOKS = LABELS.with_name("raw_logs_looks.jsonl")
 FIRST_LOOK = LABELS.with_name("raw_logs_first_look.jsonl")
 FIELDS = ("root_cause", "phase", "retry")
-BLIND = ("blind", "blind_2_open", "blind_2_held_out", "blind_3_open", "blind_3_held_out")
+BLIND = ("blind", *(f"blind_{number}_{half}" for number in (2, 3, 4) for half in HALVES))
 PARTS = (*HALVES, *BLIND)
-DEVELOPMENT = tuple(part for part in PARTS if part != "blind_3_held_out")
+DEVELOPMENT = tuple(part for part in PARTS if not re.fullmatch("blind_[34]_held_out", part))
 """Parts whose single logs may be inspected."""
 
 
