@@ -6,9 +6,9 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import click
 
@@ -73,6 +73,15 @@ def command() -> None:
     help="Describe this container image (docker save, OCI) instead of this machine; it is not run.",
 )
 @click.option(
+    "--nodes",
+    metavar="FILE",
+    type=click.File(errors="replace"),
+    help="Describe these nodes: output of scontrol, sinfo or kubectl (`-` is standard input).",
+)
+@click.option(
+    "--pool", metavar="NAME", default="", help="Partition, node pool or label of the nodes."
+)
+@click.option(
     "--list",
     "folders",
     multiple=True,
@@ -88,6 +97,8 @@ def capture(
     packages: Path | None,
     python: Path | None,
     image: Path | None,
+    nodes: IO[str] | None,
+    pool: str,
     folders: tuple[Path, ...],
     probe: bool,
 ) -> None:
@@ -103,43 +114,64 @@ def capture(
     epochzero target capture --python .venv/bin/python -o cluster.toml
     epochzero target capture --api torch --api mylib > cluster.toml
     epochzero target capture --image image.tar -o image.toml
+    scontrol show node | epochzero target capture --nodes - --pool gpu -o gpu.toml
 
     Exit code 0 if the file was written, 2 if it cannot be written.
     """
     import platform
 
-    from epochzero.check.target import capture as find
     from epochzero.check.target import read_image
     from epochzero.check.target.api import LIBRARIES
+    from epochzero.check.target.file import LARGEST_TARGET_BYTES
+    from epochzero.check.target.model import Target
+    from epochzero.check.target.nodes import only_installed, with_nodes
 
     named_by = output or image
-    name = name or (named_by.stem if named_by else platform.node() or "this machine")
-    if image is not None:
-        if python is not None or folders or probe:
-            raise click.UsageError("--image cannot be combined with --python, --list or --probe")
-        progress = _Progress()
-        target = read_image(
-            image, name=name, libraries=libraries or LIBRARIES, on_progress=progress
+    name = name or (named_by.stem if named_by else pool or platform.node() or "this machine")
+    if ((image or nodes) and (folders or probe)) or (image and python):
+        raise click.UsageError(
+            "--image and --nodes cannot be combined with --list or --probe, nor --image with --python"
         )
-        _write_target(target, packages, output, progress)
-        return
+    if pool and not nodes:
+        raise click.UsageError("--pool requires --nodes")
+    text = nodes.read(LARGEST_TARGET_BYTES) if nodes else ""
+    libraries = libraries or LIBRARIES
+    progress = _Progress()
+    if image is not None:
+        target = read_image(image, name=name, libraries=libraries, on_progress=progress)
+    elif nodes and python is None:
+        target = Target(name)
+    else:
+        target = _captured(python, name, libraries, folders, probe, progress)
+        target = only_installed(target) if nodes else target
+    _write_target(with_nodes(target, text, pool) if nodes else target, packages, output, progress)
+
+
+def _captured(
+    python: Path | None,
+    name: str,
+    libraries: Sequence[str],
+    folders: Sequence[Path],
+    probe: bool,
+    progress: _Progress,
+) -> Target:
+    from epochzero.check.target import capture as find
+
     origin, interpreter = _interpreter(python)
     click.echo(plain(f"Python: {origin}"), err=True)
-    progress = _Progress()
     environment = dict(os.environ)
     if python is not None:
         # The environment of that Python is active in the job: torchrun and accelerate are next to it.
         environment["PATH"] = f"{python.absolute().parent}:{environment.get('PATH', '')}"
-    target = find(
+    return find(
         environment,
         name=name,
         interpreter=interpreter,
-        libraries=libraries or LIBRARIES,
+        libraries=libraries,
         probe=probe,
         folders=folders,
         on_progress=progress,
     )
-    _write_target(target, packages, output, progress)
 
 
 def _write_target(
