@@ -194,6 +194,13 @@ def test_a_broken_promise_is_told(tmp_path: Path, text: str, problem: str) -> No
     assert "lab/share-full" in problems[0]
 
 
+def test_the_anchor_of_another_signature_does_not_help(tmp_path: Path) -> None:
+    (tmp_path / "lab").mkdir()
+    (tmp_path / "lab/a.toml").write_text(GOOD)
+    (tmp_path / "lab/b.toml").write_text(changed('["is full"]', '["is fuller"]'))
+    assert check_folder(tmp_path) == (["lab/b: example 1 does not match"], 2)
+
+
 def test_every_wrong_file_of_a_folder_is_told(tmp_path: Path) -> None:
     load(tmp_path, GOOD, "a/good.toml")
     for name in ("b", "c"):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from epochzero.diagnose import Catalog, Signature, load_folder
 from epochzero.diagnose.catalog import BUILTIN
-from epochzero.diagnose.check import check_signature
+from epochzero.diagnose.check import check_signature, scanner_of
 from tests.catalogs import every
 from tests.waiting import bounded_work
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from epochzero.diagnose import Diagnosis
+    from epochzero.logs.scan import Scanner
 
 LEAST = 250
 
@@ -25,6 +26,12 @@ LEAST = 250
 def signatures() -> list[Signature]:
     """The built-in signatures by name; reading their files checks every field."""
     return sorted(Catalog(load_folder(BUILTIN)), key=attrgetter("name"))
+
+
+@functools.cache
+def scanner() -> Scanner:
+    """What all signatures share."""
+    return scanner_of(signatures())
 
 
 def causes() -> list[Signature]:
@@ -45,7 +52,7 @@ def test_there_are_enough() -> None:
 
 @by_name(signatures)
 def test_what_its_file_promises(signature: Signature) -> None:
-    assert list(check_signature(signature)) == []
+    assert list(check_signature(signature, scanner())) == []
 
 
 @by_name(signatures)

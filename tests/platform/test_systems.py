@@ -106,6 +106,9 @@ def test_macos_finds_the_processes_that_linux_finds() -> None:
     try:
         found = {process.pid: process for process in macos.processes()}
         assert found[child.pid].parent == os.getpid()
+        # Not the ps that listed them: a job's guard would wait for it to exit.
+        children = [pid for pid, process in found.items() if process.parent == os.getpid()]
+        assert all(linux.process_status(pid) for pid in children)
         own, other = macos.process_status(os.getpid()), linux.process_status(os.getpid())
         assert own is not None
         assert other is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import re
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from contextlib import suppress
 from functools import cache
 
@@ -94,6 +94,19 @@ class PatternSet:
         except hyperscan.ScanTerminated:
             return True
         return False
+
+
+class Subset(PatternSet):
+    """A pattern set whose `packed_ends` leaves out some patterns; nothing is compiled for it."""
+
+    def __init__(self, whole: PatternSet, left_out: Set[int]) -> None:
+        self._database = whole._database
+        self._left_out = left_out
+
+    def packed_ends(self, data: bytes) -> array[int]:
+        """The end of each match and the number of its pattern, as `PatternSet.packed_ends` has it."""
+        left_out, mask = self._left_out, (1 << NUMBER_BITS) - 1
+        return array("q", (m for m in super().packed_ends(data) if m & mask not in left_out))
 
 
 @cache

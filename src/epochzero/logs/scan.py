@@ -13,13 +13,14 @@ import tomllib
 from array import array
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, NamedTuple
 
-from epochzero.logs.patterns import NUMBER_BITS, PatternSet, literal
+from epochzero.logs.patterns import NUMBER_BITS, PatternSet, Subset, literal
 from epochzero.logs.prefix import strip_ansi
 from epochzero.logs.progress import progress_lines
 from epochzero.logs.source import Block, Log
@@ -227,6 +228,7 @@ class Scanner:
             dict.fromkeys((*cues["headers"], *cues["frames"], *cues["words"], *anchors))
         )
         wanted = frozenset(anchors)
+        self._first_anchor = len({*cues["headers"], *cues["frames"], *cues["words"]})
         self.anchors = {n: text for n, text in enumerate(literals) if text in wanted}
         self._frames = frozenset(literals.index(text) for text in cues["frames"])
         self._headers = frozenset(literals.index(text) for text in cues["headers"])
@@ -236,6 +238,14 @@ class Scanner:
         self._starts = tuple(text.encode() for text in cues["starts"])
         self._cues = PatternSet([literal(text) for text in literals])
         self._progress = PatternSet([pattern.encode() for pattern in cues["progress"]])
+
+    def narrowed(self, anchors: Collection[str]) -> Scanner:
+        """A scanner with only these of its anchors. It shares the compiled patterns."""
+        narrow = copy(self)
+        narrow.anchors = {n: text for n, text in self.anchors.items() if text in anchors}
+        others = self.anchors.keys() - narrow.anchors.keys()
+        narrow._cues = Subset(self._cues, {n for n in others if n >= self._first_anchor})
+        return narrow
 
     def scan(self, log: Log) -> Scan:
         """Scans a log in one pass.

@@ -43,10 +43,12 @@ def adopt_orphans(adopt: bool = True) -> None:
 
 
 def processes() -> Iterator[ProcessStatus]:
-    """Each process that exists now."""
+    """Each process that exists now, without the ``ps`` that lists them."""
     options = [part for column in _COLUMNS for part in ("-o", f"{column}=")]
-    for line in _output(["/bin/ps", "-A", *options]).splitlines():
-        if row := _ROW.fullmatch(line.strip()):
+    ps, text = _run(["/bin/ps", "-A", *options])
+    for line in text.splitlines():
+        row = _ROW.fullmatch(line.strip())
+        if row and int(row[1]) != ps:
             yield _process(row)
 
 
@@ -93,15 +95,21 @@ def _seconds(text: str) -> float:
 
 def _output(command: list[str]) -> str:
     """What a program prints; nothing where it is missing or fails."""
+    return _run(command)[1]
+
+
+def _run(command: list[str]) -> tuple[int, str]:
+    """The process ID that a program had and what it printed; 0 and nothing where it is missing."""
     try:
-        done = subprocess.run(
+        process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env={"LC_ALL": "C"},
-            check=False,
         )
     except OSError:
-        return ""
-    return done.stdout.decode("utf-8", "replace")
+        return 0, ""
+    with process:
+        text, _ = process.communicate()
+    return process.pid, text.decode("utf-8", "replace")

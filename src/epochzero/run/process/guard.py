@@ -39,6 +39,7 @@ LINGER_S = 1.0
 PATIENCE_S = 30.0
 """A process that cannot be killed, as one that waits for a device, is not waited for any longer."""
 _AGAIN_S = 0.02
+_LIST_AGAIN_S = 0.1
 _FIRST_LINE = 256
 """Bytes of a program that tell whether it is a script."""
 _NEVER = float("inf")
@@ -93,7 +94,9 @@ class _Guard:
         while self._reap() or self._has_orphans():
             wait = min(self.ask_at, self.kill_at) - time.monotonic()
             if self.exited and not ADOPTS_ORPHANS:
-                wait = min(wait, _AGAIN_S)  # No signal tells that an orphan has exited.
+                # No signal tells that an orphan has exited, and each listing of the processes ends one of its own.
+                time.sleep(_LIST_AGAIN_S)
+                wait = 0.0
             ready = dict(poller.poll(None if wait == _NEVER else max(0.0, wait) * 1000))
             if self.waker in ready:
                 os.read(self.waker, 4096)
