@@ -47,11 +47,12 @@ settings.register_profile("hunt", deadline=None, max_examples=3000, suppress_hea
 settings.load_profile("steady")
 
 # Their tests, or the programs that they start, need torch, a database or a browser, or are dozens
-# of supervised jobs. `--quick` leaves them out; without it they come first, since the longest files
+# of supervised jobs. `--quick` leaves them out, and single tests that are marked with `needs_torch`; without it they come first, since the longest files
 # are among them.
 SLOW = (
     "agents",
     "check/dryrun",
+    "check/rules/test_arguments_refused.py",
     "cli/test_check_dry.py",
     "cli/test_record_command.py",
     "cli/test_watch_spectrum.py",
@@ -72,7 +73,10 @@ SLOW = (
     "scale",
     "store",
     "study/test_corpora.py",
+    "study/test_neuron_spectrum.py",
+    "study/training_faults",
     "test_docstrings.py",
+    "test_train_reader.py",
     "web",
 )
 
@@ -110,8 +114,18 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if config.getoption("quick") and is_slow(collection_path) else None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_configure(config: pytest.Config) -> None:
+    """Registers the marker of single tests that `--quick` skips."""
+    config.addinivalue_line("markers", "needs_torch: starts programs that import torch")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Puts what takes longest first, so that no process is left with it at the end."""
+    if config.getoption("quick"):
+        config.hook.pytest_deselected(
+            items=[i for i in items if i.get_closest_marker("needs_torch")]
+        )
+        items[:] = [item for item in items if not item.get_closest_marker("needs_torch")]
     items.sort(key=lambda item: (not is_slow(item.path), item.path not in _LONG_FILES))
 
 

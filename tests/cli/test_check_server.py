@@ -334,6 +334,7 @@ def test_a_stored_module_is_used_for_its_text_only(monkeypatch: pytest.MonkeyPat
     assert shared_modules.find(keys[1], modules[1].text) is modules[1]
 
 
+@pytest.mark.needs_torch
 @pytest.mark.skipif(sys.platform != "linux", reason="forks of a process with torch")
 def test_dry_runs_are_the_same_and_find_torch_imported(server: Server, project: Path) -> None:
     (project / "train.py").write_text(FAILING_STEP)

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-IPython = pytest.importorskip("IPython.core.interactiveshell")
-
 
 @pytest.fixture
 def shell() -> Iterator[Any]:
+    IPython = pytest.importorskip("IPython.core.interactiveshell")  # noqa: N806
     made = IPython.InteractiveShell.instance()
     made.run_line_magic("load_ext", "epochzero")
     yield made

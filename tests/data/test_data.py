@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import gzip
 import json
 import os
@@ -37,7 +38,13 @@ few = settings(max_examples=15, suppress_health_check=[HealthCheck.function_scop
 Rows = list[dict[str, Any]]
 
 
-def rows(count: int = 400, seed: int = 0) -> list[dict[str, Any]]:
+def rows(count: int = 400, seed: int = 0) -> Rows:
+    """Records of their own for each test; drawing them takes longer than most tests."""
+    return [dict(row) for row in drawn(count, seed)]
+
+
+@functools.cache
+def drawn(count: int, seed: int) -> Rows:
     random = np.random.default_rng(seed)
     made = []
     for _ in range(count):

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 from epochzero.study.comparison import (
     chi_square,
@@ -36,6 +35,10 @@ def test_two_normal_groups_are_tested_as_r_does() -> None:
 
 
 def test_other_groups_are_tested_by_ranks() -> None:
+    from scipy import (
+        stats,
+    )  # takes a second, and every process of pytest-xdist imports every test file
+
     found = compare(SKEWED, DRUG_2)
     assert found.test == "Mann-Whitney U"
     assert found.p == stats.mannwhitneyu(SKEWED, DRUG_2).pvalue
@@ -72,6 +75,10 @@ def test_chi_square_is_the_published_one() -> None:
 
 
 def test_an_interval_is_that_of_scipy() -> None:
+    from scipy import (
+        stats,
+    )  # takes a second, and every process of pytest-xdist imports every test file
+
     low, high = mean(DRUG_2, seed=3).interval or (0, 0)
     theirs = stats.bootstrap((DRUG_2,), np.mean, method="percentile", rng=4).confidence_interval
     assert low == pytest.approx(theirs.low, abs=0.2)
