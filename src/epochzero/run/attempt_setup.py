@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from epochzero.errors import InputError
 from epochzero.injected.companions import Companion, with_companions
 from epochzero.run.notes import run_tags
+from epochzero.run.observers.collectives import COLLECTIVES_COMPANION
 from epochzero.run.observers.hangs import STACKS_COMPANION, with_stacks
 from epochzero.run.observers.slow_ranks import STEPS_COMPANION, with_steps
 from epochzero.run.observers.watcher import Clock, Watcher
@@ -83,7 +84,7 @@ class AttemptSetup:
             self._companions += WATCH_COMPANIONS
         if folder is not None:
             self.environment = with_steps(with_stacks(self.environment, folder), folder)
-            self._companions += [STACKS_COMPANION, STEPS_COMPANION]
+            self._companions += [STACKS_COMPANION, STEPS_COMPANION, COLLECTIVES_COMPANION]
         if faults:
             from epochzero.run.inject.injector import Injector
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -10,14 +11,17 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from epochzero.injected.companions import with_companions
+from epochzero.logs.flight_recorder import read_dump
 from epochzero.logs.traceback import Frame
 from epochzero.run.observers import hangs as hang
 from epochzero.run.observers import stacks
+from epochzero.run.observers.child.stacks import FILE_VARIABLE
 from epochzero.run.observers.hang_report import HungRank, report_of
 from epochzero.run.observers.hangs import (
     HANG_CODE,
@@ -53,7 +57,10 @@ FAILING = "import time; time.sleep(1.5); raise SystemExit(1)"
 FINISHING = "import time; time.sleep(1.5)"
 GLOO = """
 import os, sys, time
+import torch
 import torch.distributed as dist
+from epochzero.run.observers.child.collectives import begin_torch
+begin_torch(torch, os.environ)
 dist.init_process_group("gloo")
 dist.barrier()
 open(os.environ["READY"] + os.environ["RANK"], "w").close()
@@ -186,8 +193,17 @@ def test_a_rank_that_waits_for_a_dead_one_in_torch(tmp_path: Path) -> None:
     assert events[0].rank == 1
 
 
-def test_a_hang_in_torch_names_each_rank_and_its_line(tmp_path: Path) -> None:
-    script, variables = gloo(tmp_path, "import queue; queue.Queue().get()", "dist.barrier()")
+BARRIER = "dist.barrier()"
+POLLING = "work = dist.barrier(async_op=True)\nwhile not work.is_completed(): time.sleep(0.01)"
+"""Wakes up all the time; only the recorder shows that the barrier is pending."""
+
+
+@pytest.mark.parametrize(("waits", "line"), [(BARRIER, 12), (POLLING, 13)], ids=["in", "polls"])
+def test_a_hang_in_torch_names_each_rank_and_its_line(
+    tmp_path: Path, waits: str, line: int
+) -> None:
+    script, variables = gloo(tmp_path, "import queue; queue.Queue().get()", waits)
+    variables[FILE_VARIABLE] = str(tmp_path / STACKS_FILE)
     with job(script, **variables) as child:
         until(lambda: (tmp_path / "ready0").exists() and (tmp_path / "ready1").exists())
         watcher = HangWatcher(4.0, dict(os.environ))
@@ -204,7 +220,7 @@ def test_a_hang_in_torch_names_each_rank_and_its_line(tmp_path: Path) -> None:
     assert stall.what == "stall"
     assert stall.rank == 1
     assert (
-        "rank 1 waits at <string>:8 (`queue.get`); rank 0 waits in barrier at <string>:9"
+        f"rank 1 waits at <string>:11 (`queue.get`); rank 0 waits in barrier at <string>:{line}"
         in stall.text
     )
     assert list(stall.details) == ["rank 1", "rank 0"]
@@ -375,6 +391,23 @@ def test_of_ranks_that_all_wait_for_each_other_the_one_out_of_step_is_named(
     report = report_of([waiting(tmp_path, n, step) for n, step in enumerate(steps)])
     assert report.rank == rank
     assert report.text.endswith(text or "wait in all_reduce at ring.py:3")
+
+
+def test_of_ranks_in_collectives_the_recorders_name_the_one_that_left_one_out(
+    tmp_path: Path,
+) -> None:
+    ranks = []
+    for number, calls in enumerate((3, 2, 3)):
+        entries = [
+            {"process_group": ["0", "default_pg"], "collective_seq_id": n, "profiling_name": "gloo:all_reduce", "retired": n < 3}
+            for n in range(1, calls + 1)
+        ]  # fmt: skip
+        dump = tmp_path / f"trace_{number}.json"
+        dump.write_text(json.dumps({"entries": entries}))
+        ranks.append(replace(waiting(tmp_path, number, 4), dump=read_dump(dump)))
+    report = report_of(ranks)
+    assert report.rank == 1
+    assert "collective 3 of default_pg was not called by rank 1" in report.text
 
 
 def test_ranks_that_wait_for_messages_of_each_other_are_a_ring(tmp_path: Path) -> None:

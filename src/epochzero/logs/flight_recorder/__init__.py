@@ -13,7 +13,7 @@ from epochzero.logs.flight_recorder.dumps import (
     looks_like_dump,
     read_dump,
 )
-from epochzero.logs.flight_recorder.report import report_of
+from epochzero.logs.flight_recorder.report import report_of, sentence
 from epochzero.logs.flight_recorder.waits import CollectiveFault, first_fault
 
 __all__ = [
@@ -26,4 +26,5 @@ __all__ = [
     "looks_like_dump",
     "read_dump",
     "report_of",
+    "sentence",
 ]

@@ -109,6 +109,11 @@ class Dump:
     groups: Mapping[str, tuple[int, ...]]
     descriptions: Mapping[str, str]
 
+    @property
+    def pending(self) -> Call | None:
+        """The first call that has not finished."""
+        return next((call for call in self.calls if not call.finished), None)
+
 
 def looks_like_dump(head: bytes) -> bool:
     """Whether a file that begins so is a flight-recorder dump."""

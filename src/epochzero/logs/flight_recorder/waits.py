@@ -77,7 +77,7 @@ def first_fault(dumps: Sequence[Dump]) -> CollectiveFault | None:
     first = min(faults, key=lambda fault: fault.call.created)
     if first.kind != "absent":
         return first
-    blamed = next((_pending(dump) for dump in dumps if dump.rank == first.blamed[0]), None)
+    blamed = next((dump.pending for dump in dumps if dump.rank == first.blamed[0]), None)
     return CollectiveFault(
         "cycle",
         first.description,
@@ -201,10 +201,6 @@ def _kind(call: Call, *, tensors: bool) -> tuple[object, ...]:
 def _step(before: Call | None, call: Call) -> tuple[object, ...]:
     """From one place in the program to the next."""
     return (before and (before.operation, before.frames), call.operation, call.frames)
-
-
-def _pending(dump: Dump) -> Call | None:
-    return next((call for call in dump.calls if not call.finished), None)
 
 
 def _unanswered(dumps: Sequence[Dump]) -> Iterator[CollectiveFault]:

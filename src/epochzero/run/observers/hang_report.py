@@ -1,9 +1,9 @@
 """Which rank the others wait for, and what for: ranks of a job in which nothing moves, in a sentence.
 
 Ranks that wait at the same place are one group. A rank outside of collectives is what the others wait for; of
-several the smallest group. If all are in collectives, two things tell who is wrong: a rank whose loop counters
-differ from those of the others has left a call out, or made one too many; and a rank that receives
-from one that has gone on waits for a message which was never sent.
+several the smallest group. If all are in collectives, their flight recorders show which rank did not call what the
+others called. Without recorders two things tell who is wrong: a rank whose loop counters differ from those of the others has
+left a call out, or made one too many; and a rank that receives from one that has gone on waits for a message which was never sent.
 
 Grouping of stacks to find outliers: Wan et al., ByteRobust, SOSP 2025.
 """
@@ -12,11 +12,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from epochzero.number_formats import ranks_text
 from epochzero.platform import name_of
 from epochzero.run.observers.stacks import Stack
+
+if TYPE_CHECKING:
+    from epochzero.logs.flight_recorder import Dump
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +33,7 @@ class HungRank:
         stack: of its main thread.
         children: stacks of the Python processes that it started.
         kernel: process -> what it waits for as the kernel sees it.
+        dump: of its flight recorder; None without one.
     """
 
     number: int | None
@@ -36,18 +41,25 @@ class HungRank:
     stack: Stack
     children: Mapping[int, Stack]
     kernel: Mapping[int, str]
+    dump: Dump | None = field(default=None, kw_only=True)
+
+    @property
+    def collective(self) -> str:
+        """The collective in which it waits; its recorder knows that of a rank that polls, or waits for its GPU."""
+        pending = self.dump and self.dump.pending
+        return self.stack.collective or (pending.operation if pending else "")
 
     @property
     def signature(self) -> tuple[object, ...]:
         """Equal for ranks that wait at the same place."""
         own = tuple((frame.file, frame.line) for frame in self.stack.user_frames)
-        return (own, self.stack.collective or self.stack.call, self._helper[1])
+        return (own, self.collective or self.stack.call, self._helper[1])
 
     @property
     def culprit(self) -> Stack:
         """The stack to look at: of the process that it waits for, if it waits for one of its own."""
         pid, _ = self._helper
-        waits_for_it = self.stack.waits_for_others and not self.stack.collective
+        waits_for_it = self.stack.waits_for_others and not self.collective
         return self.children[pid] if pid and waits_for_it else self.stack
 
     @property
@@ -64,8 +76,8 @@ class HungRank:
         stack = self.stack
         if not stack.frames:
             return "(Python stack not available)" + self._by_kernel(self.pid)
-        if stack.collective:
-            return f"in {stack.collective} at {stack.place}"
+        if self.collective:
+            return f"in {self.collective} at {stack.place}"
         pid, helper = self._helper
         where = f"at {stack.place}{_call(stack)}"
         if pid and stack.waits_for_others:
@@ -110,7 +122,7 @@ def report_of(ranks: Sequence[HungRank]) -> HangReport:
         f"{who(group)} {'wait' if len(group) > 1 else 'waits'} {group[0].what}" for group in groups
     ]
     first = groups[0][0]
-    if not first.stack.collective:
+    if not first.collective:
         rank = first.number if len(groups[0]) == 1 else None
         return HangReport("; ".join(parts), rank, first)
     # All wait for each other: the smallest group is not more to blame than any other.
@@ -124,7 +136,7 @@ def groups_of(ranks: Sequence[HungRank]) -> Sequence[Sequence[HungRank]]:
     groups: dict[tuple[object, ...], list[HungRank]] = {}
     for rank in ranks:
         groups.setdefault(rank.signature, []).append(rank)
-    return sorted(groups.values(), key=lambda group: (bool(group[0].stack.collective), len(group)))
+    return sorted(groups.values(), key=lambda group: (bool(group[0].collective), len(group)))
 
 
 def who(group: Sequence[HungRank]) -> str:
@@ -147,7 +159,13 @@ def log_of(rank: HungRank, text: str) -> str:
 
 def _suspect(ranks: Sequence[HungRank]) -> tuple[int | None, Sequence[str]]:
     """The rank that is out of step, as far as counters and messages tell, and why."""
+    # A job that does not hang does not load them.
+    from epochzero.logs.flight_recorder import first_fault, sentence
+
     known = {rank.number: rank for rank in ranks if rank.number is not None}
+    fault = first_fault([rank.dump for rank in ranks if rank.dump is not None])
+    if fault is not None and fault.blamed:
+        return (fault.blamed[0] if len(fault.blamed) == 1 else None), [sentence(fault)]
     counted = _uneven(known)
     peers = {number: rank.stack.peer for number, rank in known.items()}
     if counted is not None:

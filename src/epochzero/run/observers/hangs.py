@@ -2,8 +2,8 @@
 
 A job is sampled when it has been silent for half of its limit, and again at each further quarter. It
 hangs if it is silent for the limit and in all samples each rank's stack is the same, without use
-of processors, transfers of data, or a main thread that wakes up by itself. A rank that computes on one
-line, reads slowly or sleeps until a file exists makes progress. Equal stacks of many ranks are one group:
+of processors, transfers of data, collectives that complete, or a main thread that wakes up by itself. A rank that
+computes on one line, reads slowly or sleeps until a file exists makes progress, unless a collective of it is pending. Equal stacks of many ranks are one group:
 the smallest group outside of a collective is what the others wait for (`hang_report`).
 
 Grouping of stacks to find outliers: Wan et al., ByteRobust, SOSP 2025.
@@ -22,6 +22,7 @@ from epochzero.injected.companions import AT_START, Companion
 from epochzero.launchers import names_where
 from epochzero.platform import ProcessStatus, name_of
 from epochzero.run.observers.child.stacks import FILE_VARIABLE
+from epochzero.run.observers.collectives import ask_for_dumps, read_dumps
 from epochzero.run.observers.gpus import Gpus
 from epochzero.run.observers.hang_report import HungRank, groups_of, log_of, report_of, who
 from epochzero.run.observers.kernel_waits import sleeps, waits_for
@@ -231,8 +232,10 @@ class HangWatcher:
             for main, (_, own) in owners.items()
             for pid in [main, *_children(main, own)]
         }
+        ask_for_dumps(self._folder, owners)
         # A stopped process counts its switch once it runs again.
         time.sleep(_SETTLE_S)
+        dumps = read_dumps(self._folder, owners)
         return tuple(
             _Rank(
                 number,
@@ -245,6 +248,7 @@ class HangWatcher:
                 read[main].sleeps or sleeps(main),
                 woken[main],
                 {thread: switches_of(thread) for thread in read[main].threads},
+                dump=dumps.get(main),
             )
             for main, (number, own) in owners.items()
         )
@@ -270,14 +274,14 @@ class HangWatcher:
         if "moves" in states.values():
             return True
         gpus = self._gpus_are_busy()
-        if not gpus and "computes" not in states.values():
+        if not gpus:
+            return "computes" in states.values()
+        # On a GPU a rank that waits in a collective computes all the same. Only its recorder, or a rank that waits
+        # for something else, tells such a wait from work.
+        if all(states[r.pid] == "blocked" or (r.dump and r.dump.pending) for r in ranks):
             return False
-        # On a GPU a rank that waits in a collective computes all the same. Only a rank that waits
-        # for something else tells such a wait from work.
-        outliers = [
-            rank for rank in ranks if states[rank.pid] == "blocked" and not rank.stack.collective
-        ]
-        return not (gpus and outliers and len(ranks) > len(outliers))
+        outliers = [rank for rank in ranks if states[rank.pid] == "blocked" and not rank.collective]
+        return not outliers or len(ranks) == len(outliers)
 
     def _gpus_are_busy(self) -> bool:
         if self._gpus is None:
@@ -347,16 +351,16 @@ class HangWatcher:
 def _state(before: _Rank, after: _Rank, seconds: float) -> Literal["moves", "computes", "blocked"]:
     """What a rank did between two samples."""
     old, new = before.after, after.use
-    if (
-        after.woken
-        or before.signature != after.signature
-        or old.switches.keys() != new.switches.keys()
-    ):
+    if before.signature != after.signature or old.switches.keys() != new.switches.keys():
+        return "moves"
+    if before.dump and after.dump and before.dump.calls != after.dump.calls:
         return "moves"
     if new.transferred_bytes - old.transferred_bytes >= _BUSY_BYTES:
         return "moves"
     woken = [pid for pid, count in new.switches.items() if count > old.switches[pid]]
-    if any(not after.waits_for_others(pid) for pid in woken):
+    # To wake up while a collective is pending is to poll for it.
+    polls = after.dump is not None and after.dump.pending is not None
+    if not polls and (after.woken or any(not after.waits_for_others(pid) for pid in woken)):
         return "moves"
     cores = (new.cpu_seconds - old.cpu_seconds) / seconds
     return "computes" if cores >= _BUSY_CORES else "blocked"
@@ -400,5 +404,5 @@ def _waits(
 
 
 def _all_sleep(ranks: Sequence[_Rank]) -> bool:
-    outliers = [rank for rank in ranks if not rank.stack.collective]
+    outliers = [rank for rank in ranks if not rank.collective]
     return bool(outliers) and all(rank.sleeps for rank in outliers)
