@@ -168,6 +168,7 @@ def _counted(
         return Counter(healthy=1, false_roots=root is not None, ended=confirmed), []
     named = is_right(case, root)
     line = named and root is not None and has_line(case, root)
+    strict_line = line and root is not None and has_line(case, root, strict=True)
     if misses and not line:
         said = f"{root.word} at {root.place}: {root.text}" if root else "nothing"
         print("kind" if named else "MISSED", case.name, case.truth["fault"], "said", said)
@@ -185,6 +186,7 @@ def _counted(
         named=named,
         named_strictly=strict,
         line=line,
+        line_strictly=strict_line,
         wrong=root is not None and not named,
     ), since
 
@@ -194,13 +196,17 @@ def is_right(case: Case, root: TrainingFinding | None) -> bool:
     return root is not None and root.word in {case.truth["fault"], *case.truth.get("also", ())}
 
 
-def has_line(case: Case, root: TrainingFinding) -> bool:
-    """Whether the line of a root is one that a reader of the program would name."""
+def has_line(case: Case, root: TrainingFinding, *, strict: bool = False) -> bool:
+    """Whether the line of a root is one that a reader of the program would name.
+
+    ``lines`` hold the fault; ``also_lines``, which few collections have, are those that could be named instead.
+    """
     lines = case.program.splitlines()
     if root.place is None or root.place.line > len(lines):
         return False
     text = lines[root.place.line - 1]
-    return any(one.splitlines()[0].strip() in text for one in case.truth["lines"])
+    named = [*case.truth["lines"], *(() if strict else case.truth.get("also_lines", ()))]
+    return any(fragment.splitlines()[0].strip() in text for fragment in named)
 
 
 def _shares(found: Counter[str], early: Sequence[float]) -> dict[str, Any]:

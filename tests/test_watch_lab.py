@@ -150,6 +150,7 @@ def test_faults_of_relations_are_described_and_their_lines_are_in_the_program(ma
     if "fault" in made.about:
         assert {made.about["fault"], *made.about.get("also", ())} <= taxonomy.faults().keys()
         assert any(line in made.faulty for line in made.about["lines"])
+        assert all(line in made.faulty for line in made.about.get("also_lines", ()))
     else:
         assert "lines" not in made.about
 

@@ -164,6 +164,7 @@ def test_show_tells_the_attempts_apart(run: Command, kept: Runs) -> None:
 def test_show_speaks_json_and_prints_the_log(run: Command, kept: Runs) -> None:
     told = json.loads(run("show", "aa1", "--format", "json").out)
     assert told["schema"] == "epochzero.job/1"
+    assert run("show").out.startswith("RUNNING  gpt")
     assert run("show", "aa1", "--log").out == "hello\nworld\n"
     missing = run("show", "aa1", "--rank", "7")
     assert missing.code == 2

@@ -287,6 +287,16 @@ def test_what_cannot_be_started_says_why(
     assert (done.returncode, done.stderr.decode()) == (code, f"epochzero: {said}\n")
 
 
+@pytest.mark.parametrize(("program", "code"), [("train.py", 127), ("./train.py", 126)])
+def test_a_python_file_that_is_no_command_is_to_be_run_with_python(
+    run: Run, job: Path, program: str, code: int
+) -> None:
+    (job / "train.py").write_text("print('trained')\n")
+    done = run("--", program)
+    assert done.returncode == code
+    assert f"epochzero run -- python {program}\n" in done.stderr.decode()
+
+
 def test_a_job_that_does_not_end_when_asked_was_not_out_of_memory(
     start: Callable[..., subprocess.Popen[bytes]], kept: Kept
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import signal
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -50,10 +51,13 @@ def closing(failure: Failed) -> str:
 
 
 def _not_started(program: str, code: int) -> str:
+    path = Path(program)
+    if path.suffix == ".py" and path.is_file():
+        return f"not a command; run it with Python: epochzero run -- python {shlex.quote(program)}"
     if code != 127:
         return "cannot be executed"
     # If the script exists, the interpreter in its first line does not.
-    return "its interpreter was not found" if Path(program).is_file() else "command not found"
+    return "its interpreter was not found" if path.is_file() else "command not found"
 
 
 def failed(failure: Failed) -> Iterator[str]:

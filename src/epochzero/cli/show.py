@@ -17,7 +17,7 @@ _LOG = "output"
 
 
 @click.command(name="show")
-@click.argument("job", metavar="JOB")
+@click.argument("job", metavar="[JOB]", default="last")
 @click.option("--log", is_flag=True, help="Print the log of the job instead.")
 @click.option("--rank", type=click.IntRange(0), help="With --log: the log of this rank.")
 @click.option(
@@ -30,10 +30,10 @@ _LOG = "output"
 def command(
     job: str, log: bool, rank: int | None, attempt: int | None, form: str, store: str | None
 ) -> None:
-    """Show the details of JOB: an ID, a unique prefix of one, a name, or `last`.
+    """Show the details of JOB: an ID, a unique prefix of one, a name, or `last`, the default.
 
     \b
-    epochzero show last
+    epochzero show
     epochzero show 68e5d1 --format json
     epochzero show resnet --log | less -R
 
