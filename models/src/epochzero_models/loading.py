@@ -220,7 +220,7 @@ def _from_onnx(path: Path, device: torch.device) -> Classifier:
 
     session = opened(str(path))
     if len(session.get_inputs()) != 1:
-        names = ", ".join(one.name for one in session.get_inputs())
+        names = ", ".join(argument.name for argument in session.get_inputs())
         raise InputError(f"{path}: has several inputs ({names}); one is expected")
     output = session.get_outputs()[0].name
     layers = OnnxLayers(path, output, opened) if find_spec("onnx") else None

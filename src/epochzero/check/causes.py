@@ -82,14 +82,14 @@ def _without_general(findings: Iterable[Finding], general: Collection[str]) -> l
     """Without what a rule that knows more tells, too."""
     found: list[Finding] = []
     special: dict[tuple[str, str], int] = {}
-    for one in sorted(findings, key=lambda one: one.rule in general):
-        end = (one.place.path, one.consequence)
-        if one.rule not in general:
+    for finding in sorted(findings, key=lambda one: one.rule in general):
+        end = (finding.place.path, finding.consequence)
+        if finding.rule not in general:
             special.setdefault(end, len(found))
         elif end in special:
-            found[special[end]] = _as_bad_as(found[special[end]], one)
+            found[special[end]] = _as_bad_as(found[special[end]], finding)
             continue
-        found.append(one)
+        found.append(finding)
     return found
 
 
@@ -120,8 +120,8 @@ def grouped(findings: Iterable[Finding]) -> list[Finding]:
         findings: in order; of those with one cause, the first remains.
     """
     groups: dict[tuple[str, ...], list[Finding]] = {}
-    for one in findings:
-        groups.setdefault(_cause(one), []).append(one)
+    for finding in findings:
+        groups.setdefault(_cause(finding), []).append(finding)
     found: list[Finding] = []
     for cause, group in groups.items():
         names = [match[1] for one in group if (match := _NO_MODULE.fullmatch(one.consequence))]
@@ -154,7 +154,7 @@ def _one_of(cause: tuple[str, ...], group: Sequence[Finding], names: Sequence[st
     first, *others = group
     if not others:
         return first
-    also = tuple(place for one in others for place in (one.place, *one.also))
+    also = tuple(place for other in others for place in (other.place, *other.also))
     if cause[0] == "modules":
         few = ", ".join(names[:MOST_NAMES]) + (", ..." if len(names) > MOST_NAMES else "")
         first = replace(
@@ -163,7 +163,7 @@ def _one_of(cause: tuple[str, ...], group: Sequence[Finding], names: Sequence[st
             "Its environment is not installed there.",
             fix="Install the requirements of the project on the target, or choose the environment that has them.",
         )
-    elif cause[0] == "directory" and any(one.message != first.message for one in others):
+    elif cause[0] == "directory" and any(other.message != first.message for other in others):
         message = (
             f"{first.message} The job reads {len(group)} paths in {cause[2]}, which does not exist."
         )

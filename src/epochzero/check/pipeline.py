@@ -162,7 +162,9 @@ def _dry_runs(
         raise InputError("a dry run does not work on Windows: use WSL, or check without --dry")
     from epochzero.check.dryrun.jobs import dry_run_all
 
-    claims = [one.place for one in answers if isinstance(one, Finding) and is_decidable(one)]
+    claims = [
+        answer.place for answer in answers if isinstance(answer, Finding) and is_decidable(answer)
+    ]
     return dry_run_all(request, request.dry, programs, platforms, _generated(request), claims)
 
 
@@ -207,7 +209,7 @@ def _answers(
         answers += refusals(request.command, request.folder, request.environment or {})
     findings = told_once(
         (answer for answer in answers if isinstance(answer, Finding)),
-        (one for run in runs for one in run.findings if one.rule in other),
+        (finding for run in runs for finding in run.findings if finding.rule in other),
         {rule.id for rule in rules if rule.general},
         [place for run in runs for place in run.passed],
     )

@@ -145,7 +145,7 @@ def claim_at_start(
 
 def guarded(at: Situation, *exceptions: type[BaseException]) -> bool:
     """Whether one of the exceptions, or one of its base classes, is caught around the event."""
-    above = {parent.__name__ for one in exceptions for parent in one.__mro__}
+    above = {parent.__name__ for exception in exceptions for parent in exception.__mro__}
     # OSError has older names, and a handler may qualify it with its module.
     above |= {"IOError", "EnvironmentError"} if "OSError" in above else set()
     return any(name.rpartition(".")[2] in above for name in at.handled)
@@ -167,13 +167,13 @@ def failures(
         return  # The parser of the command line ends the job first.
     reach = Reach.of(program)
     seen: set[tuple[str, int]] = set()
-    for one in program.failures:
-        where = one.at.place.path, one.at.place.line
-        if one.kind not in kinds or where in seen or reach.severity(one.at) != "error":
+    for failure in program.failures:
+        where = failure.at.place.path, failure.at.place.line
+        if failure.kind not in kinds or where in seen or reach.severity(failure.at) != "error":
             continue
         seen.add(where)
         if where not in reported:
-            yield one
+            yield failure
 
 
 def claim_failure(failed: Failed, *, message: str, fix: str, category: str = "") -> Claim:
@@ -208,7 +208,7 @@ def failure_check(
 
 def at_keyword(program: Program, at: Situation, keyword: str) -> Situation:
     """The circumstances of a call, at the line of one of its keywords if the source has it."""
-    module = next((one for one in program.modules.values() if one.path == at.place.path), None)
+    module = program.by_path.get(at.place.path)
     for call in code_of(module).of(ast.Call) if module is not None else ():
         if (call.lineno, call.col_offset + 1) == (at.place.line, at.place.column):
             for one in call.keywords:

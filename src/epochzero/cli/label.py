@@ -126,8 +126,8 @@ def _agreement(
     annotators = folder.annotators()
     found = compare(scheme, items, annotators, seed=seed)
     labelled = {
-        name: sum(scheme.walk(one.answers.get(item.id, {}))[1] is None for item in items)
-        for name, one in annotators.items()
+        name: sum(scheme.walk(annotator.answers.get(item.id, {}))[1] is None for item in items)
+        for name, annotator in annotators.items()
     }
     if form == "json":
         document = {
@@ -240,7 +240,7 @@ def _export(folder: LabelFolder, scheme: Scheme, items: Sequence[Item], output: 
         raise InputError(f"{output}: cannot be written: {error.strerror or error}") from error
     summary = f"{len(records):,} of {counted(len(items), 'record')} with labels -> {output}"
     click.echo(field("Exported", summary))
-    for word, number in Counter(one["label_from"] for one in records).items():
+    for word, number in Counter(record["label_from"] for record in records).items():
         click.echo(f"  {number:>8,}  {word}")
-    if unresolved := sum(bool(one["unresolved"]) for one in records):
+    if unresolved := sum(bool(record["unresolved"]) for record in records):
         click.echo(f"  {unresolved:>8,}  with an unresolved question (use --adjudicate)")

@@ -135,7 +135,9 @@ def explained(ranking: Ranking | None, checked: CheckResult | None) -> Iterator[
         reason = f"  ({item.reasons[0].text})" if item.reasons else ""
         unit = f" {item.unit}" if item.unit else ""
         yield layout.wrapped("Look at" if number == 0 else "", f"{item.path}{unit}{reason}")
-    errors = [one for one in checked.findings if one.severity == "error"] if checked else []
+    errors = (
+        [finding for finding in checked.findings if finding.severity == "error"] if checked else []
+    )
     for number, finding in enumerate(errors[:_MOST_FINDINGS]):
         place = f"{finding.place.path}:{finding.place.line}"
         label = "Check" if number == 0 else ""

@@ -39,8 +39,10 @@ def walked_lines(walked: Walked | None) -> Iterator[str]:
         yield layout.wrapped("Line", f"{_short(culprit.path)}:{culprit.line}")
         yield layout.wrapped("", culprit.text)
     makers = {source.number: source for source in walked.sources}
-    for number, one in enumerate(culprit.inputs):
-        yield layout.wrapped("" if number else "Inputs", f"{_range(one)}, {_from(one, makers)}")
+    for number, argument in enumerate(culprit.inputs):
+        yield layout.wrapped(
+            "" if number else "Inputs", f"{_range(argument)}, {_from(argument, makers)}"
+        )
     yield ""
     yield from _table(walked)
 
@@ -53,7 +55,7 @@ def _what(walked: Walked, culprit: Operator) -> str:
     outputs = culprit.outputs
     nan, inf = sum(output.nan for output in outputs), sum(output.inf for output in outputs)
     bad = " and ".join(text for count, text in ((nan, f"{nan:,} NaN"), (inf, f"{inf:,} infinite")) if count)  # fmt: skip
-    given = any(one.nan or one.inf for one in culprit.inputs)
+    given = any(argument.nan or argument.inf for argument in culprit.inputs)
     description = f"gives {bad} of {sum(math.prod(output.shape) for output in outputs):,} values{' from non-finite inputs' if given else ' from finite inputs'}"
     if culprit.finite_in_float64:
         kind = outputs[0].dtype

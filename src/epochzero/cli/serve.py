@@ -213,10 +213,12 @@ def token(
         note(database, team, "command line", "token created", f"{name} ({role})")
         click.echo(made)
     else:
-        for one in tokens(database, team):
-            is_over = one.expires is not None and one.expires < time.time()
-            state = "revoked" if one.revoked else "expired" if is_over else "valid"
-            click.echo(f"{one.id:>6}  {one.team:<20}  {one.role:<6}  {state:<7}  {one.name}")
+        for each_token in tokens(database, team):
+            is_over = each_token.expires is not None and each_token.expires < time.time()
+            state = "revoked" if each_token.revoked else "expired" if is_over else "valid"
+            click.echo(
+                f"{each_token.id:>6}  {each_token.team:<20}  {each_token.role:<6}  {state:<7}  {each_token.name}"
+            )
 
 
 @command.command(name="backup")

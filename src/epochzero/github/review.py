@@ -97,7 +97,7 @@ def _review(
     answers = {
         shlex.join(command): _checked(command, platform, folder, left_out) for command in commands
     }
-    checked = {job: one for job, one in answers.items() if isinstance(one, CheckResult)}
+    checked = {job: answer for job, answer in answers.items() if isinstance(answer, CheckResult)}
     findings = _once(
         told
         for one in checked.values()

@@ -74,7 +74,7 @@ class Iterations:
         self._without_step = 0
         self.steps += 1
         self._stepped.add(id(optimizer))
-        alive = {id(one) for one in optimizers}
+        alive = {id(each_optimizer) for each_optimizer in optimizers}
         return self._stepped >= (alive if self._expected is None else self._expected & alive)
 
     def next(self) -> None:

@@ -377,7 +377,7 @@ def inline_svg(figure: Figure) -> str:
 
 def _as_attributes(style: re.Match[str]) -> str:
     """Convert style properties to presentation attributes (SVG 2, Section 6.6)."""
-    pairs = (one.split(":", 1) for one in style[1].split(";") if one.strip())
+    pairs = (word.split(":", 1) for word in style[1].split(";") if word.strip())
     return " ".join(f'{name.strip()}="{value.strip()}"' for name, value in pairs)
 
 

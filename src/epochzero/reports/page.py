@@ -88,20 +88,20 @@ def write_report(report: Report, folder: Path) -> list[Path]:
     texts = {
         folder / "report.html": to_html(report),
         folder / "report.md": to_markdown(report),
-        **{folder / "tables" / f"{one.name}.csv": to_csv(one) for one in report.tables},
-        **{folder / "figures" / f"{one.name}.svg": one.svg for one in report.figures},
+        **{folder / "tables" / f"{table.name}.csv": to_csv(table) for table in report.tables},
+        **{folder / "figures" / f"{figure.name}.svg": figure.svg for figure in report.figures},
     }
     try:
         for name in ("tables", "figures"):
             (folder / name).mkdir(parents=True, exist_ok=True)
         for path, text in texts.items():
             path.write_text(text, encoding="utf-8", newline="", errors="replace")
-        pictures = [folder / "figures" / f"{one.name}.png" for one in report.figures]
+        pictures = [folder / "figures" / f"{figure.name}.png" for figure in report.figures]
         for path, figure in zip(pictures, report.figures, strict=True):
             path.write_bytes(figure.png)
     except OSError as error:
         raise InputError(f"{folder}: cannot be written: {error.strerror or error}") from error
-    packed = [folder / "tables" / f"{one.name}.parquet" for one in report.tables]
+    packed = [folder / "tables" / f"{table.name}.parquet" for table in report.tables]
     if find_spec("pyarrow") is None:
         return [*texts, *pictures]
     for path, table in zip(packed, report.tables, strict=True):

@@ -89,7 +89,9 @@ class Table:
         """Whether a cell has at least one, but fewer than ``few`` cases."""
         if not column.cases:
             return False
-        at = next(n for n, one in enumerate(self.columns) if one.title == column.cases)
+        at = next(
+            n for n, each_column in enumerate(self.columns) if each_column.title == column.cases
+        )
         count = row[at]
         return isinstance(count, int) and 0 < count < self.few
 

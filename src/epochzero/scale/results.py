@@ -78,7 +78,7 @@ def read_rows(address: str) -> Iterator[Row]:
         InputError: it cannot be read, or its run has not ended.
     """
     storage = Storage.at(address)
-    if MANIFEST not in {one.name for one in storage.listed()}:
+    if MANIFEST not in {element.name for element in storage.listed()}:
         raise InputError(
             f"{storage.name}: has no {MANIFEST}: its run is incomplete; repeat the command to resume it"
         )
@@ -122,7 +122,7 @@ class Result:
         Raises:
             InputError: it contains something else, or cannot be written to.
         """
-        there = {one.name for one in self._storage.listed()}
+        there = {element.name for element in self._storage.listed()}
         if RUN in there:
             self._check_same_run()
         elif there:
@@ -171,7 +171,9 @@ class Result:
         manifest = {"schema": SCHEMA, **asdict(summary), "parts": parts}
         self._storage.write(MANIFEST, json.dumps(manifest, indent=1).encode())
         kept = {RUN, MANIFEST, *parts}
-        self._storage.remove(one.name for one in self._storage.listed() if one.name not in kept)
+        self._storage.remove(
+            element.name for element in self._storage.listed() if element.name not in kept
+        )
         return summary
 
     def _summary(self, parts: list[str]) -> Summary:

@@ -247,7 +247,7 @@ def _of_archive(source: Storage, stored: Stored, name: str, front: str) -> Itera
     place = source.path(name)
     with _unpackable(place), source.open(name) as raw, _archive(raw, stored.name) as archive:
         members, damage = _readable(archive)
-        shared = _shared_folder([one.name for one in members])
+        shared = _shared_folder([member.name for member in members])
         # In the archive's order: a compressed one cannot be read backwards.
         groups: dict[str, list[tuple[str, _Member]]] = {}
         for member in members:
@@ -299,7 +299,7 @@ def _members(archive: tarfile.TarFile | zipfile.ZipFile) -> Iterator[_Member]:
     """Yield the regular files of an archive whose names do not lead outside of it."""
     found: Iterable[_Member]
     if isinstance(archive, zipfile.ZipFile):
-        files = (one for one in archive.infolist() if not one.is_dir())
+        files = (member for member in archive.infolist() if not member.is_dir())
         found = (
             _Member(file.filename, file.file_size, partial(archive.open, file)) for file in files
         )

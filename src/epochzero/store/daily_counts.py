@@ -235,7 +235,14 @@ def _parts(
     yield _Span(0, period.since, float(first * DAY_S))
     day = first
     while day < last:
-        size = next((one for one in sizes if (one, day) in fresh and day + one <= last), 0)
+        size = next(
+            (
+                each_size
+                for each_size in sizes
+                if (each_size, day) in fresh and day + each_size <= last
+            ),
+            0,
+        )
         end = day + (size or 1)
         yield _Span(size, float(day * DAY_S), float(end * DAY_S))
         day = end

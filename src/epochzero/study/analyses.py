@@ -199,10 +199,10 @@ def phases(corpus: Corpus) -> Parts:
         notes.append(f"The phase of {unknown:,} more failures is not known.")
     table = Table("phases", "Failures by phase", columns, tuple(rows), whole, notes=tuple(notes))
     series = {"failures here": [counts.get(phase, 0) / whole for phase in study.phases]}
-    series["failures, study"] = [one["failures"] for one in study.phases.values()]
+    series["failures, study"] = [phase["failures"] for phase in study.phases.values()]
     if used:
         series["GPU time here"] = [hours.get(phase, 0.0) / used for phase in study.phases]
-    series["GPU time, study"] = [one["gpu_time"] for one in study.phases.values()]
+    series["GPU time, study"] = [phase["gpu_time"] for phase in study.phases.values()]
     labels = [_title(phase) for phase in study.phases]
     return [
         table,

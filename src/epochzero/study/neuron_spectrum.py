@@ -229,9 +229,9 @@ def _of_training(path: Path) -> Activity:
         return {}
     answers = {
         name: any(
-            one.layers[name].get("constant", 0) < 1
-            for one in history.iterations
-            if name in one.layers
+            iteration.layers[name].get("constant", 0) < 1
+            for iteration in history.iterations
+            if name in iteration.layers
         )
         for name, _ in history.order
     }

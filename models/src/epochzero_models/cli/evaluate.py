@@ -71,8 +71,8 @@ def command(
     if form == "json":
         echo_json(found.to_dict())
         return
-    for one in found.models:
-        _write_model(one, found)
+    for model in found.models:
+        _write_model(model, found)
     for difference in found.differences:
         text = f"{difference.model}: {difference.measure} {value_with_interval(difference.difference, '+')}"
         click.echo(wrapped("Difference", text))

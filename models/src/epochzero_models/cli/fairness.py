@@ -76,7 +76,7 @@ def command(
             budget = SECONDS
         people = load_people(
             request.data,
-            protected=[one.strip() for one in protected.split(",")] if protected else (),
+            protected=[word.strip() for word in protected.split(",")] if protected else (),
             target=request.target,
             domains=domains,
             most=request.most,

@@ -41,7 +41,7 @@ def snapshots_by(
         logits: of the model, shape (n, classes).
     """
     predicted = logits.argmax(dim=1)
-    inner = [one.logits(seen) for one, seen in zip(submodels, features, strict=True)]
+    inner = [submodel.logits(seen) for submodel, seen in zip(submodels, features, strict=True)]
     return torch.stack([snapshot_validity(one, predicted) for one in (*inner, logits)], dim=1)
 
 
@@ -98,8 +98,8 @@ class Dissector:
             "threshold": self.threshold,
         }
         arrays = {
-            f"{at}.{name}": getattr(one, name).cpu().numpy()
-            for at, one in enumerate(self.submodels)
+            f"{at}.{name}": getattr(submodel, name).cpu().numpy()
+            for at, submodel in enumerate(self.submodels)
             for name in ("weight", "bias")
         }
         try:

@@ -58,7 +58,7 @@ class Guard:
         self.classifier = as_classifier(model)
         read = dissector if isinstance(dissector, Dissector) else read_dissector(dissector)
         self.dissector = read.to(self.classifier.device)
-        known = {one.name for one in self.classifier.layered().known}
+        known = {layer.name for layer in self.classifier.layered().known}
         for layer in self.dissector.layers:
             if layer not in known:
                 raise InputError(

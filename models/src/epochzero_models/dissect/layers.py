@@ -39,7 +39,7 @@ def choose_layers(classifier: Classifier, batch: Tensor, count: int = LAYERS) ->
             f"{classifier.name}: no layer before the output returns a single tensor; only parts of a model that "
             "are modules can be dissected"
         )
-    for depth in range(1 + max(one.depth for one in candidates)):
+    for depth in range(1 + max(candidate.depth for candidate in candidates)):
         level = [candidate for candidate in candidates if candidate.depth <= depth]
         if len(level) >= count:
             break
@@ -49,10 +49,10 @@ def choose_layers(classifier: Classifier, batch: Tensor, count: int = LAYERS) ->
 
 def _candidates(classifier: Classifier, batch: Tensor) -> list[Layer]:
     """Layers whose outputs are a step of their own, in the order of their calls."""
-    names = [one.name for one in classifier.layered().known]
+    names = [layer.name for layer in classifier.layered().known]
     with torch.no_grad():
         _, calls = classifier.seen(batch[:2], names)
-    steps = [one for one in calls if not one.layer.hands_on]
+    steps = [call for call in calls if not call.layer.hands_on]
     called = Counter(step.layer.name for step in steps)
     return [
         call.layer

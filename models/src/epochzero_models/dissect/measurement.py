@@ -117,7 +117,7 @@ class Dissection:
 
     def to_dict(self) -> Mapping[str, Any]:
         """The JSON form."""
-        scores = [asdict(one) for one in self.scores]
+        scores = [asdict(score) for score in self.scores]
         for score in scores:
             del score["curve"]  # one point for each example
         return {
@@ -218,7 +218,7 @@ def _known(classifier: Classifier, layers: Sequence[str]) -> tuple[str, ...]:
     Raises:
         InputError: it has not.
     """
-    known = [one.name for one in classifier.layered().known]
+    known = [layer.name for layer in classifier.layered().known]
     for layer in layers:
         if layer not in known:
             names = ", ".join(known[:SHOWN]) + (" and others" if len(known) > SHOWN else "")
@@ -254,7 +254,7 @@ def _scores(
     scores[SOFTMAX] = max_softmax(seen.logits.double())
     scores["energy"] = energy(seen.logits.double())
     scores["Mahalanobis"] = mahalanobis(seen.features[-1])
-    return {name: one.numpy() for name, one in scores.items()}
+    return {name: score.numpy() for name, score in scores.items()}
 
 
 Scored = tuple[Mapping[str, NDArray[Any]], NDArray[np.bool_]]
@@ -290,7 +290,10 @@ def _layers(
     dissector: Dissector, seen: Snapshots, examples: Examples, right: NDArray[np.bool_]
 ) -> tuple[LayerSeen, ...]:
     snapshots = snapshots_by(dissector.submodels, seen.features, seen.logits).numpy()
-    inner = [one.logits(two) for one, two in zip(dissector.submodels, seen.features, strict=True)]
+    inner = [
+        submodel.logits(two)
+        for submodel, two in zip(dissector.submodels, seen.features, strict=True)
+    ]
     sizes = [feature.shape[1] for feature in seen.features]
     rows = zip((*dissector.layers, "outputs"), (*inner, seen.logits), (*sizes, 0), strict=True)
     return tuple(

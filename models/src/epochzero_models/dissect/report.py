@@ -149,8 +149,8 @@ def _validity(dissection: Dissection) -> Figure:
         "How far the final prediction stands at each layer, where it is right and where it is wrong.",
         [layer.layer for layer in dissection.layers],
         {
-            "model right": [one.validity_right or 0.0 for one in dissection.layers],
-            "model wrong": [one.validity_wrong or 0.0 for one in dissection.layers],
+            "model right": [layer.validity_right or 0.0 for layer in dissection.layers],
+            "model wrong": [layer.validity_wrong or 0.0 for layer in dissection.layers],
         },
         axis="mean snapshot validity, %",
     )

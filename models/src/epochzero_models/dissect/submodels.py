@@ -80,7 +80,7 @@ def look_into(
             done += len(batch)
             if on_progress:
                 on_progress(f"{examples.name}: {done:,} of {len(examples):,} examples looked into")
-    return Snapshots(tuple(torch.cat(one) for one in features), torch.cat(logits))
+    return Snapshots(tuple(torch.cat(feature) for feature in features), torch.cat(logits))
 
 
 def train_submodel(layer: str, features: Tensor, labels: Tensor, classes: int) -> Submodel:

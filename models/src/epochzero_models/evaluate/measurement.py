@@ -149,13 +149,13 @@ def evaluate(
         examples=len(examples),
         epsilon=epsilon,
         models=tuple(
-            _measured(one, output, examples, asked)
-            for one, output in zip(classifiers, outputs, strict=True)
+            _measured(classifier, output, examples, asked)
+            for classifier, output in zip(classifiers, outputs, strict=True)
         ),
         differences=tuple(
             difference
-            for one, output in zip(classifiers[1:], outputs[1:], strict=True)
-            for difference in _differences(one.name, output, outputs[0], seed)
+            for classifier, output in zip(classifiers[1:], outputs[1:], strict=True)
+            for difference in _differences(classifier.name, output, outputs[0], seed)
         ),
     )
 
@@ -298,4 +298,6 @@ def _differences(
         "log loss": outputs.log_losses - first.log_losses,
         "Brier score": outputs.brier_scores - first.brier_scores,
     }
-    return tuple(ScoreDifference(name, measure, mean(one, seed)) for measure, one in values.items())
+    return tuple(
+        ScoreDifference(name, measure, mean(value, seed)) for measure, value in values.items()
+    )

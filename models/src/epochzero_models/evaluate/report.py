@@ -31,8 +31,8 @@ def evaluation_report(evaluation: Evaluation) -> Report:
         Section("Attacks", list(_attacks(evaluation))),
         Section("Neuron coverage", list(_coverage(evaluation))),
         Section("Differences", list(_differences(evaluation))),
-        Section("Left out", [f"{one.model}: {what}: {why}" for one in evaluation.models
-                             for what, why in one.left_out.items()]),
+        Section("Left out", [f"{model.model}: {what}: {why}" for model in evaluation.models
+                             for what, why in model.left_out.items()]),
     ]  # fmt: skip
     return Report(
         f"Evaluation on {evaluation.data}",
@@ -109,8 +109,8 @@ def _reliability(evaluation: Evaluation) -> Figure:
         for model in evaluation.models
     }
     errors = ", ".join(
-        f"{one.model} {one.calibration_error.value:.3f}" for one in evaluation.models
-        if one.calibration_error.value is not None
+        f"{model.model} {model.calibration_error.value:.3f}" for model in evaluation.models
+        if model.calibration_error.value is not None
     )  # fmt: skip
     return curves(
         "reliability",

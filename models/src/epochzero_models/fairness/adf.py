@@ -59,7 +59,9 @@ def adf(archive: Archive, data: Tensor, draw: torch.Generator, seeds: int = SEED
     rounds = takewhile(
         lambda _: not archive.over, clustered(data, archive.subject.domain, seeds, draw)
     )
-    for levels, partners in gathered(global_phase(archive, one, draw) for one in rounds):
+    for levels, partners in gathered(
+        global_phase(archive, each_round, draw) for each_round in rounds
+    ):
         walk(archive, levels, partners, Local(archive, draw))
 
 

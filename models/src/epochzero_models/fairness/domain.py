@@ -116,7 +116,9 @@ class Domain:
     def size(self) -> int:
         """Number of inputs, not counting variants."""
         return prod(
-            len(one.values) for at, one in enumerate(self.attributes) if at not in self.protected
+            len(attribute.values)
+            for at, attribute in enumerate(self.attributes)
+            if at not in self.protected
         )
 
     @cached_property
@@ -139,8 +141,8 @@ class Domain:
     def levels(self, inputs: Tensor) -> Tensor:
         """Return the nearest levels of a model's inputs, shape (n, attributes), int64."""
         found = torch.empty(inputs.shape, dtype=torch.int64)
-        for at, one in enumerate(self.attributes):
-            values = torch.tensor(one.values)
+        for at, attribute in enumerate(self.attributes):
+            values = torch.tensor(attribute.values)
             middles = (values[1:] + values[:-1]) / 2
             found[:, at] = torch.bucketize(inputs[:, at].contiguous(), middles)
         return found
@@ -154,10 +156,10 @@ class Domain:
         """Return the inputs with these numbers below `size`, first variant; shape (stop - start, attributes)."""
         numbers = torch.arange(start, stop)
         levels = torch.zeros(len(numbers), len(self.attributes), dtype=torch.int64)
-        for at, one in enumerate(self.attributes):
+        for at, attribute in enumerate(self.attributes):
             if at not in self.protected:
-                levels[:, at] = numbers % len(one.values)
-                numbers = numbers // len(one.values)
+                levels[:, at] = numbers % len(attribute.values)
+                numbers = numbers // len(attribute.values)
         return levels
 
     def moved(self, levels: Tensor, chosen: Tensor, signs: Tensor) -> Tensor:

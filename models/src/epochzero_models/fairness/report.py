@@ -96,7 +96,7 @@ def write_instances(fairness: Fairness, people: PeopleTable, folder: Path) -> No
                 for levels, partner, output, other in every:
                     writer.writerow((
                         search,
-                        *(one.shown(level) for one, level in zip(domain.attributes, levels, strict=True)),
+                        *(attribute.shown(level) for attribute, level in zip(domain.attributes, levels, strict=True)),
                         *(domain.attributes[at].shown(partner[at]) for at in domain.protected),
                         people.called(output),
                         people.called(other),
@@ -131,7 +131,9 @@ def _shares(fairness: Fairness) -> Table:
             "before: right, of rows left out": after.accuracy_before,
             "retrained: right, of rows left out": after.accuracy,
         }
-    rows: tuple[Row, ...] = tuple((name, one.value, one.interval) for name, one in shares.items())
+    rows: tuple[Row, ...] = tuple(
+        (name, share.value, share.interval) for name, share in shares.items()
+    )
     notes = ["Intervals are Wilson's."]
     if after is not None:
         notes.append(f"Retrained with {after.instances:,} instances and their variants.")
@@ -159,7 +161,7 @@ def _searches(fairness: Fairness) -> Table:
         "Discriminatory instances, no two alike without protected attributes",
         columns,
         rows,
-        sum(one.checked for one in fairness.searches),
+        sum(search.checked for search in fairness.searches),
         "inputs",
         tuple(notes),
     )
@@ -167,21 +169,21 @@ def _searches(fairness: Fairness) -> Table:
 
 def _courses(fairness: Fairness) -> Iterator[Figure]:
     longest = max(search.seconds for search in fairness.searches)
-    most = max(one.found for one in fairness.searches)
+    most = max(search.found for search in fairness.searches)
     if most and longest:
         yield curves(
             "course",
             f"Instances found as time goes on, as shares of {most:,} and of {longest:.1f} seconds.",
             {
-                one.search: (
-                    [seconds / longest for seconds, _ in one.course],
-                    [min(1.0, found / most) for _, found in one.course],
+                search.search: (
+                    [seconds / longest for seconds, _ in search.course],
+                    [min(1.0, found / most) for _, found in search.course],
                 )
-                for one in fairness.searches
+                for search in fairness.searches
             },
             x="time",
             y="instances",
-            alt=", ".join(f"{one.search} {one.found:,}" for one in fairness.searches),
+            alt=", ".join(f"{search.search} {search.found:,}" for search in fairness.searches),
         )
 
 

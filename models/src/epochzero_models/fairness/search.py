@@ -179,7 +179,7 @@ class Archive:
         elapsed = self._elapsed()
         width = len(self.subject.domain.attributes)
         none = torch.empty(0, width, dtype=torch.int64)
-        parts = [torch.cat(one) for one in zip(*self._parts, strict=True)] or [
+        parts = [torch.cat(group) for group in zip(*self._parts, strict=True)] or [
             none, none, none[:, 0], none[:, 0]
         ]  # fmt: skip
         most = self.budget.instances
@@ -259,8 +259,8 @@ def random_search(archive: Archive, draw: torch.Generator, seeds: int = SEEDS) -
 def gathered(rounds: Iterable[Instances]) -> Iterator[Instances]:
     """Collect instances of several rounds: a walk from few takes almost as long as one from many."""
     waiting: list[Instances] = []
-    for one in rounds:
-        waiting.append(one)
+    for each_round in rounds:
+        waiting.append(each_round)
         if len(waiting) == ROUNDS or sum(len(levels) for levels, _ in waiting) >= WALKERS:
             levels, partners = zip(*waiting, strict=True)
             yield torch.cat(levels), torch.cat(partners)

@@ -60,7 +60,7 @@ class Subject:
         if len(parts) == 1:
             return parts[0]
         return Judged(*(
-            torch.cat([getattr(one, name) for one in parts])
+            torch.cat([getattr(part, name) for part in parts])
             for name in ("discriminates", "partner", "output", "other")
         ))  # fmt: skip
 
@@ -148,8 +148,8 @@ class Subject:
             at = int((~found.isfinite().all(dim=1)).nonzero()[0])
             levels = self.domain.levels(inputs[at : at + 1])[0]
             person = ", ".join(
-                f"{one.name}={one.shown(int(level))}"
-                for one, level in zip(self.domain.attributes, levels, strict=True)
+                f"{attribute.name}={attribute.shown(int(level))}"
+                for attribute, level in zip(self.domain.attributes, levels, strict=True)
             )
             raise InputError(f"{self.classifier.name}: returns NaN or infinity for {person}")
         return found

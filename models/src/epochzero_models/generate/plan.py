@@ -239,7 +239,7 @@ class _Planner:
 
     def _step(self, operation: str, shape: Shape, *inputs: _Value) -> _Value:
         value = _Value(len(self.steps) + 1, shape)
-        numbers = tuple(one.number for one in inputs)
+        numbers = tuple(argument.number for argument in inputs)
         self.steps.append(Step(value.number, operation, numbers, self.place))
         return value
 

@@ -24,7 +24,7 @@ def run_onnx(session: Any, outputs: Sequence[str], inputs: Tensor) -> list[Tenso
     short = -len(inputs) % size
     filled = functional.pad(inputs, (0, 0) * (inputs.ndim - 1) + (0, short))
     parts = [run_onnx(session, outputs, part) for part in filled.split(size)]  # type: ignore[no-untyped-call]
-    return [torch.cat(one)[: len(inputs)] for one in zip(*parts, strict=True)]
+    return [torch.cat(group)[: len(inputs)] for group in zip(*parts, strict=True)]
 
 
 class OnnxLayers:
@@ -54,7 +54,7 @@ class OnnxLayers:
     @cached_property
     def _session(self) -> Any:
         graph = self._model.graph
-        there = {one.name for one in graph.output}
+        there = {output.name for output in graph.output}
         graph.output.extend(
             import_module("onnx").ValueInfoProto(name=layer.name)
             for layer in self.known
@@ -64,7 +64,7 @@ class OnnxLayers:
 
     def run(self, inputs: Tensor, wanted: Collection[str]) -> tuple[Any, list[LayerCall]]:
         """Return the outputs, and those of the wanted operators."""
-        layers = [one for one in self.known if one.name in wanted]
+        layers = [layer for layer in self.known if layer.name in wanted]
         names = [self._output, *(layer.name for layer in layers)]
         raw, *outputs = run_onnx(self._session, names, inputs)
         return raw, calls_of(
@@ -75,7 +75,7 @@ class OnnxLayers:
     def _convolved(self) -> bool:
         """Whether there is a convolution over sequences, whose weights have three dimensions."""
         graph = self._model.graph
-        flat = {one.name for one in graph.initializer if len(one.dims) == 3}
+        flat = {tensor.name for tensor in graph.initializer if len(tensor.dims) == 3}
         return any(
             node.op_type in ("Conv", "ConvTranspose") and flat.intersection(node.input)
             for node in graph.node
@@ -83,7 +83,7 @@ class OnnxLayers:
 
 
 def _operators(graph: Any) -> Iterator[Layer]:
-    weights = {one.name for one in graph.initializer}
+    weights = {tensor.name for tensor in graph.initializer}
     reached = {one.name for one in graph.input} - weights
     for node in graph.node:
         branches = any(one.HasField("g") for one in node.attribute)

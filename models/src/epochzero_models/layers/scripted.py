@@ -42,7 +42,7 @@ class ScriptedLayers:
             self._made[key] = self._function(key)
         function, layers = self._made[key]
         raw, outputs = function(self._module, inputs)
-        convolved = any(one.kind in _OVER_SEQUENCES for one in self.known)
+        convolved = any(layer.kind in _OVER_SEQUENCES for layer in self.known)
         seen = zip(layers, outputs, strict=True)
         return raw, calls_of(seen, len(inputs), () if convolved else SEQUENCES)
 
@@ -70,19 +70,21 @@ class ScriptedLayers:
 
 def _operators(graph: Any) -> Iterator[tuple[Layer, Any]]:
     """Yield each operator that depends on the inputs, with its output."""
-    module, *inputs = (one.debugName() for one in graph.inputs())
+    module, *inputs = (argument.debugName() for argument in graph.inputs())
     paths = {module: ""}
     reached = set(inputs)
     names: Counter[str] = Counter()
     for node in graph.nodes():
-        given = [one.debugName() for one in node.inputs()]
+        given = [argument.debugName() for argument in node.inputs()]
         made = [output.debugName() for output in node.outputs()]
         if node.kind() == "prim::GetAttr":
             paths[made[0]] = f"{paths.get(given[0], '')}.{node.s('name')}".lstrip(".")
         elif reached.intersection(given) or any(True for _ in node.blocks()):
             reached.update(made)
             space, _, kind = node.kind().partition("::")
-            if space == "aten" and [one.type().kind() for one in node.outputs()] == ["TensorType"]:
+            if space == "aten" and [output.type().kind() for output in node.outputs()] == [
+                "TensorType"
+            ]:
                 weights = (paths[one].rpartition(".")[0] for one in given if one in paths)
                 name = next(weights, "") or kind.strip("_")
                 names[name] += 1

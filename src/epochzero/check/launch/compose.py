@@ -141,7 +141,7 @@ class _File:
     def words(self, node: yaml.Node | None) -> tuple[Word, ...]:
         """A command: a list, or a text that is split like a shell command."""
         if not isinstance(node, yaml.ScalarNode):
-            return tuple(self.word(one) for one in listed(node))
+            return tuple(self.word(element) for element in listed(node))
         try:
             return tuple(self.word(node, text) for text in shlex.split(node.value))
         except ValueError:
@@ -156,20 +156,20 @@ class _File:
         for key, value in entries(node):
             word = self.word(value)
             found[key] = word.text if word.known else None
-        for one in listed(node):
-            name, equals, _ = written(one).partition("=")
-            word = self.word(one)
+        for element in listed(node):
+            name, equals, _ = written(element).partition("=")
+            word = self.word(element)
             found[name] = word.text.partition("=")[2] if word.known and equals else None
         return found
 
     def volumes(self, node: yaml.Node | None, draft: Job) -> Job:
         """The mounts of the container; a named volume is not a directory of this machine."""
-        for one in listed(node):
-            entry_ = {key: self.word(value).text for key, value in entries(one)}
+        for element in listed(node):
+            entry_ = {key: self.word(value).text for key, value in entries(element)}
             outside, inside = entry_.get("source", ""), entry_.get("target", "")
             mode = "ro" if entry_.get("read_only") == "true" else "rw"
             if not entry_:
-                outside, _, rest = self.word(one).text.partition(":")
+                outside, _, rest = self.word(element).text.partition(":")
                 inside, _, mode = rest.partition(":")
             if outside.startswith("."):
                 outside = os.path.abspath(self.folder / outside)
@@ -178,7 +178,7 @@ class _File:
             elif not outside.startswith(("/", "~")):
                 outside = f"volume {outside}"
             mount = f"source={outside},target={inside},{mode}"
-            draft = MEANINGS["mount"](draft, Word(mount, place_of(self.script, one)))
+            draft = MEANINGS["mount"](draft, Word(mount, place_of(self.script, element)))
         return draft
 
     def devices(self, keys: Mapping[str, yaml.Node], draft: Job) -> Job:
@@ -188,7 +188,7 @@ class _File:
         if memory is not None:
             draft = draft.with_allocation(memory_bytes=bytes_of(self.word(memory).text))
         for device in listed(entry(resources, "reservations", "devices")):
-            if "gpu" in [written(one) for one in listed(entry(device, "capabilities"))]:
+            if "gpu" in [written(element) for element in listed(entry(device, "capabilities"))]:
                 word = self.word(device, written(entry(device, "count")) or "all")
                 named = listed(entry(device, "device_ids"))
                 draft = with_source(draft, "compose", "--gpus", word)

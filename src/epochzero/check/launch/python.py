@@ -111,7 +111,7 @@ def note_requirements(word: Word, setting: Setting) -> None:
         listed = tomllib.loads(text).get("dependencies", [])
     except (InputError, tomllib.TOMLDecodeError):
         return  # errors in it are reported where the script is run
-    names = tuple(str(one) for one in listed if isinstance(listed, list))
+    names = tuple(str(element) for element in listed if isinstance(listed, list))
     setting.draft = setting.draft.with_script(
         requires=(*setting.draft.launch_script.requires, *names)
     )

@@ -16,7 +16,7 @@ _LEAVES = re.compile(r"\b(return|raise|break|continue|exit|_exit)\b")
 
 def is_reached_if_absent(program: Program, place: SourceLocation) -> bool:
     """Whether a function reaches a line unless certain paths exist."""
-    module = next((one for one in program.modules.values() if one.path == place.path), None)
+    module = program.by_path.get(place.path)
     nodes = ast.walk(module.tree) if module and module.tree else ()
     around = [node for node in nodes if _holds(node, place.line)]
     functions = [node for node in around if isinstance(node, _FUNCTIONS)]

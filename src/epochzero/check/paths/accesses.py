@@ -174,7 +174,7 @@ def _without_fields(parts: tuple[str | None, ...]) -> tuple[str | None, ...]:
         split.append(pieces[0])
         for piece in pieces[1:]:
             split += [None, piece]
-    return tuple(one for one in split if one != "")
+    return tuple(word for word in split if word != "")
 
 
 def _does(call: Called, use: PathUse) -> str:

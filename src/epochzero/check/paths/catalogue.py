@@ -61,7 +61,8 @@ def _uses(entry: Mapping[str, Any] | list[Mapping[str, Any]]) -> tuple[PathUse, 
     entries = entry if isinstance(entry, list) else [entry]
     words = ("names", "first")
     return tuple(
-        PathUse(**{**one, **{name: tuple(one.get(name, ())) for name in words}}) for one in entries
+        PathUse(**{**each_entry, **{name: tuple(each_entry.get(name, ())) for name in words}})
+        for each_entry in entries
     )
 
 

@@ -67,6 +67,6 @@ def _asked(program: Program, found: Situation, use: Situation) -> bool:
     """Whether the program may check for items in between, as far as its lines show."""
     if use.place.path != found.place.path or use.place.line < found.place.line:
         return True
-    module = next((one for one in program.modules.values() if one.path == use.place.path), None)
+    module = program.by_path.get(use.place.path)
     between = module.lines[found.place.line - 1 : use.place.line] if module else ()
     return any(_ASKS.search(line) for line in between)

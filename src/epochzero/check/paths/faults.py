@@ -122,11 +122,11 @@ def _reads_all(program: Program, access: Access) -> bool:
     if call is None or access.format != "jsonl" or call.at.via != access.call.at.via:
         return False
     skips = any(
-        one.name == "builtins.next" or one.name.endswith("readline") for one in program.calls
+        call.name == "builtins.next" or call.name.endswith("readline") for call in program.calls
     )
     if skips or Reach.of(program).severity(call.at) != "error":
         return False
-    module = next(one for one in program.modules.values() if one.path == call.at.place.path)
+    module = program.by_path[call.at.place.path]
     around = _around(module, call.at.place.line)
     tests = [node for loop in around for node in ast.walk(loop) if isinstance(node, ast.If)]
     asked = [
@@ -233,7 +233,7 @@ def _classes(folder: str) -> Iterator[tuple[str, FileFault | None]]:
 def _names(folder: str) -> list[str]:
     try:
         with os.scandir(folder) as entries:
-            return [one.name for one in islice(entries, _MOST_NAMES)]
+            return [entry.name for entry in islice(entries, _MOST_NAMES)]
     except OSError:
         return []
 

@@ -57,7 +57,7 @@ def _known(path: str, platform: Platform) -> bool:
     return bool(
         platform.travels(path)
         or (mount and mount.path != "/" and mount.path not in ("/home", "/mnt"))
-        or any(beneath(path, one) for one in platform.job.mounts)
+        or any(beneath(path, mount) for mount in platform.job.mounts)
         or platform.there(path)
         or (user and user.home and beneath(path, user.home))
         or (platform.job.container and _HOME.match(path))

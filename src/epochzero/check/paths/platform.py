@@ -207,7 +207,7 @@ class Platform:
         if folder not in self._names:
             try:
                 with os.scandir(folder) as entries:
-                    self._names[folder] = [one.name for one in islice(entries, _MOST_ENTRIES)]
+                    self._names[folder] = [entry.name for entry in islice(entries, _MOST_ENTRIES)]
             except OSError:
                 self._names[folder] = []
         return self._names[folder]
@@ -224,14 +224,16 @@ class Platform:
     def mount(self, path: str) -> Mount | None:
         """The mount of the target that contains a path; None if no known mount does."""
         path = self._on_target(path)
-        inside = [one for one in self.target.mounts or () if beneath(path, one.path)]
+        inside = [mount for mount in self.target.mounts or () if beneath(path, mount.path)]
         found = max(inside, key=lambda one: len(one.path), default=None)
         # A mount of the job inside a mount of the target takes precedence.
         return None if found and len(self._own_mount(path)) > len(found.path) else found
 
     def _own_mount(self, path: str) -> str:
         """The job's own mount that contains a path; empty if none does."""
-        return max((one for one in self.job.mounts if beneath(path, one)), key=len, default="")
+        return max(
+            (mount for mount in self.job.mounts if beneath(path, mount)), key=len, default=""
+        )
 
     def outside(self, path: str) -> bool:
         """Whether the path is in no mount of the target, or not mounted in the container.

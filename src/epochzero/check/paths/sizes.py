@@ -58,7 +58,7 @@ class _Arguments:
         if given is None and at < len(self._layer.arguments):
             given = self._layer.arguments[at]
         if isinstance(given, Items):
-            sizes = [one.value for one in given.values if isinstance(one, Constant)]
+            sizes = [value.value for value in given.values if isinstance(value, Constant)]
             if len(sizes) == dimensions:
                 return math.prod(size for size in sizes if isinstance(size, int))
         return self.value(at, "kernel_size") ** dimensions
@@ -190,7 +190,7 @@ def _of_own(program: Program, model: Instance) -> float | None:
         and isinstance(call.result, Instance)
         and call.name.rpartition(".")[2] in _LAYERS
     ]
-    known = [one for one in counts if one is not None]
+    known = [count for count in counts if count is not None]
     return sum(known) if known else None
 
 
@@ -202,7 +202,7 @@ def saved_bytes(program: Program, value: Value, depth: int = 0) -> float | None:
     if depth > _DEEPEST:
         return None
     if isinstance(value, Items):
-        sizes = [saved_bytes(program, one, depth + 1) for one in value.values]
+        sizes = [saved_bytes(program, each_value, depth + 1) for each_value in value.values]
         known = [size for size in sizes if size is not None]
         return sum(known) if known else None
     if not isinstance(value, Instance):
@@ -268,7 +268,7 @@ def enclosing_loops(program: Program, place: SourceLocation) -> list[tuple[ast.F
     Returns:
         Each with the conditions between it and the next loop, or the line.
     """
-    module = next((one for one in program.modules.values() if one.path == place.path), None)
+    module = program.by_path.get(place.path)
     found: list[tuple[ast.For, list[ast.If]]] = []
     for node in _around(module, place.line):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):

@@ -82,7 +82,9 @@ def path_text(value: Value | None) -> PathText | None:
         case Constant(value=bytes() as data):
             return PathText((os.fsdecode(data),), value.origin) if data else None
         case Text():
-            return _joined([part for one in value.parts for part in _pieces(one)], value)
+            return _joined(
+                [part for each_part in value.parts for part in _pieces(each_part)], value
+            )
         case Instance(own=False):
             return _of_call(value)
         case Anything():

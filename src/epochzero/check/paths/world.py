@@ -223,7 +223,7 @@ class World:
     def _remove(self, access: Access) -> None:
         path = self._path(access.text)
         if path is not None:
-            for one in [one for one in self._made if beneath(one, path)]:
+            for one in [created for created in self._made if beneath(created, path)]:
                 del self._made[one]
             self._removed.add(path)
 
@@ -344,7 +344,7 @@ class World:
     def _written_into(self, folder: str) -> bool:
         """Whether the program has written anything into the directory."""
         inside = re.escape(folder.rstrip("/") + "/")
-        return any(beneath(one, folder) for one in self._made) or any(
+        return any(beneath(created, folder) for created in self._made) or any(
             pattern.pattern.startswith(inside) for pattern in self._patterns
         )
 
@@ -354,7 +354,7 @@ class World:
             self._loose
             or self._any_file
             or self._only_there(folder)
-            or any(beneath(folder, one) for one in self._filled)
+            or any(beneath(folder, filled) for filled in self._filled)
         )
 
     def _wrong_kind(self, access: Access, path: str) -> bool:
@@ -557,14 +557,14 @@ class World:
         before = self.platform.there(path)
         if before is not False:
             return before
-        may = any(beneath(path, one) or beneath(one, path) for one in self._filled) or any(
+        may = any(beneath(path, filled) or beneath(filled, path) for filled in self._filled) or any(
             pattern.fullmatch(path) for pattern in self._patterns
         )
         return None if may else False
 
     def _guarded(self, path: str) -> bool:
         """Whether the program checked the path, or a directory above it, earlier."""
-        return any(beneath(path, one) for one in self._asked)
+        return any(beneath(path, asked) for asked in self._asked)
 
     def _written_later(self, path: str, *, sure: bool) -> bool:
         return any(

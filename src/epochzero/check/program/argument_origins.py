@@ -87,12 +87,14 @@ def _placed(job: Job, value: Value, flags: Collection[str]) -> Value:
         case Items(_, values, keys):
             return replace(
                 value,
-                values=tuple(_placed(job, one, flags) for one in values),
+                values=tuple(_placed(job, each_value, flags) for each_value in values),
                 keys=tuple(_placed(job, key, flags) for key in keys),
                 complete=value.complete and job.complete,
             )
         case Instance(_, arguments) if arguments:
-            return replace(value, arguments=tuple(_placed(job, one, flags) for one in arguments))
+            return replace(
+                value, arguments=tuple(_placed(job, argument, flags) for argument in arguments)
+            )
         case Constant() if not job.complete:
             return Anything("the job may have arguments that are not known")
     return value

@@ -48,7 +48,7 @@ def _elsewhere(module: Module) -> list[ast.Global | ast.Nonlocal | ast.Name]:
     """The nodes that may bind or look up a name in another scope than their own."""
     code = code_of(module)
     is_dynamic = not _DYNAMIC.isdisjoint(code.names)
-    made = [one for one in code.of(ast.Name) if one.id in _DYNAMIC] if is_dynamic else []
+    made = [name for name in code.of(ast.Name) if name.id in _DYNAMIC] if is_dynamic else []
     return [*code.of(ast.Global), *code.of(ast.Nonlocal), *made]
 
 

@@ -261,8 +261,8 @@ class Calls(Tensors):
         if flow & Flow.NEXT:
             results = [*results, Constant(None)]
         result = results[0]
-        for one in results[1:]:
-            result = join(result, one)
+        for each_result in results[1:]:
+            result = join(result, each_result)
         return result
 
     def own_method(self, receiver: Object, name: str, given: Arguments) -> V | None:
@@ -294,7 +294,7 @@ class Calls(Tensors):
         made = Object(
             cls,
             tuple(published(argument) for argument in given.positional),
-            {key: published(one) for key, one in given.keywords.items()},
+            {key: published(keyword) for key, keyword in given.keywords.items()},
             self._place_of(node),
         )
         if wrong := refusal(cls, len(given.positional), tuple(given.keywords), given.complete):
@@ -305,7 +305,7 @@ class Calls(Tensors):
             )  # fmt: skip
             self.fails(kind, TypeError, message, node)
             return made
-        if cls.is_data and not any("__init__" in one.names for one in cls.line()):
+        if cls.is_data and not any("__init__" in parent.names for parent in cls.line()):
             self._fill(made, given)
             self.own_method(made, "__post_init__", Arguments())
         elif self.own_method(made, "__init__", given) is None and cls.externals():
@@ -364,7 +364,9 @@ class Calls(Tensors):
     def _lacks_forward(self, module: Object) -> bool:
         """Whether nothing defines what a torch module does when it is called."""
         names = {name for cls in module.cls.line() for name in cls.names} | set(module.attributes)
-        is_known = is_torch_module(module.cls) and not any(one.opaque for one in module.cls.line())
+        is_known = is_torch_module(module.cls) and not any(
+            parent.opaque for parent in module.cls.line()
+        )
         return is_known and names.isdisjoint({"forward", "__call__", "__getattr__"})
 
     def has(self, owner: V, name: str) -> bool | None:
@@ -553,13 +555,17 @@ class Calls(Tensors):
         """
         places: list[int | str] = [*range(len(given.positional)), *given.keywords]
         values = (*given.positional, *given.keywords.values())
-        for place, one in zip(places, values, strict=True):
-            held = one.arguments[0] if isinstance(one, LibraryResult) and _is_partial(one) else one
+        for place, value in zip(places, values, strict=True):
+            held = (
+                value.arguments[0]
+                if isinstance(value, LibraryResult) and _is_partial(value)
+                else value
+            )
             function = held.function if isinstance(held, Bound) else held
             if isinstance(function, Function):
                 count = (each or {}).get(place) if given.complete else None
                 taken: list[V] = [Anything("what a library gives")] * (count or 0)
-                self.possibly(one, node, None if count is None else Arguments(taken))
+                self.possibly(value, node, None if count is None else Arguments(taken))
 
     def iterated_known(self, value: V | None) -> tuple[list[V] | None, bool, bool]:
         """Like `iterated`, with None for the items if nothing is known about them."""

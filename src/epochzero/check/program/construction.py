@@ -12,7 +12,7 @@ from epochzero.check.target.signature import misfit
 
 def is_made_otherwise(cls: Class) -> bool:
     """Whether ``__new__``, a metaclass or a decorator may also control how an object is created."""
-    return any(one.opaque or "__new__" in one.names for one in cls.line())
+    return any(parent.opaque or "__new__" in parent.names for parent in cls.line())
 
 
 def refusal(cls: Class, count: int, names: tuple[str, ...], complete: bool) -> str:
@@ -22,9 +22,9 @@ def refusal(cls: Class, count: int, names: tuple[str, ...], complete: bool) -> s
     if abstract := _abstract_method(cls):
         return f"without an implementation for abstract method '{abstract}'"
     line = cls.line()
-    if any("__init__" in one.names for one in line):
+    if any("__init__" in parent.names for parent in line):
         return ""
-    if not any(one.bases for one in line) and not cls.is_data and (count or names):
+    if not any(parent.bases for parent in line) and not cls.is_data and (count or names):
         return "takes no arguments"
     message = _constructor_of_data(cls)
     return "" if message is None else misfit(message, count, names, complete)
@@ -34,13 +34,16 @@ def _abstract_method(cls: Class) -> str:
     """An abstract method that a class does not implement; empty if there is none."""
     line = cls.line()
     is_checked = any(
-        External("abc.ABC") in one.bases or any(key.arg == "metaclass" for key in one.node.keywords)
-        for one in line
+        External("abc.ABC") in parent.bases
+        or any(key.arg == "metaclass" for key in parent.node.keywords)
+        for parent in line
     )
     if not is_checked or cls.externals():
         return ""
-    names = dict.fromkeys(name for one in line for name in one.names)
-    found = {name: next(one.names[name] for one in line if name in one.names) for name in names}
+    names = dict.fromkeys(name for parent in line for name in parent.names)
+    found = {
+        name: next(parent.names[name] for parent in line if name in parent.names) for name in names
+    }
     for name, value in found.items():
         decorators = value.decorators if isinstance(value, Function) else []
         if External("abc.abstractmethod") in decorators:
@@ -72,13 +75,13 @@ def _constructor_of_data(cls: Class) -> Signature | None:
 def fields_of(cls: Class) -> dict[str, V | None]:
     """The fields of a data class with their defaults, those of its bases first."""
     found: dict[str, V | None] = {}
-    for one in reversed(cls.line()):
-        for statement in one.node.body:
+    for parent in reversed(cls.line()):
+        for statement in parent.node.body:
             if not isinstance(statement, ast.AnnAssign):
                 continue
             name = getattr(statement.target, "id", "")
             if name and "ClassVar" not in ast.dump(statement.annotation):
-                found[name] = one.names.get(name)
+                found[name] = parent.names.get(name)
     return found
 
 
@@ -88,6 +91,6 @@ def misplaced_field(cls: Class) -> str:
     if message is None:
         return ""
     defaults = list(fields_of(cls).values())
-    first = next((at for at, one in enumerate(defaults) if one is not None), len(defaults))
-    late = [at for at, one in enumerate(defaults) if one is None and at > first]
+    first = next((at for at, default in enumerate(defaults) if default is not None), len(defaults))
+    late = [at for at, default in enumerate(defaults) if default is None and at > first]
     return message.positional[late[0]] if late else ""

@@ -51,7 +51,7 @@ class Counted(Anything):
 
     def comes(self, holds: bool) -> bool:
         """Whether it has this truth value in some iteration."""
-        return any(bool(one) is holds for one in self.rounds)
+        return any(bool(each_round) is holds for each_round in self.rounds)
 
 
 def counted(loop: ast.AST, numbers: Sequence[int] | None) -> Counted:

@@ -98,7 +98,7 @@ class Definitions(Storing):
             f"{self.module.name}.{inside}{node.name}", node, self.module, bases, scope.names
         )
         cls.opaque = opaque
-        inherited = any(one.is_data for one in cls.line())
+        inherited = any(parent.is_data for parent in cls.line())
         cls.is_data = data or inherited or any(n.endswith("NamedTuple") for n in cls.externals())
         outer = self.frame
         name = f"{outer.name}.{node.name}" if outer.name else node.name

@@ -101,11 +101,11 @@ class Expressions(Lookups, Operations):
 
     def _joined(self, node: ast.JoinedStr) -> V:
         parts: list[str | V] = []
-        for one in node.values:
-            if isinstance(one, ast.Constant):
-                parts.append(str(one.value))
-            elif isinstance(one, ast.FormattedValue):
-                parts.append(self._formatted(one))
+        for each_value in node.values:
+            if isinstance(each_value, ast.Constant):
+                parts.append(str(each_value.value))
+            elif isinstance(each_value, ast.FormattedValue):
+                parts.append(self._formatted(each_value))
         value = concat(parts)
         return Constant(value.value, self.place(node)) if isinstance(value, Constant) else value
 

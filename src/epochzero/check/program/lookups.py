@@ -173,7 +173,7 @@ class Lookups(Core):
     def _answers_any(self, cls: Class) -> bool:
         """Whether objects of a class may have unknown attributes."""
         names = ("__getattr__", "__getattribute__", "__slots__")
-        return any(one.opaque for one in cls.line()) or any(
+        return any(parent.opaque for parent in cls.line()) or any(
             self.in_class(cls.line(), name) is not None for name in names
         )
 
@@ -353,8 +353,8 @@ def _in_dictionary(
 ) -> tuple[bool | None, V]:
     if not isinstance(key, Constant):
         return None, Anything("an item whose key is not known")
-    for one, value in zip(keys, values, strict=True):
-        if isinstance(one, Constant) and one.value == key.value:
+    for each_key, value in zip(keys, values, strict=True):
+        if isinstance(each_key, Constant) and each_key.value == key.value:
             return True, value
-    sure = complete and all(isinstance(one, Constant) for one in keys)
+    sure = complete and all(isinstance(each_key, Constant) for each_key in keys)
     return False if sure else None, Anything(f"an item with the key {_key_text(key)}")

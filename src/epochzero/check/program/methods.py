@@ -123,15 +123,19 @@ def _got(journal: HeapJournal, box: Box, name: str, given: Sequence[V]) -> V:
     content = box.content
     key = given[0]
     default: V = given[1] if len(given) > 1 else Constant(None)
-    for at, one in enumerate(content.keys):
-        if isinstance(key, Constant) and isinstance(one, Constant) and one.value == key.value:
+    for at, each_key in enumerate(content.keys):
+        if (
+            isinstance(key, Constant)
+            and isinstance(each_key, Constant)
+            and each_key.value == key.value
+        ):
             found = content.values[at]
             if name == "pop":
                 values = content.values[:at] + content.values[at + 1 :]
                 keys = content.keys[:at] + content.keys[at + 1 :]
                 _put(journal, box, Content(values, keys, content.complete))
             return found
-    known = content.complete and all(isinstance(one, Constant) for one in content.keys)
+    known = content.complete and all(isinstance(key, Constant) for key in content.keys)
     if not isinstance(key, Constant) or not known:
         return Anything("an item that may be there")
     if name == "setdefault":

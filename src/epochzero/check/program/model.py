@@ -83,6 +83,11 @@ class Program:
     before: Program | None = None
 
     @cached_property
+    def by_path(self) -> Mapping[str, Module]:
+        """The modules by their paths."""
+        return {module.path: module for module in self.modules.values()}
+
+    @cached_property
     def calls(self) -> tuple[Called, ...]:
         """The calls among the events."""
         return tuple(event for event in self.events if isinstance(event, Called))

@@ -36,7 +36,7 @@ def set_name(journal: HeapJournal, owner: Owner, key: V, value: V) -> None:
 def set_any_name(journal: HeapJournal, owner: Owner) -> None:
     """Bind names of an owner that are not known."""
     names = _names(owner)
-    inherited = [one.names for one in owner.cls.line()] if isinstance(owner, Object) else []
+    inherited = [parent.names for parent in owner.cls.line()] if isinstance(owner, Object) else []
     for known in (*inherited, names):
         for name in [name for name, value in known.items() if isinstance(value, _DATA)]:
             journal.set(names, name, _MAY_BE_SET)

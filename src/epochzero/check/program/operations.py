@@ -112,11 +112,11 @@ class Operations(Tensors):
         stops = isinstance(node.op, ast.Or)
         values: list[V] = []
         with self.under():
-            for one in node.values:
-                value = self.evaluate(one)
+            for each_value in node.values:
+                value = self.evaluate(each_value)
                 known = self.truth(value)
-                values.append(FIRST_RANK if known is None and is_first_rank(one) else value)
-                if known is stops or one is node.values[-1]:
+                values.append(FIRST_RANK if known is None and is_first_rank(each_value) else value)
+                if known is stops or each_value is node.values[-1]:
                     break
                 if known is None:
                     # The following operands are evaluated only perhaps.

@@ -67,7 +67,7 @@ class Builder:
         return ParserSpec(
             self.kind,
             tuple(self.options),
-            {name: one.spec() for name, one in self.subcommands.items()},
+            {name: subcommand.spec() for name, subcommand in self.subcommands.items()},
             self.subcommand_required,
             self.subcommand_dest,
             tuple(tuple(group) for group in self.exclusive),
@@ -174,8 +174,8 @@ class CommandLines:
             return
         items, complete, _ = self.machine.iterated_known(parents)
         builder.complete = builder.complete and complete
-        for one in items or ():
-            part = self._part(one) if isinstance(one, Ref) else None
+        for item in items or ():
+            part = self._part(item) if isinstance(item, Ref) else None
             if part is None:
                 builder.complete = False
             else:
@@ -185,7 +185,7 @@ class CommandLines:
     def _add(self, part: Part, given: Arguments, node: ast.expr) -> None:
         builder = part.builder
         flags = [one.value for one in given.positional if isinstance(one, Constant)]
-        known = [one for one in flags if isinstance(one, str)]
+        known = [flag for flag in flags if isinstance(flag, str)]
         dest = given.keywords.get("dest")
         if not known and isinstance(dest, Constant):
             known = [str(dest.value)]
@@ -273,7 +273,7 @@ class CommandLines:
         if complete and items and list(items) == [argument(job, at) for at in range(len(job.argv))]:
             # All of sys.argv[1:]; the parser is informed about unknown ones.
             return job.argv
-        known = [str(one.value) for one in items or () if isinstance(one, Constant)]
+        known = [str(item.value) for item in items or () if isinstance(item, Constant)]
         return known if items is not None and complete and len(known) == len(items) else None
 
     def _read(
@@ -413,15 +413,21 @@ class CommandLines:
         builder = Builder("click", self._place_of(function))
         if (known := self._parts.get(function)) is not None:
             return known.builder
-        for one in function.decorators:
-            if isinstance(one, LibraryResult) and one.name in _CLICK_OPTIONS:
-                flags = [o.value for o in one.arguments if isinstance(o, Constant)]
-                keywords = _shown(one.keywords)
-                place = one.place or builder.place
+        for decorator in function.decorators:
+            if isinstance(decorator, LibraryResult) and decorator.name in _CLICK_OPTIONS:
+                flags = [o.value for o in decorator.arguments if isinstance(o, Constant)]
+                keywords = _shown(decorator.keywords)
+                place = decorator.place or builder.place
                 builder.options.append(OptionSpec(tuple(map(str, flags)), keywords, place))
-            elif not (isinstance(one, LibraryResult) and _decorator(one).startswith("click.")):
-                builder.complete = builder.complete and _decorator(one).startswith("click.pass")
-        builder.subcommands = {name: self._click(one) for name, one in function.commands.items()}
+            elif not (
+                isinstance(decorator, LibraryResult) and _decorator(decorator).startswith("click.")
+            ):
+                builder.complete = builder.complete and _decorator(decorator).startswith(
+                    "click.pass"
+                )
+        builder.subcommands = {
+            name: self._click(command) for name, command in function.commands.items()
+        }
         builder.subcommand_required = bool(builder.subcommands)
         self._parts[function] = Part(builder)
         return builder
@@ -450,9 +456,9 @@ def configured(value: V, place: SourceLocation | None) -> V:
     """A configuration whose keys are also attributes, like OmegaConf's."""
     if isinstance(value, Box) and value.kind == "dict":
         config = LibraryResult("omegaconf.DictConfig", (), {}, place, closed=value.content.complete)
-        for key, one in zip(value.content.keys, value.content.values, strict=True):
+        for key, each_value in zip(value.content.keys, value.content.values, strict=True):
             if isinstance(key, Constant):
-                config.attributes[str(key.value)] = configured(one, place)
+                config.attributes[str(key.value)] = configured(each_value, place)
         return config
     return value
 
@@ -470,7 +476,7 @@ def _parameters(function: Function, place: SourceLocation) -> Iterator[OptionSpe
     parameters = [
         *((one, default, "positional_or_keyword") for one, default in zip(
             positional, defaults, strict=True)),
-        *((one, default, "keyword_only") for one, default in zip(
+        *((parameter, default, "keyword_only") for parameter, default in zip(
             args.kwonlyargs, function.keyword_defaults, strict=True)),
     ]  # fmt: skip
     for one, default, kind in parameters:
@@ -487,16 +493,18 @@ def _parameters(function: Function, place: SourceLocation) -> Iterator[OptionSpe
 
 def _of_class(cls: Class, section: str, place: SourceLocation) -> Iterator[OptionSpec]:
     """The constructor parameters of a class as options of ``LightningCLI``; ``section.*`` if there may be others."""
-    found = next((one.names["__init__"] for one in cls.line() if "__init__" in one.names), None)
+    found = next(
+        (parent.names["__init__"] for parent in cls.line() if "__init__" in parent.names), None
+    )
     if not isinstance(found, Function) or found.is_changed:
         # The constructor of a library's class has unknown parameters.
         yield OptionSpec((f"{section}.*",), {}, place)
         return
     defined = found.scope.module.place(found.node)
-    for one in list(_parameters(found, defined))[1:]:
-        several = str(constant_of(one.keywords.get("kind"))).startswith("var_")
-        name = "*" if several else one.flags[0]
-        yield OptionSpec((f"{section}.{name}",), one.keywords, defined)
+    for parameter in list(_parameters(found, defined))[1:]:
+        several = str(constant_of(parameter.keywords.get("kind"))).startswith("var_")
+        name = "*" if several else parameter.flags[0]
+        yield OptionSpec((f"{section}.{name}",), parameter.keywords, defined)
 
 
 def _below(section: str, values: Mapping[str, Value]) -> dict[str, V]:
@@ -519,20 +527,20 @@ def _for(function: Function, values: Mapping[str, Value]) -> Arguments:
 
 def _fields(cls: Class) -> Iterator[OptionSpec]:
     """The fields of a data class as options."""
-    for one in reversed(cls.line()):
-        for statement in one.node.body:
+    for parent in reversed(cls.line()):
+        for statement in parent.node.body:
             if not isinstance(statement, ast.AnnAssign) or not isinstance(
                 statement.target, ast.Name
             ):
                 continue
             name = statement.target.id
             keywords: dict[str, Value] = {"annotation": Constant(ast.unparse(statement.annotation))}
-            default = one.names.get(name)
+            default = parent.names.get(name)
             if isinstance(default, LibraryResult) and default.name == "dataclasses.field":
                 keywords |= _shown(default.keywords)
             elif default is not None:
                 keywords["default"] = published(default)
-            yield OptionSpec((name,), keywords, one.module.place(statement))
+            yield OptionSpec((name,), keywords, parent.module.place(statement))
 
 
 def _shown(keywords: Mapping[str, V]) -> dict[str, Value]:

@@ -80,9 +80,9 @@ def joined(items: V) -> str:
     content = items.content if isinstance(items, Box) else None
     if content is None or not content.complete or (isinstance(items, Box) and items.kind == "dict"):
         return ""
-    for at, one in enumerate(content.values):
-        if isinstance(one, Constant) and not isinstance(one.value, (str, bytes)):
-            return f"sequence item {at}: expected str instance, {type_name(one)} found"
+    for at, value in enumerate(content.values):
+        if isinstance(value, Constant) and not isinstance(value.value, (str, bytes)):
+            return f"sequence item {at}: expected str instance, {type_name(value)} found"
     return ""
 
 

@@ -202,7 +202,7 @@ class Statements(Imports, Definitions, Loops):
 
             return walk
 
-        return self.either(unharmed, *(way(one) for one in node.handlers))
+        return self.either(unharmed, *(way(handler) for handler in node.handlers))
 
     def _caught(self, handler: ast.ExceptHandler) -> Iterator[str]:
         """Names of the exceptions that a handler catches without raising again."""
@@ -220,8 +220,8 @@ class Statements(Imports, Definitions, Loops):
             yield "BaseException"
             return
         types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
-        for one in types:
-            value = published(self.evaluate(one))
+        for kind in types:
+            value = published(self.evaluate(kind))
             if isinstance(value, External):
                 yield value.name.removeprefix("builtins.")
             elif not isinstance(value, Anything):

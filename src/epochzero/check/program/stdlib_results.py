@@ -188,7 +188,7 @@ def _enumerate(machine: Core, given: Arguments) -> V | None:
     start = given.keywords.get("start", (*given.positional[1:], Constant(0))[0])
     if items is None or not isinstance(start, Constant) or not isinstance(start.value, int):
         return None
-    pairs = (Box.of("tuple", (Constant(at), one)) for at, one in enumerate(items, start.value))
+    pairs = (Box.of("tuple", (Constant(at), item)) for at, item in enumerate(items, start.value))
     return Box.of("list", pairs, complete=complete)
 
 
@@ -202,7 +202,7 @@ def _zip(machine: Core, given: Arguments) -> V | None:
 
 def _sorted(machine: Core, given: Arguments) -> V | None:
     items, complete, _ = machine.iterated_known(given.positional[0] if given.positional else None)
-    constants = [one.value for one in items or () if isinstance(one, Constant)]
+    constants = [item.value for item in items or () if isinstance(item, Constant)]
     if items is None or not complete or len(constants) != len(items) or given.keywords:
         return None
     try:
@@ -217,7 +217,7 @@ def _extreme(function: Callable[..., object]) -> _Known:
         complete = True
         if len(given.positional) == 1:
             items, complete, _ = machine.iterated_known(given.positional[0])
-        constants = [one.value for one in items or () if isinstance(one, Constant)]
+        constants = [item.value for item in items or () if isinstance(item, Constant)]
         if not items or not complete or len(constants) != len(items) or given.keywords:
             return None
         try:
@@ -233,7 +233,7 @@ def _isinstance(machine: Core, given: Arguments) -> V | None:
         return None
     value, kind = given.positional
     kinds = list(kind.content.values) if isinstance(kind, Box) else [kind]
-    known = [_is_a(value, one) for one in kinds]
+    known = [_is_a(value, kind) for kind in kinds]
     if True in known:
         return Constant(True)
     return None if None in known else Constant(False)
@@ -323,7 +323,7 @@ def _any_or_all(stops: bool) -> _Known:
         items, complete, _ = machine.iterated_known(
             given.positional[0] if given.positional else None
         )
-        known = [machine.truth(one) for one in items or ()]
+        known = [machine.truth(item) for item in items or ()]
         if stops in known:
             return Constant(stops)
         return Constant(not stops) if items is not None and complete and None not in known else None
@@ -451,11 +451,12 @@ def _namedtuple(machine: Core, given: Arguments) -> V | None:
     if isinstance(fields, Constant) and isinstance(fields.value, str):
         words = str(fields.value).replace(",", " ").split()
         items, complete = [Constant(word) for word in words], True
-    names = [one.value for one in items or () if isinstance(one, Constant)]
+    names = [item.value for item in items or () if isinstance(item, Constant)]
     if items is None or not complete or len(names) != len(items) or not isinstance(name, Constant):
         return None
     body: list[ast.stmt] = [
-        ast.AnnAssign(ast.Name(str(one), ast.Store()), ast.Constant(None), None, 1) for one in names
+        ast.AnnAssign(ast.Name(str(name), ast.Store()), ast.Constant(None), None, 1)
+        for name in names
     ]
     node = ast.ClassDef(str(name.value), bases=[], keywords=[], body=body, decorator_list=[])
     bases = (External("typing.NamedTuple"),)

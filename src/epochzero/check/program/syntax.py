@@ -181,9 +181,9 @@ class Code:
     def assigned(self) -> dict[str, list[ast.Assign]]:
         """The plain assignments ``name = value``, by name."""
         found: dict[str, list[ast.Assign]] = {}
-        for one in self.of(ast.Assign):
-            if len(one.targets) == 1 and isinstance(one.targets[0], ast.Name):
-                found.setdefault(one.targets[0].id, []).append(one)
+        for assignment in self.of(ast.Assign):
+            if len(assignment.targets) == 1 and isinstance(assignment.targets[0], ast.Name):
+                found.setdefault(assignment.targets[0].id, []).append(assignment)
         return found
 
     def scope(self, node: ast.AST) -> ast.AST:
@@ -211,9 +211,9 @@ class Code:
 
     def function(self, node: ast.AST) -> Function | None:
         """The innermost function around a node."""
-        for one in self.scopes(node):
-            if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef):
-                return one
+        for scope in self.scopes(node):
+            if isinstance(scope, ast.FunctionDef | ast.AsyncFunctionDef):
+                return scope
         return None
 
     @cached_property
@@ -281,8 +281,8 @@ class Code:
     def is_local(self, node: ast.AST, name: str) -> bool:
         """Whether a function around a node binds a name by anything but an import."""
         return name in self._bound_within and any(
-            name in self.locals.get(one, ()) and name not in self._imported_within.get(one, ())
-            for one in self.scopes(node)
+            name in self.locals.get(scope, ()) and name not in self._imported_within.get(scope, ())
+            for scope in self.scopes(node)
         )
 
     @cached_property
@@ -296,8 +296,10 @@ class Code:
         """The names that imports bind in a scope or in its nested scopes."""
         found: dict[ast.AST, set[str]] = {}
         for alias in self.of(ast.alias):
-            for one in self.scopes(alias):
-                found.setdefault(one, set()).add(alias.asname or alias.name.partition(".")[0])
+            for each_scope in self.scopes(alias):
+                found.setdefault(each_scope, set()).add(
+                    alias.asname or alias.name.partition(".")[0]
+                )
         return {scope: frozenset(names) for scope, names in found.items()}
 
 

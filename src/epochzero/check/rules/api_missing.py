@@ -77,9 +77,9 @@ def _of(event: Imported | Called | Looked) -> Iterator[tuple[str, type[Exception
     if isinstance(event, Imported):
         within = accumulate(event.module.split("."), "{}.{}".format)
         yield from ((module, ModuleNotFoundError) for module in islice(within, 1, None))
-        for one in event.names:
-            if one != "*":
-                yield f"{event.module}.{one}", ImportError
+        for each_name in event.names:
+            if each_name != "*":
+                yield f"{event.module}.{each_name}", ImportError
     elif isinstance(event, Looked):
         if isinstance(event.on, External) and not event.item and not event.stored:
             yield f"{event.on.name}.{event.name}", AttributeError

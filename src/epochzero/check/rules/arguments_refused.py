@@ -64,18 +64,18 @@ def _table() -> Mapping[str, _Callable]:
     """The functions that the table knows, by each of their dotted names."""
     source = files(__package__).joinpath("arguments_refused.toml")
     found = {}
-    for one in tomllib.loads(source.read_text(encoding="utf-8"))["call"]:
-        pairs = [word.partition("=") for word in one["parameters"].split()]
+    for entry in tomllib.loads(source.read_text(encoding="utf-8"))["call"]:
+        pairs = [word.partition("=") for word in entry["parameters"].split()]
         made = _Callable(
             tuple(name for name, _, _ in pairs),
             {name: ast.literal_eval(default) for name, _, default in pairs if default},
             tuple(
                 _Refusal(each["when"], each["error"], each["fix"],
                          each.get("category", "illegal_argument"))
-                for each in one["refuses"]
+                for each in entry["refuses"]
             ),
         )  # fmt: skip
-        found.update(dict.fromkeys(one["names"], made))
+        found.update(dict.fromkeys(entry["names"], made))
     return MappingProxyType(found)
 
 
@@ -120,7 +120,9 @@ def _plain(value: Value) -> tuple[object] | None:
         case Constant(inner):
             return (inner,)
         case Items(kind=("tuple" | "list"), complete=True):
-            items = [plain[0] for one in value.values if (plain := _plain(one)) is not None]
+            items = [
+                plain[0] for each_value in value.values if (plain := _plain(each_value)) is not None
+            ]
             return (tuple(items),) if len(items) == len(value.values) else None
         case Instance(own=True) | Own():
             return (_THING,)

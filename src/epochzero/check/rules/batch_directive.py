@@ -7,25 +7,25 @@ from epochzero.check.rules.scripts import claim_of, problems_of
 
 
 def _check(view: JobView) -> Claims:
-    for one in problems_of(view.program, "directive"):
+    for problem in problems_of(view.program, "directive"):
         yield claim_of(
-            one,
-            message=one.text,
+            problem,
+            message=problem.text,
             consequence="sbatch: error: the job is not submitted, or ends at once without a log",
             fix="Write the option as in sbatch(1). Pass values that depend on variables on the "
             "command line of sbatch.",
         )
-    for one in problems_of(view.program, "volume"):
+    for problem in problems_of(view.program, "volume"):
         yield claim_of(
-            one,
-            message=one.text,
+            problem,
+            message=problem.text,
             consequence="The Pod is invalid: spec.containers[0].volumeMounts[0].name: Not found",
             fix="Declare the volume under spec.volumes, or mount one that is declared.",
         )
-    for one in problems_of(view.program, "ignored"):
+    for problem in problems_of(view.program, "ignored"):
         yield claim_of(
-            one,
-            message=one.text,
+            problem,
+            message=problem.text,
             consequence="No error: the job runs with the defaults of the cluster.",
             fix="Start the line with #SBATCH, above the first command.",
         )

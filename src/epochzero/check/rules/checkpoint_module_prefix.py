@@ -57,7 +57,7 @@ def _saved(call: Called) -> Iterator[_Weights]:
     path = _path(argument(call, 1, "f"))
     value = argument(call, 0, "obj")
     if isinstance(value, Items) and value.kind == "dict":
-        named = [(str(key.value), one) for key, one in zip(value.keys, value.values, strict=True)
+        named = [(str(key.value), each_value) for key, each_value in zip(value.keys, value.values, strict=True)
                  if isinstance(key, Constant)]  # fmt: skip
     else:
         named = [("", value)] if value is not None else []

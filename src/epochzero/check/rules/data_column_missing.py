@@ -120,7 +120,11 @@ def _asked_of(program: Program, frame: Instance) -> Iterator[tuple[str, Situatio
 
 def _names(value: Value | None) -> list[str]:
     values = value.values if isinstance(value, Items) and value.kind == "list" else (value,)
-    return [one.value for one in values if isinstance(one, Constant) and isinstance(one.value, str)]
+    return [
+        each_value.value
+        for each_value in values
+        if isinstance(each_value, Constant) and isinstance(each_value.value, str)
+    ]
 
 
 def _claim(opened: Opened, header: list[str], name: str, at: Situation) -> Claim:

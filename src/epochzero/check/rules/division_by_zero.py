@@ -74,9 +74,9 @@ def _is_asked(module: Module, divisor: ast.expr) -> bool:
     written = ast.unparse(divisor)
     names = {written, written.removeprefix("len(").removesuffix(")")}
     code = code_of(module)
-    for one in code.around(divisor):
-        if isinstance(one, ast.If | ast.IfExp | ast.While | ast.BoolOp):
-            text = ast.unparse(one.values[0] if isinstance(one, ast.BoolOp) else one.test)
+    for outer in code.around(divisor):
+        if isinstance(outer, ast.If | ast.IfExp | ast.While | ast.BoolOp):
+            text = ast.unparse(outer.values[0] if isinstance(outer, ast.BoolOp) else outer.test)
             if any(name in text for name in names):
                 return True
     return False

@@ -86,7 +86,9 @@ def _without_default(program: Program, target: Target, environment: Mapping[str,
 
 def _may_be_exported(name: str, job: Job, target: Target) -> bool:
     """Whether another shell submits the job, whose environment the job would inherit."""
-    submitted = any(one and one.exports_environment for one in map(launchers.of, job.launchers))
+    submitted = any(
+        launcher and launcher.exports_environment for launcher in map(launchers.of, job.launchers)
+    )
     return submitted and name not in _OF_LAUNCHERS and not job.container and not target.here
 
 

@@ -62,7 +62,7 @@ def _in_training_mode(program: Program, module: Module, node: ast.AST) -> bool:
             and models.is_trained(model)
             and _is_apart(program, call, module, node)
         ):
-            modes = (models.mode(one, model) for one in reversed(program.calls[:at]))
+            modes = (models.mode(each_call, model) for each_call in reversed(program.calls[:at]))
             return next(filter(None, modes), "train") == "train"
     return False
 
@@ -84,7 +84,7 @@ def _is_apart(program: Program, call: Called, module: Module, node: ast.AST) -> 
     if function is not None and _NAME.search(function.name):
         return True
     steps = [loops_around(program, step.at)[-1:] for step in optimizer_steps(program)]
-    return not any(one and one[0].step_to(call.at) is not None for one in steps)
+    return not any(step and step[0].step_to(call.at) is not None for step in steps)
 
 
 def _evaluations(program: Program) -> Iterator[tuple[Module, ast.AST]]:

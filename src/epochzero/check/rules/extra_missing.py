@@ -94,13 +94,16 @@ def _is_meant(entry: Mapping[str, Any], call: Called) -> bool:
 def _plain(value: Value | None) -> object:
     """A constant, or a list of constants."""
     if isinstance(value, Items) and value.complete:
-        return [_plain(one) for one in value.values]
+        return [_plain(each_value) for each_value in value.values]
     return value.value if isinstance(value, Constant) else _UNKNOWN
 
 
 def _is_there(entry: Mapping[str, Any], target: Target) -> bool:
     """Whether the target has the required module, or lacks the library itself."""
-    here = {normalized(name): one for name, one in (target.distributions or {}).items()}
+    here = {
+        normalized(name): distribution
+        for name, distribution in (target.distributions or {}).items()
+    }
     library = providers(entry["names"][0].partition(".")[0], here)
     if not library:
         return True  # Reported by module-missing.

@@ -18,7 +18,7 @@ _CLIPS = ("torch.nn.utils.clip_grad_norm_", "torch.nn.utils.clip_grad_value_")
 
 def _check(view: JobView) -> Claims:
     if has_framework_loop(view.program) or not any(
-        one.at.loop for one in backward_calls(view.program)
+        call.at.loop for call in backward_calls(view.program)
     ):
         return
     scales = does_anywhere(view.program, "scale") or any(

@@ -27,7 +27,14 @@ def _check(view: JobView) -> Claims:
     parser = next((one.spec for one in view.program.parsed if one.spec.kind == "argparse"), None)
     if parser is None:
         return
-    option = next((one for one in parser.options if {_OLD, _NEW}.intersection(one.flags)), None)
+    option = next(
+        (
+            each_option
+            for each_option in parser.options
+            if {_OLD, _NEW}.intersection(each_option.flags)
+        ),
+        None,
+    )
     if _LAUNCH in job.launchers and "use_env" not in job.command and "use-env" not in job.command:
         yield from _refused(parser, option, _passed(view.target))
     alone = job.allocation.processes_per_node == 1

@@ -11,7 +11,7 @@ from epochzero.check.view.torch_usage import backward_calls
 
 def _check(view: JobView) -> Claims:
     reach = view.reach
-    modules = {module.path: module for module in view.modules}
+    modules = view.program.by_path
     for path in sorted({call.at.place.path for call in backward_calls(view.program)}):
         for node in _sums(modules[path]) if path in modules else ():
             at = reach.at(modules[path], node)
@@ -44,7 +44,7 @@ def _sums(module: Module) -> list[ast.AugAssign]:
         target = node.target.id if isinstance(node.target, ast.Name) else ""
         if not is_sum or target in totals or not isinstance(node.value, ast.Name):
             continue
-        loops = [one for one in code.around(node) if isinstance(one, ast.For | ast.While)]
+        loops = [outer for outer in code.around(node) if isinstance(outer, ast.For | ast.While)]
         calls = [call for name, call in trained if name == node.value.id]
         same_loop = any(loop in code.around(call) for loop in loops[:1] for call in calls)
         if same_loop and not _is_plain_again(code.module, node):

@@ -102,17 +102,19 @@ def _fallbacks(
         _line(imported.at.place): imported for imported in program.imports if imported.at.certain
     }
     for module in program.modules.values():
-        for one in code_of(module).of(ast.Try):
-            first = events.get(_line(module.place(one.body[0])))
+        for block in code_of(module).of(ast.Try):
+            first = events.get(_line(module.place(block.body[0])))
             if (
                 first is None
-                or len(one.handlers) != 1
+                or len(block.handlers) != 1
                 or not guarded(first.at, ModuleNotFoundError)
             ):
                 continue
             is_absent = _is_absent(first.module.partition(".")[0], installed)
-            if is_absent or (len(one.body) == 1 and not first.names and _has(first.module, target)):
-                handler = one.handlers[0].body
+            if is_absent or (
+                len(block.body) == 1 and not first.names and _has(first.module, target)
+            ):
+                handler = block.handlers[0].body
                 # The other statements there may install the module.
                 if all(isinstance(inner, ast.Import | ast.ImportFrom) for inner in handler):
                     found |= {_line(module.place(inner)): is_absent for inner in handler}

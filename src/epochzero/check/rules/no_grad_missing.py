@@ -85,14 +85,14 @@ def _collected(node: ast.AST) -> ast.expr | None:
 
 
 def _names(node: ast.expr) -> set[str]:
-    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+    return {child.id for child in ast.walk(node) if isinstance(child, ast.Name)}
 
 
 def _is_plain(node: ast.expr) -> bool:
     """Whether the stored value has no graph: a number, an index, an array."""
-    attributes = {one.attr for one in ast.walk(node) if isinstance(one, ast.Attribute)}
-    compared = any(isinstance(one, ast.Compare) for one in ast.walk(node))
-    called = {ast.unparse(one.func) for one in ast.walk(node) if isinstance(one, ast.Call)}
+    attributes = {child.attr for child in ast.walk(node) if isinstance(child, ast.Attribute)}
+    compared = any(isinstance(child, ast.Compare) for child in ast.walk(node))
+    called = {ast.unparse(child.func) for child in ast.walk(node) if isinstance(child, ast.Call)}
     return compared or not attributes.isdisjoint(_PLAIN) or not called.isdisjoint(("float", "int"))
 
 

@@ -78,7 +78,7 @@ def _configured(program: Program) -> Claims:
         if world is None or not isinstance(section, Items) or not section.complete:
             return
         entries = {name: get(section, name) for name in _CONFIGURED[library]}
-        known = {name: one for name, one in entries.items() if isinstance(one, Constant)}
+        known = {name: entry for name, entry in entries.items() if isinstance(entry, Constant)}
         if len(known) < sum(entry is not None for entry in entries.values()):
             return
         degrees = {name: number(one) or 0 for name, one in known.items()}

@@ -12,7 +12,7 @@ def _describe(problem: Problem, world: World) -> Texts:
     if target.here and job.container:
         where = "no volume of the container, although it exists on this machine"
     else:
-        mounts = ", ".join(sorted(one.path for one in target.mounts or ()))
+        mounts = ", ".join(sorted(mount.path for mount in target.mounts or ()))
         where = f"no mount of {target.name or 'the target'} ({mounts})"
     return (
         f"{problem.access.function} uses {problem.path}, which is in {where}.",

@@ -36,20 +36,22 @@ def _check(view: JobView) -> Claims:
             consequence=consequence,
             fix=FIX,
         )
-    for one in started(view.program):
-        if arguments := _pip_arguments(one.words):
+    for command in started(view.program):
+        if arguments := _pip_arguments(command.words):
             severity, message, consequence, category = _judged(arguments, view.target, pip=True)
-        elif _installs_system_packages(one.words):
-            severity, message, consequence, category = _judged(one.words, view.target, pip=False)
+        elif _installs_system_packages(command.words):
+            severity, message, consequence, category = _judged(
+                command.words, view.target, pip=False
+            )
         else:
             continue
         yield claim_at(
-            one.at,
+            command.at,
             category=category,
             message=message,
             consequence=consequence,
             fix=FIX,
-            severity=severity if one.at.certain and one.raises else "warning",
+            severity=severity if command.at.certain and command.raises else "warning",
         )
 
 

@@ -154,7 +154,9 @@ def _is_static(job: Job) -> bool:
 
 def _runs_elsewhere(job: Job) -> bool:
     """Whether the job may run on a machine other than the checked target, or in a container."""
-    submitted = any(one and one.set_on_nodes for one in map(launchers.of, job.launchers))
+    submitted = any(
+        launcher and launcher.set_on_nodes for launcher in map(launchers.of, job.launchers)
+    )
     return bool(job.container or submitted or (job.allocation.nodes or 1) > 1)
 
 

@@ -37,22 +37,22 @@ def _check(view: JobView) -> Claims:
     if view.target.programs is None:
         return
     asked_for = _asked_for(view.program)
-    for one in started(view.program):
-        name = one.words[0]
+    for command in started(view.program):
+        name = command.words[0]
         if (
-            _is_missing(name, view.target.programs, one.shell)
+            _is_missing(name, view.target.programs, command.shell)
             and name not in asked_for
-            and not guarded(one.at, FileNotFoundError)
+            and not guarded(command.at, FileNotFoundError)
         ):
             yield claim_at(
-                one.at,
+                command.at,
                 message=f"The job starts {name}, which is not on the PATH of the target.",
                 consequence=f"{name}: command not found (exit status 127)"
-                if one.shell
+                if command.shell
                 else f"FileNotFoundError: [Errno 2] No such file or directory: '{name}'",
                 fix=f"Install {name} in the image, or remove the call.",
                 # Without check=True the program continues after the shell fails.
-                severity=None if one.raises else "warning",
+                severity=None if command.raises else "warning",
             )
     yield from _of_script(view.job, view.target.programs)
 

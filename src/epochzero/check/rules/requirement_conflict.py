@@ -106,7 +106,9 @@ def _required(distribution: Distribution) -> Iterator[Requirement]:
 def _check(view: JobView) -> Claims:
     if view.target.distributions is None:
         return
-    installed: Installed = {normalized(n): one for n, one in view.target.distributions.items()}
+    installed: Installed = {
+        normalized(n): distribution for n, distribution in view.target.distributions.items()
+    }
     if view.target.python is not None:
         python = ".".join(map(str, view.target.python))
         installed = {**installed, "python": Distribution("Python", python)}

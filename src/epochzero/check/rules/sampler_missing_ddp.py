@@ -10,7 +10,7 @@ _PARALLEL = "torch.nn.parallel.DistributedDataParallel"
 
 
 def _check(view: JobView) -> Claims:
-    if has_framework_loop(view.program) or not any(one.name == _PARALLEL for one in view.calls):
+    if has_framework_loop(view.program) or not any(call.name == _PARALLEL for call in view.calls):
         return
     text = "".join(module.text for module in view.modules)
     if "Sampler" in text or "ampler=" in text or does_anywhere(view.program, "shard"):

@@ -92,7 +92,7 @@ def _loops(program: Program, call: Called, made: Instance) -> list[int | None]:
     Each with its number of iterations; None for loops over data. Empty if a step depends on a condition,
     or a loop may end early.
     """
-    maker = next((one.at for one in program.calls if one.result == made), None)
+    maker = next((each_call.at for each_call in program.calls if each_call.result == made), None)
     outer = (
         set()
         if maker is None

@@ -51,8 +51,12 @@ def _saved(program: Program, platform: Platform, call: Called) -> Iterator[Claim
 
 def _trained(program: Program, platform: Platform, call: Called) -> Iterator[Claim]:
     """Checkpoints of the transformers Trainer: weights and the states of AdamW."""
-    loads = [one.result for one in program.calls if one.name.endswith(".from_pretrained")]
-    counts = [count for one in loads if (count := parameters(program, one)) is not None]
+    loads = [
+        each_call.result
+        for each_call in program.calls
+        if each_call.name.endswith(".from_pretrained")
+    ]
+    counts = [count for entry in loads if (count := parameters(program, entry)) is not None]
     retained = _kept(call)
     for access in accesses_of(call, {}):
         free = _free(platform, access)

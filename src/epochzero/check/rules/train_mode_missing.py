@@ -52,7 +52,7 @@ def _left_in_evaluation(
     steps = {id(step) for step in optimizer_steps(program) if models.stepped(step) == model}
     first = next((at for at, call in enumerate(calls) if id(call) in steps), 0)
     modes = [(at, mode) for at, call in enumerate(calls) if (mode := models.mode(call, model))]
-    before = [one for one in modes if one[0] < first]
+    before = [mode for mode in modes if mode[0] < first]
     at, mode = (before or modes or [(0, "")])[-1]
     if mode != "eval" or _ends(loop, calls[at]):
         return None

@@ -64,10 +64,10 @@ def _is_bound_in_loop(flake: Flake, name: str) -> bool:
         if loop.lineno <= flake.place.line <= (loop.end_lineno or 0)
     ]
     return bool(around) and any(
-        one.id == name
-        and isinstance(one.ctx, ast.Store)
-        and loop.lineno <= one.lineno <= (loop.end_lineno or 0)
-        for one in code.of(ast.Name)
+        node.id == name
+        and isinstance(node.ctx, ast.Store)
+        and loop.lineno <= node.lineno <= (loop.end_lineno or 0)
+        for node in code.of(ast.Name)
         for loop in around
     )
 
@@ -86,8 +86,8 @@ def _is_deleted_later(flake: Flake, name: str) -> bool:
     ]
     around = [span for span in spans if flake.place.line in span]
     return any(
-        one.id == name and isinstance(one.ctx, ast.Del) and one.lineno not in span
-        for one in code.of(ast.Name)
+        node.id == name and isinstance(node.ctx, ast.Del) and node.lineno not in span
+        for node in code.of(ast.Name)
         for span in around
     )
 
@@ -146,7 +146,7 @@ def _evaluated(module: Module, lazy: bool) -> frozenset[tuple[int, int, str]]:
 def _annotations(code: Code, lazy: bool) -> Iterator[ast.expr]:
     """The annotations that are not evaluated."""
     if lazy:
-        yield from (one.annotation for one in code.of(ast.arg) if one.annotation)
+        yield from (parameter.annotation for parameter in code.of(ast.arg) if parameter.annotation)
         functions: list[Function] = [*code.of(ast.FunctionDef), *code.of(ast.AsyncFunctionDef)]
         yield from (function.returns for function in functions if function.returns)
     for given in code.of(ast.AnnAssign):

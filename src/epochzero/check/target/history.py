@@ -111,7 +111,7 @@ class _Version(Mapping[str, Mapping[str, Signature | None]]):
 def libraries() -> Mapping[str, str]:
     """The top-level modules with a known history, each with its distribution."""
     folder = files(__package__).joinpath(_FOLDER)
-    found = sorted(one.name for one in folder.iterdir() if one.name.endswith(_END))
+    found = sorted(path.name for path in folder.iterdir() if path.name.endswith(_END))
     names = [name.removesuffix(_END) for name in found]
     modules = well_known()
     return MappingProxyType(

@@ -105,7 +105,9 @@ def _image(archive: tarfile.TarFile) -> tuple[Mapping[str, Any], Sequence[str]]:
     while "manifests" in found:  # an index may contain one for several platforms
         listed = found["manifests"]
         usual = [
-            one for one in listed if one.get("platform", {}).get("architecture", "amd64") == "amd64"
+            element
+            for element in listed
+            if element.get("platform", {}).get("architecture", "amd64") == "amd64"
         ]
         found = _json(archive, _blob((usual or listed)[0]["digest"]))
     layers = [_blob(layer["digest"]) for layer in found["layers"]]
@@ -205,7 +207,7 @@ class _Tree:
 
     def _remove(self, path: str, *, inside_only: bool = False) -> None:
         below = f"{path}/"
-        gone = [one for one in self.entries if one.startswith(below)]
+        gone = [entry for entry in self.entries if entry.startswith(below)]
         for one in [*gone, *([] if inside_only else [path])]:
             self.entries.pop(one, None)
             (self.root / one).unlink(missing_ok=True) if (self.root / one).is_file() else None
@@ -316,7 +318,7 @@ def _interpreter(
     shared = settings.get("include-system-site-packages", "true").lower() == "true"
     places = [own, *([base] if shared and own != base else [])]
     folders = [
-        f"{one}/{lib}/python{minor}/site-packages" for one in places for lib in ("lib", "lib64")
+        f"{place}/{lib}/python{minor}/site-packages" for place in places for lib in ("lib", "lib64")
     ]
     if shared and base == "usr":
         folders += [f"usr/local/lib/python{minor}/dist-packages", "usr/lib/python3/dist-packages"]

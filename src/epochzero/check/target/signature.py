@@ -217,20 +217,20 @@ def misfit(signature: Signature, positional: int, keywords: Collection[str], com
     names = signature.positional
     if positional > len(names) and not signature.any_positional:
         return f"takes {len(names)} positional argument{_s(names)} but {_were(positional)} given"
-    unknown = [one for one in keywords if one not in signature.keywords]
+    unknown = [keyword for keyword in keywords if keyword not in signature.keywords]
     if unknown and not signature.any_keyword:
         return f"got an unexpected keyword argument '{unknown[0]}'"
-    twice = [one for one in names[:positional] if one in keywords and one in signature.keywords]
+    twice = [name for name in names[:positional] if name in keywords and name in signature.keywords]
     if twice:
         return f"got multiple values for argument '{twice[0]}'"
     if not complete:
         return ""
-    missing = [one for one in names[positional : signature.required] if one not in keywords]
+    missing = [name for name in names[positional : signature.required] if name not in keywords]
     if missing:
         return (
             f"missing {len(missing)} required positional argument{_s(missing)}: {_listed(missing)}"
         )
-    missing = [one for one in signature.required_keywords if one not in keywords]
+    missing = [keyword for keyword in signature.required_keywords if keyword not in keywords]
     if missing:
         return f"missing {len(missing)} required keyword-only argument{_s(missing)}: {_listed(missing)}"
     return ""

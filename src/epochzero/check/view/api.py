@@ -261,10 +261,10 @@ def elsewhere(target: Target, name: str, fits: Callable[[Signature], bool] | Non
         return ""
     have = installed(target, history.distribution)
     found: list[str] = []
-    for one in history.versions:
-        there, signature, _ = _member(api_of(history.distribution, one) or {}, name)
+    for version in history.versions:
+        there, signature, _ = _member(api_of(history.distribution, version) or {}, name)
         if there and (fits is None or (signature is not None and fits(signature))):
-            found.append(_minor(one))
+            found.append(_minor(version))
     if not found or not have:
         return ""
     later = [one for one in found if not reached(have, one)]

@@ -130,8 +130,8 @@ def _saved(call: Called) -> _Save:
 def _classes(value: Value | None) -> Iterator[str]:
     """The classes of the objects in a saved value, as far as they are certain."""
     if isinstance(value, Items):
-        for one in value.values:
-            yield from _classes(one)
+        for each_value in value.values:
+            yield from _classes(each_value)
     elif isinstance(value, Instance):
         name = value.made_by
         makes_object = name.rpartition(".")[2][:1].isupper() or name.startswith("numpy.")
@@ -162,7 +162,9 @@ def read_checkpoint(file: str) -> Held | None:
     """
     try:
         with open_file(file) as stream, zipfile.ZipFile(stream) as archive:
-            names = [one for one in archive.infolist() if one.filename.endswith("/data.pkl")]
+            names = [
+                member for member in archive.infolist() if member.filename.endswith("/data.pkl")
+            ]
             if len(names) != 1 or names[0].file_size > LARGEST_PICKLE_BYTES:
                 return None
             top, found = _Opcodes().read(archive.read(names[0]))

@@ -43,18 +43,12 @@ class Loop:
 
 def loops_around(program: Program, at: Situation) -> tuple[Loop, ...]:
     """The loops around an event, the outermost first."""
-    modules = _by_path(program)
     found: list[Loop] = []
     for depth, place in enumerate((*at.via, at.place)):
-        module = modules.get(place.path)
+        module = program.by_path.get(place.path)
         if module is not None:
             found += [Loop(module, node, at.via[:depth]) for node in _loops(module, place)]
     return tuple(found)
-
-
-@lru_cache(maxsize=1)  # All rules query the same program in succession.
-def _by_path(program: Program) -> dict[str, Module]:
-    return {module.path: module for module in program.modules.values()}
 
 
 @lru_cache(maxsize=4096)

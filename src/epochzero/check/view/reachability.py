@@ -57,7 +57,7 @@ class Reach:
         self._conditional: dict[str, list[_Span]] = {}
         self._tested: dict[str, list[tuple[int, int]]] = {}
         self._fallbacks: dict[str, list[tuple[int, int]]] = {}
-        self._modules = {module.path: module for module in program.modules.values()}
+        self._modules = program.by_path
 
     @staticmethod
     @lru_cache(maxsize=1)  # All rules query the same program in succession.

@@ -73,4 +73,8 @@ def formats() -> Mapping[str, Format]:
 def names_of(kind: Kind) -> tuple[str, ...]:
     """Return the names of the formats that write a kind of report, the default first."""
     own = getattr(Format, kind)
-    return tuple(name for name, one in formats().items() if getattr(type(one), kind) is not own)
+    return tuple(
+        name
+        for name, each_format in formats().items()
+        if getattr(type(each_format), kind) is not own
+    )

@@ -93,8 +93,8 @@ class _Companions:
     def __init__(self, text: str) -> None:
         self._waiting: dict[str, list[str]] = {}
         self._looking: set[str] = set()
-        for one in text.split(","):
-            when, _, call = one.partition("=")
+        for word in text.split(","):
+            when, _, call = word.partition("=")
             self._waiting.setdefault(when, []).append(call)
         calls = [call for waiting in self._waiting.values() for call in waiting]
         self._packages = _packages([call.partition(":")[0] for call in calls])

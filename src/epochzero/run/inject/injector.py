@@ -174,7 +174,9 @@ class Injector:
     def _kill_rank(self, rank: int, pid: int) -> tuple[str, str]:
         """Return what was done and, if nothing could be done, the reason."""
         processes = self._tree.read()
-        ranks = {found.number: found.process.pid for one in processes if (found := rank_of(one))}
+        ranks = {
+            found.number: found.process.pid for process in processes if (found := rank_of(process))
+        }
         if not ranks and rank == 0:
             # In its own namespace a process has another number.
             known = pid in {process.pid for process in processes}

@@ -182,7 +182,7 @@ _LOW = {torch.float16, torch.bfloat16}
 @contextmanager
 def _settled(model: nn.Module) -> Iterator[_WithoutChance]:
     """Remove randomness, let batch norm use its running statistics, and restore all buffers afterwards."""
-    norms = [(one, one.training) for one in map(model.get_submodule, batch_norms(model))]
+    norms = [(norm, norm.training) for norm in map(model.get_submodule, batch_norms(model))]
     buffers = [(buffer, buffer.detach().clone()) for buffer in model.buffers()]
     for norm, _ in norms:
         norm.training = False

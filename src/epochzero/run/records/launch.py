@@ -65,7 +65,7 @@ def launch_of(environment: Mapping[str, str], name: str) -> Launch:
         name: of the job. Two jobs of one batch script differ by it.
     """
     environment = {**environment, **_derived(environment)}
-    known = (one for one in process_variables() if environment.get(one.known_by))
+    known = (variable for variable in process_variables() if environment.get(variable.known_by))
     launcher = next(known, ProcessVariables("", "", 0))
     given = environment.get(JOB_VARIABLE, "")
     numbers = [environment.get(variable, "") for variable in launcher.job]

@@ -91,8 +91,8 @@ def _modules(
     """Their top-level modules: of those that a list only names, as they are installed here."""
     return {
         module
-        for name, one in distributions.items()
-        for module in likely_modules(here.get(name, one))
+        for name, distribution in distributions.items()
+        for module in likely_modules(here.get(name, distribution))
     }
 
 

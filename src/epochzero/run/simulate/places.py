@@ -106,7 +106,7 @@ def places_of(
         shown=tuple(sorted(_with_links(needed | here))),
         mounts=tuple(mounts),
         unseen=tuple(sorted(path for path in unseen if path not in needed)),
-        only_there=tuple(sorted(there - here - {one.path for one in mounts})),
+        only_there=tuple(sorted(there - here - {mount.path for mount in mounts})),
         unlimited=tuple(one.path for one in limited if one.path == "/"),
         metered=tuple(
             one

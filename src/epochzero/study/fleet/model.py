@@ -80,7 +80,7 @@ def _kinds(p: Values) -> list[_Kind]:
         _Kind(failed * infrastructure, of_infrastructure, "once"),
     ]
     phases = zhang2020().phases.values()
-    failures, gpu_time = (sum(one[key] for one in phases) for key in ("failures", "gpu_time"))
+    failures, gpu_time = (sum(phase[key] for phase in phases) for key in ("failures", "gpu_time"))
     for phase in phases:
         share = failed * (1 - infrastructure) * phase["failures"] / failures
         cost = of_others * (phase["gpu_time"] / gpu_time) / (phase["failures"] / failures)
@@ -98,7 +98,7 @@ def simulated(p: Values, jobs: int, generator: np.random.Generator) -> Outcome:
         generator: random number generator.
     """
     kinds = _kinds(p)
-    counts = generator.multinomial(jobs, _normalized([one.share for one in kinds]))
+    counts = generator.multinomial(jobs, _normalized([kind.share for kind in kinds]))
     outcome = Outcome()
     for kind, count in zip(kinds, counts, strict=True):
         for start in range(0, int(count), _AT_ONCE):

@@ -69,8 +69,8 @@ def study_fleet(
     for size in jobs_per_day:
         generator = np.random.default_rng([seed, size])
         fleets[size] = []
-        for number, one in enumerate(values, 1):
-            fleets[size].append(simulated(one, size * days, generator))
+        for number, value in enumerate(values, 1):
+            fleets[size].append(simulated(value, size * days, generator))
             on_progress(f"{size:,} jobs a day: {number} of {draws} simulated")
     largest = max(jobs_per_day)
     sections = (
@@ -95,7 +95,7 @@ def _share(outcome: Outcome, hours: float) -> float:
 
 def _lead(outcomes: Sequence[Outcome], size: int, days: int) -> str:
     low, middle, high = _percentiles([_share(outcome, outcome.both) for outcome in outcomes])
-    hours = _percentiles([one.both / days for one in outcomes])
+    hours = _percentiles([outcome.both / days for outcome in outcomes])
     return (
         f"At {size:,} jobs a day the tools would save {100 * middle:.1f} % of all GPU time (5th to 95th "
         f"percentile {100 * low:.1f} to {100 * high:.1f} %): {hours[1]:,.0f} GPU hours a day ({hours[0]:,.0f} to "
@@ -109,8 +109,8 @@ def _saved(fleets: Mapping[int, Sequence[Outcome]], days: int) -> list[Table]:
     for size, outcomes in fleets.items():
         for _, title, hours, person in _TOOLS:
             gpu = _percentiles([hours(outcome) / days for outcome in outcomes])
-            share = _percentiles([_share(one, hours(one)) for one in outcomes])
-            people = _percentiles([person(one) / days for one in outcomes])
+            share = _percentiles([_share(outcome, hours(outcome)) for outcome in outcomes])
+            people = _percentiles([person(outcome) / days for outcome in outcomes])
             cells = (cell for one in (gpu, share, people) for cell in _cells(one))
             rows.append((f"{size:,} jobs a day: {title}", *cells))
     columns = (
@@ -150,10 +150,10 @@ def _cost(fleets: Mapping[int, Sequence[Outcome]], days: int) -> Table:
     rows: list[Row] = []
     for size, outcomes in fleets.items():
         failures = _percentiles([outcome.failures / days for outcome in outcomes])
-        wasted = _percentiles([one.wasted / days for one in outcomes])
-        share = _percentiles([_share(one, one.wasted) for one in outcomes])
-        caught = _percentiles([one.caught / days for one in outcomes])
-        given_up = _percentiles([one.given_up / days for one in outcomes])
+        wasted = _percentiles([outcome.wasted / days for outcome in outcomes])
+        share = _percentiles([_share(outcome, outcome.wasted) for outcome in outcomes])
+        caught = _percentiles([outcome.caught / days for outcome in outcomes])
+        given_up = _percentiles([outcome.given_up / days for outcome in outcomes])
         rows.append((f"{size:,} jobs a day", failures[1], wasted[1], (wasted[0], wasted[2]), share[1],
                      (share[0], share[2]), caught[1], given_up[1]))  # fmt: skip
     columns = (
@@ -250,14 +250,16 @@ def _fleet(size: int, outcomes: Sequence[Outcome], days: int) -> dict[str, Any]:
     return {
         "jobs_per_day": size,
         "failures_per_day": _distribution([outcome.failures / days for outcome in outcomes]),
-        "wasted_gpu_hours_per_day": _distribution([one.wasted / days for one in outcomes]),
-        "wasted_share": _distribution([_share(one, one.wasted) for one in outcomes]),
-        "given_up_per_day": _distribution([one.given_up / days for one in outcomes]),
+        "wasted_gpu_hours_per_day": _distribution([outcome.wasted / days for outcome in outcomes]),
+        "wasted_share": _distribution([_share(outcome, outcome.wasted) for outcome in outcomes]),
+        "given_up_per_day": _distribution([outcome.given_up / days for outcome in outcomes]),
         "saved": {
             name: {
-                "gpu_hours_per_day": _distribution([hours(one) / days for one in outcomes]),
-                "share": _distribution([_share(one, hours(one)) for one in outcomes]),
-                "person_hours_per_day": _distribution([person(one) / days for one in outcomes]),
+                "gpu_hours_per_day": _distribution([hours(outcome) / days for outcome in outcomes]),
+                "share": _distribution([_share(outcome, hours(outcome)) for outcome in outcomes]),
+                "person_hours_per_day": _distribution(
+                    [person(outcome) / days for outcome in outcomes]
+                ),
             }
             for name, _, hours, person in _TOOLS
         },

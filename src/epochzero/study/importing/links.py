@@ -138,7 +138,7 @@ def _by_words(
         if commit.parents > 1:
             continue
         closed = set(_closed(commit.message, project))
-        mentioned = {int(one["number"]) for one in _NAMED.finditer(commit.message)}
+        mentioned = {int(match["number"]) for match in _NAMED.finditer(commit.message)}
         mentioned.update(_numbers(commit.message, project))
         for number in closed & issues.keys():
             yield Link(number, commit, "commit_closes")

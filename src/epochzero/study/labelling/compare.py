@@ -124,7 +124,11 @@ def _of_question(
     words = [choice.name for choice in question.choices]
     pairs, both = [], np.zeros((len(words), len(words)), np.int64)
     for first, second in combinations(names, 2):
-        shared = [(one[first], one[second]) for one in answers if first in one and second in one]
+        shared = [
+            (answer[first], answer[second])
+            for answer in answers
+            if first in answer and second in answer
+        ]
         if not shared:
             continue
         left, right = [a for a, _ in shared], [b for _, b in shared]
@@ -136,7 +140,7 @@ def _of_question(
     return QuestionAgreement(
         question.name,
         records=len(answers),
-        agreed=sum(len({*one.values()}) == 1 for one in answers),
+        agreed=sum(len({*answer.values()}) == 1 for answer in answers),
         pairs=tuple(pairs),
         fleiss=fleiss_kappa(np.array(counts)) if several else None,
         fleiss_records=len(by_all) if several else 0,

@@ -140,7 +140,9 @@ class Scheme:
 
     def question(self, name: str) -> Question:
         """Return the question of that name; KeyError if there is none."""
-        return next((one for one in self.questions if one.name == name), None) or _missing(name)
+        return next(
+            (question for question in self.questions if question.name == name), None
+        ) or _missing(name)
 
 
 def _missing(name: str) -> Question:

@@ -265,7 +265,9 @@ def _holds(question: str, known: tuple[CalledLayer, ...], seen: _Symptom) -> boo
     if question == "weight":
         return any(_is_poor(look, layer) for layer in known)
     if question == "input":
-        return any(one.get("min", 0) < -1 or one.get("max", 0) > 1 for one in look.inputs)
+        return any(
+            argument.get("min", 0) < -1 or argument.get("max", 0) > 1 for argument in look.inputs
+        )
     if question == "loss":
         return seen.layer is not None and seen.layer.number + 2 >= len(known)
     return any(not LEAST_STEP <= step <= MOST_STEP for step in _steps(known, look))

@@ -122,7 +122,7 @@ class _Reader:
             if first in self.options:
                 self.values[first] = self.options[first].keywords.get("default", Constant(None))
             else:
-                self.unknown(shown, [f"--{one}" for one in self.options], at)
+                self.unknown(shown, [f"--{option}" for option in self.options], at)
         elif top in ("model", "data"):
             self.open.add(top)
 
@@ -135,7 +135,7 @@ class _Reader:
             else f"error: Unrecognized arguments: {shown}"
         )
         last = f".{shown.rpartition('.')[2].removeprefix('--')}"
-        same = next((one for one in others if one.endswith(last)), "")
+        same = next((other for other in others if other.endswith(last)), "")
         near = same or nearest(f"--{shown.removeprefix('--')}", others)
         problem = ArgumentProblem("unknown", shown, "", message, at or self.spec.place, near=near)
         self.problems.append(problem)

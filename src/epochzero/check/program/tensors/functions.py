@@ -69,7 +69,7 @@ def _reshaped(given: Given) -> V:
         f"A tensor of {shown(x.shape)} is given the shape {shown(sizes)}.",
         "Make the product of the sizes the number of values of a tensor.",
     )
-    missing = [at for at, one in enumerate(sizes) if one == -1]
+    missing = [at for at, size in enumerate(sizes) if size == -1]
     if len(missing) > 1:
         raise NotKnown
     if not missing:

@@ -121,4 +121,4 @@ def _is_sizes(value: V) -> bool:
     """Whether a value is the shape of a tensor, or a part of it."""
     if not isinstance(value, Box) or value.kind != "tuple" or not value.content.values:
         return False
-    return all(isinstance(one, Constant | Size) for one in value.content.values)
+    return all(isinstance(each_value, Constant | Size) for each_value in value.content.values)

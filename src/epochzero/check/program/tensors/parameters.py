@@ -14,7 +14,7 @@ def numbers(value: V | None) -> list[Dim] | None:
     content = value.content if isinstance(value, Box) else value
     if not isinstance(value, (Box, Items)) or not content.complete:  # type: ignore[union-attr]
         return None
-    found = [as_dim(one) for one in content.values]  # type: ignore[union-attr]
+    found = [as_dim(each_value) for each_value in content.values]  # type: ignore[union-attr]
     return [fresh() if one is None else one for one in found]
 
 
@@ -101,7 +101,7 @@ class Given:
         found = numbers(values[0]) if len(values) == 1 else None
         if found is not None:
             return found
-        sizes = [as_dim(one) for one in values]
+        sizes = [as_dim(value) for value in values]
         if values[0] is None or (len(sizes) == 1 and sizes[0] is None):
             raise NotKnown
-        return [fresh() if one is None else one for one in sizes]
+        return [fresh() if size is None else size for size in sizes]

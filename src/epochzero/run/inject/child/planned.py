@@ -108,7 +108,7 @@ def planned(environment: Mapping[str, str]) -> list[Planned]:
     finally:
         _close(file)
     rank = own_rank(environment)
-    return [Planned(f"{folder}/{place}", one, rank) for place, one in enumerate(fields)]
+    return [Planned(f"{folder}/{place}", field, rank) for place, field in enumerate(fields)]
 
 
 def as_of_python(function: _Function) -> _Function:

@@ -320,7 +320,7 @@ def _makes_it(record: Record) -> bool:
     if record["float64"] and record["float64"]["differs"]:
         return True
     return any(
-        any(output[kind] for output in outputs) and not any(one[kind] for one in inputs)
+        any(output[kind] for output in outputs) and not any(argument[kind] for argument in inputs)
         for kind in ("nan", "inf")
     )
 

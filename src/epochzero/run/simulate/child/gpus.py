@@ -152,7 +152,7 @@ class _OnGpu(TorchFunctionMode):
             # Those of `cat` are in a list.
             lists = (value for value in values if isinstance(value, list | tuple))
             tensors += [one for each in lists for one in each if isinstance(one, torch.Tensor)]
-        places = sorted({place for one in tensors if (place := self._at(one)) is not None})
+        places = sorted({place for tensor in tensors if (place := self._at(tensor)) is not None})
         if len(places) > 1:
             raise RuntimeError(_TWO_DEVICES.format(*places))
 
