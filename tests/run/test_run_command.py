@@ -30,11 +30,14 @@ print(rate("config.json"))
 """
 # Fails as a lost connection does, until it was started as often as its argument says.
 FLAKY = """
-import pathlib, sys
+import os, pathlib, sys
 tries = pathlib.Path("tries")
 count = int(tries.read_text()) + 1 if tries.exists() else 1
 tries.write_text(str(count))
-print("try", count, flush=True)
+print("try", count, os.environ.get("EPOCHZERO_CHECKPOINT", ""), flush=True)
+if count == 1:
+    pathlib.Path("1.pt").touch()
+print(f"Saved checkpoint {count}.pt", flush=True)
 if count < int(sys.argv[1]):
     raise ConnectionResetError(104, "Connection reset by peer")
 """
@@ -124,7 +127,10 @@ def test_what_can_pass_is_started_again_until_it_does(run: Run, kept: Kept, job:
     options = ("--retries", "auto", "--policy", "quick.toml")
     done = run(*options, "--", sys.executable, "flaky.py", "3")
     assert done.returncode == 0
-    assert done.stdout == b"try 1\ntry 2\ntry 3\n"
+    saved = job / "1.pt"  # Checkpoint 2.pt is only reported.
+    tries = [line for line in done.stdout.decode().splitlines() if line.startswith("try")]
+    assert tries == ["try 1 ", f"try 2 {saved}", f"try 3 {saved}"]
+    assert "can resume from" in done.stderr.decode()
     (stored,) = json.loads(told("jobs", "--format", "json"))
     assert (stored["attempts"], stored["state"]) == (3, "succeeded")
 

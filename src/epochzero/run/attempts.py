@@ -24,7 +24,7 @@ from epochzero.run.observers.samples import SampleWatcher
 from epochzero.run.observers.slow_ranks import SlowRankWatcher
 from epochzero.run.observers.watcher import Clock, Watcher
 from epochzero.run.process.supervisor import run_attempt
-from epochzero.run.records.identity import home_of
+from epochzero.run.records.identity import CHECKPOINT_VARIABLE, home_of
 from epochzero.run.records.journal import Journal
 from epochzero.run.records.model import Concluded, Decision, Ended, JobEvent, JobProgress, Started
 from epochzero.run.records.snapshot import SnapshotWatcher
@@ -53,6 +53,7 @@ class Attempts:
         self._listener = listener
         self._history: list[PastAttempt] = []
         self._farthest: JobProgress | None = None
+        self._checkpoint: Path | None = None
         self._faults = job.request.faults
         self._spans: JobSpans | None = None
         if job.request.spans:
@@ -71,11 +72,12 @@ class Attempts:
         started = replace(self._job.started, attempt=number, time=clock.now()[0])
         setup = AttemptSetup(self._job, started, folder, self._faults, self._listener)
         context = self._spans.start(started) if self._spans is not None else {}
+        resumed = {CHECKPOINT_VARIABLE: str(self._checkpoint)} if self._checkpoint else {}
         ended = run_attempt(
             started,
             folder,
             journal,
-            environment={**setup.accompanied, **context},
+            environment={**setup.accompanied, **context, **resumed},
             options=setup.options,
             watchers=(
                 *self._watchers(started, setup.environment),
@@ -224,8 +226,16 @@ class Attempts:
         )
         if farther:
             self._farthest = progress
+        if progress is not None and progress.checkpoint:
+            written = Path(after.started.folder, progress.checkpoint).expanduser()
+            self._checkpoint = written if written.exists() else self._checkpoint
         now, elapsed = after.clock.now()
-        return decide(self._job.policy(), self._history, time=now, elapsed=elapsed)
+        decision = decide(self._job.policy(), self._history, time=now, elapsed=elapsed)
+        if self._checkpoint is None or decision.action == "stop":
+            return decision
+        # Where the job resumes is its own business: it is told where it could.
+        can_resume = f"It can resume from {self._checkpoint} ({CHECKPOINT_VARIABLE})."
+        return replace(decision, reason=f"{decision.reason} {can_resume}")
 
 
 def _remembered(

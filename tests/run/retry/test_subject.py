@@ -59,6 +59,18 @@ _PACKAGE = "/envs/ml/lib/python3.11/site-packages/scipy/stats/__init__.py"
             traceback("OSError: [Errno 122] Disk quota exceeded: '/home/u/best.pt'", "torch.save(state, path)"),
         ),
         (
+            traceback("OSError: [Errno 107] Transport endpoint is not connected: '/data/a.npy'"),
+            traceback("OSError: [Errno 21] Is a directory: '/data/a.npy'"),
+        ),
+        (
+            traceback("OSError: [Errno 39] Directory not empty: '/shared/tmp'", "shutil.rmtree(folder)"),
+            traceback("OSError: [Errno 39] Directory not empty: '/shared/tmp'", "os.rmdir(folder)"),
+        ),
+        (
+            traceback("FileNotFoundError: [Errno 2] No such file or directory: '/home/u/.cache/kernels/k.so'", "load(path)", _PACKAGE),
+            traceback("FileNotFoundError: [Errno 2] No such file or directory: '/home/u/.cache/kernels/k.so'", "load(path)"),
+        ),
+        (
             "Failed to initialize NVML: Driver/library version mismatch\n",
             traceback("RuntimeError: CUDA error: no kernel image is available for execution on the device"),
         ),

@@ -15,6 +15,8 @@ from pathlib import Path, PurePath
 
 JOB_VARIABLE = "EPOCHZERO_JOB"
 ATTEMPT_VARIABLE = "EPOCHZERO_ATTEMPT"
+CHECKPOINT_VARIABLE = "EPOCHZERO_CHECKPOINT"
+"""Of an attempt after the first: the last checkpoint that the job has printed and that exists."""
 _LENGTH = 14
 _JOB = re.compile(r"[0-9A-Za-z_-]{1,64}")
 

@@ -25,12 +25,14 @@ _ERRNO = re.compile(r"\[Errno (\d+)\]|\berrno[ =:]+(\d+)|os error (\d+)")
 _SHARED_STATE = {
     5: "the device or file system had an error", 11: "the system had no room for one more process or lock",
     16: "something else used the resource", 23: "the node had too many open files",
-    26: "the program was being written", 37: "the file system had no locks left", 116: "the file server had forgotten the file",
-    121: "the device had an error",
+    26: "the program was being written", 37: "the file system had no locks left",
+    103: "the connection was aborted", 104: "the other end reset the connection", 107: "the mount or connection was lost",
+    108: "the file server had dropped its client", 110: "the file server or peer did not answer in time",
+    112: "the file server or peer was down", 116: "the file server had forgotten the file", 121: "the device had an error",
 }  # fmt: skip
 _OF_FILES = (2, 5, 13, 20, 30)
 """Missing, unreadable, not permitted, no directory any more, read-only."""
-_FULL, _READ_ONLY, _MISSING, _EXISTS = 28, 30, 2, 17
+_FULL, _READ_ONLY, _MISSING, _EXISTS, _NOT_EMPTY = 28, 30, 2, 17, 39
 
 # PyTorch writes checkpoints without error numbers.
 _DISK_FULL = re.compile(
@@ -68,6 +70,10 @@ _READS_FILE = re.compile(
     r"json|load|read|open|pickle|unpack|extract|zip|tar|mmap|fromfile", re.IGNORECASE
 )
 _TEMPORARY_NAME = re.compile(r"\.(?:tmp|part|partial|incomplete|lock|download|swp)\b|/\.nfs|~['\"]")
+# Directories that libraries fill while programs run, often shared by the ranks and nodes of a job.
+_CACHE = re.compile(
+    r"[/.](?:cache|triton|torch_extensions|torchinductor_\w+|__pycache__|huggingface|hub|datasets_cache)/[^\s'\":]+"
+)
 # Calls that look and do not fail, unless what they look at comes from a call that fails itself.
 _LOOKS_FIRST = re.compile(
     r"^(?!.*\b(?:listdir|scandir|iterdir)\().*\b(?:exists|isdir|is_dir|isfile|is_file|glob|iglob|rglob)\(",
@@ -131,6 +137,8 @@ def _by_errno(text: str, diagnosis: Diagnosis, seconds: float) -> str:
         return "the disk was full, which others may have filled"
     if number == _READ_ONLY and seconds > _USED_BEFORE_S:
         return "the file system became read-only while the job ran"
+    if number == _NOT_EMPTY and "rmtree" in _code(diagnosis):
+        return "another process wrote into the directory while this one removed it"
     if number == _EXISTS and _LOOKS_FIRST.search(_code(diagnosis)):
         return "another process made the same file between this one's look and its own attempt"
     if number == _MISSING and (
@@ -162,6 +170,15 @@ def _by_duration(text: str, diagnosis: Diagnosis, seconds: float) -> str:
     if not worked or diagnosis.retry == "fails_again" or _TIMED_OUT.search(text):
         return ""
     return f"what failed had worked for {duration(seconds)}"
+
+
+def _by_cache(text: str, diagnosis: Diagnosis, _: float) -> str:
+    """A file that a library had written itself is missed by no mistake in a path."""
+    category = diagnosis.category in ("path_not_found", "library_not_found")
+    own = diagnosis.user_frame in diagnosis.stack[-1:]
+    if not category or own or not _CACHE.search(text):
+        return ""
+    return "another process changed a cache that libraries fill while they run"
 
 
 def _by_credentials(text: str, _: Diagnosis, __: float) -> str:
@@ -200,4 +217,5 @@ def _bytes(number: str, unit: str) -> float:
 
 _READERS: tuple[Callable[[str, Diagnosis, float], str], ...] = (
     _by_errno, _by_others, _by_credentials, _by_cut_off_file, _by_installation, _by_node, _by_duration,
+    _by_cache,
 )  # fmt: skip
