@@ -27,6 +27,7 @@ from epochzero.agents.server import TOOLS, build  # noqa: E402
 from epochzero.agents.tools import Tools  # noqa: E402
 from epochzero.errors import InputError  # noqa: E402
 from epochzero.store.database import open_database  # noqa: E402
+from tests.ports import unused_port  # noqa: E402
 from tests.waiting import PATIENCE_S, wait_until  # noqa: E402
 
 SECRET = "hf_abcdefghijklmnopqrstuvwxyzABCDEFGH"
@@ -218,9 +219,7 @@ def _listens(port: int) -> bool:
 
 @pytest.fixture
 def served(project: Path) -> Iterator[str]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = unused_port()
     (project / "token").write_text("a secret\n")
     process = subprocess.Popen(
         [

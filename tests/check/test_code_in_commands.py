@@ -63,7 +63,7 @@ def test_a_program_on_the_command_line_is_run_dry(tmp_path: Path) -> None:
             Target("there"),
             folder=tmp_path,
             select=["dry-run-failed"],
-            dry=Limits(seconds=10),
+            dry=Limits(seconds=60),
         )
         return [(one.category, one.place.path, one.place.line) for one in checked.findings]
 

@@ -81,9 +81,9 @@ def test_macos_names_the_weaker_isolation_of_a_dry_run(tmp_path: Path) -> None:
 
 def test_macos_runs_a_job_and_ends_what_it_leaves(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
-        "import subprocess, sys, time\n"
-        "left = subprocess.Popen(['sh', '-c', 'sleep 300 & echo $! > pid; wait'])\n"
-        "time.sleep(2)\n"
+        "import os, subprocess, time\n"
+        "left = subprocess.Popen(['sh', '-c', 'sleep 300 & echo $! > new; mv new pid; wait'])\n"
+        "while not os.path.exists('pid'): time.sleep(0.05)\n"
         "raise KeyError('rate')\n"
     )
     done = run("macos", tmp_path, "run", "--", sys.executable, "train.py")

@@ -21,6 +21,7 @@ from epochzero.run.reports.upload import Destination, send_attempt, unsent
 from epochzero.store.database import open_database
 from epochzero.store.teams import add_team, add_token
 from epochzero.web.client import Client
+from tests.ports import unused_port
 from tests.store.jobs import Runs, whole
 from tests.waiting import PATIENCE_S
 from tests.web.test_sending import LOG
@@ -31,9 +32,7 @@ class Serving:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port = free.getsockname()[1]
+        self.port = unused_port()
         database = open_database(folder / "store.db")
         add_team(database, "red")
         self.to = Destination(

@@ -502,8 +502,8 @@ def test_all_attempts_share_the_time_and_a_warning_says_that_it_ran_out(
     monkeypatch.setattr(attempt, "run_contained", noted)
     # What only a value decides is not certain, however often it is repeated.
     program = SLOW.replace("seen += 1", "seen = step").replace("history[400]", "1 / (seen - seen)")
-    (finding,) = dry(tmp_path, program, seconds=8).findings
-    assert limits[0] <= 8
+    (finding,) = dry(tmp_path, program, seconds=16).findings
+    assert limits[0] <= 16
     assert all(later < earlier for earlier, later in pairwise(limits))
     assert finding.severity == "warning"
     assert "--dry-time increases it" in finding.message

@@ -6,12 +6,15 @@ import json
 import os
 import sys
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from textwrap import dedent
+from types import SimpleNamespace
 
 import pytest
 
 from epochzero.check import CheckResult, DataSet, Limits, SourceLocation, Target, check
+from epochzero.check.dryrun import synthesize
 from epochzero.check.dryrun.findings import OUT_OF_TIME
 from epochzero.check.dryrun.model import DryRun, ProvidedFiles
 from epochzero.check.dryrun.run import dry_run
@@ -50,7 +53,7 @@ def profiles(folder: Path) -> None:
         file.unlink()
 
 
-def made(folder: Path, script: str, seconds: float = 60.0) -> CheckResult:
+def made(folder: Path, script: str) -> CheckResult:
     (folder / "train.py").write_text(dedent(script))
     profiles(folder)
     return check(
@@ -60,7 +63,7 @@ def made(folder: Path, script: str, seconds: float = 60.0) -> CheckResult:
         environment=dict(os.environ),
         select=["dry-run-failed"],
         data=DATA,
-        dry=Limits(seconds=seconds),
+        dry=Limits(seconds=60),
         synthesize=True,
     )
 
@@ -92,9 +95,13 @@ def test_what_no_data_would_prevent_stays_an_error(tmp_path: Path) -> None:
     assert (finding.severity, finding.category) == ("error", "undefined_variable")
 
 
-def test_corner_cases_for_which_there_is_no_time_are_unknown(tmp_path: Path) -> None:
-    import_slowly = "import time\ntime.sleep(1)\n"
-    found = made(tmp_path, import_slowly + dedent(SCRIPT), seconds=2)
+def test_corner_cases_for_which_there_is_no_time_are_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Half a minute passes each time that the clock is read.
+    clock = SimpleNamespace(monotonic=count(0, 30).__next__)
+    monkeypatch.setattr(synthesize, "time", clock)
+    found = made(tmp_path, SCRIPT)
     assert OUT_OF_TIME in [unknown.reason for unknown in found.unknowns]
 
 

@@ -13,7 +13,7 @@ from epochzero.diagnose import diagnose
 pytest.importorskip("torch")
 
 JOB = """
-import os, threading, time
+import os, pickle, threading, time
 import torch
 import torch.distributed as dist
 from torch._C._distributed_c10d import _dump_fr_trace
@@ -26,7 +26,9 @@ for _ in range(3):
 
 
 def dump():
-    time.sleep(2)
+    # Until the others wait in the fourth; rank 1 never calls it.
+    while rank != 1 and len(pickle.loads(_dump_fr_trace())["entries"]) < 4:
+        time.sleep(0.1)
     with open(f"nccl_trace_rank_{rank}.part", "wb") as file:
         file.write(_dump_fr_trace())
     os.rename(f"nccl_trace_rank_{rank}.part", f"nccl_trace_rank_{rank}")

@@ -38,6 +38,7 @@ from epochzero.run.observers.stacks import Stack, StackReader, kernel_stack
 from epochzero.run.observers.usage import Tree
 from epochzero.run.observers.watcher import Clock, Watcher
 from epochzero.run.records.model import Concluded, JobEvent, JobProgress, Record, Sample, Snapshot
+from tests.ports import unused_port
 from tests.run.conftest import Kept
 from tests.run.trees import SLEEPER, job, until
 from tests.waiting import PATIENCE_S
@@ -167,11 +168,12 @@ def test_a_rank_whose_shell_took_its_status(tmp_path: Path, said: bytes, what: i
 
 def gloo(folder: Path, what: str, then: str) -> tuple[str, dict[str, str]]:
     """A job of two ranks, and its variables."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     script = GLOO.format(what=what, then=then)
-    variables = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "READY": f"{folder}/ready"}
+    variables = {
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(unused_port()),
+        "READY": f"{folder}/ready",
+    }
     return launch(script, script), variables
 
 
