@@ -31,7 +31,8 @@ def test_what_is_wrong_is_less_valid(dissection: Dissection) -> None:
     assert dissection.chosen.auc.value is not None
     assert dissection.chosen.auc.value > 0.8
     assert {one.name for one in dissection.scores} == {
-        "dissector linear", "dissector log", "dissector exp", "max softmax", "energy", "Mahalanobis"
+        "dissector linear", "dissector log", "dissector exp", "max softmax", "max logit", "energy",
+        "Mahalanobis", "relative Mahalanobis", "nearest neighbors", "ViM", "DDU",
     }  # fmt: skip
     cut = dissection.chosen.cut
     assert cut.accuracy is not None
@@ -161,7 +162,30 @@ def test_features_are_bounded(shape: tuple[int, ...]) -> None:
 def test_probabilities_leave_no_energy(net: nn.Module, data: Data) -> None:
     found = dissect(nn.Sequential(net, nn.Softmax(dim=1)), *data, layers=["0.third"])
     assert "energy" not in {one.name for one in found.scores}
-    assert "energy is the same for all examples" in found.notes[0]
+    assert any("energy is the same for all examples" in note for note in found.notes)
+    assert any("ViM: the logits are not a linear function" in note for note in found.notes)
+
+
+def test_inputs_of_other_data_are_told_from_those_of_the_model(
+    net: nn.Module, data: Data, dissection: Dissection
+) -> None:
+    """Digits upside down: what a network has not seen, although each pixel value is usual."""
+    train, test = data
+    turned = Examples("turned", test.inputs.flip(2), torch.full_like(test.labels, 99))
+    found = dissect(net, train, test, beyond=turned)
+    areas = {score.name: score.auc.value or 0.0 for score in found.beyond}
+    assert set(areas) == {score.name for score in found.scores}
+    assert areas[found.recommended] > 0.7
+    assert areas["Mahalanobis"] > areas["max softmax"]
+    for score in found.beyond:
+        assert 0 <= score.passed <= 1
+    assert found.scores == dissection.scores
+    # Data that the model knows are not beyond it.
+    same = dissect(net, train, test, beyond=test)
+    assert all(abs((score.auc.value or 0) - 0.5) < 0.1 for score in same.beyond)
+    page = to_html(dissection_report(found))
+    assert "inputs beyond the model" in page
+    assert f"Recommended on these data: {found.recommended}" in page
 
 
 def test_wrong_layers_and_data_are_told_of(net: nn.Module, data: Data) -> None:

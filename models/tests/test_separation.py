@@ -7,13 +7,24 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.covariance import EmpiricalCovariance
+from scipy.stats import multivariate_normal
+from sklearn.covariance import EmpiricalCovariance, LedoitWolf
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
+from sklearn.neighbors import NearestNeighbors as Neighbors
+from sklearn.preprocessing import normalize
 
 from epochzero.errors import InputError
 from epochzero_models import Examples
-from epochzero_models.dissect.baselines import fit_mahalanobis
+from epochzero_models.dissect import detectors
+from epochzero_models.dissect.detectors import (
+    FeatureDensity,
+    Mahalanobis,
+    NearestNeighbors,
+    RelativeMahalanobis,
+    VirtualLogit,
+    fit_detectors,
+)
 from epochzero_models.dissect.separation import auc, auc_gain, choose_threshold, cut_at, roc
 from epochzero_models.dissect.submodels import train_submodel
 
@@ -80,12 +91,84 @@ def test_a_submodel_is_scikit_learns_logistic_regression(data: tuple[Examples, E
     assert np.abs(ours.numpy() - theirs.predict_proba(standard)).max() < 0.01
 
 
-def test_mahalanobis_is_the_distance_to_the_nearest_class() -> None:
+Clouds = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+UNUSED = torch.zeros(20, 3)
+
+
+@pytest.fixture(scope="module")
+def clouds() -> Clouds:
+    """Features of three classes, their labels, and new features."""
     draw = torch.Generator().manual_seed(0)
     labels = torch.arange(300) % 3
-    features = torch.randn(300, 4, generator=draw) + 3 * labels[:, None]
+    features = torch.randn(300, 4, generator=draw) * torch.tensor([1.0, 2, 1, 3])
+    return features + 3 * labels[:, None], labels, torch.randn(20, 4, generator=draw)
+
+
+def test_mahalanobis_is_the_distance_to_the_nearest_class(clouds: Clouds) -> None:
+    features, labels, new = clouds
     means = torch.stack([features[labels == one].mean(dim=0) for one in range(3)])
     theirs = EmpiricalCovariance(assume_centered=True).fit((features - means[labels]).numpy())
-    new = torch.randn(20, 4, generator=draw)
     nearest = np.min([theirs.mahalanobis((new - mean).numpy()) for mean in means], axis=0)
-    assert np.allclose(fit_mahalanobis(features, labels)(new), -nearest, rtol=1e-3)
+    assert np.allclose(Mahalanobis(features, labels)(new, UNUSED), -nearest, rtol=1e-3)
+    whole = EmpiricalCovariance().fit(features.numpy()).mahalanobis(new.numpy())
+    relative = RelativeMahalanobis(features, labels)(new, UNUSED)
+    assert np.allclose(relative, whole - nearest, rtol=1e-3)
+
+
+def test_neighbors_are_those_of_scikit_learn(
+    clouds: Clouds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    features, _, new = clouds
+    monkeypatch.setattr(detectors, "EXAMPLES_PER_NEIGHBOR", 60)
+    theirs = Neighbors(n_neighbors=5).fit(normalize(features.numpy()))
+    distances, _ = theirs.kneighbors(normalize(new.numpy()))
+    found = NearestNeighbors(features, 0)(new, UNUSED)
+    assert np.allclose(found, -distances[:, -1], atol=1e-4)
+    monkeypatch.setattr(detectors, "MOST_NEIGHBORS", 40)
+    assert NearestNeighbors(features, 0).known.shape == (40, 4)
+
+
+def test_the_density_is_that_of_scipy(clouds: Clouds) -> None:
+    features, labels, new = clouds
+    densities = [
+        multivariate_normal(own.mean(axis=0), LedoitWolf().fit(own).covariance_).pdf(new.numpy())
+        for own in (features[labels == one].double().numpy() for one in range(3))
+    ]
+    found = FeatureDensity(features, labels)(new, UNUSED)
+    assert np.allclose(found, np.log(np.mean(densities, axis=0)), atol=1e-6)
+
+
+def test_vim_finds_the_last_layer_and_what_lies_outside_of_the_data(clouds: Clouds) -> None:
+    features, _, new = clouds
+    layer = torch.nn.Linear(4, 3)
+    with torch.no_grad():
+        logits, outputs = layer(features), layer(new)
+        origin = -torch.linalg.pinv(layer.weight) @ layer.bias
+    uncentered = (features - origin).double()
+    _, vectors = np.linalg.eigh((uncentered.T @ uncentered).numpy())
+    outside = np.linalg.norm((new - origin).double().numpy() @ vectors[:, :2], axis=1)
+    usual = np.linalg.norm(uncentered.numpy() @ vectors[:, :2], axis=1)
+    scale = logits.max(dim=1).values.double().mean().item() / usual.mean()
+    expected = outputs.double().logsumexp(dim=1).numpy() - scale * outside
+    assert np.allclose(VirtualLogit(features, logits)(new, outputs), expected, atol=1e-3)
+    with pytest.raises(ValueError, match="not a linear function"):
+        VirtualLogit(features, logits.softmax(dim=1) ** 4)
+
+
+def test_a_detector_that_does_not_fit_is_named(
+    clouds: Clouds, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    features, labels, new = clouds
+    monkeypatch.setattr(detectors, "_MOST_COVARIANCES", 10)
+    fitted, notes = fit_detectors(features, features[:, :3], labels, 0)
+    assert "DDU" not in fitted
+    assert notes == ("DDU: 3 covariances of 4 features are too large",)
+    # Features that never vary, and a class with one example.
+    monkeypatch.undo()
+    constant = torch.cat((features, torch.zeros(300, 2)), dim=1)
+    labels = torch.cat((labels[:-1], torch.tensor([7])))
+    fitted, notes = fit_detectors(constant, features[:, :3], labels, 0)
+    assert notes == ()
+    wide = torch.cat((new, torch.zeros(20, 2)), dim=1)
+    for name, detector in fitted.items():
+        assert detector(wide, UNUSED).isfinite().all(), name

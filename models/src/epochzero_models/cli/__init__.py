@@ -28,7 +28,7 @@ def command() -> None:
     epochzero model dissect net.py:build data.py:train --test data.py:test --weights net.pt -o dissected/
     epochzero model evaluate net.py:build test.npz --weights net.pt -o evaluated/
     epochzero model fairness net.py:build people.csv --protected sex,age --weights net.pt -o fair/
-    epochzero model generate data.py:train --test data.py:test --write networks/
+    epochzero model generate --shape 3x32x32 --write networks/
     epochzero model mutate train.py --leaf missing_api_call -o mutants/
     """
 

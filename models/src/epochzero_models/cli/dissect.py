@@ -24,6 +24,8 @@ _ONE_SIDED = "undefined: all predictions are right, or all are wrong"
 @model_options
 @click.option("--test", required=True, metavar="DATA",
               help="Data that the model was not trained on: one half for the threshold, the other for the report.")  # fmt: skip
+@click.option("--beyond", metavar="DATA",
+              help="Inputs that the model should reject, such as data of another source; their labels are ignored.")  # fmt: skip
 @click.option("--layers", metavar="NAME,...",
               help="Layers to use.  [default: about six, evenly spaced]")  # fmt: skip
 @click.option("--growth", type=click.Choice(("linear", "log", "exp")), default="linear", show_default=True,
@@ -34,6 +36,7 @@ _ONE_SIDED = "undefined: all predictions are right, or all are wrong"
 def command(
     request: ModelRequest,
     test: str,
+    beyond: str | None,
     layers: str | None,
     growth: Growth,
     false_rejections: float | None,
@@ -43,10 +46,12 @@ def command(
 
     Linear sub-models are trained on the outputs of several layers. DATA must be the training data of
     MODEL. The agreement of the sub-models with the final prediction separates correct from wrong
-    predictions. The report compares it with the maximum probability, energy and Mahalanobis distance.
+    predictions. The report compares it with eight other detectors, also on inputs of other data (--beyond), and
+    recommends one.
 
     \b
     epochzero model dissect net.py:build data.py:train --test data.py:test --weights net.pt -o dissected/
+    epochzero model dissect net.py:build data.py:train --test data.py:test --beyond data.py:other --weights net.pt
 
     DIR receives the report (report.html, report.md, tables, figures) and the sub-models, which
     epochzero_models.Guard uses at run time: Guard(model, "dissected/")(inputs).within.
@@ -63,6 +68,7 @@ def command(
             request.classifiers()[0],
             request.load(request.data, on_progress),
             request.load(test, on_progress),
+            beyond=request.load(beyond, on_progress) if beyond else None,
             layers=[name.strip() for name in layers.split(",") if name.strip()] if layers else None,
             growth=growth,
             false_rejections=false_rejections,
@@ -82,15 +88,14 @@ def command(
 def _write_text(found: Dissection, out: Path | None) -> None:
     click.echo(wrapped("Model", f"{found.model}, right on {share(found.accuracy.value)} of {found.reported_on:,} examples"))  # fmt: skip
     click.echo(wrapped("Layers", ", ".join(found.dissector.layers)))
+    beyond = {score.name: score for score in found.beyond}
     for score in found.scores:
         chosen = " (used)" if score is found.chosen else ""
-        gain = f"; over max softmax {value_with_interval(score.gain, '+')}" if score.gain else ""
-        click.echo(
-            wrapped(
-                "AUC",
-                f"{score.name}{chosen}: {value_with_interval(score.auc, undefined=_ONE_SIDED)}{gain}",
-            )
-        )
+        text = f"{score.name}{chosen}: {value_with_interval(score.auc, undefined=_ONE_SIDED)}"
+        if score.name in beyond:
+            text += f"; inputs beyond {value_with_interval(beyond[score.name].auc)}"
+        click.echo(wrapped("AUC", text))
+    click.echo(wrapped("Best", f"{found.recommended}, on the examples that chose the thresholds"))
     cut = found.chosen.cut
     rejects = f"below validity {cut.threshold:.3f}: {share(cut.caught)} of wrong predictions, {share(cut.false_rejections)} of right ones; accuracy of the rest {share(cut.accuracy)}"
     click.echo(wrapped("Rejects", rejects))

@@ -21,12 +21,13 @@ from epochzero_models.classifier import (
     check_labels,
     logits_of,
 )
-from epochzero_models.dissect.baselines import Mahalanobis, energy, fit_mahalanobis, max_softmax
+from epochzero_models.dissect.detectors import Detector, fit_detectors
 from epochzero_models.dissect.dissector import Dissector, snapshots_by
 from epochzero_models.dissect.guard import Guard, Overhead, measure_overhead
 from epochzero_models.dissect.layers import choose_layers
 from epochzero_models.dissect.separation import (
     Cut,
+    area_of,
     auc,
     auc_gain,
     choose_threshold,
@@ -64,6 +65,23 @@ class Score:
 
 
 @dataclass(frozen=True, slots=True)
+class BeyondScore:
+    """How well a score tells inputs of the test data from inputs beyond the model.
+
+    Attributes:
+        name: of the score.
+        auc: of the inputs of the test data and those beyond.
+        rejected: share of the inputs beyond that the threshold of the score rejects.
+        passed: share of the inputs beyond that pass a threshold that accepts 95 % of the test data.
+    """
+
+    name: str
+    auc: Estimate
+    rejected: float
+    passed: float
+
+
+@dataclass(frozen=True, slots=True)
 class LayerSeen:
     """What a layer knows.
 
@@ -94,6 +112,9 @@ class Dissection:
         layers: in the order of depth, the outputs last.
         overhead: of a guard for one input at a time.
         dissector: what was trained, with its threshold.
+        beyond: how the scores reject inputs of other data; empty without such data.
+        recommended: the score that rejected wrong predictions, and inputs beyond, best among the examples that
+            chose the thresholds.
         notes: what was left out, and why.
     """
 
@@ -106,6 +127,8 @@ class Dissection:
     layers: tuple[LayerSeen, ...]
     overhead: Overhead
     dissector: Dissector
+    beyond: tuple[BeyondScore, ...]
+    recommended: str
     notes: tuple[str, ...] = ()
 
     @property
@@ -132,6 +155,8 @@ class Dissection:
             "growth": self.dissector.growth,
             "threshold": self.dissector.threshold,
             "scores": scores,
+            "beyond": [asdict(score) for score in self.beyond],
+            "recommended": self.recommended,
             "layers": [asdict(layer) for layer in self.layers],
             "overhead": asdict(self.overhead),
             "notes": list(self.notes),
@@ -143,6 +168,7 @@ def dissect(
     train: Examples,
     test: Examples,
     *,
+    beyond: Examples | None = None,
     layers: Sequence[str] | None = None,
     growth: Growth = "linear",
     false_rejections: float | None = None,
@@ -156,6 +182,8 @@ def dissect(
         train: trains the sub-models; the model's own training data.
         test: that the model was not trained on. One half of them, drawn at random, chooses the
             thresholds, the other is reported on.
+        beyond: inputs that the model should not be used for, whatever their labels. One half helps to
+            recommend a score, the other is reported on.
         layers: names of modules; by default some six at even steps of depth.
         growth: of the weights by the layer's number, for the dissector's own threshold.
         false_rejections: share of right predictions that may be rejected; by default Youden's J.
@@ -166,22 +194,22 @@ def dissect(
         InputError: the model or the data cannot be used.
     """
     classifier = as_classifier(model)
-    classes = _check(classifier, train, test)
+    classes = _check(classifier, train, test, beyond)
     names = _known(classifier, layers) if layers else choose_layers(classifier, train.inputs[:2])
     chosen_by, reported_by = test.halves(seed)
     learned = look_into(classifier, names, train, on_progress)
     submodels = _train(names, learned, train, classes, on_progress)
-    mahalanobis = fit_mahalanobis(learned.features[-1], train.labels)
+    detectors, left_out = fit_detectors(learned.features[-1], learned.logits, train.labels, seed)
     chosen = look_into(classifier, names, chosen_by, on_progress)
     reported = look_into(classifier, names, reported_by, on_progress)
     right = _right(reported, reported_by)
-    scores, notes = _measure(
-        (_scores(submodels, chosen, mahalanobis), _right(chosen, chosen_by)),
-        (_scores(submodels, reported, mahalanobis), right),
-        false_rejections,
-        seed,
-        on_progress,
-    )
+    choosing = _scores(submodels, chosen, detectors), _right(chosen, chosen_by)
+    reporting = _scores(submodels, reported, detectors), right
+    scores, notes = _measure(choosing, reporting, false_rejections, seed, on_progress)
+    others = [
+        _scores(submodels, look_into(classifier, names, part, on_progress), detectors)
+        for part in (beyond.halves(seed) if beyond is not None else ())
+    ]
     threshold = next(score for score in scores if score.name == f"dissector {growth}").cut.threshold
     dissector = Dissector(submodels, classes, growth, threshold)
     return Dissection(
@@ -194,17 +222,22 @@ def dissect(
         layers=_layers(dissector, reported, reported_by, right),
         overhead=measure_overhead(Guard(classifier, dissector), test.inputs[:1]),
         dissector=dissector,
-        notes=notes,
+        beyond=_beyond(scores, reporting[0], others[1], seed) if others else (),
+        recommended=_recommended(
+            [score.name for score in scores], choosing, others[0] if others else None
+        ),
+        notes=(*left_out, *notes),
     )
 
 
-def _check(classifier: Classifier, train: Examples, test: Examples) -> int:
+def _check(classifier: Classifier, train: Examples, test: Examples, beyond: Examples | None) -> int:
     """How many classes there are; a few examples show what would stop the work later."""
-    if train.inputs.shape[1:] != test.inputs.shape[1:]:
-        raise InputError(
-            f"{train.name} and {test.name}: inputs differ in their shapes, "
-            f"{tuple(train.inputs.shape[1:])} and {tuple(test.inputs.shape[1:])}"
-        )
+    for other in (test, *(() if beyond is None else (beyond,))):
+        if train.inputs.shape[1:] != other.inputs.shape[1:]:
+            raise InputError(
+                f"{train.name} and {other.name}: inputs differ in their shapes, "
+                f"{tuple(train.inputs.shape[1:])} and {tuple(other.inputs.shape[1:])}"
+            )
     few = train.take(torch.arange(min(2, len(train))))
     classes = logits_of(classifier, few).shape[1]
     for examples in (train, test):
@@ -246,14 +279,13 @@ def _right(seen: Snapshots, examples: Examples) -> NDArray[np.bool_]:
 
 
 def _scores(
-    submodels: Sequence[Submodel], seen: Snapshots, mahalanobis: Mahalanobis
+    submodels: Sequence[Submodel], seen: Snapshots, detectors: Mapping[str, Detector]
 ) -> dict[str, NDArray[Any]]:
     """All scores of the examples, by name."""
     snapshots = snapshots_by(submodels, seen.features, seen.logits)
     scores = {f"dissector {growth}": profile_validity(snapshots, growth) for growth in GROWTHS}
-    scores[SOFTMAX] = max_softmax(seen.logits.double())
-    scores["energy"] = energy(seen.logits.double())
-    scores["Mahalanobis"] = mahalanobis(seen.features[-1])
+    for name, detector in detectors.items():
+        scores[name] = detector(seen.features[-1], seen.logits)
     return {name: score.numpy() for name, score in scores.items()}
 
 
@@ -284,6 +316,41 @@ def _measure(
         cut = cut_at(scores, right, threshold)
         found.append(Score(name, auc(scores, right, seed), gain, cut, curve))
     return tuple(found), tuple(notes)
+
+
+def _beyond(
+    scores: Sequence[Score],
+    known: Mapping[str, NDArray[Any]],
+    others: Mapping[str, NDArray[Any]],
+    seed: int,
+) -> tuple[BeyondScore, ...]:
+    found: list[BeyondScore] = []
+    for score in scores:
+        own, other = known[score.name], others[score.name]
+        is_known = np.arange(len(own) + len(other)) < len(own)
+        found.append(
+            BeyondScore(
+                score.name,
+                auc(np.concatenate((own, other)), is_known, seed),
+                rejected=float((other < score.cut.threshold).mean()),
+                passed=float((other >= np.quantile(own, 0.05, method="lower")).mean()),
+            )
+        )
+    return tuple(found)
+
+
+def _recommended(
+    names: Sequence[str], choosing: Scored, others: Mapping[str, NDArray[Any]] | None
+) -> str:
+    """The name of the score with the largest area: of right and wrong predictions, and of right ones and inputs beyond."""
+    values, right = choosing
+
+    def area(name: str) -> float:
+        own = values[name]
+        rejected = [own[~right], *([] if others is None else [others[name]])]
+        return sum(area_of(own[right], part) for part in rejected if len(part))
+
+    return max(names, key=area)
 
 
 def _layers(

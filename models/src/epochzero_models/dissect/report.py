@@ -28,7 +28,14 @@ def dissection_report(dissection: Dissection) -> Report:
             Section(
                 "Right or wrong", [_scores(dissection), _curves(dissection), *dissection.notes]
             ),
-            Section("In use", [_cuts(dissection), _overhead(dissection)]),
+            *(
+                [Section("Inputs beyond the model", [_beyond(dissection)])]
+                if dissection.beyond
+                else []
+            ),
+            Section(
+                "In use", [_recommendation(dissection), _cuts(dissection), _overhead(dissection)]
+            ),
             Section("Layers", [_layers(dissection), _validity(dissection)]),
         ],
     )
@@ -59,6 +66,40 @@ def _scores(dissection: Dissection) -> Table:
         notes=(
             "Intervals by 1,000 draws of examples with replacement; the difference by the same draws.",
         ),
+    )
+
+
+def _beyond(dissection: Dissection) -> Table:
+    columns = (
+        Column("Score"),
+        Column("AUC", "score"),
+        Column("95 % interval", "interval", interval_of="score"),
+        Column("Rejected at its threshold", "share"),
+        Column("Passed if 95 % of the test data are", "share"),
+    )
+    rows = tuple(
+        (score.name, score.auc.value, score.auc.interval, score.rejected, score.passed)
+        for score in dissection.beyond
+    )
+    return Table(
+        "beyond",
+        "How well each score tells inputs of the test data from inputs beyond the model",
+        columns,
+        rows,
+        dissection.reported_on,
+        "examples",
+    )
+
+
+def _recommendation(dissection: Dissection) -> str:
+    what = (
+        "wrong predictions and inputs beyond the model"
+        if dissection.beyond
+        else "wrong predictions"
+    )
+    return (
+        f"Recommended on these data: {dissection.recommended}, which separated {what} best among the examples that "
+        "chose the thresholds."
     )
 
 

@@ -45,6 +45,15 @@ def auc(scores: NDArray[Any], right: Flags, seed: int) -> Estimate:
     return estimate(_Ranked(scores, right).auc, len(scores), seed)
 
 
+def area_of(accepted: NDArray[Any], rejected: NDArray[Any]) -> float:
+    """The area under the ROC curve of scores to accept and scores to reject; neither may be empty."""
+    scores = np.concatenate((accepted, rejected))
+    is_accepted = np.arange(len(scores)) < len(accepted)
+    area = _Ranked(scores, is_accepted).auc(np.ones(len(scores), np.int64))
+    assert area is not None
+    return area
+
+
 def auc_gain(scores: NDArray[Any], other: NDArray[Any], right: Flags, seed: int) -> Estimate:
     """By how much the area of one score exceeds that of another, by the same draws."""
     first, second = _Ranked(scores, right), _Ranked(other, right)
