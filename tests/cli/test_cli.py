@@ -56,6 +56,33 @@ def test_help_loads_nothing_heavy() -> None:
     assert not [name for name in loaded if name.startswith(heavy)]
 
 
+@pytest.mark.parametrize("command", ["diagnose", "run", "export", "watch show", "target diff"])
+def test_a_command_without_its_arguments_shows_how_it_is_called(run: Command, command: str) -> None:
+    done = run(*command.split())
+    assert (done.code, done.out) == (2, "")
+    assert f"Usage: epochzero {command} [OPTIONS]" in done.err
+    assert f"\n  epochzero {command} " in done.err
+
+
+@pytest.mark.parametrize(
+    ("prefix", "advice"),
+    [
+        ("/home/ann/.venv", "pip install 'epochzero[serve]'"),
+        ("/home/ann/.local/share/pipx/venvs/epochzero", "pipx install --force 'epochzero[serve]'"),
+        ("/home/ann/.local/share/uv/tools/epochzero", "uv tool install 'epochzero[serve]'"),
+    ],
+)
+def test_a_missing_extra_is_installed_as_epochzero_was(
+    run: Command, monkeypatch: pytest.MonkeyPatch, prefix: str, advice: str
+) -> None:
+    monkeypatch.setattr(sys, "prefix", prefix)
+    monkeypatch.setattr("epochzero.cli.serve.find_spec", lambda name: None)
+    done = run("serve")
+    assert done.code == 2
+    assert done.err.startswith("epochzero: `epochzero serve` requires fastapi, ")
+    assert done.err.endswith(f": {advice}\n")
+
+
 @pytest.mark.parametrize("command", [[], ["diagnose"], ["locate"], ["explain"], ["signatures"],
                                      ["data"], ["data", "profile"], ["data", "validate"],
                                      ["data", "synthesize"], ["data", "sample"], ["signatures", "list"], ["signatures", "check"],

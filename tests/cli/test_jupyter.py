@@ -21,11 +21,11 @@ def shell() -> Iterator[Any]:
 def test_a_cell_that_fails_is_diagnosed_under_its_traceback(
     shell: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shell.run_cell("def read():\n    return open('absent.csv')")
-    shell.run_cell("read()")
+    shell.run_cell("def read():\n    return open('absent.csv')", store_history=True)
+    shell.run_cell("read()", store_history=True)
     traceback, _, diagnosis = capsys.readouterr().out.partition("FAILED  Path Not Found")
     assert "FileNotFoundError" in traceback
-    assert "in read" in diagnosis
+    assert "Your code   Cell In[1]:2 in read" in diagnosis
     assert "Make 'absent.csv' exist" in diagnosis
 
 

@@ -12,6 +12,7 @@ import importlib
 import io
 import os
 import sys
+from pathlib import Path
 
 import click
 
@@ -99,6 +100,17 @@ def _added(name: str) -> click.Command:
     raise InputError(_needs(name, "another package"))
 
 
+def for_this_install(text: str) -> str:
+    """Return a text with its `pip install` of an extra as pipx or uv spell it, if one of them installed this."""
+    folders = Path(sys.prefix).parts
+    pip = "pip install 'epochzero["
+    if "pipx" in folders:
+        return text.replace(pip, f"pipx install --force {pip[12:]}")
+    if {"uv", "tools"} <= {*folders}:
+        return text.replace(pip, f"uv tool install {pip[12:]}")
+    return text
+
+
 def _needs(command: str, package: str) -> str:
     extra = _EXTRAS[command]
     return f"`epochzero {command}` requires {package}: pip install 'epochzero[{extra}]'"
@@ -154,14 +166,14 @@ def run_command() -> None:
     try:
         commands.main(prog_name="epochzero", color=False if os.environ.get("NO_COLOR") else None)
     except EpochZeroError as error:
-        click.echo(f"epochzero: {error}", err=True)
+        click.echo(for_this_install(f"epochzero: {error}"), err=True)
         sys.exit(2)
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         command = next((word for word in sys.argv[1:] if word in _COMMANDS), "")
         if package == "epochzero" or command not in _EXTRAS:
             raise
-        click.echo(f"epochzero: {_needs(command, package)}", err=True)
+        click.echo(for_this_install(f"epochzero: {_needs(command, package)}"), err=True)
         sys.exit(2)
     except BrokenPipeError:
         # The reader of our output (head, less) has exited.

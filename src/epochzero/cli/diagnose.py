@@ -45,7 +45,7 @@ class _Time(click.ParamType[float]):
         return (stamp if stamp.tzinfo else stamp.replace(tzinfo=UTC)).timestamp()
 
 
-@click.command(name="diagnose", no_args_is_help=True)
+@click.command(name="diagnose")
 # An unreadable file is reported by this package, in the same words everywhere.
 @click.argument("paths", nargs=-1, required=True, type=click.Path(allow_dash=True, readable=False))
 @click.option("--each", is_flag=True, help="Treat each path as a separate job.")

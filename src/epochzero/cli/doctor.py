@@ -28,6 +28,7 @@ def command(form: str) -> None:
 
     Exit code 0.
     """
+    from epochzero.cli import for_this_install
     from epochzero.doctor import capabilities
 
     found = capabilities(os.environ, homes(os.environ))
@@ -38,4 +39,4 @@ def command(form: str) -> None:
         state = click.style(f"{capability.state:<8}", fg=_COLORS[capability.state])
         click.echo(f"{state} {click.style(capability.name, bold=True)}")
         for text in filter(None, (capability.text, capability.advice)):
-            click.echo(layout.wrapped("", text))
+            click.echo(layout.wrapped("", for_this_install(text)))

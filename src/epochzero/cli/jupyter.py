@@ -42,6 +42,20 @@ def _diagnose_cell(result: Any) -> None:
     found = Diagnoser().diagnose(
         [Log("cell", text=text.encode("utf-8", "replace"))], Facts(exit_code=1)
     )
+    cells = _cells(error)
+    click.echo()
     # The error stands in the traceback, and nothing else has the cell's fingerprint.
     for line in lines(replace(found, root=None, fingerprint=""), FIXES, advice=False):
+        for file, cell in cells.items():
+            line = line.replace(file, cell)
         click.echo(line)
+
+
+def _cells(error: BaseException) -> dict[str, str]:
+    """The cells of a traceback as IPython's own traceback names them (`Cell In[3]`), by the names of their files."""
+    from IPython.core.interactiveshell import InteractiveShell
+
+    compiler = InteractiveShell.instance().compile
+    files = {frame.filename for frame in traceback.extract_tb(error.__traceback__)}
+    named = ((file, compiler.format_code_name(file)) for file in files)
+    return {file: " ".join(name) for file, name in named if name is not None}

@@ -50,9 +50,7 @@ def command(
     epochzero mcp --http 127.0.0.1:8765
     """
     if find_spec("mcp") is None:
-        raise InputError(
-            "the MCP server requires additional packages: pip install 'epochzero[mcp]'"
-        )
+        raise InputError("`epochzero mcp` requires mcp: pip install 'epochzero[mcp]'")
     from epochzero.agents.server import build, http_app
     from epochzero.agents.tools import Tools
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from epochzero.run.replay.model import ReplayResult
 
 
-@click.command(name="replay", no_args_is_help=True)
+@click.command(name="replay")
 @click.argument("job", metavar="JOB|DIR")
 @click.option(
     "--step",

@@ -95,9 +95,7 @@ def _injected(
         raise click.BadParameter(str(error)) from error
 
 
-@click.command(
-    name="run", context_settings={"allow_interspersed_args": False}, no_args_is_help=True
-)
+@click.command(name="run", context_settings={"allow_interspersed_args": False})
 @click.argument("job", nargs=-1, type=click.UNPROCESSED, metavar="[--] COMMAND...", required=True)
 @click.option("--name", metavar="NAME", help="Name of the job.  [default: name of its script]")
 @click.option(

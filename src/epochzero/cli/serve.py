@@ -35,7 +35,7 @@ def require_service() -> None:
 def _require(names: tuple[str, ...], extra: str) -> None:
     if missing := [name for name in names if find_spec(name) is None]:
         raise InputError(
-            f"this requires more packages ({', '.join(missing)}): pip install 'epochzero[{extra}]'"
+            f"`epochzero serve` requires {', '.join(missing)}: pip install 'epochzero[{extra}]'"
         )
 
 

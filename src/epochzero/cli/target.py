@@ -216,6 +216,9 @@ def _interpreter(named: Path | None) -> tuple[str, Interpreter]:
 def show(target: str) -> None:
     """Print TARGET: a file, or GPUs such as '8 x H100'.
 
+    \b
+    epochzero target show cluster.toml
+
     Exit code 0 if the target is valid, 2 if not.
     """
     from epochzero.check.target import read_target
@@ -235,6 +238,9 @@ def diff(first: str, second: str, form: str) -> None:
 
     Each difference names the failure category it can cause. Additional resources of B are not
     differences. Properties that only one target specifies are listed at the end.
+
+    \b
+    epochzero target diff laptop.toml cluster.toml
 
     Exit code 0 if there are no differences, 1 if there are, 2 if a target is invalid.
     """
