@@ -363,7 +363,7 @@ def test_nothing_of_a_job_moves_the_cursor_or_becomes_markup(
         assert "file=a%2Cb%3Ac%0A.py" in line
         assert "%250A" in line
     if form == "text":
-        assert "and 4 more (--verbose shows them)" in out
+        assert "and 4 more causes (--verbose shows them)" in out
     if form == "markdown":
         assert "<b>" not in out.replace("`", "").replace(EVIL, "") or "&lt;b&gt;" in out
     if form in ("json", "sarif"):

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 SHOWN_UNKNOWNS = 5
+SHOWN_SUBJECTS = 3
 SHOWN_HOLDERS = 3
 SHOWN_PLACES = 8
 _COLOUR = {"error": "red", "warning": "yellow"}
@@ -86,18 +87,32 @@ def _unknowns(unknowns: Sequence[Unknown], folder: Path, verbose: bool) -> Itera
     if not unknowns:
         return
     yield click.style("UNKNOWN", bold=True)
-    reasons: dict[tuple[str, str], list[SourceLocation]] = {}
-    for unknown in unknowns:
-        reasons.setdefault((unknown.what, unknown.reason), []).append(unknown.place)
-    shown = list(reasons.items())[: None if verbose else SHOWN_UNKNOWNS]
-    for (what, reason), places in shown:
-        listed = places if verbose else places[:1]
-        more = f" and {len(places) - 1} more places" if len(places) > len(listed) else ""
-        text = f"{places_text(listed, folder)}{more}  {what}: {reason}"
-        yield layout.wrapped("", layout.one_line(text))
-    if rest := sum(map(len, reasons.values())) - sum(len(places) for _, places in shown):
-        yield layout.wrapped("", f"and {rest} more (--verbose shows them)")
+    causes = _causes(unknowns)
+    for reason, of_reason in list(causes.items())[: None if verbose else SHOWN_UNKNOWNS]:
+        subjects: dict[str, list[SourceLocation]] = {}
+        for unknown in of_reason:
+            subjects.setdefault(unknown.what, []).append(unknown.place)
+        shown = list(subjects.items())[: None if verbose else SHOWN_SUBJECTS]
+        listed = (
+            f"{places_text(places if verbose else places[:1], folder)}  {what}"
+            for what, places in shown
+        )
+        rest = 0 if verbose else len(of_reason) - len(shown)
+        more = f"; and {layout.counted(rest, 'more place')}" if rest else ""
+        yield layout.wrapped("", layout.one_line(f"{'; '.join(listed)}{more}: {reason}"))
+    if len(causes) > SHOWN_UNKNOWNS and not verbose:
+        yield layout.wrapped(
+            "", f"and {len(causes) - SHOWN_UNKNOWNS} more causes (--verbose shows them)"
+        )
     yield ""
+
+
+def _causes(unknowns: Sequence[Unknown]) -> dict[str, list[Unknown]]:
+    """What could not be checked, by the reason."""
+    causes: dict[str, list[Unknown]] = {}
+    for unknown in unknowns:
+        causes.setdefault(unknown.reason, []).append(unknown)
+    return causes
 
 
 def _dry(run: DryRun, folder: Path, verbose: bool) -> Iterator[str]:
@@ -237,7 +252,7 @@ def _summary(found: CheckResult, seconds: float) -> str:
     parts = [layout.counted(errors, "error"), layout.counted(warnings, "warning")]
     if found.suppressed:
         parts.append(f"{len(found.suppressed)} suppressed")
-    parts.append(f"{len(found.unknowns)} unknown")
+    parts.append(f"{len(_causes(found.unknowns))} unknown")
     if deleted := {path for run in found.dry for path in run.effects.deleted}:
         parts.append(f"deletes {layout.one_line(', '.join(sorted(deleted)))}")
     return (

@@ -208,6 +208,13 @@ def test_what_the_dry_run_lacks_is_unknown(tmp_path: Path, body: str, reason: st
     assert any(reason in one.reason for one in found.unknowns)
 
 
+def test_a_module_that_this_machine_lacks_is_an_error_if_the_job_starts_here(
+    tmp_path: Path,
+) -> None:
+    (finding,) = dry(tmp_path, "import module_of_the_platform").findings
+    assert (finding.category, finding.severity) == ("library_not_found", "error")
+
+
 @pytest.mark.parametrize(
     "body",
     [

@@ -116,6 +116,26 @@ def test_a_good_job_of_four_processes(tmp_path: Path) -> None:
     assert any("other 3 of 4" in one.what for one in run.assumptions)
 
 
+def test_data_parallel_computes_the_share_of_the_first_gpu(tmp_path: Path) -> None:
+    script = """
+    model = nn.DataParallel(nn.Sequential(nn.Linear(8, 4), nn.BatchNorm1d(4))).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for step in range(30):
+        out = model(torch.randn(10, 8).cuda())
+        loss = F.cross_entropy(out, torch.randint(4, (10,)).cuda())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    torch.ones(3, 2).cuda() @ out
+    """
+    found = dry(tmp_path, script)
+    (finding,) = found.findings
+    assert (finding.place.line, finding.category) == (13, "tensor_mismatch")
+    assert "10x4" in finding.consequence
+    assert not found.unknowns
+    assert found.dry[0].memory is not None
+
+
 RESUMED = """
 parser = argparse.ArgumentParser()
 parser.add_argument("--resume-from")

@@ -22,6 +22,7 @@ from epochzero.check.findings import Finding, Severity, SourceLocation, Unknown
 from epochzero.check.launch.model import COMMAND, Job
 from epochzero.check.target.model import Target
 from epochzero.diagnose import Diagnoser, Diagnosis, Facts
+from epochzero.launchers import by_name
 from epochzero.logs.source import Log
 
 FAILURES = ("dry-run-failed", "dry-run-crashed", HANGS)
@@ -399,14 +400,27 @@ def _variable(raised: Raised) -> str:
 
 
 def _module_elsewhere(raised: Raised, job: Job, target: Target) -> str:
-    """A module that this Python lacks; the target's description decides whether the platform has it."""
+    """A module that this Python lacks, unless the job starts on this machine with this Python.
+
+    Of another platform, the target's description decides whether it has the module.
+    """
     named = _QUOTED.search(raised.message)
     top = named[1].partition(".")[0] if named else ""
     if any(
         (root / top).exists() or (root / f"{top}.py").exists() for root in {job.base, job.folder}
     ):
         return ""
+    if target.here and _starts_here(job):
+        return ""
     return f"the Python of the dry run has no module {top}, so no code after its import was run"
+
+
+def _starts_here(job: Job) -> bool:
+    """Whether the job's Python is that of this machine, and nothing before it may install something."""
+    launchers = [found for name in job.launchers if (found := by_name().get(name))]
+    return not (job.launch_script.programs or job.launch_script.installs) and not any(
+        launcher.set_on_nodes or "files" in launcher.elsewhere for launcher in launchers
+    )
 
 
 def _memory_elsewhere(raised: Raised, target: Target) -> str:

@@ -21,7 +21,7 @@ import torch.nn.functional
 from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 from epochzero.check.dryrun.child.fake.attention import attention
-from epochzero.check.dryrun.child.fake.distributed import imagined
+from epochzero.check.dryrun.child.fake.distributed import first_replica, imagined
 from epochzero.check.dryrun.child.fake.mode import FakeGpu, activated
 from epochzero.check.dryrun.child.fake.saved import by_shape
 from epochzero.check.dryrun.child.fake.shim import Unfit, install
@@ -83,6 +83,7 @@ def enter(gpus: Sequence[Mapping[str, Any]], world: Mapping[str, int]) -> Iterat
         stack.enter_context(_tensors_read(faked))
         stack.enter_context(_torch_as_on_a_gpu(mode, capability, faked))
         stack.enter_context(imagined(world, faked.assume, faked.trace.exchanged))
+        stack.enter_context(first_replica())
         stack.enter_context(by_shape(faked.saved.__setitem__))
         stack.enter_context(faked.trace.watched())
         # `torch.tensor(..., device="cuda")` is made on the CPU and moved by an operation that is seen.

@@ -7,7 +7,7 @@ of `DistributedDataParallel` are made as its reducer does it, 1 MiB first and 25
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from importlib import import_module
@@ -15,6 +15,7 @@ from typing import Any, Callable
 
 import torch
 import torch.distributed as dist
+from torch.utils._pytree import tree_map
 
 from epochzero.injected.gpus.replace import replaced
 
@@ -157,6 +158,53 @@ def imagined(
         finally:
             if dist.is_initialized():
                 dist.destroy_process_group()
+
+
+@contextmanager
+def first_replica() -> Iterator[None]:
+    """`torch.nn.DataParallel` computes the share of the first GPU, whose memory counts, and takes it for all."""
+
+    def scatter(model: Any, inputs: Any, options: Any, devices: Any) -> Any:
+        first = torch.device("cuda", model.device_ids[0])
+        sizes: list[tuple[int, int]] = []
+
+        def share(value: Any) -> Any:
+            if not isinstance(value, torch.Tensor):
+                return value
+            part: torch.Tensor = value.to(first).chunk(len(devices), model.dim)[0]
+            sizes.append((part.size(model.dim), value.size(model.dim)))
+            return part
+
+        inputs, options = tree_map(share, (inputs, options))
+        part, whole = sizes[0] if sizes else (1, 1)
+        model._sizes = part, whole
+        count = -(-whole // (part or 1)) or 1
+        return (inputs,) * count, (options,) * count
+
+    def gather(model: Any, outputs: Sequence[Any], device: Any) -> Any:
+        part, whole = model._sizes
+
+        def joined(value: Any) -> Any:
+            if not isinstance(value, torch.Tensor):
+                return value
+            if value.dim() == 0:
+                return value.expand(len(outputs))
+            result = torch.cat([value] * len(outputs), model.dim)
+            return result.narrow(model.dim, 0, whole) if value.size(model.dim) == part else result
+
+        return tree_map(joined, outputs[0])
+
+    def parallel_apply(model: Any, replicas: Any, inputs: Any, options: Any) -> list[Any]:
+        return [model.module(*inputs[0], **options[0])] * len(replicas)
+
+    methods = {
+        "scatter": scatter,
+        "replicate": lambda self, module, devices: [module] * len(devices),
+        "parallel_apply": parallel_apply,
+        "gather": gather,
+    }
+    with replaced(torch.nn.DataParallel, methods):
+        yield
 
 
 @contextmanager
