@@ -35,6 +35,16 @@ class Iterations:
         """How many optimizers have stepped in this iteration."""
         return len(self._stepped)
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether one optimizer steps in each iteration, and the next one begins."""
+        return self._expected is not None and len(self._expected) == 1 and not self._stepped
+
+    def skip(self, count: int) -> None:
+        """So many iterations, of one step each, were not observed."""
+        self.number += count
+        self.steps += count
+
     def model_called(self, cleared: Callable[[], bool]) -> bool:
         """A model is called to be trained; whether the iteration has ended before.
 

@@ -741,3 +741,86 @@ def test_a_cosine_that_rises_again_in_a_loop_without_epochs(
         "loss = F.mse_loss(model(x), x.flip(1))",
     )
     assert _trained(tmp_path, *lines, times=60) == found
+
+
+def _attend(causal: bool, fused: bool, excluded: torch.Tensor | None = None) -> Callable[..., Any]:
+    def attend(parts: Any) -> Any:
+        if fused:
+            mask = None if excluded is None else ~excluded[:, None]
+            return functional.scaled_dot_product_attention(*parts, attn_mask=mask, is_causal=causal)
+        scores = parts[0] @ parts[1].transpose(1, 2)
+        ahead = torch.ones(scores.shape[1:], dtype=torch.bool).triu(1)
+        scores = scores.masked_fill(ahead, float("-inf")) if causal else scores
+        scores = (
+            scores if excluded is None else scores.masked_fill(excluded[:, None], float("-inf"))
+        )
+        return scores.softmax(-1) @ parts[2]
+
+    return attend
+
+
+class _Attending(nn.Module):
+    def __init__(self, attend: Callable[..., Any]) -> None:
+        super().__init__()
+        self.words, self.parts, self.head = nn.Embedding(9, 8), nn.Linear(8, 24), nn.Linear(8, 9)
+        self.attend = attend
+
+    def forward(self, ids: torch.Tensor) -> torch.Tensor:
+        return self.head(self.attend(self.parts(self.words(ids)).chunk(3, -1)))  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize("causal", [True, False])
+def test_a_model_that_predicts_the_next_token_must_not_attend_to_it(
+    causal: bool, fused: bool
+) -> None:
+    def train() -> None:
+        model = _Attending(_attend(causal, fused))
+
+        def loss() -> torch.Tensor:
+            ids = torch.randint(9, (8, 12))
+            return functional.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
+
+        _steps(model, loss)
+
+    assert words(train) == (set() if causal else {"data_leaked"})
+
+
+@pytest.mark.parametrize("fused", [True, False])
+@pytest.mark.parametrize("inverted", [True, False])
+def test_an_attention_mask_that_leaves_only_padding(inverted: bool, fused: bool) -> None:
+    def train() -> None:
+        model = _Attending(_attend(False, fused))
+
+        def loss() -> torch.Tensor:
+            lengths = torch.tensor([3, 5, 6, 8])
+            padded = torch.arange(9)[None] >= lengths[:, None]
+            ids = torch.randint(1, 9, (4, 9)).masked_fill(padded, 0)
+            model.attend = _attend(False, fused, ~padded if inverted else padded)
+            tags = torch.where(padded, -100, (ids + 1) % 9)
+            return functional.cross_entropy(model(ids).flatten(0, 1), tags.flatten())
+
+        _steps(model, loss)
+
+    assert words(train) == ({"input_invalid"} if inverted else set())
+
+
+@pytest.mark.parametrize(
+    ("factor", "found"), [("value", {"loss_wrong"}), ("value.detach()", set())]
+)
+def test_a_target_of_the_next_value_that_gradients_pass_through(
+    factor: str, found: set[str], tmp_path: Any
+) -> None:
+    lines = ("gamma, value = 0.9, head(model(x))", f"target = x[:, :1] + gamma * {factor}",
+             "loss = F.mse_loss(head(model(x)), target)")  # fmt: skip
+    assert _trained(tmp_path, *lines) == found
+
+
+def test_a_relation_that_is_violated_from_some_iteration_on_is_found_with_its_onset(
+    tmp_path: Any,
+) -> None:
+    lines = ("part = 8 if _ > 20 else 0", "x = torch.cat([x * 0, x])[16 - part : 32 - part]",
+             "loss = model(x).square().mean()")  # fmt: skip
+    found = violations(_program(tmp_path, *lines, times=40))
+    assert [(one.word, one.since) for one in found] == [("input_invalid", 21)]
+    assert found[0].text.startswith("From iteration 21 on: ")

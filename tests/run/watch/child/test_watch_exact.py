@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -214,6 +215,42 @@ def test_iterations_that_are_not_inspected_set_up_no_inspection() -> None:
     assert spent[0] > 0
     assert spent[98] == spent[1]
     assert spent[100] > spent[98]
+
+
+def test_of_short_steps_most_are_left_out_and_all_are_counted() -> None:
+    seconds = itertools.count(0.0, 1e-6)
+    records: list[dict[str, Any]] = []
+    schedule = Schedule(clock=lambda: next(seconds))
+    observer = Observer(Records(hear=records.append), schedule)
+    hooks = Hooks(observer)
+    hooks.install()
+    model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.1), nn.Linear(4, 1))
+    optimizer = torch.optim.SGD(model.parameters(), 0.0)
+    plan = torch.optim.lr_scheduler.StepLR(optimizer, 9)
+    for number in range(1400):
+        optimizer.zero_grad()
+        model(torch.ones(2, 4)).mean().backward()
+        optimizer.step()
+        plan.step()
+        if number == 1300:
+            model.eval()
+            with torch.no_grad():
+                functional.mse_loss(model(torch.ones(2, 4)), torch.ones(2, 1))
+            model.train()
+    observer.end()
+    hooks.remove()
+    of = {kind: [one for one in records if one["kind"] == kind] for kind in ("losses", "cycle")}
+    seen = [loss[0] for one in of["losses"] for loss in one["losses"]]
+    assert seen[:1000] == list(range(1000))
+    assert 50 < len(seen[1000:]) < 100
+    assert seen == sorted(set(seen))
+    assert [one["iteration"] for one in records if one["kind"] == "evaluation"] == [1301]
+    assert records[-1]["iterations"] == 1400
+    last = [one for one in records if one["kind"] == "iteration"][-1]
+    assert last["scheduled"] == [last["iteration"]]
+    orders = {tuple(call[0] for call in one["calls"] if call[0] != "loss") for one in of["cycle"]}
+    each = ("backward", "step", "schedule")
+    assert orders <= {each, (*each, "clear"), ("clear", *each, "clear")}
 
 
 def test_inspections_are_counted_against_the_thread_that_trains() -> None:

@@ -233,7 +233,7 @@ class Backward:
     def scheduled(self, scheduler: Any) -> None:
         """A schedule of the learning rate is stepped."""
         number = self._made.scheduler_stepped(scheduler)
-        if number is not None:
+        if number is not None and not self.safety.resting:
             self._calls.add("schedule", number, inspected=self._scenes.scene.looking)
 
     @safe

@@ -51,9 +51,16 @@ class Forward:
         """Whether it is an evaluation."""
         return self._scenes.scene.evaluating and not self.safety.ended
 
+    def wakes(self, module: Any) -> bool:
+        """Whether the steps that are left out end with this call: all were taken, or an evaluation begins."""
+        continues = self.safety.resting > 1 and module.training and torch.is_grad_enabled()
+        return not continues and self._models.knows(module)
+
     @safe
     def enters(self, module: Any, args: Any, kwargs: Any) -> str:
         """A module is called; says what `leaves` must know."""
+        if self.safety.resting:
+            self._scenes.wake()
         if self._iterations.in_backward or isinstance(module, self.foreign) or _is_loss(module):
             return ""
         if self._stack:
@@ -71,6 +78,9 @@ class Forward:
         scene.model_called(path, module, args, kwargs)
         # What the compiler has made of a model calls no modules, or traces them.
         self.safety.deaf = not scene.looking or type(module).__name__ == "OptimizedModule"
+        if self._scenes.rests(module):
+            self._stack.clear()
+            return ""
         return "outer"
 
     @safe
@@ -101,8 +111,13 @@ class Forward:
     @safe
     def activation(self, name: str, args: Any, kwargs: Any, output: Any) -> None:
         """A function was called between the layers, not as a module of its own."""
-        if name in ("softmax", "log_softmax") and not self.evaluating:
+        if (
+            name in ("softmax", "log_softmax", "scaled_dot_product_attention")
+            and not self.evaluating
+        ):
             self._scenes.scene.normalized(name, args, kwargs, output)
+        if name == "scaled_dot_product_attention":
+            return
         if not self._stack:
             self._scenes.scene.activated(name, args, kwargs, output, "")
         elif any(self._stack[-1]._modules.values()):

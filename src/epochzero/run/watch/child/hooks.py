@@ -37,6 +37,7 @@ ACTIVATIONS = (
     "celu", "dropout", "elu", "gelu", "glu", "hardtanh", "leaky_relu", "log_softmax", "mish", "relu",
     "relu6", "selu", "sigmoid", "silu", "softmax", "softplus", "tanh",
 )  # fmt: skip
+ATTENTION = "scaled_dot_product_attention"
 OF_TENSORS = ("log_softmax", "relu", "sigmoid", "softmax", "tanh")
 """Those that torch and its tensors have too."""
 
@@ -79,7 +80,7 @@ class Hooks:
         for name in LOSSES:
             self._wrap(functional, name, functools.partial(_losing, name=name, forward=forward))
         places: tuple[tuple[Any, tuple[str, ...]], ...] = (
-            (functional, ACTIVATIONS),
+            (functional, (*ACTIVATIONS, ATTENTION)),
             (torch, OF_TENSORS),
             (torch.Tensor, OF_TENSORS),
         )
@@ -118,7 +119,7 @@ class Hooks:
         self._put(loader, "__iter__", _before(loader.__iter__, self._observer.made.epoch_begins))
         for handle in (
             register_optimizer_step_pre_hook(lambda optimizer, *_: backward.step_begins(optimizer)),
-            register_optimizer_step_post_hook(lambda optimizer, *_: backward.step_ended(optimizer)),
+            register_optimizer_step_post_hook(lambda optimizer, *_: _stepped(backward, optimizer)),
         ):
             self._patches.undone_by(handle.remove)
 
@@ -156,7 +157,7 @@ def _calling(call: Callable[..., Any], forward: Forward) -> Callable[..., Any]:
 
     @functools.wraps(call)
     def called(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if _is_compiling() or safety.deaf:
+        if _is_compiling() or (safety.deaf and not (safety.resting and forward.wakes(self))):
             return call(self, *args, **kwargs)
         entered = forward.enters(self, args, kwargs)
         try:
@@ -209,6 +210,14 @@ def _stepping(step: Callable[..., Any], backward: Backward) -> Callable[..., Any
         return result
 
     return stepped
+
+
+def _stepped(backward: Backward, optimizer: Any) -> None:
+    safety = backward.safety
+    if not safety.resting:
+        backward.step_ended(optimizer)
+    elif safety.resting > 1:
+        safety.resting -= 1
 
 
 def _scheduling(step: Callable[..., Any], backward: Backward) -> Callable[..., Any]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from epochzero.run.watch.child.attention import padding
 from epochzero.run.watch.child.statistics import number_in
 
 LAGS = (-1, 0, 1, 2)
@@ -40,6 +41,7 @@ def relations(
         ``noise``: correlation of a target like standard noise with the inputs of its shape, and the number of ``pairs``.
         ``excluded``: the share of rows whose target is a class that a mask excludes.
         ``identical``: whether a target of numbers is an input of the model.
+        ``differentiable``: whether a target of numbers has a gradient.
         ``blank``: the share of the labels of `ctc_loss` that are its blank.
         ``normalized``: dimensions over which the output, or its exponential, adds up to 1.
     """
@@ -56,6 +58,7 @@ def relations(
             found.update(_sequence(target.detach(), inputs, ignored, arguments))
     elif function in _DISTANCES:
         found.update(_noise(target.detach(), inputs))
+        found["differentiable"] = target.grad_fn is not None or None
         alike = (one for one in inputs if one.shape == target.shape and one.dtype == target.dtype)
         found["identical"] = any(one is target or torch.equal(one, target) for one in alike) or None
     elif function == "ctc_loss":
@@ -83,18 +86,21 @@ def _sequence(
     rows = _rows(target, tokens)
     if rows is None:
         return found
-    padding = _padding(rows)
-    if padding is not None:
-        value, share = padding
+    # Padding has one label, in the targets or where the input is padding.
+    filled = [rows, *(one[:_MOST_ROWS, :_MOST_POSITIONS] for one in tokens)]
+    masks = (padding(one) for one in filled if one.shape == rows.shape)
+    padded = next((one for one in masks if one is not None), None)
+    values = rows[padded].unique() if padded is not None else rows[:0]  # type: ignore[no-untyped-call]
+    counted = rows != ignored
+    if padded is not None and values.numel() == 1:
+        value = int(number_in(values[0]))
         weight = arguments.get("weight")
         weighted = (
             isinstance(weight, torch.Tensor) and 0 <= value < len(weight) and not weight[value]
         )
         if value != ignored and not weighted and arguments.get("reduction", "mean") == "mean":
-            found["padding"] = share
-    counted = rows != ignored
-    if padding is not None:
-        counted = counted & (rows != padding[0])
+            found["padding"] = number_in(padded.float().mean())
+        counted = counted & ~padded
     shares = [lags for one in tokens if (lags := _lags(rows, one[: len(rows)], counted))]
     if shares:
         found["lags"] = max(shares, key=max)
@@ -110,19 +116,6 @@ def _rows(target: torch.Tensor, tokens: list[torch.Tensor]) -> torch.Tensor | No
         if count > 1 and target.numel() % count == 0 and target.numel() >= 4 * count:
             return target.reshape(count, -1)[:_MOST_ROWS, :_MOST_POSITIONS]
     return None
-
-
-def _padding(rows: torch.Tensor) -> tuple[int, float] | None:
-    """The value that fills the ends of rows of several lengths, and nothing else, with its share."""
-    if rows.shape[0] < 4 or rows.shape[1] < 3:
-        return None
-    value = rows[:, -1].mode().values
-    same = rows == value
-    tails = same.flip(1).long().cumprod(1).sum(1)
-    inside = int(same.sum()) - int(tails.sum())
-    if inside or int(tails.max()) < 3 or tails.unique().numel() < 3:  # type: ignore[no-untyped-call]
-        return None
-    return int(number_in(value)), float(tails.sum()) / rows.numel()
 
 
 def _lags(rows: torch.Tensor, tokens: torch.Tensor, counted: torch.Tensor) -> list[float] | None:

@@ -18,6 +18,9 @@ from epochzero.run.watch.child.records import Records
 from epochzero.run.watch.child.schedule import Schedule
 
 MOST_FAILURES = 8
+_WHILE_RESTING = frozenset({
+    "end", "enters", "epoch_begins", "loader_made", "module_made", "optimizer_made", "scheduled", "scheduler_made",
+})  # fmt: skip
 _HAS_CUDA = torch.backends.cuda.is_built()  # type: ignore[no-untyped-call]
 
 
@@ -31,12 +34,13 @@ class Safety:
         muted: above 0 while another library's training is watched in its own way.
         busy: whether a hook runs now: what it calls is not the job's.
         gradients: whether the job computes them here; hooks compute none.
+        resting: one more than the steps that are still left out, while steps are; then only the last of these methods run.
         thread: the one that is watched.
     """
 
     def __init__(self, records: Records, schedule: Schedule, iterations: Iterations) -> None:
         self.ended = self.deaf = self.busy = self.gradients = self.idle = False
-        self.muted = 0
+        self.muted = self.resting = 0
         self.thread = threading.get_ident()
         self.schedule = schedule
         self._records = records
@@ -56,6 +60,16 @@ class Safety:
             return False
         self.thread = threading.get_ident()
         return True
+
+    def rest(self, steps: int) -> None:
+        """Leaves out so many steps."""
+        self.resting = steps + 1
+        self.deaf = self.idle = True
+
+    def wake(self) -> None:
+        """Observes again."""
+        self.resting = 0
+        self.deaf = False
 
     def inspect(self, *, inspects: bool) -> None:
         """What happens from now on is inspected, or no longer; within a hook, the rest of it."""
@@ -94,11 +108,12 @@ def safe(method: Callable[..., Any]) -> Callable[..., Any]:
     It answers None where it may not look, or fails.
     """
     name = method.__name__
+    always = name in _WHILE_RESTING
 
     @functools.wraps(method)
     def guarded(self: Any, *args: Any, **kwargs: Any) -> Any:
         safety: Safety = self.safety
-        if not safety.may_look(name):
+        if (safety.resting and not always) or not safety.may_look(name):
             return None
         safety.busy = True
         safety.gradients = torch.is_grad_enabled()

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from epochzero.injected.identity import ByIdentity
-from epochzero.run.watch.child import batches
+from epochzero.run.watch.child import attention, batches
 from epochzero.run.watch.child.places import place
 from epochzero.run.watch.child.relations import relations
 from epochzero.run.watch.child.statistics import (
@@ -191,19 +191,33 @@ class Scene:
             described["rate"], described["drops"] = float(given["p"]), bool(given["training"])
 
     def normalized(self, name: str, args: Any, kwargs: Any, output: Any) -> None:
-        """A softmax was taken: over which dimension of which shape, and where."""
+        """A softmax was taken: over which dimension of which shape, and where; of attention how its weights lie."""
         dimension = kwargs.get("dim", args[1] if len(args) > 1 else None)
         found = self._record.setdefault("softmaxes", [])
         if not isinstance(output, torch.Tensor) or len(found) >= MOST_SOFTMAXES:
             return
+        if name == "scaled_dot_product_attention":
+            weights = attention.weights(*args, **kwargs)
+            if weights is None:
+                return
+            dimension, output = -1, weights
         if dimension is None:  # As torch.nn.functional chooses it.
             dimension = 0 if output.dim() in (0, 1, 3) else 1
-        where = place()
-        if not any(one["place"] == where for one in found):
-            shape = list(output.shape)
-            found.append(
-                {"function": name, "dim": dimension % len(shape), "shape": shape, "place": where}
-            )
+        where, shape = place(), list(output.shape)
+        known = next((one for one in found if one["place"] == where), None)
+        if known is None and shape:
+            known = {
+                "function": name,
+                "dim": dimension % len(shape),
+                "shape": shape,
+                "place": where,
+            }
+            found.append(known)
+        if known is not None and name != "log_softmax" and known["dim"] == len(shape) - 1 > 1:
+            tokens = [one for ref in self._batch if (one := ref()) is not None]
+            for what, mass in attention.masses(output, tokens).items():
+                # One line may call an encoder and a decoder: the least decides.
+                known[what] = min(mass, known.get(what, mass))
 
     def value(self, name: str, value: Any) -> None:
         """A tensor that the user has chosen; of what holds several the first."""

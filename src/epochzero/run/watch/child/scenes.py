@@ -58,6 +58,31 @@ class Scenes:
         self._made = made
         self._calls = calls
         self._evaluations = 0
+        self._resting, self._woken = 0, -1
+
+    def rests(self, module: Any) -> bool:
+        """Whether this iteration, of which this is the first call, and those after it are left out."""
+        scene, iterations = self.scene, self._iterations
+        if scene.looking or scene.evaluating or scene.calls > 1 or iterations.backwards:
+            return False
+        may_rest = iterations.is_plain and iterations.number > self._woken
+        steps = self._schedule.rest(iterations.number) if may_rest else 0
+        if not steps or self.chosen or not all(part.training for part in module.modules()):
+            return False
+        self._resting = steps
+        self._safety.rest(steps)
+        return True
+
+    def wake(self) -> None:
+        """Observes again; the iterations that were left out count."""
+        self._begin_iteration(self._count_skipped())
+
+    def _count_skipped(self) -> int:
+        skipped = self._resting - max(0, self._safety.resting - 1)
+        self._safety.wake()
+        self._iterations.skip(skipped)
+        self._woken = self._iterations.number
+        return skipped
 
     def model_called(self, module: Any, *, evaluating: bool) -> None:
         """A model is called outermost: another scene begins where this call belongs to another one."""
@@ -134,13 +159,16 @@ class Scenes:
 
     def end(self) -> None:
         """Records what is pending."""
+        if self._safety.resting:
+            self._count_skipped()
         if self.scene.evaluating:
             self._record_evaluation()
         self._calls.end()
         self.losses.emit()
 
-    def _begin_iteration(self) -> None:
-        self._begin(evaluating=False, looking=self._schedule.due(self._iterations.number))
+    def _begin_iteration(self, skipped: int = 0) -> None:
+        looking = self._schedule.due(self._iterations.number, skipped)
+        self._begin(evaluating=False, looking=looking)
 
     def _begin(self, *, evaluating: bool, looking: bool) -> None:
         self.scene = Scene(evaluating=evaluating, looking=looking)

@@ -12,6 +12,10 @@ from collections.abc import Callable
 
 DENSE = 12
 APART = math.log(1.06)
+SHORT_S = 0.002
+"""Of a step: even counting costs a share of it that is felt, and most steps are not observed at all."""
+_SETTLED, _RESTS = 1000, 5
+"""Iterations before steps are left out, and how many in a row are."""
 
 
 class Schedule:
@@ -29,7 +33,7 @@ class Schedule:
     def __init__(
         self,
         share: float = 0.02,
-        free_s: float = 0.5,
+        free_s: float = 0.2,
         every: int = 0,
         always: Callable[[int], bool] = lambda number: False,
         clock: Callable[[], float] = time.thread_time,
@@ -39,20 +43,25 @@ class Schedule:
         self._every = every
         self._always = always
         self._clock = clock
-        self._began = clock()
+        self._began = self._now = clock()
         self._since = 0.0
         self.spent = 0.0
 
-    def due(self, number: int) -> bool:
-        """Whether to look at the iteration, or evaluation, of this number."""
+    def due(self, number: int, skipped: int = 0) -> bool:
+        """Whether to look at the iteration, or evaluation, of this number, after so many that were left out."""
         if self._every:
             return number % self._every == 0
         if self._always(number):
             return True
-        now = self._clock()
+        now = self._now = self._clock()
         self._began = min(self._began, now)  # Another thread trains than the one that was started.
         left = self._share * (now - self._began) - self.spent
-        return left >= 0 or (_is_milestone(number) and left >= -self._free)
+        return left >= 0 or (_is_milestone(number, skipped) and left >= -self._free)
+
+    def rest(self, number: int) -> int:
+        """How many iterations from this one on are not observed, as their steps are short."""
+        is_short = self._now - self._began < SHORT_S * number
+        return _RESTS if is_short and number >= _SETTLED and not self._every else 0
 
     def begin(self) -> None:
         """An inspection begins."""
@@ -64,8 +73,9 @@ class Schedule:
         self.spent += time.thread_time() - self._since
 
 
-def _is_milestone(number: int) -> bool:
-    """The first dozen, then each that is six per cent farther than the last."""
+def _is_milestone(number: int, skipped: int = 0) -> bool:
+    """The first dozen, then each that is six per cent farther than the last; also if that was skipped."""
     if number < DENSE:
         return True
-    return math.floor(math.log(number) / APART) != math.floor(math.log(number + 1) / APART)
+    before = math.floor(math.log(number - skipped) / APART)
+    return before != math.floor(math.log(number + 1) / APART)

@@ -27,6 +27,7 @@ from epochzero.run.watch.history import (
 )
 from epochzero.run.watch.lines import (
     backward_place,
+    bootstrapped_place,
     copy_place,
     difference_place,
     frozen_place,
@@ -34,8 +35,11 @@ from epochzero.run.watch.lines import (
     is_stepped,
     label_place,
     loss_place,
+    mask_place,
     minimized_terms,
     noise_place,
+    objections,
+    output_place,
     place_of,
     schedule_place,
     step_place,
@@ -54,6 +58,8 @@ _LEAST = 2
 _SHARE = 0.8
 """Of the moments to which a relation applies; an exception, such as the last batch of an epoch, does not hide the rule."""
 
+_ONSET, _SHARE_OF_ONSET = 6, 0.1
+"""Moments in a row until now, and their share, that violate a relation that held before."""
 _STEPS_WITHOUT = 4
 """Steps without any gradient: a network may wait for another one to learn first."""
 
@@ -77,10 +83,19 @@ def _lasting(
     """
     found = [(one, answer) for one in moments if (answer := test(history, one)) is not None]
     violated = [(one, answer) for one, answer in found if isinstance(answer, Sign)]
+    since = ""
     if len(violated) < max(least, _SHARE * len(found)):
-        return None
+        # What held at first, and is violated from some moment on.
+        held = max((n for n, (_, one) in enumerate(found) if not isinstance(one, Sign)), default=-1)
+        after = len(found) - 1 - held if held >= 0 else 0
+        violated = violated[len(violated) - after :]
+        if len(violated) < max(least, _ONSET, _SHARE_OF_ONSET * len(found)):
+            return None
+        since = f"From iteration {violated[0][0].number} on: "
     moment, first = violated[0]
-    return Sign(first.text, first.place, moment.number, first.layer, first.evidence, first.weaker)
+    return Sign(
+        since + first.text, first.place, moment.number, first.layer, first.evidence, first.weaker
+    )
 
 
 def _of_cycles(
@@ -278,8 +293,14 @@ def _minimizes_what_should_grow(history: TrainingHistory) -> Sign | None:
     if any(group.get("maximize") for one in history.optimizers for group in one["groups"]):
         return None
     for terms in minimized_terms(history):
-        first = terms[0]
-        text = f"{first.name} should grow, and the training minimizes it: a minus sign or maximize=True is missing."
+        first, grows = terms[0], terms[0].sign > 0
+        text = (
+            f"{first.name} should grow, and the training minimizes it: a minus sign or maximize=True is missing."
+            if all(one.grows for one in terms)
+            else f"The loss falls as {terms[1].name} gains on {terms[0].name}: the wrong one is preferred."
+            if grows
+            else f"{first.name} should fall, and is subtracted: the loss falls as it grows."
+        )
         return Sign(text, first.place)
     return None
 
@@ -412,6 +433,7 @@ def _schedule_call(history: TrainingHistory, record: Record) -> SourceLine | Non
 # -- Targets, inputs and outputs ---------------------------------------------------------------
 
 _SAME = 0.999
+_AHEAD, _ONLY, _PROBABILITY = 0.05, 0.9, 0.01
 _PADDED = 0.1
 _ONE_CLASS = 12
 _ZERO_ROWS = 0.2
@@ -437,6 +459,69 @@ def _lagging(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
         else "the input two positions ahead: targets are shifted twice"
     )
     return Sign(f"Each target is {what}.", target_place(history))
+
+
+def _attends_ahead(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
+    """A model that predicts the next token sees it: an attention without a causal mask, or a recurrent layer of both directions."""
+    lags = one.relations.get("lags")
+    if not lags or lags[2] < _SAME:
+        return None
+    length = one.inputs[0]["shape"][-1] if one.inputs else 0
+    seen = [s for s in one.softmaxes if "future" in s and s["shape"][-1] == length]
+    both = [of for of in history.layers if of.called and of.settings.get("bidirectional")]
+    if both and not seen:
+        text = f"{both[0].path} reads sequences in both directions, and the target of a position is the token after it."
+        return Sign(text, both[0].place, layer=both[0].path)
+    if not seen or min(s["future"] for s in seen) < _AHEAD:
+        return True
+    share = min(s["future"] for s in seen)
+    text = f"{percent(share)} of the attention is on later positions, and the target of a position is the token after it."
+    return Sign(text, place_of(seen[0]), evidence={"share": share})
+
+
+def _attends_padding(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
+    """A mask of an attention that excludes words and leaves padding."""
+    seen = [s for s in one.softmaxes if s.get("padded", 0.0) > _PADDED / 2]
+    if not seen:
+        return None
+    share = min(s["padding"] for s in seen)
+    if share < _ONLY:
+        return True
+    text = f"{percent(share)} of the attention of words is on padding: the mask is inverted."
+    return Sign(text, mask_place(history) or place_of(seen[0]), evidence={"share": share})
+
+
+def _is_bootstrapped(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
+    """A target of the next state's value that gradients pass through."""
+    if "pairs" not in one.relations and not one.relations.get("differentiable"):
+        return None if not one.relations else True
+    place = bootstrapped_place(history) if one.relations.get("differentiable") else None
+    if place is None:
+        return True
+    text = (
+        "Gradients pass through the value of the next state: the target moves with what it is for."
+    )
+    return Sign(text, place)
+
+
+def _no_logarithms(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
+    """Numbers above 0 where the loss takes logarithms of probabilities."""
+    if one.loss_function not in ("nll_loss", "kl_div", "ctc_loss") or "max" not in one.output:
+        return None
+    if one.output["max"] <= _PROBABILITY:
+        return True
+    text = f"{one.loss_function} expects log-probabilities, which are at most 0, and is given values up to {one.output['max']:.3g}."
+    return Sign(text, output_place(history, "") or loss_place(history))
+
+
+def _objection(fault: str) -> Callable[[TrainingHistory], Sign | None]:
+    """What a reader of the source objects to, of one kind of fault."""
+
+    def sign(history: TrainingHistory) -> Sign | None:
+        found = (one for one in objections(history) if one.fault == fault)
+        return next((Sign(one.text, one.place) for one in found), None)
+
+    return sign
 
 
 def _excluded(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
@@ -1059,6 +1144,20 @@ RELATIONS: Sequence[Row] = (
     _row("schedule_wrong", _schedule_never, 0.8, "Call scheduler.step(), or remove the scheduler."),
     _row("labels_wrong", _of_iterations(_lagging), 0.95,
              "The target of a position is the token after it: shift once, here or in the model."),
+    _row("data_leaked", _of_iterations(_attends_ahead), 0.93,
+             "Give the attention a causal mask (is_causal=True), or read in one direction."),
+    _row("input_invalid", _of_iterations(_attends_padding), 0.94,
+             "Invert the mask: torch.nn.MultiheadAttention excludes what is True, scaled_dot_product_attention what is False."),
+    _row("loss_wrong", _of_iterations(_is_bootstrapped), 0.9,
+             "Compute the target within torch.no_grad(), or detach() it."),
+    _row("last_activation_wrong", _of_iterations(_no_logarithms), 0.93, "Apply log_softmax first."),
+    _row("loss_wrong", _objection("loss_wrong"), 0.9, "Compare the line with what it should compute."),
+    _row("labels_wrong", _objection("labels_wrong"), 0.9,
+             "Put inputs and labels in order with the same permutation."),
+    _row("schedule_wrong", _objection("schedule_wrong"), 0.9,
+             "Use mode=\"min\" for a loss and mode=\"max\" for what should grow."),
+    _row("parameters_frozen", _objection("parameters_frozen"), 0.9,
+             "Give each optimizer the parameters of its own network."),
     _row("loss_wrong", _of_iterations(_padded), 0.88,
              "Pass ignore_index, or mask padding before the mean."),
     _row("labels_wrong", _of_iterations(_excluded, 3), 0.93,

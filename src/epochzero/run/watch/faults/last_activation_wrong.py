@@ -45,10 +45,6 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         yield _finding(
             history, path, f"{function} expects probabilities, but receives values from {low:.3g} to {high:.3g}.", 0.9, "End the model with softmax (sigmoid for two classes), or pass from_logits=True to the loss.",
         )  # fmt: skip
-    elif function in ("nll_loss", "ctc_loss") and high > 1e-4:
-        yield _finding(
-            history, path, f"{function} expects log-probabilities, which are at most zero; the values reach {high:.3g}.", 0.93, "Apply log_softmax first.",
-        )  # fmt: skip
     elif function == "binary_cross_entropy_with_logits" and low >= 0 and high <= 1:
         if kind.lower() in ("sigmoid", "softmax") or high - low < 0.999:
             yield _finding(

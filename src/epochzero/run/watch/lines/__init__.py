@@ -8,6 +8,7 @@ settings   where the value of a setting was written
 options    which option of the command line gave it
 training   the loop and its evaluations
 loss       the loss
+reading    names and orders that contradict each other
 direction  whether what is minimized should be
 layers     activations, first values, precision, what is frozen
 data       inputs and labels, back to where they came from
@@ -21,6 +22,7 @@ from epochzero.run.watch.lines.data import (
     duplication_place,
     input_place,
     label_place,
+    mask_place,
     noise_place,
     order_place,
     preprocessing_place,
@@ -44,6 +46,7 @@ from epochzero.run.watch.lines.loss import (
     own_loss_place,
     penalty_place,
 )
+from epochzero.run.watch.lines.reading import bootstrapped_place, objections
 from epochzero.run.watch.lines.settings import (
     clipping_place,
     decay_place,
@@ -66,6 +69,7 @@ __all__ = [
     "activation_place",
     "backward_place",
     "batch_size_place",
+    "bootstrapped_place",
     "classes_place",
     "clipping_place",
     "copy_place",
@@ -82,8 +86,10 @@ __all__ = [
     "label_place",
     "loop_place",
     "loss_place",
+    "mask_place",
     "minimized_terms",
     "noise_place",
+    "objections",
     "order_place",
     "output_place",
     "own_loss_place",

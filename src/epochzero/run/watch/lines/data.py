@@ -47,12 +47,12 @@ Step = tuple[ParsedFile, Use]
 
 def input_place(history: TrainingHistory) -> SourceLine | None:
     """The line that last changed the numbers of the inputs, else where they became tensors or came from."""
-    return _changed(_inputs(history), _is_unsafe, _is_in_place, _is_scaled, _is_tensor)
+    return _changed(inputs_of(history), _is_unsafe, _is_in_place, _is_scaled, _is_tensor)
 
 
 def label_place(history: TrainingHistory, *, order: bool = False) -> SourceLine | None:
     """The line that last changed the numbers of the labels; of their order, that last drew or chose them."""
-    uses = _targets(history)
+    uses = targets_of(history)
     if order:
         return _changed(uses, _is_drawn, _is_in_place, _is_scaled, rest=False) or _changed(
             uses[::-1], _is_chosen
@@ -62,12 +62,12 @@ def label_place(history: TrainingHistory, *, order: bool = False) -> SourceLine 
 
 def target_place(history: TrainingHistory) -> SourceLine | None:
     """The line that made the target of the loss, before changes of its shape, kind or device."""
-    return _changed(_targets(history), _is_made)
+    return _changed(targets_of(history), _is_made)
 
 
 def classes_place(history: TrainingHistory) -> SourceLine | None:
     """The line that chose which examples there are of each class."""
-    uses = _targets(history)
+    uses = targets_of(history)
     place = _changed(uses, _is_in_place, rest=False)
     chosen = [one for one in uses if _is_chosen(*one) and isinstance(_index(one[1].node), ast.Name)]
     if place is not None or not chosen:
@@ -79,18 +79,18 @@ def classes_place(history: TrainingHistory) -> SourceLine | None:
 
 def size_place(history: TrainingHistory) -> SourceLine | None:
     """The line that says how many examples there are."""
-    for program, use in _inputs(history):
+    for program, use in inputs_of(history):
         if isinstance(use.node, ast.Call) and program.defined(use.node) is not None:
             for value in (*use.node.args, *(one.value for one in use.node.keywords)):
                 number = origin(program, value)
                 if isinstance(number, ast.Constant) and type(number.value) is int:
                     return program.place(number)
-    return _changed(_inputs(history), _is_cut)
+    return _changed(inputs_of(history), _is_cut)
 
 
 def duplication_place(history: TrainingHistory) -> SourceLine | None:
     """The line that repeats examples."""
-    return _changed(_chosen_by(_inputs(history)), _is_repeated)
+    return _changed(chosen_by(inputs_of(history)), _is_repeated)
 
 
 def order_place(history: TrainingHistory) -> SourceLine | None:
@@ -98,7 +98,7 @@ def order_place(history: TrainingHistory) -> SourceLine | None:
     in_order = [one for one in history.loaders if one["sampler"] == "SequentialSampler"]
     if in_order:
         return setting_place(place_of(in_order[0]), "shuffle", 2, "DataLoader")
-    return _changed(_chosen_by(_inputs(history)), _is_ordered)
+    return _changed(chosen_by(inputs_of(history)), _is_ordered)
 
 
 def split_place(history: TrainingHistory) -> SourceLine | None:
@@ -109,7 +109,7 @@ def split_place(history: TrainingHistory) -> SourceLine | None:
 
 def drawn_place(history: TrainingHistory) -> SourceLine | None:
     """The line that augments examples."""
-    uses = _inputs(history)
+    uses = inputs_of(history)
     for program, use in uses:
         if isinstance(use.node, ast.Call):
             value = argument(use.node, "transform") or argument(use.node, "transforms")
@@ -137,9 +137,35 @@ def noise_place(history: TrainingHistory) -> SourceLine | None:
     return None
 
 
+def mask_place(history: TrainingHistory) -> SourceLine | None:
+    """The line that made the mask of what is padding: of the last comparison or value that has its name."""
+    place = next(map(place_of, (*history.backwards, *history.losses)), None)
+    program = parsed(place.path) if place else None
+    found = None
+    for node in program.nodes if program else ():
+        if isinstance(node, ast.keyword | ast.Dict | ast.Assign):
+            pairs = (
+                [
+                    (k.value, v)
+                    for k, v in zip(node.keys, node.values, strict=True)
+                    if isinstance(k, ast.Constant)
+                ]
+                if isinstance(node, ast.Dict)
+                else [(node.arg, node.value)]
+                if isinstance(node, ast.keyword)
+                else [(last_name(node.targets[0]), node.value)]
+            )
+            for name, value in pairs:
+                if "mask" in str(name) and not isinstance(
+                    value, ast.Name | ast.Constant | ast.Attribute
+                ):
+                    found = value
+    return program.place(found) if program and found is not None else None
+
+
 def preprocessing_place(history: TrainingHistory) -> SourceLine | None:
     """The line that changes inputs of the training and not of the evaluations, or the other way round."""
-    trained, tested = _inputs(history), _evaluated(history)
+    trained, tested = inputs_of(history), _evaluated(history)
     known = {use.node for _, use in tested}, {use.node for _, use in trained}
     for uses, other in zip((trained, tested), known, strict=True):
         own = [one for one in uses if one[1].node not in other]
@@ -232,7 +258,7 @@ def _function_name(program: ParsedFile, use: Use) -> str:
     return function.name if function else ""
 
 
-def _chosen_by(uses: list[Step]) -> list[Step]:
+def chosen_by(uses: list[Step]) -> list[Step]:
     """The steps, and after each that takes some of the examples the steps of the numbers of these."""
     found = []
     for program, use in uses:
@@ -243,7 +269,7 @@ def _chosen_by(uses: list[Step]) -> list[Step]:
     return found
 
 
-def _inputs(history: TrainingHistory) -> list[Step]:
+def inputs_of(history: TrainingHistory) -> list[Step]:
     """What the model was given in the training, back to where it came from."""
     found = backward_loss(history)
     call = model_call(*found) if found else None
@@ -252,7 +278,7 @@ def _inputs(history: TrainingHistory) -> list[Step]:
     return _of_loader(history, 0)
 
 
-def _targets(history: TrainingHistory) -> list[Step]:
+def targets_of(history: TrainingHistory) -> list[Step]:
     """What the loss was given to compare with, back to where it came from."""
     records = sorted(history.losses, key=lambda one: bool(one.get("evaluating")))
     place = next(map(place_of, records), None)

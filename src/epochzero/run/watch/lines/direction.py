@@ -19,7 +19,8 @@ from epochzero.run.watch.lines.settings import place_of
 from epochzero.run.watch.model import SourceLine
 
 _FALLS = re.compile(
-    r"loss|criteri|cross_entropy|nll|bce|mse|mae|rmse|kl_?div|ctc|error|cost|penalt|neg|minus|distance|energy", re.I
+    r"loss|criteri|cross_entropy|nll|bce|mse|mae|rmse|kl_?div|ctc|error|cost|penalt|neg|minus|distance|energy|(^|_)(kl|kld|divergence)(_|$)",
+    re.I,
 )  # fmt: skip
 _GROWS = re.compile(
     r"(^|_)(log_?probs?|logp|log_?likelihood|likelihood|elbo|evidence|rewards?|accuracy|iou|dice|jaccard|f1|psnr|ssim|"
@@ -30,6 +31,16 @@ _GAIN = re.compile(r"advantage|(^|_)adv(s|_|$)|reward|returns?(_|$)|(^|_)(gae|ga
 _CHOICE = re.compile(r"log_?prob|logp|ratio|chosen", re.I)
 _VALUE = re.compile(r"^(critic|q_?(net|network|function|value)?\d?|value_?(net|function)?)\d?$", re.I)  # fmt: skip
 _ACTOR = re.compile(r"^(actor|policy|pi)(_?net)?$", re.I)
+_PREFERRED = re.compile(r"(^|_)(pos|positives?|preferred|chosen|better|winner|win)(_|$)", re.I)
+_OTHER = re.compile(r"(^|_)(neg|negatives?|rejected|worse|loser|lose)(_|$)", re.I)
+_DISTANCE = re.compile(r"dist|(^|_)d_|norm\(|cdist|pow\(2|square|\*\* ?2|energy|error|loss", re.I)
+_ADDED = re.compile(
+    r"(^|_)(kl|kld|kl_?div\w*|divergence|recon\w*|mse|bce|nll|cross_entropy|commit\w*|penalty)(_|$)",
+    re.I,
+)
+_RIVAL = re.compile(
+    r"adv|domain|disc|critic|fake|real|entropy|teacher|confus|(^|_)(g|gen\w*)(_|$)", re.I
+)
 _NEUTRAL = re.compile(r"entropy|regular|decay|bonus", re.I)
 _INCREASING = frozenset({
     "mean", "sum", "nanmean", "squeeze", "float", "to", "cpu", "view", "reshape", "flatten", "exp", "log", "sqrt", "relu",
@@ -68,8 +79,27 @@ def minimized_terms(history: TrainingHistory) -> Iterator[list[Term]]:
 
 
 def wrong_terms(program: ParsedFile, loss: ast.expr) -> list[Term]:
-    """The terms of a loss that should grow, if minimizing it makes all of them fall; a subtracted unknown term decides nothing."""
+    """The terms of a loss that minimizing it moves the wrong way.
+
+    Terms that should grow, if all of them fall; a subtracted unknown term decides nothing. Of two alternatives, as of a positive
+    and a negative example, both, if the wrong one gains. A divergence or an error that is subtracted from another one.
+    """
     terms = list(_terms(program, Use(loss), 1, 0))
+    better = [one for one in terms if _is_preferred(one.name)]
+    worse = [one for one in terms if _is_other(one.name)]
+    of_generator = _RIVAL.search(last_name(loss).replace("loss", ""))
+    if better and worse and not of_generator:
+        if all(one.sign > 0 for one in better) and all(one.sign < 0 for one in worse):
+            return better[:1] + worse[:1]
+        return []
+    # One alone says nothing: a generator's loss is of what is generated.
+    alone = {id(one) for one in (*better, *worse)}
+    terms = [replace(one, grows=None) if id(one) in alone else one for one in terms]
+    added = [one for one in terms if one.grows is False and _ADDED.search(one.name)]
+    subtracted = [one for one in added if one.sign < 0]
+    rivals = of_generator or any(_RIVAL.search(one.name) for one in terms)
+    if subtracted and not rivals and len(subtracted) < sum(one.grows is False for one in terms):
+        return subtracted
     growing = [one for one in terms if one.grows]
     undecided = any(one.sign < 0 and one.grows is not False for one in terms)
     return [] if undecided else growing
@@ -85,6 +115,9 @@ def _terms(program: ParsedFile, use: Use, sign: int, depth: int) -> Iterator[Ter
         return _terms(program, replace(use, node=part, path=(), changes=None), sign, depth + 1)
 
     if isinstance(node, ast.Constant):
+        return
+    if alternative := _alternative(program, use, sign):
+        yield alternative
         return
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         yield from of(node.operand, -sign)
@@ -104,9 +137,19 @@ def _terms(program: ParsedFile, use: Use, sign: int, depth: int) -> Iterator[Ter
     elif isinstance(node, ast.Name | ast.Attribute | ast.Subscript):
         before = program.behind(use)
         terms = list(_terms(program, before, sign, depth + 1)) if before is not None else []
+        if before is not None and _is_loss_by_name(node, before.node, terms):
+            terms = []
         yield from _or_named(terms, program, node, sign)
     else:
         yield Term("", program.place(node), sign, None)
+
+
+def _is_loss_by_name(node: ast.AST, made: ast.AST, terms: list[Term]) -> bool:
+    """Whether the result of a call is stored as a loss, though the call has the name of what should grow."""
+    is_item = isinstance(node, ast.Subscript) and len(terms) == 1
+    named = isinstance(made, ast.Call) and [one.name for one in terms] == [last_name(made.func)]
+    grows = is_item or named
+    return grows and bool(_FALLS.search(last_name(node))) and not terms[0].name.startswith("log")
 
 
 def _product(
@@ -159,6 +202,10 @@ def _or_named(terms: list[Term], program: ParsedFile, node: ast.AST, sign: int) 
     if any(one.grows is not None for one in terms):
         return terms
     name = last_name(node)
+    if re.search(r"(^|_)(kl|kld)(_|$)", name, re.I) and any(
+        one.sign != sign and one.name in ("pow", "square", "") for one in terms
+    ):
+        return [Term("", program.place(node), sign, None)]  # The negative of a divergence.
     if _NEUTRAL.search(name) and not _FALLS.search(name):
         return []
     grows = False if _FALLS.search(name) else True if _GROWS.search(name) else None
@@ -168,6 +215,35 @@ def _or_named(terms: list[Term], program: ParsedFile, node: ast.AST, sign: int) 
     if grows is None and terms:
         return terms
     return [Term(name, program.place(node), sign, grows)]
+
+
+def _alternative(program: ParsedFile, use: Use, sign: int) -> Term | None:
+    """A score of one of two alternatives, which should grow or fall; a distance does the opposite."""
+    node = use.node
+    name = last_name(node)
+    if isinstance(node, ast.Call) and not (_is_preferred(name) or _is_other(name)):
+        known = [n for one in node.args if _is_preferred(n := last_name(one)) or _is_other(n)]
+        is_method = program.defined(node) is not None or program.is_of_library(node.func)
+        if len(known) != 1 or is_method or _FALLS.search(name) or name in _INCREASING:
+            return None
+        name = known[0]
+    elif not isinstance(node, ast.Name | ast.Attribute | ast.Call):
+        return None
+    if not (_is_preferred(name) or _is_other(name)) or re.search(
+        r"loss|err|weight|mask|label|criteri", name, re.I
+    ):
+        return None
+    made = " ".join(ast.unparse(one.node) for one in [use, *list(reached(program, node))[:4]])
+    sign = -sign if _DISTANCE.search(made) else sign
+    return Term(name, program.place(node), sign, _is_preferred(name))
+
+
+def _is_preferred(name: str) -> bool:
+    return bool(_PREFERRED.search(name)) and not _OTHER.search(name)
+
+
+def _is_other(name: str) -> bool:
+    return bool(_OTHER.search(name)) and not _PREFERRED.search(name)
 
 
 def _mentions(node: ast.AST, words: re.Pattern[str]) -> bool:
