@@ -261,6 +261,13 @@ def test_a_hang_is_reported_again_later_and_when_it_is_over(
         assert not (tmp_path / HANG_FILE).exists()
 
 
+EVENT_LOOP = """
+import asyncio
+async def poll():
+    while True:
+        await asyncio.sleep(0.1)
+asyncio.run(poll())
+"""
 POOL = """
 import concurrent.futures, time
 def read(_):
@@ -272,8 +279,8 @@ with concurrent.futures.ThreadPoolExecutor(2) as pool:
 
 @pytest.mark.parametrize(
     "works",
-    ["while True: pass", "import time\nwhile True: time.sleep(0.1)", POOL],
-    ids=["computes", "polls", "waits for threads that read"],
+    ["while True: pass", "import time\nwhile True: time.sleep(0.1)", EVENT_LOOP, POOL],
+    ids=["computes", "polls", "polls in an event loop", "waits for threads that read"],
 )
 def test_a_silent_job_that_works_does_not_hang(tmp_path: Path, works: str) -> None:
     with job(works) as child:

@@ -50,8 +50,10 @@ _PEERS = {"recv": ("src", "group_src"), "send": ("dst", "group_dst")}
 # intervals to look, which is no progress.
 _WAITING = frozenset(
     ("threading", "queue", "queues", "connection", "selectors", "subprocess", "synchronize",
-     "process", "popen_fork", "dataloader", "_base", "locks", "base_events")
+     "process", "popen_fork", "dataloader", "_base", "locks")
 )  # fmt: skip
+_EVENT_LOOP = "base_events"
+"""Of asyncio, which wakes up for the program's own timers: one that waits for nothing else does not wake up."""
 _THREAD_WAITS = frozenset(("threading", "queue", "_base", "thread"))
 _COLLECTIVES = re.compile(r"/torch/distributed/(?!elastic/)")
 """Without the launcher, which only waits for its workers."""
@@ -166,7 +168,8 @@ class Stack:
         if self.collective:
             return True
         below = self.frames[len(self.user_frames) :]
-        return bool(below) and any(PurePath(frame.file).stem in _WAITING for frame in below)
+        modules = {PurePath(frame.file).stem for frame in below}
+        return not _WAITING.isdisjoint(modules) and _EVENT_LOOP not in modules
 
 
 class StackReader:
