@@ -279,6 +279,8 @@ def test_processors_cannot_be_taken_back(run: Run, place: Place, command: str) -
     [
         ("python -I train.py", True),
         ("python3.11 -Es -m train", True),
+        ("taskset -c 0,1 nice python -I train.py", True),
+        ("ssh node python -I train.py", False),
         ("python train.py", False),
         ("python -I -W error train.py", False),
         ("bash -I train.py", False),

@@ -8,10 +8,11 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from itertools import takewhile
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Any
 
+from epochzero import launchers
 from epochzero.check.target import read_target
 from epochzero.check.target.model import Target
 from epochzero.injected import isolated
@@ -236,16 +237,22 @@ def _refused(request: Request, attempt: Path) -> str:
 
 
 def _reached(program: Sequence[str]) -> Sequence[str]:
-    """The command through `epochzero.injected.isolated` if its Python ignores PYTHONPATH."""
-    if not program or not _PYTHON.fullmatch(os.path.basename(program[0])):
+    """The command through `epochzero.injected.isolated` if its Python ignores PYTHONPATH.
+
+    What starts a command on this machine, such as ``taskset -c 0``, may precede it.
+    """
+    names = [os.path.basename(word) for word in program]
+    at = next((n for n, name in enumerate(names) if _PYTHON.fullmatch(name)), None)
+    starters = (s for s in launchers.every() if s.starts == "command" and not s.elsewhere)
+    if at is None or (at and names[0] not in chain.from_iterable(s.names for s in starters)):
         return program
-    flags = list(takewhile(_FLAGS.fullmatch, program[1:]))
-    rest = program[1 + len(flags) :]
+    flags = list(takewhile(_FLAGS.fullmatch, program[at + 1 :]))
+    rest = program[at + 1 + len(flags) :]
     if not rest or not any("I" in flag or "E" in flag for flag in flags):
         return program
     if rest[0].startswith("-") and rest[0] not in ("-m", "-c"):
         return program
-    return (program[0], *flags, str(_ISOLATED), *rest)
+    return (*program[: at + 1], *flags, str(_ISOLATED), *rest)
 
 
 def _inside(file: Path) -> tuple[str, ...]:
