@@ -52,6 +52,14 @@ def test_of_two_ranks_the_other_is_the_measure() -> None:
     assert [pace.ratio for pace in found] == pytest.approx([0.4, 2.5])
 
 
+def test_a_rank_that_computes_longer_in_its_backward_pass_is_slower() -> None:
+    before, after = made(0, (0, 0), (0, 0)), made(10, (0.1, 0), (0.1, 0))
+    after = {rank: replace(steps, total=3.0, computed=1.0 + rank) for rank, steps in after.items()}
+    assert [pace.ratio for pace in paces(before, after)] == pytest.approx([2 / 3, 1.5])
+    on_gpus = {rank: replace(steps, gpu=rank) for rank, steps in after.items()}
+    assert [pace.ratio for pace in paces(before, on_gpus)] == pytest.approx([1, 1])
+
+
 def test_ranks_that_have_hardly_stepped_are_not_compared() -> None:
     assert paces(made(0, (0, 0), (0, 0)), made(2, (0.1, 0), (0.4, 0))) == ()
 
@@ -59,7 +67,7 @@ def test_ranks_that_have_hardly_stepped_are_not_compared() -> None:
 @pytest.mark.parametrize(
     ("computed", "text"),
     [(0.0, "250 ms of a step it waits for a processor, which others use"),
-     (0.2, "outside of collectives it takes 300 ms a step, the others 100 ms")],
+     (0.2, "without waiting for other ranks it takes 300 ms a step, the others 100 ms")],
 )  # fmt: skip
 def test_a_rank_waits_for_a_processor_unless_it_computes_more(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, computed: float, text: str
@@ -150,7 +158,7 @@ def test_one_slow_window_is_no_slow_rank(monkeypatch: pytest.MonkeyPatch, tmp_pa
     [
         ((1980.0, 1980.0, 1095.0), "heat", "its GPU is throttled (heat; 1095 MHz, the others 1980 MHz)"),
         ((1980.0, 1980.0, 1410.0), "", "its GPU's clock is 1410 MHz, that of the others 1980 MHz"),
-        ((1980.0, 1980.0, 1980.0), "", "outside of collectives it takes 300 ms a step, the others 100 ms"),
+        ((1980.0, 1980.0, 1980.0), "", "without waiting for other ranks it takes 300 ms a step, the others 100 ms"),
     ],
 )  # fmt: skip
 def test_a_slow_gpu_is_the_cause(

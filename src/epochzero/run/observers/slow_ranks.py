@@ -118,6 +118,14 @@ def paces(before: Mapping[int, RankSteps], after: Mapping[int, RankSteps]) -> Se
 
     steps = {rank: max(1, after[rank].steps - before[rank].steps) for rank in ranks}
     total, own, data = each("total"), each("own"), each("data")
+    computing = {
+        rank: (after[rank].computed - before[rank].computed) / steps[rank] for rank in ranks
+    }
+    for rank in ranks:
+        # Gloo's threads wait for the other ranks and the main thread sleeps: where it computes in the backward pass, that
+        # is the rank's own. On a GPU a main thread that waits computes all the same.
+        if after[rank].gpu is None:
+            own[rank] = max(own[rank], min(computing[rank], total[rank]))
     common = min(max(0.0, total[rank] - own[rank]) for rank in ranks)
     times = {rank: own[rank] + common for rank in ranks}
     found = []
@@ -135,7 +143,7 @@ def paces(before: Mapping[int, RankSteps], after: Mapping[int, RankSteps]) -> Se
                 own[rank],
                 data[rank],
                 times[rank] / usual if usual > 0 else 1.0,
-                (after[rank].computed - before[rank].computed) / steps[rank],
+                computing[rank],
                 (after[rank].waited - before[rank].waited) / steps[rank],
             )
         )
@@ -284,10 +292,8 @@ class SlowRankWatcher:
         # Who computes more on a busy machine also waits more: that it computes is the cause.
         if waits > more / 2 and slow.computing < 1.5 * median(p.computing for p in others):
             return f": {_ms(slow.waiting)} of a step it waits for a processor, which others use{self._place(slow)}"
-        own = (
-            f": outside of collectives it takes {_ms(slow.own)} a step, the others {_ms(usual_own)}"
-        )
-        return own + self._place(slow)
+        own = f"{_ms(slow.own)} a step, the others {_ms(usual_own)}"
+        return f": without waiting for other ranks it takes {own}{self._place(slow)}"
 
     def _clock_of(self, slow: Pace, others: Sequence[Pace]) -> str:
         """That its GPU runs at a lower clock than the others', and why."""
