@@ -30,6 +30,7 @@ from epochzero.store.database import open_database  # noqa: E402
 from tests.ports import unused_port  # noqa: E402
 from tests.waiting import PATIENCE_S, wait_until  # noqa: E402
 
+GIT = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
 SECRET = "hf_abcdefghijklmnopqrstuvwxyzABCDEFGH"
 LOG = f"""\
 token {SECRET}
@@ -138,6 +139,7 @@ def test_a_check_reads_and_runs_nothing(tools: Tools, project: Path) -> None:
         ("locate", {"repository": "."}, "report"),
         ("locate", {"repository": ".", "report": "a bug"}, "not a git repository"),
         ("explain", {"word": "nothing_at_all"}, "nothing_at_all"),
+        ("explain", {"word": "tensor_mismatched"}, "did you mean tensor_mismatch?"),
         ("job", {"job": "last"}, "job"),
         ("more", {"handle": "lines-99:3"}, "again"),
         ("log_lines", {"path": "none.log"}, "no such file"),
@@ -149,6 +151,26 @@ def test_what_cannot_be_answered_says_why(
     answer, failed = _called(build(tools), name, arguments)
     assert failed
     assert told in answer
+
+
+def test_answers_name_calls_that_work(tools: Tools, project: Path) -> None:
+    """A directory of logs too, whose root is in one of its files."""
+    subprocess.run(["git", "init", "-q", project], check=True)
+    for command in (["add", "train.py"], ["commit", "-qm", "Training"]):
+        subprocess.run(["git", "-C", project, *GIT, *command], check=True)
+    (project / "ranks").mkdir()
+    (project / "ranks" / "rank0.log").write_text(LOG)
+    for path in ("train.log", "ranks"):
+        lines, code = tools.diagnose(path)["next"]
+        assert lines["tool"] == "log_lines"
+        around = tools.log_lines(**lines["arguments"])["items"]
+        assert around[4]["text"].startswith("ModuleNotFoundError")
+        assert code["tool"] == "locate"
+        (function,) = tools.locate(**code["arguments"])["next"]
+        assert tools.locate(**function["arguments"])["level"] == "function"
+    (check,) = tools.check("python train.py")["next"]
+    assert tools.check(**check["arguments"])["findings"]["items"]
+    assert "next" not in tools.check("python -c 'print(1)'")
 
 
 def test_words_are_explained(tools: Tools) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -29,7 +30,7 @@ FORMAT = _Loud()
 
 def test_every_command_offers_the_formats_that_write_its_report() -> None:
     expected: dict[Kind, set[str]] = {
-        "findings": {"github", "json", "markdown", "sarif"},
+        "findings": {"github", "gitlab", "json", "markdown", "sarif"},
         "diagnoses": {"github", "json", "jsonl", "markdown", "sarif"},
         "ranking": {"json", "markdown", "sarif"},
         "jobs": {"json", "jsonl"},
@@ -72,3 +73,27 @@ def test_one_file_is_all_that_a_format_needs() -> None:
 
 def test_the_help_lists_the_formats(run: Command) -> None:
     assert f"[{'|'.join(names_of('ranking'))}]" in "".join(run("locate", "--help").out.split())
+
+
+def test_a_merge_request_of_gitlab_shows_what_is_new(
+    run: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fields of GitLab's documentation; a finding that only moved is not a new one."""
+    monkeypatch.chdir(tmp_path)
+
+    def issues(program: str) -> list[dict[str, Any]]:
+        (tmp_path / "train.py").write_text(program)
+        found = run("check", "--format", "gitlab", "--", "python", "train.py")
+        read: list[dict[str, Any]] = json.loads(found.out)
+        assert found.code == bool(read)
+        return read
+
+    (first,) = issues("rates = {'adam': 0.1}\nprint(rates['sgd'])\n")
+    assert first["severity"] == "critical"
+    assert first["check_name"] == "key-missing"
+    assert first["location"] == {"path": "train.py", "lines": {"begin": 2}}
+    assert "KeyError: 'sgd'" in first["description"]
+    (moved,) = issues("rates = {'adam': 0.1}\n\n\nprint(rates['sgd'])\n")
+    assert moved["location"]["lines"] == {"begin": 4}
+    assert moved["fingerprint"] == first["fingerprint"]
+    assert issues("print('trained')\n") == []

@@ -86,6 +86,17 @@ class Tools:
         answer = dict(found.to_dict())
         for name in ("evidence", "cascade", "stack"):
             answer[name] = self._answers.page(name, [_item(one) for one in answer.pop(name)])
+        if path and found.root is not None and found.root.line is not None:
+            log = path if place.is_file() else str(Path(path, found.root.file))
+            answer["next"] = [
+                _call(
+                    "to read the log around the root", "log_lines", path=log, around=found.root.line
+                )
+            ]
+            if found.dimension != "infrastructure":
+                answer["next"].append(
+                    _call("to find the code with the cause", "locate", repository=".", log=path)
+                )
         return self._answer(answer)
 
     @_within_roots
@@ -143,7 +154,13 @@ class Tools:
         answer["unknowns"] = self._answers.page(
             "unknowns", [_item(unknown) for unknown in answer["unknowns"]]
         )
-        return self._answer({key: answer[key] for key in ("schema", "findings", "unknowns")})
+        shown = {key: answer[key] for key in ("schema", "findings", "unknowns")}
+        if checked.findings:
+            again = _call(
+                "when they are fixed", "check", command=command, folder=folder, target=target
+            )
+            shown["next"] = [again]
+        return self._answer(shown)
 
     @_within_roots
     def locate(
@@ -180,6 +197,9 @@ class Tools:
         )
         answer = dict(ranking.to_dict())
         answer["items"] = self._answers.page("places", [evidence(item) for item in ranking.items])
+        if level == "file" and ranking.items:
+            within = {"repository": repository, "report": report, "log": log, "revision": revision}
+            answer["next"] = [_call("to find the function", "locate", level="function", **within)]
         return self._answer(answer)
 
     def explain(self, word: str) -> dict[str, Any]:
@@ -197,7 +217,9 @@ class Tools:
         try:
             return self._answer(_words_of(taxonomy.find(word)))
         except KeyError:
-            raise InputError(f"{word!r} is not a term of EpochZero's answers") from None
+            near = taxonomy.nearest(word, known)
+            hint = f"; did you mean {near}?" if near else ""
+            raise InputError(f"{word!r} is not a term of EpochZero's answers{hint}") from None
 
     def jobs(
         self, state: str = "", category: str = "", fingerprint: str = "", name: str = ""
@@ -269,6 +291,12 @@ class Tools:
     def _answer(answer: Any) -> dict[str, Any]:
         shown: dict[str, Any] = bounded(redact_all(answer))
         return shown
+
+
+def _call(when: str, tool: str, **arguments: str | int) -> dict[str, Any]:
+    """A call that an agent may want to make next."""
+    given = {name: value for name, value in arguments.items() if value != ""}
+    return {"when": when, "tool": tool, "arguments": given}
 
 
 def _item(value: Any) -> dict[str, Any]:

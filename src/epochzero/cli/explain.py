@@ -74,21 +74,8 @@ def _term(word: str) -> None:
     try:
         term = taxonomy.find(word)
     except KeyError:
-        from difflib import get_close_matches
-
-        near = get_close_matches(
-            word.replace(" ", "_").lower(),
-            [
-                *rules,
-                *others(),
-                *taxonomy.categories(),
-                *taxonomy.faults(),
-                *taxonomy.symptoms(),
-                *taxonomy.leaves(),
-            ],
-            n=1,
-        )
-        hint = f"; did you mean {near[0]}?" if near else "; `epochzero explain` lists all terms"
+        near = taxonomy.nearest(word, [*rules, *others()])
+        hint = f"; did you mean {near}?" if near else "; `epochzero explain` lists all terms"
         raise InputError(f"no category, cause, phase, fault or rule {word!r}{hint}") from None
     click.secho(f"{term.title} ({term.name})", bold=True)
     click.echo(term.definition)

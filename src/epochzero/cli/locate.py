@@ -49,7 +49,7 @@ HEAD_BYTES = 1 << 14
 _ENCODINGS = ((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
 
 
-@click.command(name="locate")
+@click.command(name="locate", no_args_is_help=True)
 @click.argument("report", required=False, type=click.Path(path_type=Path, allow_dash=True))
 @click.option(
     "--log",
@@ -292,7 +292,8 @@ def _text(path: Path, name: str) -> str:
             with path.open("rb") as stream:
                 data = stream.read(LARGEST_REPORT_BYTES + 1)
     except OSError as error:
-        raise InputError(f"{name}: cannot be read: {error.strerror or error}") from error
+        hint = "; pass a text on standard input, with - as REPORT" if " " in name else ""
+        raise InputError(f"{name}: cannot be read: {error.strerror or error}{hint}") from error
     if len(data) > LARGEST_REPORT_BYTES:
         most = LARGEST_REPORT_BYTES >> 20
         raise InputError(f"{name}: is larger than {most} MB; pass logs with --log")

@@ -10,7 +10,7 @@ leaves are a vocabulary of their own, with what is made to find each.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -18,8 +18,8 @@ from types import MappingProxyType
 from typing import Any
 
 __all__ = [
-    "Border", "Leaf", "Node", "Term", "borders", "categories", "dimensions", "faults", "find", "leaves", "nodes", "phases",
-    "retries", "root_causes", "symptoms",
+    "Border", "Leaf", "Node", "Term", "borders", "categories", "dimensions", "faults", "find", "leaves", "nearest", "nodes",
+    "phases", "retries", "root_causes", "symptoms",
 ]  # fmt: skip
 
 
@@ -191,10 +191,7 @@ def find(word: str) -> Term:
         KeyError: no vocabulary has the word.
     """
     wanted = word.strip().casefold().replace(" ", "_").replace("-", "_")
-    vocabularies: tuple[Vocabulary, ...] = (
-        categories(), dimensions(), root_causes(), phases(), retries(), faults(), symptoms(), leaves(),
-    )  # fmt: skip
-    terms = [term for vocabulary in vocabularies for term in vocabulary.values()]
+    terms = [term for vocabulary in _vocabularies() for term in vocabulary.values()]
     for term in terms:
         if wanted == term.name:
             return term
@@ -202,3 +199,17 @@ def find(word: str) -> Term:
         if wanted == term.title.casefold().replace(" ", "_"):
             return term
     raise KeyError(word)
+
+
+def nearest(word: str, others: Iterable[str] = ()) -> str | None:
+    """The name of a term, or one of the other names, that is most like a wrong one; None if none is."""
+    from difflib import get_close_matches
+
+    names = [*others, *(name for vocabulary in _vocabularies() for name in vocabulary)]
+    return next(iter(get_close_matches(word.replace(" ", "_").lower(), names, n=1)), None)
+
+
+def _vocabularies() -> tuple[Vocabulary, ...]:
+    return (
+        categories(), dimensions(), root_causes(), phases(), retries(), faults(), symptoms(), leaves(),
+    )  # fmt: skip
