@@ -100,6 +100,8 @@ def test_the_whole_catalogue_agrees_on_its_first_example(
     diagnose: Callable[..., Diagnosis], signature: Signature
 ) -> None:
     found = diagnose(signature.examples[0].log)
+    if found.signature == signature.name and signature.retry_reason:
+        assert (found.retry, found.retry_reason) == (signature.retry, signature.retry_reason)
     winner = found.signature or found.basis
     assert winner == signature.name or found.category == signature.category, (
         f"won by {winner} with {found.category}"

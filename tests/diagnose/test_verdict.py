@@ -101,10 +101,43 @@ def test_a_job_that_ended_well(diagnose: Diagnose) -> None:
     assert (found.outcome, found.category) == ("no_failure", "not_a_failure")
     assert found.fingerprint == ""
     assert found.root is None
+    # Without the exit code, it only shows no failure.
+    assert (found.confidence, diagnose(QUIET).confidence) == (0.95, 0.8)
 
 
 def test_the_evidence_of_a_log_counts_more_than_an_exit_code(diagnose: Diagnose) -> None:
     found = diagnose(FAILED, Facts(exit_code=137))
+    assert (found.outcome, found.category) == ("failed", "tensor_mismatch")
+
+
+SHAPES = FAILED.splitlines()[-1]
+NO_SPACE = "OSError: [Errno 28] No space left on device"
+FAILED_TWICE = f"""{FAILED}
+
+Traceback (most recent call last):
+  File "/job/train.py", line 40, in save
+    os.write(fd, data)
+{NO_SPACE}: {"/data" * 100}
+"""
+
+
+def test_a_later_error_of_the_same_process_is_evidence_and_another_possible_category(
+    diagnose: Diagnose,
+) -> None:
+    found = diagnose(FAILED_TWICE)
+    assert (found.category, found.also) == ("tensor_mismatch", ("storage_full",))
+    assert [line.partition(": /")[0] for line in found.evidence] == [SHAPES, NO_SPACE]
+    (later,) = found.cascade
+    assert (later.line, later.role, len(later.text)) == (13, "later", 300)
+    assert diagnose({"a.log": FAILED, "b.log": FAILED_TWICE}).evidence == (SHAPES,)
+
+
+def test_a_launcher_that_reports_a_failure_may_exit_with_0(diagnose: Diagnose) -> None:
+    assert diagnose(FAILED, Facts(exit_code=0)).outcome == "no_failure"
+    report = "torch/distributed/elastic/multiprocessing/api.py:869] failed (exitcode: 1) local_rank: 0 (pid: 815)"
+    found = diagnose(
+        f"{FAILED}E0501 12:00:09.100000 812 {report} of binary: python\n", Facts(exit_code=0)
+    )
     assert (found.outcome, found.category) == ("failed", "tensor_mismatch")
 
 

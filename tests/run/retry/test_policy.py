@@ -23,7 +23,7 @@ def test_what_comes_with_epochzero_loads(name: str) -> None:
 
 def test_an_own_policy_is_read(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
-    file.write_text('title = "Mine."\nbudget = "job"' + RULE)
+    file.write_text('title = "Mine."\nbudget = "job"\nworth_hours = 0' + RULE)
     policy = load_policy(file)
     assert (policy.name, policy.budget, policy.rules[0].retries) == ("mine", "job", 1)
 

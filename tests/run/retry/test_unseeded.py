@@ -84,6 +84,11 @@ def test_what_was_drawn_before_the_loop_does_not_count(tmp_path: Path) -> None:
     )
 
 
+def test_what_is_drawn_after_the_loop_does_not_count(tmp_path: Path) -> None:
+    loop = "for step in range(100):\n    print([1][step])  # here\n"
+    assert not looked(tmp_path, f"import random\n{loop}x = random.random()\n")
+
+
 def test_only_failures_of_values_are_looked_at(tmp_path: Path) -> None:
     for error in ("KeyError: 'lr'", "ModuleNotFoundError: No module named 'apex'"):
         assert looked(tmp_path, CROP.format(""), error, "crop") == ""
