@@ -3,10 +3,12 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.metrics import confusion_matrix
 from torch import Tensor, nn
 
 from bench import synthetic_people
@@ -24,6 +26,7 @@ from epochzero_models.fairness import (
 )
 from epochzero_models.fairness.adf import clustered, global_phase
 from epochzero_models.fairness.domain import attribute_of
+from epochzero_models.fairness.groups import measure_groups
 from epochzero_models.fairness.report import fairness_report, write_instances, write_weights
 from epochzero_models.fairness.search import Archive
 from epochzero_models.fairness.search_plan import why_not_all
@@ -410,7 +413,7 @@ def test_the_result_is_json_and_files(
     pytest.importorskip("matplotlib")
     net = train_network(people.examples)
     found = measure_fairness(net, people, budget=Budget(inputs=2000), retrain=True)
-    assert json.loads(json.dumps(found.to_dict()))["schema"] == "epochzero.model-fairness/2"
+    assert json.loads(json.dumps(found.to_dict()))["schema"] == "epochzero.model-fairness/3"
     page = to_html(fairness_report(found))
     assert all(word in page for word in ("ADF", "AEQUITAS", "What drives it"))
     write_instances(found, people, tmp_path)
@@ -420,3 +423,66 @@ def test_the_result_is_json_and_files(
     if found.retrained is not None:
         write_weights(found, tmp_path)
         net.load_state_dict(torch.load(tmp_path / "retrained.pt", weights_only=True))
+
+
+def test_groups_are_compared_as_scikit_learn_counts_them(people: PeopleTable) -> None:
+    draw = np.random.default_rng(0)
+    probabilities = draw.random(len(people.labels)) * 0.6 + 0.4 * people.labels.numpy()
+    found = measure_groups(people, probabilities, 0)
+    assert [(group.attribute, group.value) for group in found.groups] == [
+        ("sex", "0"),
+        ("sex", "1"),
+    ]
+    for sex, group in enumerate(found.groups):
+        rows = people.levels[:, 0].numpy() == sex
+        labels, scores = people.labels.numpy()[rows], probabilities[rows]
+        table = confusion_matrix(labels, scores > 0.5)
+        (tn, fp), (fn, tp) = table.tolist()
+        expected = {
+            "selected": (tp + fp) / rows.sum(), "true positive": tp / (tp + fn),
+            "false positive": fp / (fp + tn), "precision": tp / (tp + fp),
+        }  # fmt: skip
+        assert group.rows == rows.sum()
+        assert {name: rate.value for name, rate in group.rates.items()} == pytest.approx(expected)
+        assert group.overconfidence == pytest.approx(scores.mean() - labels.mean())
+    first, second = found.groups
+    gaps = {
+        name: abs((first.rates[name].value or 0) - (second.rates[name].value or 0))
+        for name in first.rates
+    }
+    differences = {one.criterion: one.difference.value for one in found.disparities}
+    assert differences == pytest.approx({
+        "demographic parity": gaps["selected"],
+        "equalized odds": max(gaps["true positive"], gaps["false positive"]),
+        "predictive parity": gaps["precision"],
+    })  # fmt: skip
+
+
+def test_a_rule_that_treats_sexes_differently_has_other_error_rates(people: PeopleTable) -> None:
+    fair = measure_fairness(Rule(0.0), people, budget=INPUTS).groups
+    unfair = measure_fairness(Rule(30.0), people, budget=INPUTS)
+    assert fair is not None
+    assert unfair.groups is not None
+    odds = {
+        name: groups.disparities[1] for name, groups in (("fair", fair), ("unfair", unfair.groups))
+    }
+    assert odds["fair"].difference.value == 0
+    assert odds["unfair"].difference.interval is not None
+    assert odds["unfair"].difference.interval[0] > 0.5
+    page = to_html(fairness_report(unfair))
+    assert "equalized odds" in page
+    assert unfair.to_dict()["groups"]["positive"] == "1"
+
+
+def test_a_protected_number_has_quarters_and_small_groups_are_not_compared() -> None:
+    domain = Domain((numbers("age", 60), numbers("income", 100)), (0,))
+    levels = domain.drawn(200, torch.Generator().manual_seed(0))
+    table = PeopleTable("people", domain, levels, levels[:, 1] % 2)
+    found = measure_groups(table, np.full(200, 0.6), 0)
+    assert len(found.groups) == 4
+    assert sum(group.rows for group in found.groups) == 200
+    assert found.groups[0].value.startswith("0 to ")
+    few = PeopleTable("people", domain, levels[:9], levels[:9, 1] % 2)
+    assert all(
+        one.difference.value is None for one in measure_groups(few, np.full(9, 0.6), 0).disparities
+    )

@@ -48,12 +48,13 @@ def command(
     retrain: bool,
     form: str,
 ) -> None:
-    """Search for inputs whose prediction changes if only protected attributes change (ADF).
+    """Search for inputs whose prediction changes if only protected attributes change (ADF), and compare groups.
 
     DATA is a table. Text values are encoded as numbers in alphabetical order; MODEL must have been
     trained with the same encoding. If the budget suffices, all inputs are checked. Otherwise ADF,
     AEQUITAS and random search run with the same budget each; ADF is omitted if MODEL has no
-    gradients. If MODEL is the word train, the network of the paper is trained on 70% of DATA.
+    gradients. If MODEL is the word train, the network of the paper is trained on 70% of DATA. For two classes, the groups of each protected
+    attribute are compared by demographic parity, equalized odds, predictive parity and calibration.
 
     \b
     epochzero model fairness net.py:build people.csv --protected sex,age --target income --weights net.pt
@@ -126,6 +127,11 @@ def _write_text(found: Fairness, out: Path | None) -> None:
     click.echo(wrapped("Protected", f"{', '.join(found.protected)}: {found.variants} variants of each input"))  # fmt: skip
     click.echo(wrapped("Judged", (f"classified differently by them: {share_with_interval(found.discriminated)} of inputs drawn from the "
 f"domain, {share_with_interval(found.discriminated_rows)} of the rows")))  # fmt: skip
+    disparities = found.groups.disparities if found.groups else ()
+    for attribute in found.protected if disparities else ():
+        gaps = [one for one in disparities if one.attribute == attribute]
+        text = ", ".join(f"{one.criterion} {share_with_interval(one.difference)}" for one in gaps)
+        click.echo(wrapped("Groups", f"largest differences by {attribute}: {text}"))
     for search in found.searches:
         text = f"{search.search}: {search.found:,} discriminatory instances in {search.seconds:.1f} s, {100 * search.share:.1f}\xa0% of {search.checked:,} inputs checked"
         click.echo(wrapped("Search", text))

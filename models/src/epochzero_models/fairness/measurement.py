@@ -13,13 +13,14 @@ from epochzero.reports.statistics import Estimate, wilson
 from epochzero_models.classifier import Classifier, ProgressCallback, as_classifier, check_labels
 from epochzero_models.fairness.adf import require_sklearn
 from epochzero_models.fairness.domain import Domain
+from epochzero_models.fairness.groups import GroupFairness, measure_groups
 from epochzero_models.fairness.retraining import retrained_with
 from epochzero_models.fairness.search import Budget, Found
 from epochzero_models.fairness.search_plan import searched
 from epochzero_models.fairness.subject import Subject
 from epochzero_models.fairness.table import PeopleTable
 
-SCHEMA = "epochzero.model-fairness/2"
+SCHEMA = "epochzero.model-fairness/3"
 SAMPLE = 10_000
 """Number of random inputs from which the discriminated share of the domain is estimated."""
 LOOKED_INTO = 2000
@@ -116,6 +117,7 @@ class Fairness:
         drivers: protected attributes, then the others, each by share.
         examples: some instances.
         retrained: if requested.
+        groups: of models with two classes.
         left_out: what was omitted, with the reasons.
         instances: everything found, by search.
     """
@@ -133,6 +135,7 @@ class Fairness:
     drivers: tuple[Driver, ...]
     examples: tuple[DiscriminatoryPair, ...]
     retrained: Retrained | None
+    groups: GroupFairness | None
     left_out: Mapping[str, str]
     instances: Mapping[str, Found] = field(repr=False)
 
@@ -189,6 +192,12 @@ def measure_fairness(
     best = max(found, key=len)
     if on_progress:
         on_progress("what drives it")
+    groups = None
+    if classes == 2:
+        probabilities = subject.probabilities(people.domain.inputs(people.levels))
+        groups = measure_groups(people, probabilities[:, 1].double().numpy(), seed)
+    else:
+        left_out["groups"] = f"the model has {classes} classes; group metrics compare two"
     retrained = None
     if retrain and (why_not := _why_no_retraining(subject, people, best)):
         left_out["retraining"] = why_not
@@ -211,6 +220,7 @@ def measure_fairness(
         drivers=_drivers(subject, best, draw),
         examples=_examples(people, best, draw),
         retrained=retrained,
+        groups=groups,
         left_out=left_out,
         instances={one.search: one for one in found},
     )  # fmt: skip

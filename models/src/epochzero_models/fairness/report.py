@@ -12,6 +12,7 @@ from epochzero.errors import InputError
 from epochzero.reports.figures import Figure, curves
 from epochzero.reports.page import Part, Report, Section
 from epochzero.reports.tables import Column, Row, Table
+from epochzero_models.fairness.groups import RATES
 from epochzero_models.fairness.measurement import DiscriminatoryPair, Fairness
 from epochzero_models.fairness.search_plan import EXHAUSTIVE
 from epochzero_models.fairness.table import PeopleTable
@@ -58,6 +59,7 @@ def fairness_report(fairness: Fairness) -> Report:
     )
     sections = [
         Section("How much", [_shares(fairness)]),
+        Section("Groups", list(_groups(fairness))),
         Section("Searches", [_searches(fairness), *_courses(fairness)]),
         Section("What drives it", list(_drivers(fairness))),
         Section("Examples", [f"{described(example)}." for example in fairness.examples]),
@@ -141,6 +143,45 @@ def _shares(fairness: Fairness) -> Table:
     return Table(
         "shares", "Discrimination and accuracy", columns, rows, fairness.rows, "rows", tuple(notes)
     )
+
+
+def _groups(fairness: Fairness) -> Iterator[Part]:
+    found = fairness.groups
+    if found is None:
+        return
+    rates = tuple(RATES)
+    columns = (
+        Column("Attribute", "identity"), Column("Group", "identity"), Column("Rows", "count"),
+        *(Column(name.capitalize(), "share") for name in rates), Column("Overconfidence", "score"),
+    )  # fmt: skip
+    yield Table(
+        "groups",
+        f"Decisions and errors by group; {found.positive!r} counts as selected",
+        columns,
+        tuple(
+            (group.attribute, group.value, group.rows,
+             *(group.rates[name].value for name in rates), group.overconfidence)
+            for group in found.groups
+        ),
+        fairness.rows,
+        "rows",
+        ("Overconfidence is the mean predicted probability of that class less its share among the labels.",),
+    )  # fmt: skip
+    yield Table(
+        "disparities",
+        "Largest difference between two groups",
+        (Column("Attribute", "identity"), Column("Criterion"), Column("Difference", "share"), _INTERVAL),
+        tuple(
+            (one.attribute, one.criterion, one.difference.value, one.difference.interval)
+            for one in found.disparities
+        ),
+        fairness.rows,
+        "rows",
+        (
+            "Intervals by 1,000 draws of rows with replacement. The largest of several differences is biased upwards "
+            "if groups are small; groups with fewer than 10 rows are left out. If base rates differ, not all criteria can hold.",
+        ),
+    )  # fmt: skip
 
 
 def _searches(fairness: Fairness) -> Table:

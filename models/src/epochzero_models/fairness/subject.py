@@ -67,7 +67,7 @@ class Subject:
     def outputs(self, levels: Tensor) -> Tensor:
         """Return the predicted classes, shape (n,)."""
         return torch.cat([
-            self._probabilities(self.domain.inputs(part)).argmax(dim=1)
+            self.probabilities(self.domain.inputs(part)).argmax(dim=1)
             for part in torch.split(levels, ROWS)
         ])  # fmt: skip
 
@@ -124,7 +124,7 @@ class Subject:
         count, variants = len(levels), len(domain.variants)
         every = domain.inputs(levels)[:, None].repeat(1, variants, 1)
         every[:, :, list(domain.protected)] = domain.variant_inputs
-        probabilities = self._probabilities(every.flatten(0, 1)).view(count, variants, -1)
+        probabilities = self.probabilities(every.flatten(0, 1)).view(count, variants, -1)
         classes = probabilities.argmax(dim=2)
         rows, own = torch.arange(count), domain.variant_of(levels)
         output = classes[rows, own]
@@ -141,7 +141,12 @@ class Subject:
             classes[rows, partner],
         )
 
-    def _probabilities(self, inputs: Tensor) -> Tensor:
+    def probabilities(self, inputs: Tensor) -> Tensor:
+        """Return the probabilities of the classes on the CPU, shape (n, classes).
+
+        Raises:
+            InputError: the model fails, or returns NaN.
+        """
         with torch.no_grad():
             found = self.classifier.logits(inputs).softmax(dim=1).cpu()
         if not found.isfinite().all():

@@ -1,0 +1,165 @@
+"""Group fairness: do errors and decisions differ between the groups of a protected attribute?
+
+Demographic parity compares how often groups get the positive class, equalized odds their true and false positive
+rates (Hardt, Price and Srebro, NeurIPS 2016), predictive parity their precision (Chouldechova 2017), and calibration the
+predicted probability with what happened. Not all can hold at once if base rates differ (Kleinberg et al. 2017).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from epochzero.reports.statistics import Estimate, wilson
+from epochzero_models.bootstrap import Counts, estimate
+from epochzero_models.fairness.table import PeopleTable
+
+MOST_GROUPS = 10
+"""Of more values than these, a numeric attribute has its quarters as groups."""
+LEAST_ROWS = 10
+"""Groups with fewer rows have no part in differences."""
+Flags = NDArray[np.bool_]
+Numbers = NDArray[np.float64]
+Rate = Callable[[Flags, Flags], tuple[Flags, Flags]]
+"""Predicted positive, labelled positive -> the rows that count, and those among which they count, each of shape (n,)."""
+
+RATES: Mapping[str, Rate] = {
+    "selected": lambda predicted, labels: (predicted, np.ones_like(predicted)),
+    "true positive": lambda predicted, labels: (predicted & labels, labels),
+    "false positive": lambda predicted, labels: (predicted & ~labels, ~labels),
+    "precision": lambda predicted, labels: (predicted & labels, predicted),
+}
+CRITERIA: Mapping[str, tuple[str, ...]] = {
+    "demographic parity": ("selected",),
+    "equalized odds": ("true positive", "false positive"),
+    "predictive parity": ("precision",),
+}
+"""The rates that each requires to be equal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """What happens to the people of a group.
+
+    Attributes:
+        attribute, value: which group.
+        rows: number of people.
+        rates: of `RATES`, by name.
+        overconfidence: mean predicted probability of the positive class less its share among the labels.
+    """
+
+    attribute: str
+    value: str
+    rows: int
+    rates: Mapping[str, Estimate]
+    overconfidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Disparity:
+    """How much the groups of an attribute differ.
+
+    Attributes:
+        attribute: which groups.
+        criterion: of `CRITERIA`.
+        difference: the largest difference of a rate between two groups; of several rates, the largest.
+    """
+
+    attribute: str
+    criterion: str
+    difference: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFairness:
+    """Group fairness of a model with two classes.
+
+    Attributes:
+        positive: name of the class that counts as selected.
+        groups: by attribute.
+        disparities: by attribute and criterion.
+    """
+
+    positive: str
+    groups: tuple[Group, ...]
+    disparities: tuple[Disparity, ...]
+
+
+def measure_groups(people: PeopleTable, probabilities: Numbers, seed: int) -> GroupFairness:
+    """Compares the groups of each protected attribute.
+
+    Args:
+        people: the rows with their labels.
+        probabilities: of the second class, shape (n,).
+        seed: of the bootstrap.
+    """
+    predicted, labels = probabilities > 0.5, people.labels.numpy() == 1
+    counted = {name: rate(predicted, labels) for name, rate in RATES.items()}
+    groups: list[Group] = []
+    disparities: list[Disparity] = []
+    for at in people.domain.protected:
+        name = people.domain.attributes[at].name
+        members = _members(people, at)
+        for value, rows in members.items():
+            rates = {
+                key: _share(int((hits & rows).sum()), int((of & rows).sum()))
+                for key, (hits, of) in counted.items()
+            }
+            excess = float(probabilities[rows].mean() - labels[rows].mean())
+            groups.append(Group(name, value, int(rows.sum()), rates, excess))
+        compared = [rows for rows in members.values() if rows.sum() >= LEAST_ROWS]
+        for criterion, wanted in CRITERIA.items():
+            gap = _gap(compared, predicted, labels, wanted)
+            disparities.append(Disparity(name, criterion, estimate(gap, len(labels), seed)))
+    return GroupFairness(people.called(1), tuple(groups), tuple(disparities))
+
+
+def _members(people: PeopleTable, at: int) -> dict[str, Flags]:
+    """The rows of each group of an attribute, by its value or range of values."""
+    attribute, levels = people.domain.attributes[at], people.levels[:, at].numpy()
+    seen = np.unique(levels)
+    if attribute.texts or len(seen) <= MOST_GROUPS:
+        return {attribute.shown(int(level)): levels == level for level in seen}
+    edges = np.unique(np.quantile(levels, (0, 0.25, 0.5, 0.75, 1), method="lower"))
+    found: dict[str, Flags] = {}
+    for low, high in pairwise(edges):
+        rows = (levels >= low) & ((levels < high) | (high == edges[-1]))
+        inside = levels[rows]
+        ends = (attribute.shown(int(inside.min())), attribute.shown(int(inside.max())))
+        found[" to ".join(ends)] = rows
+    return found
+
+
+def _gap(
+    members: Sequence[Flags], predicted: Flags, labels: Flags, wanted: Sequence[str]
+) -> Callable[[Counts], float | None]:
+    """The largest difference between two groups as a function of how often each row counts."""
+    rates = [RATES[name](predicted, labels) for name in wanted]
+    group = np.full(len(labels), -1)
+    for number, rows in enumerate(members):
+        group[rows] = number
+
+    def gap(counts: Counts) -> float | None:
+        gaps: list[float] = []
+        for flags in rates:
+            hits, of = (_by_group(group, counts * part, len(members)) for part in flags)
+            shares = hits[of > 0] / of[of > 0]
+            if len(shares) > 1:
+                gaps.append(float(np.ptp(shares)))
+        return max(gaps, default=None)
+
+    return gap
+
+
+def _by_group(group: NDArray[Any], weights: NDArray[Any], number: int) -> Numbers:
+    sums = np.bincount(group + 1, weights, number + 1)[1:]
+    return sums.astype(np.float64)
+
+
+def _share(part: int, whole: int) -> Estimate:
+    return Estimate(part / whole, wilson(part, whole)) if whole else Estimate(None)
