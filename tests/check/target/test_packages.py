@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from epochzero.check import check
+from epochzero.check.target import read_target
 from epochzero.check.target.packages import installed, likely_modules, read_packages, well_known
 from epochzero.errors import InputError
 
@@ -161,3 +163,21 @@ def test_pixi_lists_packages_of_conda_and_of_pypi(tmp_path: Path) -> None:
         "torch": "2.4.0",
         "my-job": "",
     }
+    (tmp_path / "target.toml").write_text('format = 1\npackages = "pixi.lock"\n')
+    assert read_target(tmp_path / "target.toml").python == (3, 12, 3)
+
+
+@pytest.mark.parametrize(
+    ("listed", "severity"),
+    [("torch==2.4.0\ntransformers\n", "warning"), ("torch==2.4.0\nfilelock==3.15.4\n", "error")],
+    ids=["requirements", "freeze"],
+)
+def test_a_module_may_be_installed_with_a_package_whose_version_is_open(
+    tmp_path: Path, listed: str, severity: str
+) -> None:
+    (tmp_path / "requirements.txt").write_text(listed)
+    (tmp_path / "target.toml").write_text('format = 1\npackages = "requirements.txt"\n')
+    (tmp_path / "train.py").write_text("import yaml\n")
+    target = read_target(tmp_path / "target.toml")
+    (found,) = check(["python", "train.py"], target, folder=tmp_path).findings
+    assert (found.rule, found.severity) == ("module-missing", severity)

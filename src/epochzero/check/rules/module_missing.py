@@ -46,6 +46,8 @@ _OPAQUE_INSTALL = re.compile(
 )
 MOST_NAMES = 3
 """If several distributions provide a module, at most this many of their names are reported."""
+LOCKED_SHARE = 20
+"""A list with a larger share than one in so many without a version is no lock file."""
 _PATH_CALLS = {"sys.path.append", "sys.path.insert", "sys.path.extend", "site.addsitedir"}
 
 
@@ -214,12 +216,17 @@ def _claim(event: Imported, top: str, target: Target, installed: Installed) -> C
         fix = f"write {near}, which is installed, if you mean that module; otherwise {fix}"
     # For some distributions only the name is known, so one may provide an unexpected module.
     sure = bool(names) or all(one.modules is not None for one in installed.values())
+    # A list that leaves versions open is no lock file: what its packages depend on is installed, too.
+    # In a lock file, only the few packages of the project itself have no version.
+    without = [one.name for one in installed.values() if not one.version]
+    is_open = without[0] if len(without) * LOCKED_SHARE > len(installed) else ""
+    doubt = f" A package of the list may depend on it: {is_open} has no version." if is_open else ""
     return claim_at(
         event.at,
-        message=f"The job imports {top}, but no distribution on the target provides it.",
+        message=f"The job imports {top}, but no distribution on the target provides it.{doubt}",
         consequence=f"ModuleNotFoundError: No module named '{top}'",
         fix=fix[0].upper() + fix[1:],
-        severity=None if sure else "warning",
+        severity=None if sure and not is_open else "warning",
     )
 
 

@@ -6,6 +6,7 @@ lists without metadata.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,10 @@ if TYPE_CHECKING:
 
 # Compiled against one version of torch, whose symbols they look up at import.
 _BOUND_TO_TORCH = {"torchvision", "torchaudio", "torchtext", "xformers"}
+
+# Local versions of extensions that are compiled for one torch, by the names of their wheels: 2.7.4+cu12torch2.5cxx11abiFALSE
+# (releases of flash-attention and mamba), 2.1.2+pt24cu121 (PyTorch Geometric).
+_BUILT_FOR = re.compile(r"\+(?:.*torch(?=\d+\.)|pt(?=\d\d+cu))(\d)\.?(\d+?)(?=cu|cxx|\D|$)")
 
 _ASKED_AT_IMPORT = {
     "transformers": frozenset(
@@ -85,6 +90,9 @@ def _known(distribution: Distribution) -> Iterator[tuple[Requirement, str]]:
         version = _version(distribution)
         if version and not version.is_prerelease and SpecifierSet(fact.versions).contains(version):
             yield Requirement(fact.needs.replace("{version}", str(version))), fact.error
+    if built := _BUILT_FOR.search(distribution.version):
+        error = f"ImportError: {distribution.name}: undefined symbol, since torch is not {built[1]}.{built[2]}"
+        yield Requirement(f"torch=={built[1]}.{built[2]}.*"), error
 
 
 def _version(distribution: Distribution) -> Version | None:
@@ -109,6 +117,8 @@ def _check(view: JobView) -> Claims:
     installed: Installed = {
         normalized(n): distribution for n, distribution in view.target.distributions.items()
     }
+    if "pytorch" in installed:  # its name in conda
+        installed = {"torch": installed["pytorch"], **installed}
     if view.target.python is not None:
         python = ".".join(map(str, view.target.python))
         installed = {**installed, "python": Distribution("Python", python)}
@@ -224,6 +234,24 @@ RULE = Rule(
         [distributions]
         pandas = "2.1.4"
         numpy = "2.0.1"
+        ----
+        import flash_attn  # <-
+        ==> target.toml <==
+        [distributions]
+        torch = "2.4.1"
+        flash-attn = "2.7.4.post1+cu12torch2.5cxx11abiFALSE"
+        ---- ignored if
+        -torch = "2.4.1"
+        +torch = "2.5.0"
+        ----
+        import torch_scatter  # <-
+        ==> target.toml <==
+        [distributions]
+        torch = "2.5.1"
+        torch-scatter = "2.1.2+pt24cu121"
+        ---- ignored if
+        -torch = "2.5.1"
+        +torch = "2.4.0"
         ----
         import jax  # <-
         ==> target.toml <==

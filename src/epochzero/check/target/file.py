@@ -102,6 +102,7 @@ def parse_target(text: str, name: str = "<target>", *, folder: Path | None = Non
     fields.setdefault("name", Path(name).stem)
     if packages is not None:
         fields["distributions"] = _with_packages(reading, packages, folder, fields)
+        fields.setdefault("python", _python_of(fields["distributions"]))
     if packed_api is not None:
         fields["api"] = _unpacked(reading, packed_api, fields)
     return Target(**fields)
@@ -528,4 +529,18 @@ def with_packages(target: Target, path: Path) -> Target:
     Raises:
         InputError: the file is not a list of packages.
     """
-    return replace(target, distributions=read_packages(path), api={}, cuda_of_torch=None)
+    found = read_packages(path)
+    return replace(
+        target,
+        python=_python_of(found) or target.python,
+        distributions=found,
+        api={},
+        cuda_of_torch=None,
+    )
+
+
+def _python_of(distributions: Mapping[str, Distribution]) -> tuple[int, int, int] | None:
+    """The version of Python that a conda or pixi list names; None if it names none."""
+    listed = distributions.get("python")
+    found = re.match(r"(\d{1,2})\.(\d{1,3})(?:\.(\d{1,3}))?", listed.version if listed else "")
+    return (int(found[1]), int(found[2]), int(found[3] or 0)) if found else None
