@@ -14,7 +14,7 @@ RULE = Rule(
     title="A value is not one of the choices of its option",
     category="illegal_argument",
     why="The launch script and the code spell the names of models, optimizers and modes "
-    "differently, or a choice was removed. The parser ends the job at startup.",
+    "differently, or a choice was removed. The parser terminates the job at startup.",
     fix="Use one of the choices, or add the value to them.",
     source="Zhang et al., ICSE 2020, section 3.3: about half of the illegal arguments are passed to "
     "Python code by the launching script",

@@ -19,7 +19,7 @@ RULE = Rule(
     title="A value does not have the type of its option",
     category="illegal_argument",
     why="The value is a number with a unit, a float where an int is expected, or an empty "
-    "variable: the parser ends the job at startup. With type=bool every non-empty text is "
+    "variable: the parser terminates the job at startup. With type=bool every non-empty text is "
     "true, including False, and the job continues with the wrong setting.",
     fix="Pass a value of the option's type. Define truth values with action='store_true' or "
     "BooleanOptionalAction.",

@@ -16,7 +16,7 @@ RULE = Rule(
     title="The command line has an argument that the program does not define",
     category="illegal_argument",
     why="An option was renamed in the code but not in the launch script, or belongs to another "
-    "version of the program. The parser ends the job at startup, after the wait in the queue.",
+    "version of the program. The parser terminates the job at startup, after the wait in the queue.",
     fix="Write the option as the parser defines it, or remove it.",
     source="Zhang et al., ICSE 2020, section 3.3: about half of the illegal arguments are passed to "
     "Python code by the launching script",

@@ -232,7 +232,7 @@ RULE = Rule(
     title="The job uses a name that its class or module does not have",
     category="attribute_not_found",
     why="Python looks up a name after a dot when the line runs. A layer that was renamed, or a "
-    "function that was never written, ends the job at that line.",
+    "function that was never written, terminates the job at that line.",
     fix="Correct the name, or define it.",
     source="Zhang et al., ICSE 2020, Table 1, Attribute Not Found",
     check=_check,

@@ -23,7 +23,7 @@ RULE = Rule(
     why="A batch system takes a job for done when its script ends, and kills what it has left in the "
     "background. On a person's own machine the same script works.",
     fix="Write `wait` at the end of the script.",
-    source="Slurm documentation, sbatch: the batch script's end ends the job's allocation",
+    source="Slurm documentation, sbatch: the batch script's end terminates the job's allocation",
     check=_check,
     examples="""
         $ sbatch job.slurm

@@ -123,7 +123,7 @@ RULE = Rule(
     category="path_not_found",
     why="The configuration was renamed, left out of version control, or named relative to a "
     "directory other than the one in which the job starts. A tab or a missing bracket in it "
-    "also ends the job.",
+    "also terminates the job.",
     fix="Add the file to the job, or correct its name.",
     source="Hydra documentation, 'The Defaults List'; Accelerate documentation, 'Launching your "
     "scripts'; jsonargparse documentation, 'Configuration files'",

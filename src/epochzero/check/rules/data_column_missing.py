@@ -146,7 +146,7 @@ RULE = Rule(
     title="The program reads a column that the table does not have",
     category="key_not_found",
     why="A column has another name in the target's file, often only in the test set. Reading it "
-    "ends the job with a KeyError.",
+    "terminates the job with a KeyError.",
     fix="Use the column names of the file.",
     source="Zhang et al., ICSE 2020, Table 1: Key Not Found; section 5.4: check the schema before",
     check=_check,

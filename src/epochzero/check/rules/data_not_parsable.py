@@ -19,7 +19,7 @@ RULE = Rule(
     title="A data file does not have the format that the program expects",
     category="corrupt_data",
     why="The file is a Git LFS pointer, a web page that was saved instead of a download, or has "
-    "an error in one line. Reading it ends the job.",
+    "an error in one line. Reading it terminates the job.",
     fix="Correct the file, or read it in its actual format.",
     source="Zhang et al., ICSE 2020, section 4.4: Corrupt Data",
     check=data_check("not-parsable", _fix),

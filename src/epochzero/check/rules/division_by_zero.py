@@ -85,7 +85,7 @@ def _is_asked(module: Module, divisor: ast.expr) -> bool:
 RULE = Rule(
     title="A division by a count that is zero, or can be",
     category="division_by_zero",
-    why="A mean over no items ends the job: an evaluation set smaller than a batch, or an option "
+    why="A mean over no items terminates the job: an evaluation set smaller than a batch, or an option "
     "that is 0.",
     fix="Divide by max(1, count), or report that the evaluation has no data.",
     source="Zhang et al., ICSE 2020, Table 1, Division by Zero, and section 3.3 on evaluation",

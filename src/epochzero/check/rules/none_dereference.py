@@ -8,7 +8,7 @@ RULE = Rule(
     title="None is used as an object",
     category="null_reference",
     why="A function without a return statement returns None. Unpacking its result or reading an "
-    "attribute of it ends the job, most often in evaluation code that was never run.",
+    "attribute of it terminates the job, most often in evaluation code that was never run.",
     fix="Add the return statement, or do not use the result.",
     source="Zhang et al., ICSE 2020, Table 1, Null Reference",
     check=failure_check(

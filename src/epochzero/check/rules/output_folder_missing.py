@@ -29,7 +29,7 @@ def _check(view: JobView) -> Claims:
             platform,
             source,
             others,
-            "Slurm ends the job at once (exit code 0:53), without any output",
+            "Slurm terminates the job at once (exit code 0:53), without any output",
             "Create {folder} before you call sbatch: commands in the batch file run too late.",
         )
     for source in _redirected(job):

@@ -141,7 +141,7 @@ RULE = Rule(
     title="A learning-rate scheduler steps too often, or too early",
     category="framework_api_misuse",
     why="Some schedulers count epochs and some count batches, depending on where they step. A "
-    "scheduler that is created for as many steps as epochs, but steps in every batch, ends "
+    "scheduler that is created for as many steps as epochs, but steps in every batch, terminates "
     "the job or moves the learning rate up and down.",
     fix="Create the scheduler for as many steps as it takes, and step it after the optimizer.",
     source="PyTorch documentation, torch.optim, How to adjust learning rate; torch.optim.lr_scheduler.OneCycleLR",
