@@ -793,9 +793,9 @@ def test_an_attention_mask_that_leaves_only_padding(inverted: bool, fused: bool)
         model = _Attending(_attend(False, fused))
 
         def loss() -> torch.Tensor:
-            lengths = torch.tensor([3, 5, 6, 8])
+            lengths = torch.tensor([3, 5, 6, 8, 7, 4])
             padded = torch.arange(9)[None] >= lengths[:, None]
-            ids = torch.randint(1, 9, (4, 9)).masked_fill(padded, 0)
+            ids = torch.randint(1, 9, (6, 9)).masked_fill(padded, 0)
             model.attend = _attend(False, fused, ~padded if inverted else padded)
             tags = torch.where(padded, -100, (ids + 1) % 9)
             return functional.cross_entropy(model(ids).flatten(0, 1), tags.flatten())

@@ -66,7 +66,8 @@ def masses(found: torch.Tensor, inputs: list[torch.Tensor]) -> dict[str, float]:
         described["future"] = number_in(few.triu(1).sum(-1).mean())
     for tokens in inputs:
         padded = padding(tokens) if tokens.dim() == 2 and tokens.shape[1] == keys else None
-        if padded is not None and found.shape[0] == len(tokens) and found.shape[-2] == keys:
+        is_of_examples = len(found) in (len(tokens), min(len(tokens), _MOST_EXAMPLES))
+        if padded is not None and is_of_examples and found.shape[-2] == keys:
             at = padded[: len(few)].reshape(len(few), *[1] * (few.dim() - 2), keys)
             asks = (~at).transpose(-1, -2).expand_as(few[..., :1])
             each = (few * at).sum(-1, keepdim=True)

@@ -87,6 +87,7 @@ class Models:
         frame = user_frame()
         names = locals_of(frame) if frame is not None else {}
         owner = names.get("self")
+        names = {**frame.f_globals, **names} if frame is not None else {}
         root, name = outermost, ""
         if isinstance(owner, torch.nn.Module) and any(p is outermost for p in owner.modules()):
             root = owner

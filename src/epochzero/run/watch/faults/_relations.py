@@ -433,7 +433,7 @@ def _schedule_call(history: TrainingHistory, record: Record) -> SourceLine | Non
 # -- Targets, inputs and outputs ---------------------------------------------------------------
 
 _SAME = 0.999
-_AHEAD, _ONLY, _PROBABILITY = 0.05, 0.9, 0.01
+_AHEAD, _ONLY, _PROBABILITY = 0.05, 0.9, 1e-3
 _PADDED = 0.1
 _ONE_CLASS = 12
 _ZERO_ROWS = 0.2
@@ -504,14 +504,21 @@ def _is_bootstrapped(history: TrainingHistory, one: Iteration) -> Sign | bool | 
     return Sign(text, place)
 
 
-def _no_logarithms(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
+def _no_logarithms(history: TrainingHistory) -> Sign | None:
     """Numbers above 0 where the loss takes logarithms of probabilities."""
-    if one.loss_function not in ("nll_loss", "kl_div", "ctc_loss") or "max" not in one.output:
+    functions = ("nll_loss", "kl_div", "ctc_loss")
+    above = [
+        one
+        for one in history.iterations
+        if one.loss_function in functions and one.output.get("max", 0.0) > _PROBABILITY
+    ]
+    if len(above) < _LEAST:
         return None
-    if one.output["max"] <= _PROBABILITY:
-        return True
-    text = f"{one.loss_function} expects log-probabilities, which are at most 0, and is given values up to {one.output['max']:.3g}."
-    return Sign(text, output_place(history, "") or loss_place(history))
+    text = (
+        f"{above[0].loss_function} expects log-probabilities, which are at most 0, and is given values up to "
+        f"{above[0].output['max']:.3g}."
+    )
+    return Sign(text, output_place(history, "") or loss_place(history), above[0].number)
 
 
 def _objection(fault: str) -> Callable[[TrainingHistory], Sign | None]:
@@ -1150,7 +1157,7 @@ RELATIONS: Sequence[Row] = (
              "Invert the mask: torch.nn.MultiheadAttention excludes what is True, scaled_dot_product_attention what is False."),
     _row("loss_wrong", _of_iterations(_is_bootstrapped), 0.9,
              "Compute the target within torch.no_grad(), or detach() it."),
-    _row("last_activation_wrong", _of_iterations(_no_logarithms), 0.93, "Apply log_softmax first."),
+    _row("last_activation_wrong", _no_logarithms, 0.93, "Apply log_softmax first."),
     _row("loss_wrong", _objection("loss_wrong"), 0.9, "Compare the line with what it should compute."),
     _row("labels_wrong", _objection("labels_wrong"), 0.9,
              "Put inputs and labels in order with the same permutation."),

@@ -14,7 +14,7 @@ from epochzero.run.watch.faults._signals import (
 )
 from epochzero.run.watch.faults._text import percent
 from epochzero.run.watch.history import TrainingHistory
-from epochzero.run.watch.lines import activation_place
+from epochzero.run.watch.lines import activation_place, bootstrapped_place
 from epochzero.run.watch.model import TrainingFinding
 
 _SATURATING = ("Sigmoid", "sigmoid", "Tanh", "tanh", "Hardtanh", "hardtanh", "Softsign", "Softmax",
@@ -74,6 +74,8 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
     elif (
         len(inside) >= 2
         and found.fall < 0.3
+        # A target that is computed by the model itself moves, and with it the loss.
+        and bootstrapped_place(history) is None
         and is_known_loss(history)
         and shrink is not None
         and shrink < _SHRUNK
