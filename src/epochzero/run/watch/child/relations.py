@@ -14,6 +14,8 @@ LAGS = (-1, 0, 1, 2)
 """Positions by which a target may be ahead of its input; 1 is a language model's."""
 _MOST_ROWS, _MOST_POSITIONS = 64, 512
 _MOST_PAIRS = 8192
+_FEWEST = 12
+"""Examples whose targets may be in their inputs: fewer agree by chance."""
 _IGNORED = -100
 _PROBABLE = 1e-3
 _MASKED = 1e4
@@ -41,6 +43,7 @@ def relations(
         ``noise``: correlation of a target like standard noise with the inputs of its shape, and the number of ``pairs``.
         ``excluded``: the share of rows whose target is a class that a mask excludes.
         ``identical``: whether a target of numbers is an input of the model.
+        ``given``: whether a number of each input is its target.
         ``differentiable``: whether a target of numbers has a gradient.
         ``blank``: the share of the labels of `ctc_loss` that are its blank.
         ``normalized``: dimensions over which the output, or its exponential, adds up to 1.
@@ -50,6 +53,7 @@ def relations(
     if not isinstance(target, torch.Tensor) or not target.numel():
         return found
     inputs = [one for one in inputs if one is not None]
+    found["given"] = _given(target.detach(), inputs)
     if function in _INDEXED:
         found["normalized"] = _normalized(function, output)
         found["excluded"] = _excluded(output, target)
@@ -132,6 +136,22 @@ def _lags(rows: torch.Tensor, tokens: torch.Tensor, counted: torch.Tensor) -> li
         equal = rows[:, first:last] == tokens[:, first + lag : last + lag]
         shares.append(number_in((equal & valid).sum() / valid.sum()))
     return shares
+
+
+def _given(target: torch.Tensor, inputs: list[torch.Tensor]) -> bool | None:
+    """Whether the target of each example is a number at the same place of its input."""
+    count = target.shape[0] if target.dim() else 0
+    if count < _FEWEST or target.numel() != count or target.is_complex():
+        return None
+    column = target.reshape(count, 1).float()
+    if bool((column == column[0]).all()):
+        return None
+    for one in inputs:
+        if one.dim() > 1 and len(one) == count and one.is_floating_point():
+            flat = one.detach().reshape(count, -1)[:, :_MOST_PAIRS]
+            if flat.shape[1] > 1 and bool((flat.float() == column).all(0).any()):
+                return True
+    return None
 
 
 def _noise(target: torch.Tensor, inputs: list[torch.Tensor]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ _SETTINGS = (
     "padding", "p", "eps", "momentum", "affine", "track_running_stats", "num_features",
     "normalized_shape", "num_embeddings", "embedding_dim", "hidden_size", "num_layers", "dropout",
     "bidirectional", "negative_slope", "dim", "inplace", "num_groups", "num_heads", "embed_dim",
+    "batch_first",
 )  # fmt: skip
 
 
@@ -58,7 +59,9 @@ def described(
             "class": type(module).__name__,
             "library": type(module).__module__.startswith("torch."),
             "leaf": not module._modules,
-            "settings": settings(module) if not module._modules else {},
+            "settings": settings(module)
+            if not module._modules or hasattr(module, "batch_first")
+            else {},
             "parameters": [name for name, value in module._parameters.items() if value is not None],
             "place": made.get(module),
             "called": called.get(module) is True,

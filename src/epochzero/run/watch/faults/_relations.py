@@ -479,6 +479,39 @@ def _attends_ahead(history: TrainingHistory, one: Iteration) -> Sign | bool | No
     return Sign(text, place_of(seen[0]), evidence={"share": share})
 
 
+def _given_its_target(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
+    """Inputs that contain their target."""
+    if not one.target or not one.inputs:
+        return None
+    text = "A number of each input is its target: the model only has to copy it."
+    return Sign(text, input_place(history)) if one.relations.get("given") else True
+
+
+def _mixes_examples(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
+    """A layer that takes the batch for the sequence: batch_first is False, and examples are in the first dimension."""
+    layers = [of for of in history.layers if of.settings.get("batch_first") is False and of.called]
+    sizes = {*one.target.get("shape", ())[:1], *(of.get("batch_size") for of in history.loaders)}
+    given = one.inputs[0]["shape"] if one.inputs else []
+    if not layers or len(given) < 2 or given[0] not in sizes or given[0] == given[1]:
+        return None
+    for layer in layers:
+        # An attention calls no layers of its own; those next to it have the same shape.
+        within = layer.path if layer.leaf else layer.path.rpartition(".")[0]
+        inner = (of["shape"] for path, of in one.layers.items() if _is_at(path, within))
+        shape: list[int] = next((shape for shape in inner if len(shape) == 3), [])
+        if shape[:2] == given[:2]:
+            text = (
+                f"{layer.path or layer.kind} has batch_first=False and is given {shape[0]} examples of {shape[1]} positions: it "
+                "takes examples for positions."
+            )
+            return Sign(text, layer.place, layer=layer.path)
+    return True
+
+
+def _is_at(path: str, within: str) -> bool:
+    return not within or path == within or path.startswith((f"{within}.", f"{within}:"))
+
+
 def _attends_padding(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
     """A mask of an attention that excludes words and leaves padding."""
     seen = [s for s in one.softmaxes if s.get("padded", 0.0) > _PADDED / 2]
@@ -1153,6 +1186,10 @@ RELATIONS: Sequence[Row] = (
              "The target of a position is the token after it: shift once, here or in the model."),
     _row("data_leaked", _of_iterations(_attends_ahead), 0.93,
              "Give the attention a causal mask (is_causal=True), or read in one direction."),
+    _row("data_leaked", _of_iterations(_given_its_target), 0.9,
+             "Leave the target out of the inputs; of a window, begin it one step earlier."),
+    _row("input_invalid", _of_iterations(_mixes_examples), 0.93,
+             "Pass batch_first=True, or give the sequence in the first dimension."),
     _row("input_invalid", _of_iterations(_attends_padding), 0.94,
              "Invert the mask: torch.nn.MultiheadAttention excludes what is True, scaled_dot_product_attention what is False."),
     _row("loss_wrong", _of_iterations(_is_bootstrapped), 0.9,
