@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from epochzero.diagnose.catalog import Catalog, Signature, builtin
-from epochzero.diagnose.ending import earlier_failures
+from epochzero.diagnose.ending import absence, earlier_failures
 from epochzero.diagnose.facts import Facts, find_facts
 from epochzero.diagnose.model import CodeFrame, Consequence, Diagnosis, ExceptionInfo, Root
 from epochzero.diagnose.reading import prepare
@@ -160,9 +160,9 @@ class Diagnoser:
         )
         restarts = max((read.restarts for read in reads), default=0)
         timeline = order(events, self.catalog, failed=bool(facts.exit_status), restarts=restarts)
-        notes = (note for read in reads for note in (*read.damage, *read.notes))
-        earlier = earlier_failures(timeline)
-        found = replace(verdict(timeline, job), notes=(*notes, *earlier, *facts.notes))
+        notes = tuple(note for read in reads for note in (*read.damage, *read.notes))
+        notes = (*notes, *absence(timeline), *earlier_failures(timeline), *facts.notes)
+        found = replace(verdict(timeline, job), notes=notes)
         if self.look_around and found.category == "path_not_found":
             found = _with_nearest_path(found)
         return _redacted(found) if self.redact else found

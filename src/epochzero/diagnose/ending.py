@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from epochzero.diagnose.facts import Facts
 from epochzero.diagnose.model import End
-from epochzero.diagnose.timeline import Judged, Timeline, ends_process, reports_death
+from epochzero.diagnose.timeline import Judged, Timeline, absent_rank, ends_process, reports_death
 
 
 def death(root: Judged | None, timeline: Timeline, facts: Facts, *, state_known: bool) -> End:
@@ -81,6 +81,19 @@ def earlier_failures(timeline: Timeline) -> tuple[str, ...]:
         f"{len(deaths)} failure{'s' * (len(deaths) > 1)} of earlier runs in {log}; the last one is "
         f"{_quoted(deaths[-1])}: {deaths[-1].event.shown.strip()[:MOST_SHOWN]}"
         for log, deaths in failed.items()
+    )
+
+
+def absence(timeline: Timeline) -> tuple[str, ...]:
+    """A sentence about the rank for which all others waited in a collective, if their reports show it."""
+    found = absent_rank(timeline.judged)
+    if found is None:
+        return ()
+    waiting = ", ".join(map(str, found.waiting))
+    log, line = found.place
+    return (
+        f"Rank {found.rank} did not arrive at {found.collective} number {found.number}, in which ranks {waiting} "
+        f"waited ({log}:{line}): look at what it did before, not at the ranks that report the timeout.",
     )
 
 

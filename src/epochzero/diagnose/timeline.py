@@ -12,8 +12,9 @@ import signal
 import sys
 from bisect import bisect_right, insort
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from epochzero.diagnose.catalog import SIGNALS, Catalog, Match
 from epochzero.diagnose.message import category_of, read_message
@@ -126,10 +127,10 @@ def order(
         tuple(j for j in judged if j.role == "cause" and j.claim >= least), judged
     )
     if not candidates or (_only_weak(candidates) and any(map(_signalled, judged))):
-        return Timeline(_last_resort(judged), (), judged)
+        return Timeline(_as_absent(_last_resort(judged), judged), (), judged)
     roots = [_root_of_process(stream) for stream in _by_process(candidates)]
     root = _as_recorded(_in_its_log(_first(_not_of_peers(roots)), candidates), candidates)
-    root = _as_launcher_saw(root, judged)
+    root = _as_launcher_saw(root, judged, candidates)
     return Timeline(root, candidates, judged)
 
 
@@ -233,7 +234,7 @@ def _last_resort(judged: Sequence[Judged]) -> Judged | None:
     """
     told = [
         j
-        for j in judged
+        for j in _by_line(judged)
         if j.role == "cascade"
         or (j.role == "wrapper" and (j.category or j.event.level not in QUIET))
     ]
@@ -243,6 +244,12 @@ def _last_resort(judged: Sequence[Judged]) -> Judged | None:
     killed = [j for j in deaths if _killed(j)]
     named = [j for j in told if j.category]
     return next(iter(killed or named or deaths or told), None)
+
+
+def _by_line(judged: Sequence[Judged]) -> list[Judged]:
+    """The events in the order of their lines; they come by process within each part of a log."""
+    logs = {log: n for n, log in enumerate(dict.fromkeys(j.event.log for j in judged))}
+    return sorted(judged, key=lambda j: (logs[j.event.log], j.event.line))
 
 
 def _same_run(judged: Judged, last: Judged) -> bool:
@@ -311,26 +318,97 @@ def _not_of_peers(roots: Sequence[Judged]) -> Sequence[Judged]:
     )
 
 
-def _as_launcher_saw(root: Judged, judged: Sequence[Judged]) -> Judged:
-    """Whose failure it was, where its log does not tell and the launcher's report names who died first.
+def _as_launcher_saw(
+    root: Judged, judged: Sequence[Judged], candidates: Sequence[Judged]
+) -> Judged:
+    """Whose failure it was, according to the launcher, if several ranks failed alike or no line names its rank.
 
-    A traceback ends its process with status 1: what a signal killed printed none.
+    A program that exits by itself after an error has a status below that of signals.
     """
-    if root.event.rank is not None or root.event.kind != "exception":
+    reports = [
+        j for j in judged
+        if reports_death(j) and j.match and j.match.rank is not None
+        and j.match.signature.family == "distributed" and 0 < (j.match.status or 0) < SIGNALS
+    ]  # fmt: skip
+    named = [j.match.rank for j in reports if j.match]
+    timed = [j.match.rank for j in reports if j.match and _RECORDED.search(j.event.message)]
+    event = root.event
+    if event.rank is not None and timed and event.rank != timed[-1]:
+        alike = (
+            j for j in candidates
+            if j.event.rank == timed[-1] and j.claim == root.claim
+            and (j.event.type, j.category) == (event.type, root.category)
+        )  # fmt: skip
+        return next(alike, root)
+    if event.rank is not None or (event.kind == "line" and not root.match):
         return root
     # PyTorch prints what nobody caught again, with the rank.
     again = [
         j.event.rank for j in judged
-        if j.event.rank is not None and j.event.text == root.event.text and j.event.line > root.event.line
+        if j.event.rank is not None and j.event.text == event.text and j.event.line > event.line
     ]  # fmt: skip
-    if again:
-        return replace(root, event=replace(root.event, rank=again[0]))
-    named = [
-        j.match.rank for j in judged
-        if reports_death(j) and j.match and j.match.rank is not None
-        and j.match.signature.family == "distributed" and j.match.status == 1
-    ]  # fmt: skip
-    return replace(root, event=replace(root.event, rank=named[-1])) if named else root
+    rank = next(iter(again or named[-1:]), None)
+    return root if rank is None else replace(root, event=replace(event, rank=rank))
+
+
+_RECORDED = re.compile(r"Root Cause [\s\S]*?\n *error_file *: (?!<N/A>)\S")
+"""torchrun knows when a rank failed if the rank wrote an error file; else it knows only when it looked."""
+
+
+def _as_absent(root: Judged | None, judged: Sequence[Judged]) -> Judged | None:
+    """The root with the rank that did not arrive at a collective, if the watchdogs of all others report it."""
+    absent = absent_rank(judged)
+    if root is None or absent is None or root.match is None or root.match.signature.name != _WAITED:
+        return root
+    return replace(root, event=replace(root.event, rank=absent.rank))
+
+
+_WAITED = "nccl/watchdog-timeout"
+"""The signature of the report of a rank that waited in a collective until the time limit."""
+
+
+class Absent(NamedTuple):
+    """A rank that did not arrive at a collective, in which all others waited.
+
+    Attributes:
+        rank: that did not arrive.
+        collective, number: its operation, and its number in the sequence of collectives.
+        waiting: the other ranks.
+        place: log and line of the first report.
+    """
+
+    rank: int
+    collective: str
+    number: int
+    waiting: tuple[int, ...]
+    place: tuple[str, int]
+
+
+def absent_rank(judged: Sequence[Judged]) -> Absent | None:
+    """The only rank whose watchdog does not report that it waited; None if the reports do not show it.
+
+    A launcher can count ranks that no watchdog names, so that the highest number decides only together
+    with the ranks that wrote lines.
+    """
+    waited: dict[int, tuple[int, str]] = {}
+    places: list[tuple[str, int]] = []
+    for j in _by_line(judged):
+        reported = _WAITING.search(j.event.shown)
+        if j.role == "cascade" and reported and j.match and j.match.signature.name == _WAITED:
+            waited[int(reported["rank"])] = (int(reported["number"]), reported["collective"])
+            places.append((j.event.log, j.event.line))
+    known = set(waited) | {j.event.rank for j in judged if j.event.rank is not None}
+    absent = set(range(max(known, default=-1) + 1)) - set(waited)
+    if len(absent) != 1 or len(waited) < 2 or len(set(waited.values())) != 1:
+        return None
+    number, collective = next(iter(waited.values()))
+    return Absent(absent.pop(), collective, number, tuple(sorted(waited)), places[0])
+
+
+_WAITING = re.compile(
+    r"Rank (?P<rank>\d+)\] Watchdog caught collective operation timeout: "
+    r"WorkNCCL\(SeqNum=(?P<number>\d+), OpType=(?P<collective>\w+)"
+)
 
 
 def _judge(event: LogEvent, catalog: Catalog, number: int) -> Judged:
@@ -420,9 +498,31 @@ def _without_recovered(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
     continue for a moment: then only substantial progress or output counts.
     """
     died = any(j.role in ("cascade", "wrapper") and not j.event.ended_well for j in judged)
+    stops = {j.event.log: j.event.log_later for j in judged if _stops_job(j)}
     return tuple(
-        replace(j, role="recovered", claim=0) if _recovered(j, died=died) else j for j in judged
+        replace(j, role="recovered", claim=0)
+        if _recovered(j, died=died) or _outlived(j, stops)
+        else j
+        for j in judged
     )
+
+
+def _stops_job(judged: Judged) -> bool:
+    """Whether the scheduler reports that it ended the job, which was therefore still running."""
+    if judged.match is None or judged.role != "cause" or judged.claim < ERROR_LINE:
+        return False
+    by_scheduler = judged.match.signature.family in ("schedulers", "slurm")
+    return by_scheduler and judged.category in ("interrupted", "timeout")
+
+
+def _outlived(judged: Judged, stops: Mapping[str, int]) -> bool:
+    """Whether a job wrote much after one of its programs had failed, until the scheduler ended it.
+
+    Processes that only wait for one that has failed write nothing.
+    """
+    event = judged.event
+    before = event.later - stops.get(event.log, sys.maxsize)
+    return judged.role == "cause" and before >= LATER_LINES
 
 
 def _recovered(judged: Judged, *, died: bool) -> bool:
@@ -434,6 +534,9 @@ def _recovered(judged: Judged, *, died: bool) -> bool:
     event = judged.event
     if judged.role == "cause" and _only_mentioned(judged, died=died):
         return True
+    if died and judged.category == "gpu_fault" and judged.role == "cause":
+        # A process that has lost its GPU makes no steps any more; those are of other processes.
+        return False
     # A signal reaches the processes of a terminal one after the other.
     outside = _from_outside(judged) or event.type == "KeyboardInterrupt"
     doubtful = (died and event.later < LATER_LINES_OF_RUN) or outside
