@@ -23,7 +23,7 @@ from split import held, project_of
 
 from epochzero.diagnose import Diagnoser
 from epochzero.diagnose.linear import LinearModel
-from epochzero.diagnose.phase import phase_features, ruled_phase
+from epochzero.diagnose.phase import TRAINING, phase_features, ruled_phase
 from epochzero.logs.source import Log, find_logs
 from epochzero.logs.traceback import Frame
 
@@ -106,10 +106,13 @@ def _case(
     if phase == "unknown" or found.outcome != "failed":
         return
     frames = [Frame(f.file, f.line, f.function, f.code) for f in found.stack]
-    trained = any(read.trained for read in reads)
-    ruled = ruled_phase(frames, found.category, trained=trained)
+    place = (found.root.file, found.root.line) if found.root else ("", None)
+    events = (event for read in reads for event in read.events)
+    before = next((e.work for e in events if (e.log, e.line) == place), frozenset[str]())
+    work = before.union(*(read.work for read in reads if read.name != place[0]))
+    ruled = ruled_phase(frames, found.category, trained=bool(work & TRAINING))
     kind = found.exception.type if found.exception else ""
-    features = phase_features(frames, found.category, ruled, kind=kind, trained=trained)
+    features = phase_features(frames, found.category, ruled, kind=kind, work=work)
     yield Case(project, features, ruled, phase, source)
 
 

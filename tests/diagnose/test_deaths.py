@@ -682,3 +682,28 @@ def test_a_server_that_answers_requests_has_survived(
     diagnose: Diagnose, later: str, outcome: str
 ) -> None:
     assert diagnose(REFUSED + later).outcome == outcome
+
+
+MISSING = TOP.replace("loss.backward()", "import apex") + "ModuleNotFoundError: No module named 'apex'\n"  # fmt: skip
+TIME_LIMIT = "slurmstepd: error: *** JOB 12 ON node1 CANCELLED AT 2026-05-01T12:00:00 DUE TO TIME LIMIT ***\n"
+
+
+@pytest.mark.parametrize(("lines", "category"), [(40, "timeout"), (2, "library_not_found")])
+def test_a_job_that_wrote_much_after_a_failure_outlived_it(
+    diagnose: Diagnose, lines: int, category: str
+) -> None:
+    output = "".join(f"reading the settings of worker {'abcdefgh'[n % 8]}\n" for n in range(lines))
+    assert diagnose(MISSING + output + TIME_LIMIT).category == category
+
+
+ASSERTED = (
+    "../aten/src/ATen/native/cuda/IndexKernel.cu:92: operator(): block: [0,0,0], thread: [4,0,0] Assertion "
+    '`-sizes[i] <= index && index < sizes[i] && "index out of bounds"` failed.\n'
+)
+
+
+def test_steps_of_other_processes_do_not_overrule_a_lost_gpu(diagnose: Diagnose) -> None:
+    closed = "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:\n"
+    found = diagnose(START + ASSERTED + LATER + TOP + closed)
+    assert found.root is not None
+    assert "IndexKernel.cu" in found.root.text

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from epochzero.diagnose import Diagnoser
 from epochzero.diagnose.phase import phase_of, ruled_phase
+from epochzero.logs.source import Log
 from epochzero.logs.traceback import Frame
 
 
@@ -42,4 +44,28 @@ def test_the_name_of_a_function_says_what_it_loads(function: str, phase: str) ->
         own("train.py", "<module>", "main()"),
         own("train.py", function, "x = torch.load(path)"),
     ]
-    assert phase_of(stack, "path_not_found", kind="FileNotFoundError", trained=False) == phase
+    assert phase_of(stack, "path_not_found", kind="FileNotFoundError", work=frozenset()) == phase
+
+
+def bars(label: str) -> str:
+    return "".join(
+        f"{label}: {n}%|{'#' * (n // 10)}| {n}/100 [00:0{n // 20}<00:01, 9.1it/s]\n" for n in range(9, 99, 9)
+    )  # fmt: skip
+
+
+DIED = "slurmstepd: error: *** JOB 12 ON node1 CANCELLED AT 2026-05-01T12:00:00 ***\n"
+
+
+@pytest.mark.parametrize(
+    ("before", "work"),
+    [
+        (bars("Loading checkpoint shards"), set()),
+        (bars("Generating train split"), set()),
+        (bars("Epoch 3"), {"training"}),
+        ("".join(f"step {n} | loss 2.5{n}\n" for n in range(9)), {"training"}),
+        ('INFO: 127.0.0.1:4000 - "POST /v1/completions HTTP/1.1" 200 OK\n' * 9, {"serving"}),
+    ],
+)
+def test_what_a_job_did_before_its_failure(before: str, work: set[str]) -> None:
+    (event, *_) = Diagnoser().read(Log("train.log", text=(before + DIED).encode())).events
+    assert event.work == work

@@ -471,3 +471,65 @@ def test_what_fails_while_a_signal_is_handled_is_not_the_first_cause(diagnose: D
     )
     assert found.category == "interrupted"
     assert found.exception is None or found.exception.type != "KeyError"
+
+
+WAITED = (
+    "[rank{0}]:[E922 03:32:06.115905315 ProcessGroupNCCL.cpp:607] [Rank {0}] Watchdog caught collective operation "
+    "timeout: WorkNCCL(SeqNum={1}, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=1800000) ran for "
+    "1800031 milliseconds before timing out.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("waiting", "absent"),
+    [
+        ([(2, 875), (1, 875), (3, 875)], 0),
+        ([(0, 875), (1, 875), (3, 875)], 2),
+        ([(0, 875), (1, 875), (2, 875)], None),  # perhaps there is no other rank
+        ([(1, 875), (3, 875)], None),  # two are absent
+        ([(1, 875), (2, 874), (3, 875)], None),  # they wait in different collectives
+    ],
+)
+def test_the_rank_for_which_all_others_waited_is_named(
+    diagnose: Diagnose, waiting: list[tuple[int, int]], absent: int | None
+) -> None:
+    found = diagnose("".join(WAITED.format(*one) for one in waiting))
+    notes = [note for note in found.notes if "did not arrive at ALLREDUCE number 875" in note]
+    assert len(notes) == (absent is not None)
+    if absent is not None:
+        assert root(found)[2] == absent
+        assert notes[0].startswith(f"Rank {absent} ")
+
+
+CHILD_FAILED = """\
+Traceback (most recent call last):
+  File "/opt/lib/python3.11/site-packages/torch/distributed/launcher/api.py", line 264, in launch_agent
+    raise ChildFailedError(
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+============================================================
+train.py FAILED
+------------------------------------------------------------
+Root Cause (first observed failure):
+[0]:
+  time      : 2026-05-01_12:00:09
+  host      : node1
+  rank      : 1 (local_rank: 1)
+  exitcode  : 1 (pid: 815)
+  error_file: {0}
+"""
+
+
+@pytest.mark.parametrize(("error_file", "rank"), [("/tmp/torchelastic_1/1/error.json", 1), ("<N/A>", 0)])  # fmt: skip
+def test_of_equal_failures_the_launcher_knows_the_first_if_ranks_recorded_the_time(
+    diagnose: Diagnose, error_file: str, rank: int
+) -> None:
+    each = text(
+        """
+        Traceback (most recent call last):
+          File "/job/train.py", line 210, in <module>
+            main()
+        KeyError: 'answer'
+        """
+    )
+    ranks = prefixed("[rank0]: ", each) + prefixed("[rank1]: ", each)
+    assert root(diagnose(ranks + CHILD_FAILED.format(error_file)))[2] == rank

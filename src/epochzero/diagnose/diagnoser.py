@@ -37,7 +37,7 @@ class LogRead:
         name: of the log.
         events: its errors, in order.
         blank: whether it contains no readable text.
-        trained: whether it shows progress.
+        work: what it shows that the job did.
         restarts: number of restarts by the launcher before this log started.
         damage: messages about parts that could not be read.
         notes: messages about skipped parts.
@@ -48,7 +48,7 @@ class LogRead:
     name: str
     events: tuple[LogEvent, ...]
     blank: bool
-    trained: bool
+    work: frozenset[str]
     restarts: int
     damage: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -132,11 +132,12 @@ class Diagnoser:
     def _read(self, log: Log, scan: Scan) -> LogRead:
         if looks_binary(scan.head):
             raise InputError(f"{log.name}: not a text log; it appears to be a binary file")
+        events = tuple(events_of(log, scan, self._scanner.anchors))
         return LogRead(
             name=log.name,
-            events=tuple(events_of(log, scan, self._scanner.anchors)),
+            events=events,
             blank=scan.blank,
-            trained=self._scanner.shows_training(scan),
+            work=frozenset(scan.work),
             restarts=log.restarts,
             damage=tuple(f"{log.name}: {sentence}" for sentence in scan.damage),
             tail=scan.tail,
@@ -152,7 +153,7 @@ class Diagnoser:
         job = JobContext(
             source=tuple(read.name for read in reads),
             facts=facts,
-            trained=any(read.trained for read in reads),
+            work={read.name: read.work for read in reads},
             empty=all(read.blank for read in reads),
             incomplete=any(read.damage for read in reads),
             tails=tuple(read.tail for read in reads),

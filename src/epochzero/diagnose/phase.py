@@ -22,22 +22,29 @@ _AT_START = frozenset({"library_not_found", "syntax_error"})
 _OF_DATA = frozenset({"corrupt_data", "unexpected_encoding"})
 
 
-def phase_of(frames: Sequence[Frame], category: str, *, kind: str = "", trained: bool) -> str:
+TRAINING = frozenset({"counting", "training"})
+"""Work that is a training, unless the stack shows otherwise: a progress bar without a label counts its steps."""
+
+
+def phase_of(
+    frames: Sequence[Frame], category: str, *, kind: str = "", work: frozenset[str]
+) -> str:
     """The phase that a stack and the log before it point to.
 
     Args:
         frames: outermost call first.
         category: of the failure.
         kind: class of the exception, as printed.
-        trained: the log shows steps or epochs before the failure.
+        work: what the job did before the failure, as in `epochzero.logs.progress.ProgressLine`.
     """
+    trained = bool(work & TRAINING)
     own = [frame for frame in frames if is_user_frame(frame)]
     named = _by_function(own[-1]) if own else ""
     loads = named == "preprocessing" and _LOADS.search(own[-1].code)
     if loads or (named == "evaluation" and trained):
         return named
     ruled = ruled_phase(frames, category, trained=trained)
-    features = phase_features(frames, category, ruled, kind=kind, trained=trained)
+    features = phase_features(frames, category, ruled, kind=kind, work=work)
     learned, _ = shipped("phase.json").classify(features)
     return learned or ruled
 
@@ -70,7 +77,7 @@ CODE_WORDS, LONGEST_PATH = 12, 4
 
 
 def phase_features(
-    frames: Sequence[Frame], category: str, ruled: str, *, kind: str, trained: bool
+    frames: Sequence[Frame], category: str, ruled: str, *, kind: str, work: frozenset[str]
 ) -> frozenset[str]:
     """What the learned model of phases sees: the words in the names of functions and files, those of
     the innermost frame, of the user's first and of the user's last one marked as such, the source
@@ -78,15 +85,16 @@ def phase_features(
     """
     own = [frame for frame in frames if is_user_frame(frame)]
     found = {
-        f"category={category}", f"ruled={ruled}", f"trained={trained}", f"own={min(3, len(own))}",
+        f"category={category}", f"ruled={ruled}", f"own={min(3, len(own))}",
         f"frames={min(20, len(frames) // 3)}", f"type={kind.rsplit('.', 1)[-1]}",
     }  # fmt: skip
+    found |= {f"work={each}" for each in work or ("none",)}
     for frame in frames:
         found |= _named(frame, "")
     named = filter(None, (_by_names([frame]) for frame in own or frames))
     path = [phase for phase, _ in groupby(named)] or [""]
     found |= {f"path={'>'.join(path[:LONGEST_PATH])}", f"outer={path[0]}", f"inner={path[-1]}"}
-    found.add(f"outer,trained={path[0]},{trained}")
+    found.add(f"outer,trained={path[0]},{bool(work & TRAINING)}")
     marked = {"last": frames[-1:], "own": own[-1:], "first": own[:1]}
     for mark, chosen in marked.items():
         for frame in chosen:

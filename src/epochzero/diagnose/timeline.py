@@ -525,6 +525,12 @@ def _outlived(judged: Judged, stops: Mapping[str, int]) -> bool:
     return judged.role == "cause" and before >= LATER_LINES
 
 
+def _loses_gpu(judged: Judged) -> bool:
+    """Whether the process can make no further GPU call: a failed assertion in a kernel ends its context too."""
+    asserted = judged.match is not None and judged.match.signature.name.startswith("cuda/kernel-")
+    return judged.category == "gpu_fault" or asserted
+
+
 def _recovered(judged: Judged, *, died: bool) -> bool:
     """Whether the process of an event survived.
 
@@ -534,7 +540,7 @@ def _recovered(judged: Judged, *, died: bool) -> bool:
     event = judged.event
     if judged.role == "cause" and _only_mentioned(judged, died=died):
         return True
-    if died and judged.category == "gpu_fault" and judged.role == "cause":
+    if died and judged.role == "cause" and _loses_gpu(judged):
         # A process that has lost its GPU makes no steps any more; those are of other processes.
         return False
     # A signal reaches the processes of a terminal one after the other.

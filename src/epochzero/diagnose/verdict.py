@@ -31,7 +31,7 @@ from epochzero.diagnose.model import (
     ExceptionInfo,
     Root,
 )
-from epochzero.diagnose.phase import phase_of
+from epochzero.diagnose.phase import TRAINING, phase_of
 from epochzero.diagnose.timeline import (
     BURST_LINES,
     EXCEPTION,
@@ -81,7 +81,7 @@ class JobContext:
     Attributes:
         source: the names of the job's logs.
         facts: known facts in addition to the logs.
-        trained: the logs show steps or epochs.
+        work: what each log shows that the job did.
         empty: the logs contain no readable text.
         incomplete: a part of the logs could not be read.
         tails: the last bytes of each log.
@@ -90,7 +90,7 @@ class JobContext:
 
     source: tuple[str, ...]
     facts: Facts
-    trained: bool
+    work: Mapping[str, frozenset[str]]
     empty: bool
     incomplete: bool = False
     tails: tuple[bytes, ...] = ()
@@ -166,7 +166,7 @@ def _missing(
     unsaid = _Exit(_CUT_OFF, settle=_BELOW) if cut else _Exit(_NOTHING_SAID)
     end = stated or _exits().get(str(status)) or unsaid
     category = end.category or "internal_error"
-    phase = "training" if job.trained else "unknown"
+    phase = "training" if _work(root, job) & TRAINING else "unknown"
     identity = _weak_identity(root, job, status, phase)
     return Diagnosis(
         source=job.source,
@@ -256,7 +256,7 @@ def _failed(root: Judged, timeline: Timeline, job: JobContext) -> Diagnosis:
         category=category,
         dimension=_dimension(category),
         root_cause=(signature.root_cause if signature else "") or _cause(event, category, default),
-        phase=told or phase_of(stack, category, kind=event.type, trained=job.trained),
+        phase=told or phase_of(stack, category, kind=event.type, work=_work(root, job)),
         retry=retry,
         retry_reason=reason,
         also=_also(root, timeline),
@@ -275,6 +275,13 @@ def _failed(root: Judged, timeline: Timeline, job: JobContext) -> Diagnosis:
         end=death(root, timeline, job.facts, state_known=job.facts.state in _states()),
         cost=_cost(job.facts),
     )
+
+
+def _work(root: Judged | None, job: JobContext) -> frozenset[str]:
+    """What the job did before its failure, according to the same log or those of other ranks."""
+    before = root.event.work if root else frozenset()
+    log = root.event.log if root else ""
+    return before.union(*(work for name, work in job.work.items() if name != log))
 
 
 _VERSIONS = re.compile(

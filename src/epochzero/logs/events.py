@@ -81,6 +81,7 @@ class LogEvent:
             that belong to no traceback. After the last error word of the log they are estimated by its size.
         log_later: number of these lines of all processes of the log.
         starts: number of lines after the event with which a run may start.
+        work: what the same run did before the event, as in `ProgressLine`.
     """
 
     log: str
@@ -111,6 +112,7 @@ class LogEvent:
     later: int = 0
     log_later: int = 0
     starts: int = 0
+    work: frozenset[str] = frozenset()
 
     @property
     def cut_off(self) -> bool:
@@ -140,7 +142,7 @@ def events_of(log: Log, scan: Scan, anchors: Mapping[int, str]) -> Iterator[LogE
 
     Args:
         log: the scanned log.
-        scan: the result of the scan.
+        scan: the result of the scan; the work that its regions show is added.
         anchors: text of each cue that is an anchor, by number.
     """
     trace = 0
@@ -153,6 +155,7 @@ def events_of(log: Log, scan: Scan, anchors: Mapping[int, str]) -> Iterator[LogE
         passed = region.passed_before + len(region.passed_over)
         lines = _lines(region, bare_ranks)
         progress = progress_lines(region.progress, bare_ranks=bare_ranks)
+        scan.note_work(progress)
         went_on = scan.progress_blocks > region.progress_blocks
         events: list[tuple[_Source, LogEvent]] = []
         ordinary: dict[_Source, list[int]] = {}
@@ -393,7 +396,7 @@ class _StreamReader:
         self.last_record = max((n for n, begins in enumerate(self.breaks) if begins), default=-1)
         self.went_on = went_on
         self.completed = scan.completed
-        self.starts = scan.starts
+        self.scan = scan
         self.trace = trace
         self.ordinary: list[int] = []
         stamped = sum(self.breaks)
@@ -591,6 +594,9 @@ class _StreamReader:
         line = self.lines[at]
         prefix = line.prefix
         time = prefix.time if prefix.time is not None else self.log.time
+        starts = self.scan.starts
+        before = bisect_left(starts, line.offset)
+        run = starts[before - 1] if before else 0
         # The last line that belongs to the event.
         offset = self.lines[min(end, len(self.lines)) - 1].offset
         return LogEvent(
@@ -607,7 +613,12 @@ class _StreamReader:
             went_on=self.went_on,
             ended_well=self.completed > line.offset + len(line.shown),
             finished=self.progress.finished_before(line.offset),
-            starts=len(self.starts) - bisect_right(self.starts, line.offset + len(line.shown)),
+            starts=len(starts) - bisect_right(starts, line.offset + len(line.shown)),
+            work=frozenset(
+                work
+                for work, offsets in self.scan.work.items()
+                if bisect_left(offsets, run) < bisect_left(offsets, line.offset)
+            ),
             **fields,  # type: ignore[arg-type]  # the two callers give the remaining fields
         )
 

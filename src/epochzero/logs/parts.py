@@ -127,9 +127,11 @@ def join_parts(scanner: Scanner, parts: Sequence[PartScan], size: int) -> Scan |
         whole.note_ends(scan.head, scan.tail)
         whole.nuls += scan.nuls
         whole.starts += scan.starts
+        for work, offsets in scan.work.items():
+            whole.work.setdefault(work, []).extend(offsets)
     whole.regions = kept.regions()
     whole.skipped += kept.skipped
-    whole.sort_starts()
+    scanner.finish(whole)
     return whole if kept.complete else None
 
 

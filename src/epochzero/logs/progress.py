@@ -44,6 +44,7 @@ class ProgressLine(NamedTuple):
         offset: of its first byte in the log.
         rank: from its prefix.
         bar: whether it draws a progress bar.
+        work: what it shows: "training", "serving", "counting" (a bar without a label), or empty for other work.
         form: its text without numbers.
         numbers: the numbers in it.
         finished: whether every counter in it has reached its total; None if it contains none.
@@ -55,6 +56,7 @@ class ProgressLine(NamedTuple):
     form: str
     numbers: tuple[str, ...]
     finished: bool | None = None
+    work: str = ""
 
 
 def progress_lines(lines: Iterable[tuple[int, bytes]], *, bare_ranks: bool) -> list[ProgressLine]:
@@ -68,8 +70,32 @@ def progress_lines(lines: Iterable[tuple[int, bytes]], *, bare_ranks: bool) -> l
             form = text[: text.find("%|")] if bar and "%|" in text else text
             numbers = tuple(_NUMBER.findall(text))
             finished = None if bar else _finished(text)
-            found.append(ProgressLine(offset, prefix.rank, bar, template(form), numbers, finished))
+            work = _work(text, bar=bar)
+            line = ProgressLine(offset, prefix.rank, bar, template(form), numbers, finished, work)
+            found.append(line)
     return found
+
+
+_SERVES = re.compile(r"HTTP/\d|throughput\D{0,20}: [\d.]+ tokens")
+_TRAINS = re.compile(r"(?i)epoch|iteration|train|loss|steps?:|\blr\b|reward")
+_PREPARES = re.compile(
+    r"(?i)cach|collect|compil|convert|download|extract|filter|fetch|generat|load|map\b|pack|process|read|resolv|shard"
+    r"|split|token"
+)
+"""Words of a progress bar of work before a training."""
+
+
+def _work(text: str, *, bar: bool) -> str:
+    if _SERVES.search(text):
+        return "serving"
+    if not bar:
+        return "training"
+    label = text.partition("%|")[0].strip(" 0123456789:")
+    if _PREPARES.search(label):
+        return ""
+    if _TRAINS.search(text):
+        return "training"
+    return "" if label else "counting"
 
 
 _COUNTER = re.compile(r"(\d+) ?/ ?(\d+)")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import tomllib
 from array import array
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from copy import copy
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from epochzero.logs.patterns import NUMBER_BITS, PatternSet, Subset, literal
 from epochzero.logs.prefix import strip_ansi
-from epochzero.logs.progress import progress_lines
+from epochzero.logs.progress import ProgressLine, progress_lines
 from epochzero.logs.source import Block, Log
 
 if TYPE_CHECKING:
@@ -54,6 +54,8 @@ LEAD_BYTES = 512
 """Distance before a region within which progress is searched for: the last few lines."""
 SAMPLE_BYTES = 1 << 14
 """Size of the start of each block that is searched for progress."""
+SAMPLE_LINES = 8
+"""Number of its first, and of its last lines with progress that are read."""
 END_BYTES = 4096
 FEW_BYTES = 1 << 19
 MOST_KINDS = 100_000
@@ -120,6 +122,7 @@ class Scan:
         size: number of bytes read.
         skipped: number of regions that were dropped because many others look like them.
         progress_blocks: blocks that show progress.
+        work: of each kind of work, offsets of lines in the samples of blocks and at the end that show it.
         completed: offset of the last text that reports success; -1 if none exists.
         openings: texts of the first lines, which the next run in the same file repeats.
         starts: offsets at which a run may start, in order; searched after the first hit.
@@ -134,6 +137,7 @@ class Scan:
     size: int = 0
     skipped: int = 0
     progress_blocks: int = 0
+    work: dict[str, list[int]] = field(default_factory=dict)
     completed: int = -1
     openings: tuple[bytes, ...] = field(default=(), compare=False, repr=False)
     starts: list[int] = field(default_factory=list)
@@ -178,6 +182,12 @@ class Scan:
         """Sorts the starts of runs, and drops those before the first error: they end no run."""
         first = self.regions[0].hits[0].start if self.regions else self.size
         self.starts = sorted(start for start in self.starts if start > first)
+
+    def note_work(self, lines: Iterable[ProgressLine]) -> None:
+        """Records what work lines with progress show."""
+        for line in lines:
+            if line.work:
+                insort(self.work.setdefault(line.work, []), line.offset)
 
     def note_ends(self, head: bytes, tail: bytes) -> None:
         """Updates head and tail of the log with the ends of the next part."""
@@ -259,9 +269,18 @@ class Scanner:
         result = self.scan_blocks(
             log.blocks(damage.append), Window(), RetainedRegions(size), Scan(expected_size=size)
         )
-        result.sort_starts()
+        self.finish(result)
         result.damage = tuple(damage)
         return result
+
+    def finish(self, result: Scan) -> None:
+        """Completes the result of a whole log with what its end shows."""
+        result.sort_starts()
+        tail = result.tail[result.tail.find(b"\n") + 1 :].replace(b"\r", b"\n")
+        start = result.size - len(tail)
+        result.note_work(
+            progress_lines(self._progress_lines(tail, start, result.size), bare_ranks=False)
+        )
 
     def scan_blocks(
         self,
@@ -286,6 +305,7 @@ class Scanner:
                 result.note_openings(block)
             if self._shows_progress(block):
                 result.progress_blocks += 1
+                self._note_work(block, result)
             for run in window.advance(block, hits):
                 self._keep(window, run, result, kept)
         for run in window.finish():
@@ -293,19 +313,6 @@ class Scanner:
         result.regions = kept.regions()
         result.skipped = kept.skipped
         return result
-
-    def shows_training(self, scan: Scan) -> bool:
-        """Whether a log shows progress: in a sample of each block, next to a line with a cue, or at its end."""
-        if scan.progress_blocks:
-            return True
-        tail = scan.tail[scan.tail.find(b"\n") + 1 :].replace(b"\r", b"\n")
-        parts = (
-            *(region.progress for region in scan.regions),
-            self._progress_lines(tail, 0, len(tail)),
-        )
-        lines = (line for part in parts for line in progress_lines(part, bare_ranks=False))
-        # Other work than training draws bars too.
-        return any(not line.bar for line in lines)
 
     def hits(self, block: Block, result: Scan) -> list[Hit]:
         """The lines of ``block`` with cues; reports of success are recorded in ``result``."""
@@ -436,6 +443,14 @@ class Scanner:
     def _shows_progress(self, block: Block) -> bool:
         """Whether the first part of a block shows progress."""
         return self._progress.walk(block.data[:SAMPLE_BYTES], lambda _cue, _end: True)
+
+    def _note_work(self, block: Block, result: Scan) -> None:
+        """Records what work the first part of a block shows in its first and last lines with progress."""
+        sample = block.data[:SAMPLE_BYTES].replace(b"\r", b"\n")
+        lines = self._progress_lines(sample, block.offset, block.offset + len(sample))
+        if len(lines) > 2 * SAMPLE_LINES:
+            lines = lines[:SAMPLE_LINES] + lines[-SAMPLE_LINES:]
+        result.note_work(progress_lines(lines, bare_ranks=False))
 
     def _progress_lines(self, text: bytes, offset: int, end: int) -> list[tuple[int, bytes]]:
         """Lines that show progress in ``text``, which starts at ``offset``: all of them up to the
