@@ -207,7 +207,7 @@ class _Opcodes:
             if code.name == "STOP":
                 return self.stack[-1], self.globals
             self._step(code, argument)
-        raise ValueError("the pickle does not end")
+        raise ValueError("the pickle is incomplete")
 
     def _step(self, code: pickletools.OpcodeInfo, argument: object) -> None:
         stack = self.stack
