@@ -213,7 +213,7 @@ def test_a_provider_that_is_away_is_named(tmp_path: Path, settings: Path, issuer
         ('"secret"', '"empty"', "is empty"),
         ('role = "admin"', 'role = "root"', "the roles are reader, writer, admin"),
         ('role = "admin"', "", "exactly group, team and role"),
-        ('group = "hpc"', "group = []", "must be texts"),
+        ('group = "hpc"', "group = []", "must be strings"),
         ("[[member]]", "[[members]]", "unknown setting 'members'"),
         ("url =", "scope = 3\nurl =", "scope must be a text"),
         ("[[member]]", "[member", "cannot be read as TOML"),

@@ -146,7 +146,7 @@ def _members(path: Path, found: object) -> tuple[Membership, ...]:
                 f"{path}: [[member]] needs exactly group, team and role, as in {example}"
             )
         if not all(isinstance(value, str) for value in member.values()):
-            raise InputError(f"{path}: [[member]]: group, team and role must be texts")
+            raise InputError(f"{path}: [[member]]: group, team and role must be strings")
         if member["role"] not in ROLES:
             raise InputError(f"{path}: role = {member['role']!r}; the roles are {', '.join(ROLES)}")
         members.append(Membership(**member))
