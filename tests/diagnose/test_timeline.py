@@ -533,3 +533,23 @@ def test_of_equal_failures_the_launcher_knows_the_first_if_ranks_recorded_the_ti
     )
     ranks = prefixed("[rank0]: ", each) + prefixed("[rank1]: ", each)
     assert root(diagnose(ranks + CHILD_FAILED.format(error_file)))[2] == rank
+
+
+def test_of_counted_errors_the_first_is_the_root(diagnose: Diagnose) -> None:
+    found = diagnose(
+        text(
+            """
+            Traceback (most recent call last):
+              File "/job/train.py", line 210, in <module>
+                model.fit(images)
+            tensorflow.python.framework.errors_impl.NotFoundError: 2 root error(s) found.
+              (0) Not found:  data/000000318556.jpg; No such file or directory
+            \t [[{{node ReadFile}}]]
+              (1) Not found:  data/000000318556.jpg; No such file or directory
+            0 successful operations.
+            """
+        )
+    )
+    assert found.category == "path_not_found"
+    assert root(found)[0] == 5
+    assert root(found)[1].strip().startswith("(0) Not found: ")

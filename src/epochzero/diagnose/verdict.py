@@ -383,7 +383,14 @@ def _root(root: Judged, timeline: Timeline, job: JobContext) -> Root:
     # What a launcher started wrote the logs of several ranks.
     if rank is None and not any(reports_death(judged) for judged in timeline.judged):
         rank = job.ranks.get(event.log)
-    return Root(event.log, event.line, event.shown, rank, event.host, event.time)
+    line, shown = event.line, event.shown
+    if counted := _COUNTED.match(event.message):
+        line, shown = line + 1, counted[1]
+    return Root(event.log, line, shown, rank, event.host, event.time)
+
+
+_COUNTED = re.compile(r"\d+ root error\(s\) found\.\n( *\(0\) .+)")
+"""How TensorFlow announces its errors: the first of them is the statement."""
 
 
 def _status(root: Judged | None, facts: Facts) -> int | None:
