@@ -51,6 +51,24 @@ def test_each_command_starts_on_its_own(name: str) -> None:
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
+@pytest.mark.parametrize(
+    ("options", "code", "printed"),
+    [(("--data", "train.csv=profile.json"), 2, "requires numpy: pip install 'epochzero[data]'")],
+)
+def test_a_check_without_extras(
+    tmp_path: Path, options: tuple[str, ...], code: int, printed: str
+) -> None:
+    """NumPy is the extra of data sets."""
+    (tmp_path / "train.py").write_text("print('trained')\n")
+    words = ["epochzero", "check", *options, "--", sys.executable, "train.py"]
+    program = f"import sys; sys.modules['numpy'] = None; sys.argv = {words}; import epochzero.cli; epochzero.cli.main()"
+    ran = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert ran.returncode == code
+    assert printed in ran.stdout + ran.stderr
+
+
 def test_dir_lists_the_public_names() -> None:
     assert dir(epochzero) == sorted(epochzero.__all__)
     assert all(hasattr(epochzero, name) for name in epochzero.__all__)

@@ -53,6 +53,7 @@ _COMMANDS = {
 _ADDED = ("model",)
 # Command -> the extra that installs what it needs.
 _EXTRAS = {
+    "check": "data",
     "data": "data",
     "github": "locate",
     "label": "study",
