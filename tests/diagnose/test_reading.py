@@ -216,7 +216,7 @@ ROWS = {
         ("TimeoutError", "evaluation took longer than 600 s"),
     ],
     "interrupted": [
-        "SystemError: (Fatal) DataLoader process (pid 1244489) exited is killed by signal: Terminated.",
+        ("SystemError", "(Fatal) DataLoader process (pid 1244489) exited is killed by signal: Terminated."),
         ("KeyboardInterrupt", ""),
         ("asyncio.exceptions.CancelledError", ""),
         ("", "slurmstepd: error: *** JOB 1 ON n1 CANCELLED AT 2024-05-01T12:00:00 DUE TO PREEMPTION ***"),
