@@ -353,7 +353,7 @@ def _signature(name: str, raw: dict[str, Any]) -> Signature:
 def _check_form(raw: dict[str, Any]) -> None:
     if unknown := raw.keys() - _FIELDS:
         raise CatalogError(
-            f"unknown field {min(unknown)!r}; known are {', '.join(sorted(_FIELDS))}"
+            f"unknown field {min(unknown)!r}; valid fields are {', '.join(sorted(_FIELDS))}"
         )
     for key in _REQUIRED:
         if not raw.get(key):

@@ -136,7 +136,8 @@ def end(
 def _accounts(service: Service) -> Accounts:
     if service.accounts is None:
         raise HTTPException(
-            404, "this server has no sign-in with accounts: epochzero serve --sign-in"
+            404,
+            "this server does not sign in accounts; start it with `epochzero serve --sign-in FILE`",
         )
     return service.accounts
 

@@ -159,8 +159,8 @@ def _check_gradients(model: _Logits, examples: Examples) -> None:
         (gradient,) = torch.autograd.grad(loss, inputs, allow_unused=True)
     if gradient is None or not gradient.any():
         raise InputError(
-            f"{name}: its gradients are 0 for all of {len(inputs)} examples, so that no attack by "
-            "gradients could change anything"
+            f"{name}: its gradients are 0 for all of {len(inputs)} examples; attacks require "
+            "gradients other than 0"
         )
 
 

@@ -211,7 +211,7 @@ def _made(cls: type[Any], where: str, values: Mapping[str, Any]) -> Any:
     types = {f.name: str(f.type) for f in fields(cls)}
     for key, value in values.items():
         if key not in types:
-            raise CatalogError(f"{where}: unknown field {key!r}; known are {', '.join(types)}")
+            raise CatalogError(f"{where}: unknown field {key!r}; choose one of {', '.join(types)}")
         if not _fits(value, types[key]):
             raise CatalogError(f"{where}: {key} = {value!r} is not of type {types[key]}")
     try:
@@ -236,7 +236,7 @@ def _check_evidence(where: str, evidence: Mapping[str, Any]) -> None:
     for fact, factor in evidence.items():
         if fact not in EVIDENCE:
             raise CatalogError(
-                f"{where}: unknown evidence {fact!r}; known are {', '.join(EVIDENCE)}"
+                f"{where}: unknown evidence {fact!r}; choose one of {', '.join(EVIDENCE)}"
             )
         if not _fits(factor, "float") or factor <= 0:
             raise CatalogError(f"{where}: evidence {fact} = {factor!r} is not a number above 0")
@@ -253,5 +253,5 @@ def _check_words(where: str, when: When) -> None:
         for word in getattr(when, field_name):
             if word not in known:
                 raise CatalogError(
-                    f"{where}: {field_name} {word!r} is unknown; known are {', '.join(known)}"
+                    f"{where}: {field_name} {word!r} is unknown; choose one of {', '.join(known)}"
                 )

@@ -119,7 +119,7 @@ def _joined(given: Given) -> V:
                     f"Sizes of tensors must match except in dimension {at}. Expected size "
                     f"{_text(one)} but got size {_text(other)} for tensor number 1 in the list.",
                     f"Tensors of {shown(first)} and {shown(shape)} are joined along axis {at}.",
-                    f"Make them alike in axis {axis}, or join them along that.",
+                    f"Make them equal in axis {axis}, or join them along it.",
                 )
             result[axis] = other if isinstance(other, int) else one
         along = _sum(along, shape[at])
