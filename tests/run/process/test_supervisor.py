@@ -80,6 +80,12 @@ def test_what_cannot_be_started_is_told_as_by_a_shell(
     assert kept.ended.why == "not_started"
 
 
+def test_a_directory_that_cannot_be_searched_is_passed_over(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "closed").mkdir(mode=0)  # root may search it
+    path = f"{tmp_path}/closed:{os.environ['PATH']}"
+    assert run("no-such-command", env={**os.environ, "PATH": path}).returncode == 127
+
+
 def test_a_script_that_names_no_interpreter_is_one_for_sh(run: Run, tmp_path: Path) -> None:
     script = tmp_path / "job"
     script.write_text('echo "ran $1"\n')

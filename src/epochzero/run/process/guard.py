@@ -223,10 +223,14 @@ def _execute(command: list[str], environment: dict[str, str]) -> NoReturn:
     try:
         os.execvpe(command[0], command, environment)
     except OSError as error:
+        folders = [""] if "/" in command[0] else os.get_exec_path(environment)
+        paths = [os.path.join(folder, command[0]) for folder in folders]
+        searched = "/" not in command[0]
+        if searched and error.errno == errno.EACCES and not any(map(os.path.lexists, paths)):
+            # A directory of the PATH that cannot be searched; shells pass over it.
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT)) from error
         if error.errno != errno.ENOEXEC:
             raise
-        folders = [""] if "/" in command[0] else os.get_exec_path(environment)
-        paths = (os.path.join(folder, command[0]) for folder in folders)
         script = next(path for path in paths if os.access(path, os.X_OK))
         if _is_binary(script):
             raise
