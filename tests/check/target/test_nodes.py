@@ -133,6 +133,7 @@ def test_a_node_pool_by_its_labels() -> None:
         (NODES, "", "a100, batch, gpu"),
         (NODES, "a10", "a100, batch, gpu"),
         ("{", "", "kubectl"),
+        ('{"items":' + "[" * 100_000, "", "kubectl"),
         ('{"items": [{}]}', "", "kubectl"),
         ("", "", "no nodes"),
         (PARTITION, "", "no nodes"),

@@ -213,7 +213,7 @@ def _kubernetes(text: str) -> Iterator[_Nodes]:
         for node in content.get("items", [content]):
             if node.get("kind", "Node") == "Node":
                 yield _kubernetes_node(node["metadata"].get("labels", {}), node)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(f"not the output of kubectl get nodes -o json: {error}") from error
 
 
