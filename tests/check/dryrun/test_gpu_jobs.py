@@ -136,6 +136,16 @@ def test_data_parallel_computes_the_share_of_the_first_gpu(tmp_path: Path) -> No
     assert found.dry[0].memory is not None
 
 
+def test_an_export_that_needs_values_is_no_failure(tmp_path: Path) -> None:
+    script = """
+    torch.save(nn.Linear(2, 2).cuda().state_dict(), "model.pt")
+    model = nn.Linear(2, 2)
+    model.load_state_dict(torch.load("model.pt", map_location="cpu"))
+    torch.jit.script(model).save("model.ts")
+    """
+    assert not dry(tmp_path, script).findings
+
+
 RESUMED = """
 parser = argparse.ArgumentParser()
 parser.add_argument("--resume-from")

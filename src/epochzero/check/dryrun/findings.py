@@ -36,6 +36,8 @@ _NO_GPU = re.compile(
     re.IGNORECASE,
 )
 _PRETENDED = re.compile(r"unknown parameter type|must be (torch\.)?(cuda\.)?(Stream|Event), not")
+# What has no values is on the device "meta"; compiled code that is no operation, such as that of TorchScript's save, sees it.
+_WITHOUT_STORAGE = re.compile(r'storage on different device "meta"')
 _NO_DISPLAY = re.compile(r"no display name|cannot open display|could not connect to display")
 _NO_NETWORK = re.compile(
     r"ConnectionError|ConnectTimeout|URLError|gaierror|OfflineMode|LocalEntryNotFound"
@@ -317,6 +319,8 @@ def _not_the_platform(failed: DryRunFailure, job: Job, target: Target) -> str:
     no_gpu = failed.plan.mode == "real" and (failed.plan.gpus or target.gpus != ())
     if no_gpu and (_NO_GPU.search(shown) or _counts_gpus(failed, job)):
         return "it needs a GPU, but the dry run has none"
+    if failed.plan.mode == "fake" and _WITHOUT_STORAGE.search(shown):
+        return "it needs the values of a tensor, which the simulated GPU does not know"
     if failed.plan.gpus and _PRETENDED.search(shown):
         return (
             "a simulated stream or event is passed to torch's compiled code, which requires "
