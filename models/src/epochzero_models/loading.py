@@ -152,7 +152,7 @@ def _state_dict(path: Path) -> Mapping[str, Tensor]:
         if isinstance(found, Mapping) and isinstance(found.get(key), Mapping):
             found = found[key]
     if not _is_state_dict(found):
-        raise InputError(f"{path}: holds a {type(found).__name__}, not a state dict of tensors")
+        raise InputError(f"{path}: contains a {type(found).__name__}, not a state dict of tensors")
     return found  # type: ignore[no-any-return]
 
 

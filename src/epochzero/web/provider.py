@@ -103,7 +103,7 @@ def read_provider(path: Path) -> Provider:
         raise InputError(f"{path}: unknown setting {unknown[0]!r}; the settings are {known}")
     for name in _TEXTS:
         if not isinstance(data.get(name), str) or not data[name].strip():
-            raise InputError(f"{path}: {name} is missing; set it to a text")
+            raise InputError(f"{path}: {name} is missing; set it to a string")
     for name in ("issuer", "url"):
         _check_address(path, name, data[name])
     optional = {name: data[name] for name in _OPTIONAL if name in data}

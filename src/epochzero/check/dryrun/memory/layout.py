@@ -78,7 +78,7 @@ class Layout:
             name, is_number, number = part.strip().partition("=")
             key = "shards" if name in _STAGES else name
             if key in sizes:
-                raise InputError(f"layout {text!r}: {name} contradicts a part before it")
+                raise InputError(f"layout {text!r}: {name} contradicts an earlier part")
             if name == "sequence" and not is_number:
                 is_sequence = True
             elif name in _STAGES or name in ("data", "tensor", "pipeline", "context"):

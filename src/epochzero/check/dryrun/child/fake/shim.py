@@ -57,9 +57,7 @@ def install() -> None:
             _give_guard(core)
         _answer_hooks(library)
     except (OSError, ValueError, AttributeError) as error:
-        raise Unfit(
-            f"torch {torch.__version__} represents devices in another way: {error}"
-        ) from error
+        raise Unfit(f"torch {torch.__version__} represents devices differently: {error}") from error
 
 
 def _give_guard(core: ctypes.CDLL) -> None:
