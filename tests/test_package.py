@@ -53,12 +53,15 @@ def test_each_command_starts_on_its_own(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("options", "code", "printed"),
-    [(("--data", "train.csv=profile.json"), 2, "requires numpy: pip install 'epochzero[data]'")],
+    [
+        (("--dry",), 0, "NOTHING FOUND"),
+        (("--data", "train.csv=profile.json"), 2, "requires numpy: pip install 'epochzero[data]'"),
+    ],
 )
 def test_a_check_without_extras(
     tmp_path: Path, options: tuple[str, ...], code: int, printed: str
 ) -> None:
-    """NumPy is the extra of data sets."""
+    """NumPy is the extra of data sets: a dry run needs it only for those."""
     (tmp_path / "train.py").write_text("print('trained')\n")
     words = ["epochzero", "check", *options, "--", sys.executable, "train.py"]
     program = f"import sys; sys.modules['numpy'] = None; sys.argv = {words}; import epochzero.cli; epochzero.cli.main()"

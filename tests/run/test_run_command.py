@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import signal
 import sqlite3
 import subprocess
 import sys
+import venv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -291,6 +293,23 @@ def test_what_cannot_be_started_says_why(
     (job / "program").chmod(0o755)
     done = run("--", program)
     assert (done.returncode, done.stderr.decode()) == (code, f"epochzero: {said}\n")
+
+
+def test_the_check_after_a_failure_reads_the_packages_of_the_job(
+    run: Run, job: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a job in a virtual environment, and EpochZero installed elsewhere (pipx, uv)."""
+    venv.create(job / "venv", symlinks=True, with_pip=False)
+    (packages,) = job.glob("venv/lib/python*/site-packages")
+    (packages / "deepspeed.py").write_text("")
+    (packages / "deepspeed-1.0.dist-info").mkdir()
+    (packages / "deepspeed-1.0.dist-info/METADATA").write_text("Name: deepspeed\nVersion: 1.0\n")
+    (packages / "deepspeed-1.0.dist-info/RECORD").write_text("deepspeed.py,,\n")
+    (job / "train.py").write_text("import deepspeed\nrates = {'adam': 0.1}\nrates['sgd']\n")
+    monkeypatch.setenv("PATH", f"{job / 'venv/bin'}:{os.environ['PATH']}")
+    screen = run("--", "python", "train.py").stderr.decode()
+    assert "train.py:3  key-missing" in screen
+    assert "module-missing" not in screen
 
 
 @pytest.mark.parametrize(("program", "code"), [("train.py", 127), ("./train.py", 126)])

@@ -15,7 +15,6 @@ from epochzero.check.dryrun.inverse import Option, option_of
 from epochzero.check.dryrun.memory.layout import Layout
 from epochzero.check.dryrun.model import DryRun, ProvidedFiles
 from epochzero.check.dryrun.run import dry_run
-from epochzero.check.dryrun.synthesize import over_made_data
 from epochzero.check.findings import SourceLocation, Unknown
 from epochzero.check.program.model import Program
 from epochzero.check.request import CheckRequest
@@ -46,15 +45,13 @@ def dry_run_all(
         if program.job.is_program and not program.job.unsure and program.job.complete
     ]
     with Handed.on() if len(runnable) > 1 else nullcontext() as handed:
-        return tuple(
-            over_made_data(
-                partial(_dry_run, request, limits, handed, claims, *each),
-                data,
-                request.folder,
-                limits.seconds,
-            )
-            for each in runnable
-        )
+        runs = [partial(_dry_run, request, limits, handed, claims, *each) for each in runnable]
+        if not data:
+            return tuple(run((), True) for run in runs)
+        # Generating data needs NumPy, which an installation without extras lacks.
+        from epochzero.check.dryrun.synthesize import over_made_data
+
+        return tuple(over_made_data(run, data, request.folder, limits.seconds) for run in runs)
 
 
 def _dry_run(

@@ -242,7 +242,12 @@ class After:
     def _checked(self, target: Target | str | Path | None) -> CheckResult:
         from epochzero.check import check
 
-        return check(self.started.command, target, folder=self.started.folder)
+        return check(
+            self.started.command,
+            target,
+            folder=self.started.folder,
+            environment=self.environment,
+        )
 
 
 class Preparation:
