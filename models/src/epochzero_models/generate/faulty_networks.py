@@ -48,7 +48,7 @@ def break_one(plan: NetworkPlan, seed: int, mistake: str | None = None) -> Broke
     names = [mistake] if mistake else list(BREAKS)
     possible = {name: places for name in names if (places := list(BREAKS[name](plan)))}
     if not possible:
-        raise ValueError(f"the plan has no place for the mistake {mistake!r}")
+        raise ValueError(f"the mistake {mistake!r} is not possible in this plan")
     chosen = list(possible)[int(draw.integers(len(possible)))]
     places = possible[chosen]
     place = places[int(draw.integers(len(places)))]
