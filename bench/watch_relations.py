@@ -24,6 +24,7 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
+import watch_runs
 from common import rate, save
 from watch import CUTS, Case
 from watch_runs import recorded, stored_path
@@ -49,8 +50,10 @@ def main() -> None:
     parser.add_argument("--misses", action="store_true", help="print what is missed")
     parser.add_argument("--only", default="", help="part of the name; stores no result")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--cpu-s", type=int, default=watch_runs.CPU_S, help="of each training")
     parser.add_argument("--python", default=sys.executable, help="that has Keras and Transformers")
     options = parser.parse_args()
+    watch_runs.CPU_S = options.cpu_s
     chosen = [
         case
         for case in cases()
@@ -86,7 +89,8 @@ def main() -> None:
     count_evaluation("watch_relations", (case.name for case in evaluated if case.held_out))
     if not options.only and not options.ranks:
         name = f"watch_{options.collection or 'relations'}"
-        save(name, result, data=[{"name": "lab/watch", "programs": len(evaluated)}])
+        data = {"name": "lab/watch", "programs": len(evaluated), "cpu_s": options.cpu_s}
+        save(name, result, data=[data])
 
 
 def cases() -> Iterator[Case]:

@@ -539,7 +539,7 @@ def _is_bootstrapped(history: TrainingHistory, one: Iteration) -> Sign | bool | 
 
 def _no_logarithms(history: TrainingHistory) -> Sign | None:
     """Numbers above 0 where the loss takes logarithms of probabilities."""
-    functions = ("nll_loss", "kl_div", "ctc_loss")
+    functions = ("nll_loss", "ctc_loss")  # What kl_div is given, loss_wrong compares.
     above = [
         one
         for one in history.iterations
