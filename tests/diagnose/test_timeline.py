@@ -315,6 +315,7 @@ def test_steps_right_below_a_traceback_are_no_part_of_it(diagnose: Diagnose) -> 
         "usage: 3 GPUs, error feedback: on, fail_fast: true\n",
         "config: {'on_error': 'raise', 'log_level': 'ERROR'}\n",
         "If the job is killed, set --resume. In case of an error see the wiki.\n",
+        "classifier.bias | MISMATCH | Reinit due to size mismatch ckpt: torch.Size([1000]) vs model: torch.Size([6])\n",
         "W tensorflow/stream_executor/dso_loader.cc:64] Could not load dynamic library 'libnvinfer'\n",
     ],
 )

@@ -71,6 +71,8 @@ only if the job is known to have failed.
 NAMELESS = 4
 """Reduction of the claim of an exception that neither a signature nor the general rules recognize."""
 
+COLUMNS = 3
+"""Number of columns that make a line without a level a row of a table."""
 _NO_STATEMENT = re.compile(r"^(?:usage: |[\"'{(<-]|\[(?!\d+\.\d+\] )[\"'\d{\s])")
 """Lines that state nothing, whatever they contain: help texts, configurations."""
 _NO_PROSE = re.compile(r"^[\w.-]+\s*=|^\$|^(?:\S+ )?(?:pip|conda|apt|apt-get) install ")
@@ -668,6 +670,9 @@ def _claim(event: LogEvent, match: Match | None) -> int:
         return WEAK if match or event.type else FAINT
     if event.message.startswith("+ "):
         return 0  # a shell that traces its commands
+    columns = event.message.partition("\n")[0].count(" | ") + 1
+    if event.level is None and not event.type and columns >= COLUMNS:
+        return FAINT  # a row of a table
     said = event.message[:LOOKED_AT]
     if match and (_SPOKEN_OF.match(event.text[match.end :]) or _in_prose(event, match)):
         return FAINT
