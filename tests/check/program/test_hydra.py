@@ -92,3 +92,27 @@ def test_what_a_config_store_may_hold_is_only_absent(folder: Path) -> None:
     (folder / "conf/config.yaml").write_text("defaults:\n  - base_config\n  - _self_\nlr: 1\n")
     parsed = parse(SPEC, ["epochs=3"], folder)
     assert ([p.kind for p in parsed.problems], bool(parsed.unknowns)) == (["absent"], True)
+
+
+@pytest.mark.parametrize(
+    ("path", "defaults", "words"),
+    [
+        ("conf/model/small.yaml", "- small", []),
+        ("conf/model/small.yaml", "- /model: small", []),
+        ("conf/opt/adam.yaml", "- adam", ["+opt=adam"]),
+    ],
+)
+def test_files_that_include_themselves_are_unknown(
+    folder: Path, path: str, defaults: str, words: list[str]
+) -> None:
+    (folder / path).write_text(f"defaults:\n  {defaults}\nkind: x\n")
+    parsed = parse(SPEC, words, folder)
+    assert not parsed.problems
+    assert [one.reason for one in parsed.unknowns] == ["nested too deeply"]
+
+
+def test_a_choice_of_two_groups_is_none(folder: Path) -> None:
+    (folder / "conf/model/small.yaml").write_text("defaults:\n  - {a: b, c: d}\nkind: x\n")
+    parsed = parse(SPEC, [], folder)
+    assert not parsed.problems
+    assert plainly(parsed.values["model"]) == {"kind": "x"}

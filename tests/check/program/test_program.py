@@ -402,6 +402,21 @@ def test_what_follows_a_way_that_ended(read: Read) -> None:
     assert [one.at.certain for one in calls(program, "builtins.open")] == [True, False]
 
 
+@pytest.mark.parametrize(
+    ("body", "reached"),
+    [
+        ("pass", False),
+        ("lib.step()", False),
+        ("if lib.over(): break", True),
+        ("if lib.over(): continue", False),
+        ("for x in lib.all(): break", False),
+    ],
+)
+def test_only_a_break_leaves_an_endless_loop(read: Read, body: str, reached: bool) -> None:
+    program = read(f"import lib\nwhile True:\n    {body}\nopen('after')\n")
+    assert opened(program) == ["after"] * reached
+
+
 def test_loops(read: Read) -> None:
     program = read("""
         import lib

@@ -51,6 +51,12 @@ def test_what_a_list_has_is_not_said_to_be_missing(name: str) -> None:
     assert (has_attribute(Constant("a"), name) is True) == hasattr("a", name)
 
 
+def test_what_lists_lack_is_missing() -> None:
+    # As far as is known, `sys.version_info` is a list.
+    names = ("push", "append", "minor")
+    assert [has_attribute(Box.of("list", ()), name) for name in names] == [False, None, None]
+
+
 @pytest.mark.parametrize(
     ("text", "kind"),
     [
