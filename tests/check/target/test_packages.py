@@ -120,6 +120,24 @@ def test_what_is_installed(tmp_path: Path) -> None:
     assert found.extras == ("more",)
 
 
+def test_modules_without_a_distribution_are_installed_too(tmp_path: Path) -> None:
+    """Copied there by hand, or in a directory that a ``.pth`` file adds."""
+    site, added = tmp_path / "site-packages", tmp_path / "added"
+    make(site, "Data_Kit", {"datakit/__init__.py": ""})
+    for path in (site / "By_Hand.py", site / "folder/__init__.py", site / "fast.abi3.so",
+                 site / "empty/notes.txt", site / "no-module.py", added / "third/__init__.py"):  # fmt: skip
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    (site / "more.pth").write_text(f"{added}\n")
+    (tmp_path / "job.py").touch()
+    found = installed([str(site), str(tmp_path)])
+    assert {name: each.modules for name, each in found.items()} == {
+        "data-kit": ("datakit",), "by-hand": ("By_Hand",), "folder": ("folder",), "fast": ("fast",),
+        "third": ("third",),
+    }  # fmt: skip
+    assert found["by-hand"].version == ""
+
+
 def test_editable_installations(tmp_path: Path) -> None:
     source = tmp_path / "src"
     (source / "mine").mkdir(parents=True)

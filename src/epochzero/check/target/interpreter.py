@@ -68,7 +68,7 @@ def read_interpreter(program: Path, *, home: str = "") -> Interpreter:
         own = Path(home, ".local/lib", f"python{minor}", "site-packages")
         folders += [own] if home and own.is_dir() else []
         folders += _site_folders(base, minor)
-    listed = [entry for folder in folders for entry in (folder, *_added(folder))]
+    listed = [entry for folder in folders for entry in (folder, *added_folders(folder))]
     return Interpreter(version_of(real, minor, settings), tuple(map(str, dict.fromkeys(listed))))
 
 
@@ -107,7 +107,7 @@ def _site_folders(prefix: Path, minor: str) -> list[Path]:
     return list(found.values())
 
 
-def _added(folder: Path) -> Iterator[Path]:
+def added_folders(folder: Path) -> Iterator[Path]:
     """The directories that ``.pth`` files add; lines with code are not run."""
     for file in sorted(folder.glob("*.pth")):
         try:

@@ -7,12 +7,14 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from epochzero.check.target.interpreter import added_folders
 from epochzero.check.target.model import Distribution
 from epochzero.errors import InputError
 from epochzero.file_access import open_file
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 
 LARGEST_LIST_BYTES = 64 << 20
+_PACKAGE_FOLDERS = ("site-packages", "dist-packages")
 Found = dict[str, Distribution]
 
 _NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
@@ -67,7 +70,10 @@ def likely_modules(distribution: Distribution) -> tuple[str, ...]:
 
 
 def installed(path: Sequence[str]) -> Found:
-    """The distributions in these directories; of two with one name, the one that Python would import."""
+    """The distributions in these directories; of two with one name, the one that Python would import.
+
+    A module that lies in a package directory without a distribution counts as one without a version.
+    """
     from importlib import metadata  # Loading it takes longer than reading a target file.
 
     found: Found = {}
@@ -79,7 +85,25 @@ def installed(path: Sequence[str]) -> Found:
             continue  # damaged metadata
         if name and name not in found:
             found[name] = _described(name, distribution, metadata_)
+    provided = {module for each in found.values() for module in likely_modules(each)}
+    for module in _importable(path) - provided:
+        name = normalized(module)
+        found.setdefault(name, Distribution(name, "", (module,)))
     return found
+
+
+def _importable(path: Sequence[str]) -> set[str]:
+    """The top-level modules in the package directories among these, and in those that their ``.pth`` files add."""
+    roots = [Path(folder) for folder in path if Path(folder).name in _PACKAGE_FOLDERS]
+    names: set[str] = set()
+    for folder in (*roots, *(added for root in roots for added in added_folders(root))):
+        with suppress(OSError):
+            for entry in folder.iterdir():
+                if _EXTENSION.search(entry.name) or entry.suffix == ".py":
+                    names.add(_module_of(PurePosixPath(entry.name)))
+                elif (entry / "__init__.py").is_file():
+                    names.add(entry.name)
+    return {name for name in names if name.isidentifier()}
 
 
 def _metadata(distribution: metadata.Distribution) -> Message:
