@@ -184,11 +184,29 @@ def test_processes_share_a_cache(tmp_path: Path) -> None:
         subprocess.Popen([sys.executable, "-c", BUSY, str(tmp_path)], stderr=subprocess.PIPE)
         for _ in range(2)
     ]
-    for child in both:
-        _, said = child.communicate()
-        assert child.returncode == 0, said.decode()
+    said = [child.communicate()[1].decode() for child in both]
+    assert [child.returncode for child in both] == [0, 0], said
     everything = [Key(str(number), "python") for number in range(100)]
     assert Cache(tmp_path).load_many(everything)
+
+
+def test_a_cache_that_is_created_at_the_same_moment_is_no_foreign_file(tmp_path: Path) -> None:
+    together = threading.Barrier(3)
+    aside: list[Path] = []
+
+    def create() -> None:
+        for number in range(60):
+            together.wait()
+            cache = Cache(tmp_path / str(number))
+            aside.extend([cache.set_aside] if cache.set_aside else [])
+            cache.close()
+
+    threads = [threading.Thread(target=create) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert aside == []
 
 
 # -- Snapshots ---------------------------------------------------------------------------------

@@ -36,14 +36,14 @@ KEPT = 0.8
 """The part of the limit that stays when the cache is full."""
 ASKED_AT_ONCE = 500
 
-_SCHEMA = f"""
-PRAGMA application_id = {APPLICATION};
-PRAGMA user_version = {LAYOUT};
-CREATE TABLE IF NOT EXISTS parsed (
-  key TEXT NOT NULL, used INTEGER NOT NULL, size INTEGER NOT NULL, data BLOB NOT NULL);
-CREATE UNIQUE INDEX IF NOT EXISTS parsed_key ON parsed (key);
-CREATE INDEX IF NOT EXISTS parsed_used ON parsed (used, size);
-"""
+_SCHEMA = (
+    f"PRAGMA application_id = {APPLICATION}",
+    f"PRAGMA user_version = {LAYOUT}",
+    "CREATE TABLE IF NOT EXISTS parsed ("
+    "key TEXT NOT NULL, used INTEGER NOT NULL, size INTEGER NOT NULL, data BLOB NOT NULL)",
+    "CREATE UNIQUE INDEX IF NOT EXISTS parsed_key ON parsed (key)",
+    "CREATE INDEX IF NOT EXISTS parsed_used ON parsed (used, size)",
+)
 _FORGET = """
 DELETE FROM parsed WHERE rowid IN (
   SELECT rowid FROM (
@@ -142,20 +142,35 @@ def _open(path: Path) -> sqlite3.Connection:
     path.parent.mkdir(parents=True, exist_ok=True)
     database = sqlite3.connect(path, timeout=BUSY_S, isolation_level=None, check_same_thread=False)
     try:
-        (application,) = database.execute("PRAGMA application_id").fetchone()
-        (layout,) = database.execute("PRAGMA user_version").fetchone()
-        (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if (application, layout) != (APPLICATION, LAYOUT):
-            if tables or application:
-                raise sqlite3.DatabaseError("belongs to another program or version")
+        if _is_empty(database):
             database.execute("PRAGMA journal_mode = WAL")
-            database.executescript(_SCHEMA)
+            with _transaction(database):
+                for statement in _SCHEMA:
+                    database.execute(statement)
         database.execute("PRAGMA synchronous = NORMAL")
         database.execute(f"PRAGMA journal_size_limit = {JOURNAL_BYTES}")
     except BaseException:
         database.close()
         raise
     return database
+
+
+def _is_empty(database: sqlite3.Connection) -> bool:
+    """Whether the file has no tables yet.
+
+    Raises:
+        sqlite3.DatabaseError: it belongs to another program or version.
+    """
+    # In one transaction: another process may create the tables in between.
+    with _transaction(database, "DEFERRED"):
+        (application,) = database.execute("PRAGMA application_id").fetchone()
+        (layout,) = database.execute("PRAGMA user_version").fetchone()
+        (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    if (application, layout) == (APPLICATION, LAYOUT):
+        return False
+    if tables or application:
+        raise sqlite3.DatabaseError("belongs to another program or version")
+    return True
 
 
 def _name(key: Key) -> str:
@@ -195,8 +210,8 @@ def _store(database: sqlite3.Connection, parsed: Mapping[Key, bytes], limit: int
 
 
 @contextmanager
-def _transaction(database: sqlite3.Connection) -> Iterator[None]:
-    database.execute("BEGIN IMMEDIATE")
+def _transaction(database: sqlite3.Connection, kind: str = "IMMEDIATE") -> Iterator[None]:
+    database.execute(f"BEGIN {kind}")
     try:
         yield
     except BaseException:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -55,6 +56,14 @@ class Slow(Seeing):
         return ()
 
 
+class Terminating(Seeing):
+    """SIGTERM comes when the job has ended, as from torchrun, which has seen another rank fail."""
+
+    def ended(self) -> Iterable[Record]:
+        os.kill(os.getpid(), signal.SIGTERM)
+        return ()
+
+
 def _run(folder: Path, script: str, *watchers: Watcher) -> tuple[Ended, list[Record]]:
     folder = folder / "attempt"
     journal = Journal(folder)
@@ -84,6 +93,19 @@ def test_a_failing_or_slow_watcher_never_touches_the_job(
     events = {record.what: record.text for record in records if isinstance(record, JobEvent)}
     assert events["watcher_failed"] == "Failing failed: ValueError: bad output"
     assert "Slow" in events["watcher_slow"]
+
+
+def test_a_signal_after_the_end_of_the_job_does_not_cost_its_last_record(
+    tmp_path: Path,
+) -> None:
+    came: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: came.append(number))
+    try:
+        ended, records = _run(tmp_path, "exit 4", Terminating())
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert records[-1] == ended
+    assert came == []  # The default handler would have ended this process.
 
 
 def test_elapsed_time_does_not_follow_a_clock_that_goes_backwards(

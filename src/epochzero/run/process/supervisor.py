@@ -111,7 +111,8 @@ def run_attempt(
         stack.callback(adopt_orphans, False)
         attempt.start(stack.enter_context(Signals()), environment, watchers)
         attempt.wait()
-    return attempt.end()
+        # torchrun may ask a rank to end whose job has just ended: the last records must still be written.
+        return attempt.end()
 
 
 class _Attempt:
