@@ -488,7 +488,10 @@ WAITED = (
         ([(0, 875), (1, 875), (3, 875)], 2),
         ([(0, 875), (1, 875), (2, 875)], None),  # perhaps there is no other rank
         ([(1, 875), (3, 875)], None),  # two are absent
-        ([(1, 875), (2, 874), (3, 875)], None),  # they wait in different collectives
+        ([(1, 875), (2, 874), (3, 875)], None),  # ranks 0 and 2 are absent
+        ([(0, 875), (1, 875), (2, 874), (3, 875)], 2),  # it waits in an earlier collective
+        ([(0, 875), (1, 875), (2, 876)], None),  # it has passed that of the others
+        ([(0, 875), (1, 874)], None),
     ],
 )
 def test_the_rank_for_which_all_others_waited_is_named(
@@ -500,6 +503,9 @@ def test_the_rank_for_which_all_others_waited_is_named(
     if absent is not None:
         assert root(found)[2] == absent
         assert notes[0].startswith(f"Rank {absent} ")
+        own = dict(waiting).get(absent)
+        assert ("it waited in ALLREDUCE number" in notes[0]) == (own is not None)
+        assert own is None or f"[Rank {absent}] Watchdog" in root(found)[1]
 
 
 CHILD_FAILED = """\

@@ -209,14 +209,14 @@ def test_a_provider_that_is_away_is_named(tmp_path: Path, settings: Path, issuer
         ('client_id = "epochzero"', "client_id = 3", "client_id is missing"),
         ('url = "http://localhost"', 'url = "http://example.org"', "must be an https:// address"),
         ('url = "http://localhost"', 'url = "https://["', "is not an address"),
-        ('"secret"', '"nothing"', "client_secret_file cannot be read"),
+        ('"secret"', '"nothing"', "nothing cannot be read: No such file"),
         ('"secret"', '"empty"', "is empty"),
         ('role = "admin"', 'role = "root"', "the roles are reader, writer, admin"),
         ('role = "admin"', "", "exactly group, team and role"),
         ('group = "hpc"', "group = []", "must be strings"),
         ("[[member]]", "[[members]]", "unknown setting 'members'"),
         ("url =", "scope = 3\nurl =", "scope must be a text"),
-        ("[[member]]", "[member", "cannot be read as TOML"),
+        ("[[member]]", "[member", "is not TOML"),
     ],
 )
 def test_a_wrong_setting_is_named(settings: Path, old: str, new: str, problem: str) -> None:
@@ -225,6 +225,11 @@ def test_a_wrong_setting_is_named(settings: Path, old: str, new: str, problem: s
     with pytest.raises(InputError, match=problem) as raised:
         read_provider(settings)
     assert str(settings) in str(raised.value)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none\.toml: cannot be read: No such file"):
+        read_provider(tmp_path / "none.toml")
 
 
 def test_without_members_nobody_could_sign_in(settings: Path) -> None:

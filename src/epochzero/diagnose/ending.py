@@ -91,9 +91,10 @@ def absence(timeline: Timeline) -> tuple[str, ...]:
         return ()
     waiting = ", ".join(map(str, found.waiting))
     log, line = found.place
+    itself = "; it waited in {} number {}".format(*found.instead) if found.instead else ""
     return (
         f"Rank {found.rank} did not arrive at {found.collective} number {found.number}, in which ranks {waiting} "
-        f"waited ({log}:{line}): look at what it did before, not at the ranks that report the timeout.",
+        f"waited ({log}:{line}){itself}: look at what it did before, not at the other ranks.",
     )
 
 

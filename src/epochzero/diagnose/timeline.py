@@ -362,7 +362,8 @@ def _as_absent(root: Judged | None, judged: Sequence[Judged]) -> Judged | None:
     absent = absent_rank(judged)
     if root is None or absent is None or root.match is None or root.match.signature.name != _WAITED:
         return root
-    return replace(root, event=replace(root.event, rank=absent.rank))
+    own = next((j.event for j in judged if _reporter(j) == absent.rank), root.event)
+    return replace(root, event=replace(own, rank=absent.rank))
 
 
 _WAITED = "nccl/watchdog-timeout"
@@ -377,6 +378,7 @@ class Absent(NamedTuple):
         collective, number: its operation, and its number in the sequence of collectives.
         waiting: the other ranks.
         place: log and line of the first report.
+        instead: operation and number of the collective in which it waited itself; None if it reports none.
     """
 
     rank: int
@@ -384,27 +386,43 @@ class Absent(NamedTuple):
     number: int
     waiting: tuple[int, ...]
     place: tuple[str, int]
+    instead: tuple[str, int] | None
 
 
 def absent_rank(judged: Sequence[Judged]) -> Absent | None:
-    """The only rank whose watchdog does not report that it waited; None if the reports do not show it.
+    """The only rank that its watchdog does not report in the collective of all others; None if the reports do not show it.
 
     A launcher can count ranks that no watchdog names, so that the highest number decides only together
-    with the ranks that wrote lines.
+    with the ranks that wrote lines. A rank in a later collective has passed that of the others.
     """
     waited: dict[int, tuple[int, str]] = {}
     places: list[tuple[str, int]] = []
     for j in _by_line(judged):
         reported = _WAITING.search(j.event.shown)
-        if j.role == "cascade" and reported and j.match and j.match.signature.name == _WAITED:
+        if reported and _reporter(j) is not None:
             waited[int(reported["rank"])] = (int(reported["number"]), reported["collective"])
             places.append((j.event.log, j.event.line))
-    known = set(waited) | {j.event.rank for j in judged if j.event.rank is not None}
-    absent = set(range(max(known, default=-1) + 1)) - set(waited)
-    if len(absent) != 1 or len(waited) < 2 or len(set(waited.values())) != 1:
+    if not waited:
         return None
-    number, collective = next(iter(waited.values()))
-    return Absent(absent.pop(), collective, number, tuple(sorted(waited)), places[0])
+    known = set(waited) | {j.event.rank for j in judged if j.event.rank is not None}
+    common, count = Counter(waited.values()).most_common(1)[0]
+    waiting = tuple(sorted(rank for rank, at in waited.items() if at == common))
+    absent = set(range(max(known) + 1)) - set(waiting)
+    if len(absent) != 1 or count < 2:
+        return None
+    (rank,) = absent
+    own = waited.get(rank)
+    if own is not None and own[0] > common[0]:
+        return None
+    instead = None if own is None else (own[1], own[0])
+    return Absent(rank, common[1], common[0], waiting, places[0], instead)
+
+
+def _reporter(judged: Judged) -> int | None:
+    """The rank whose watchdog reports in this event that it waited."""
+    reported = _WAITING.search(judged.event.shown)
+    is_report = judged.role == "cascade" and judged.match and judged.match.signature.name == _WAITED
+    return int(reported["rank"]) if reported and is_report else None
 
 
 _WAITING = re.compile(

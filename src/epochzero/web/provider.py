@@ -96,8 +96,10 @@ def read_provider(path: Path) -> Provider:
     """
     try:
         data = tomllib.loads(path.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(f"{path}: cannot be read as TOML: {error}") from error
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InputError(f"{path}: is not TOML: {error}") from error
     if unknown := sorted(set(data) - {*_TEXTS, *_OPTIONAL, "member"}):
         known = ", ".join((*_TEXTS, *_OPTIONAL, "[[member]]"))
         raise InputError(f"{path}: unknown setting {unknown[0]!r}; the settings are {known}")
@@ -129,7 +131,8 @@ def _secret(path: Path, file: Path) -> str:
     try:
         secret = file.read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: client_secret_file cannot be read: {error}") from error
+        reason = getattr(error, "strerror", None) or error
+        raise InputError(f"{path}: client_secret_file {file} cannot be read: {reason}") from error
     if not secret:
         raise InputError(f"{path}: client_secret_file {file} is empty")
     return secret
