@@ -1,4 +1,4 @@
-"""Labelling by hand: what is asked, what is kept, who sees what, how far people agree."""
+"""Labelling by hand: questions, storage, access, agreement."""
 
 from __future__ import annotations
 

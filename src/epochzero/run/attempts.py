@@ -233,7 +233,7 @@ class Attempts:
         decision = decide(self._job.policy(), self._history, time=now, elapsed=elapsed)
         if self._checkpoint is None or decision.action == "stop":
             return decision
-        # Where the job resumes is its own business: it is told where it could.
+        # The job decides whether to resume: it only receives the path of its last checkpoint.
         can_resume = f"It can resume from {self._checkpoint} ({CHECKPOINT_VARIABLE})."
         return replace(decision, reason=f"{decision.reason} {can_resume}")
 
