@@ -147,15 +147,25 @@ def test_a_long_attempt_is_not_risked_for_a_small_chance_and_a_short_one_is() ->
     assert decide(AUTO, [replace(missing, seconds=20)]).action == "retry"
     long = decide(AUTO, [replace(missing, seconds=7200)])
     assert long.action == "stop"
-    assert "saves 2.9 GPU hours of waiting for a person and wastes 14." in long.reason, (
+    assert "saves 2.9 GPU hours of waiting for a person and wastes 13." in long.reason, (
         "8 GPUs, odds of 4 * 0.05 / 0.95"
     )
     saved = replace(missing, seconds=7200, since_checkpoint=60)
     assert decide(AUTO, [saved]).action == "retry", "only what follows the last checkpoint is lost"
 
 
+def test_a_short_failure_about_files_has_one_retry_unless_only_this_node_can_change_them() -> None:
+    missing = replace(DETERMINISTIC, category="path_not_found", seconds=20)
+    assert decide(AUTO, [missing]).action == "retry", "20 s and a wait against 5 % of three hours"
+    assert decide(AUTO, [missing, missing]).action == "stop"
+    assert decide(AUTO, [replace(missing, seconds=1800)]).action == "stop"
+    local = replace(missing, evidence=frozenset(["local_files"]))
+    assert decide(AUTO, [local]).action == "stop"
+    assert decide(AUTO, [replace(DETERMINISTIC, seconds=2)]).action == "stop", "of code"
+
+
 def test_each_retry_that_failed_lowers_the_chance() -> None:
-    other = replace(TRANSIENT, retry="unknown", category="internal_error", seconds=600)
+    other = replace(TRANSIENT, retry="unknown", category="internal_error", seconds=900)
     assert decide(AUTO, [other]).action == "retry"
     assert decide(AUTO, [other, other]).action == "stop"
 

@@ -8,7 +8,7 @@ import pytest
 
 from epochzero.diagnose import Diagnosis, diagnose
 from epochzero.run.records.model import Started
-from epochzero.run.retry import shared_storage
+from epochzero.run.retry import local_files, shared_storage
 
 MOUNTS = """\
 22 1 259:2 / / rw,relatime shared:1 - ext4 /dev/nvme0n1p2 rw
@@ -47,6 +47,24 @@ def test_the_mount_of_the_path_in_the_message_decides(
     found = diagnosed(tmp_path, f"FileNotFoundError: [Errno 2] No such file or directory: '{path}'")
 
     assert shared_storage(found, STARTED, tmp_path / "mounts") == source
+
+
+@pytest.mark.parametrize(
+    ("line", "path"),
+    [
+        ("FileNotFoundError: [Errno 2] No such file or directory: 'trian.csv'", "/work/trian.csv"),
+        ("python: can't open file '/work/trian.py': [Errno 2] No such file", "/work/trian.py"),
+        ("PermissionError: [Errno 13] Permission denied: '/etc/labels.csv'", "/etc/labels.csv"),
+        ("FileNotFoundError: [Errno 2] No such file or directory: '/shared/a.csv'", ""),
+        ("ModuleNotFoundError: No module named 'bitsandbytes'", "/job/train.py"),
+        ("ConnectionRefusedError: [Errno 111] Connection refused", ""),
+    ],
+)
+def test_what_only_this_node_can_change(tmp_path: Path, line: str, path: str) -> None:
+    (tmp_path / "mounts").write_text(MOUNTS)
+
+    assert local_files(diagnosed(tmp_path, line), STARTED, tmp_path / "mounts") == path
+    assert local_files(diagnosed(tmp_path, line), STARTED, tmp_path / "none") == ""
 
 
 def test_a_module_of_a_shared_environment_counts(tmp_path: Path) -> None:

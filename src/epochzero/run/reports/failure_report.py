@@ -129,7 +129,7 @@ class After:
 
     def evidence(self, diagnosis: Diagnosis, left: Left) -> Mapping[str, str]:
         """What else is known of the failure: facts of `epochzero.run.retry.policy.EVIDENCE`, each with a text."""
-        from epochzero.run.retry import shared_storage, subject, there_now, unseeded
+        from epochzero.run.retry import local_files, shared_storage, subject, there_now, unseeded
 
         started, seconds, folder = self.started, self.ended.elapsed, Path(self.started.folder)
         asked: Mapping[str, Callable[[], str]] = {
@@ -137,9 +137,10 @@ class After:
             "unseeded": lambda: unseeded(diagnosis, started),
             "environment": lambda: subject(diagnosis, seconds, epochs=left.epochs, folder=folder),
             "shared_storage": lambda: shared_storage(diagnosis, started),
+            "local_files": lambda: local_files(diagnosis, started),
         }
         found = {fact: text for fact, ask in asked.items() if (text := self._answer(fact, ask))}
-        for fact in found.keys() - {"shared_storage"}:
+        for fact in found.keys() - {"shared_storage", "local_files"}:
             self.events.append(JobEvent(*self.clock.now(), fact, found[fact]))
         return found
 

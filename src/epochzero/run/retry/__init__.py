@@ -3,7 +3,7 @@
 from epochzero.run.retry.decide import PastAttempt, decide
 from epochzero.run.retry.history import EndedAttempt, Precedents, program_of, remember
 from epochzero.run.retry.policy import Policy, load_policy
-from epochzero.run.retry.shared_storage import shared_storage
+from epochzero.run.retry.shared_storage import local_files, shared_storage
 from epochzero.run.retry.subject import subject
 from epochzero.run.retry.there_now import there_now
 from epochzero.run.retry.unseeded import unseeded
@@ -15,6 +15,7 @@ __all__ = [
     "Precedents",
     "decide",
     "load_policy",
+    "local_files",
     "program_of",
     "remember",
     "shared_storage",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
@@ -176,10 +177,12 @@ def _stakes(policy: Policy, rule: RetryRule, last: PastAttempt, used: int) -> St
         odds *= policy.evidence.get(fact, 1.0)
     chance = odds / (1 + odds)
     wait = _wait(rule, used, last.fingerprint) / 3600
+    # From the beginning again, a retry fails after as long as the attempt did, its start included.
+    resumed = math.inf if last.since_checkpoint is None else policy.start_hours + last.lost_hours
     return Stakes(
         chance * policy.passes,
         saves=chance * policy.passes * policy.worth_hours,
-        costs=(1 - chance) * (policy.start_hours + wait + last.lost_hours),
+        costs=(1 - chance) * (wait + min(last.seconds / 3600, resumed)),
     )
 
 

@@ -22,6 +22,7 @@ EVIDENCE = {
     "there_now": "what the attempt missed exists now (`there_now`)",
     "unseeded": "random numbers that nothing seeds were drawn where it failed (`unseeded`)",
     "shared_storage": "its files are on a network file system (`shared_storage`)",
+    "local_files": "the path that it names is on a file system of this node (`local_files`)",
     "environment": "the failure is about something outside the job that may pass (`subject`)",
     "passed_before": "a retry of this failure has passed before (`Precedents`)",
     "never_passed": "three or more retries of it failed and none passed",
@@ -105,7 +106,7 @@ class Policy:
         most: retries of a job in all, whatever the rules say.
         passes: probability that a retry of a transient failure succeeds.
         worth_hours: hours until a person would restart the job.
-        start_hours: hours from the start of a job to its first step, in which it holds its GPUs.
+        start_hours: hours from the start of a job that resumes to its first step, in which it holds its GPUs.
         evidence: by how much each fact of `EVIDENCE` changes the odds that a failure is transient, in rules that do not
             ask for it.
         rules: in order; the last is for all failures.

@@ -1,11 +1,12 @@
-"""Whether a failure is about files on a network file system: other machines change them, and it can lag
-behind or fail for a minute, so that what an attempt did not find or could not read may be right the next time.
+"""Whether a failure is about files on a network file system, which other machines change and which can lag behind or
+fail for a minute, or about files that only this node can change: a misspelt path is still misspelt after a minute.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path, PurePath
 
 from epochzero.diagnose import Diagnosis
@@ -22,6 +23,11 @@ _NETWORK_FUSE = re.compile(
     r"fuse\.(?:alluxio|beegfs|blobfuse2?|ceph|gcsfuse|geesefs|gluster|goofys|hdfs|juicefs|mfs|moosefs"
     r"|mount-s3|rclone|s3fs|seaweedfs|sshfs|wekafs)"
 )
+_ABOUT_FILES = ("path_not_found", "permission_denied", "library_not_found")
+# Of Python itself: "can't open file '/job/trian.py': [Errno 2] ..."
+_QUOTED = re.compile(
+    r"\[Errno \d+\][^'\"\n]*['\"](?P<after>[^'\"\n]+)['\"]|open file ['\"](?P<before>[^'\"\n]+)['\"]: \[Errno"
+)
 _PATH = re.compile(r"(?<![\w./:])/(?:[\w.@+=%~-]+/)+[\w.@+=%~-]+")
 _MOUNTS = Path("/proc/self/mountinfo")
 
@@ -36,15 +42,43 @@ def shared_storage(diagnosis: Diagnosis, started: Started, mounts: Path = _MOUNT
         started: its first record.
         mounts: the kernel's list of mounts.
     """
+    listed = _mounts_seen_by(diagnosis, started, mounts)
+    for path in _named(diagnosis, started):
+        kind, source = _mount(path, listed)
+        if _is_network(kind):
+            return source
+    return ""
+
+
+def local_files(diagnosis: Diagnosis, started: Started, mounts: Path = _MOUNTS) -> str:
+    """The path that a failure is about if it is on a file system of this node; empty if it is not, or unknown.
+
+    Args:
+        diagnosis: of the attempt.
+        started: its first record.
+        mounts: the kernel's list of mounts.
+    """
+    if diagnosis.category not in _ABOUT_FILES:
+        return ""
+    texts = [diagnosis.root.text if diagnosis.root else ""]
+    texts += [diagnosis.exception.message] if diagnosis.exception else []
+    named = [match for text in texts for match in _QUOTED.finditer(text)]
+    found = [PurePath(started.folder, match["after"] or match["before"]) for match in named]
+    if (
+        diagnosis.category == "library_not_found"
+    ):  # The module that imports it is in the same environment.
+        found += [PurePath(started.folder, frame.file) for frame in diagnosis.stack[-1:]]
+    listed = _mounts_seen_by(diagnosis, started, mounts)
+    kinds = [_mount(path, listed)[0] for path in found]
+    return str(found[0]) if kinds and all(kinds) and not any(map(_is_network, kinds)) else ""
+
+
+def _mounts_seen_by(diagnosis: Diagnosis, started: Started, mounts: Path) -> str:
+    """The list of mounts; empty if the failure was on another machine or in a container."""
     if diagnosis.root is not None and not is_here(diagnosis.root.host, started):
         return ""
-    try:
-        listed = mounts.read_text("utf-8", "replace")
-    except OSError:
-        return ""
-    for path in _named(diagnosis, started):
-        if source := _source(path, listed):
-            return source
+    with suppress(OSError):
+        return mounts.read_text("utf-8", "replace")
     return ""
 
 
@@ -61,8 +95,8 @@ def _named(diagnosis: Diagnosis, started: Started) -> Iterator[PurePath]:
     yield from found or [PurePath(started.folder)]
 
 
-def _source(path: PurePath, listed: str) -> str:
-    """The source of the network file system that holds a path; empty for a local one."""
+def _mount(path: PurePath, listed: str) -> tuple[str, str]:
+    """Type and source of the file system that holds a path; empty if it is unknown."""
     best, kind, source = "", "", ""
     for line in listed.splitlines():
         head, _, tail = line.partition(" - ")
@@ -74,4 +108,8 @@ def _source(path: PurePath, listed: str) -> str:
         if len(point) >= len(best) and path.is_relative_to(point):
             best = point
             kind, source = [*tail.split(" "), ""][:2]
-    return source if kind in _NETWORK or _NETWORK_FUSE.fullmatch(kind) else ""
+    return kind, source
+
+
+def _is_network(kind: str) -> bool:
+    return kind in _NETWORK or _NETWORK_FUSE.fullmatch(kind) is not None
