@@ -136,6 +136,8 @@ def test_a_job_is_told_where_its_error_and_its_progress_go() -> None:
         (("python", "-u", "src/train.py", "--x"), "train.py"),
         (("torchrun", "--nproc_per_node", "2", "t.py"), "t.py"),
         (("/usr/bin/env",), "env"),
+        (("python", "-u", "-m", "submitit.core._submit", "/logs"), "submitit.core._submit"),
+        (("python", "-m", "torch.distributed.run", "train.py"), "train.py"),
     ],
 )
 def test_a_job_is_called_after_its_script(command: tuple[str, ...], name: str) -> None:

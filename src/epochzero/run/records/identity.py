@@ -11,6 +11,7 @@ import os
 import re
 import time
 from collections.abc import Sequence
+from itertools import chain, pairwise
 from pathlib import Path, PurePath
 
 JOB_VARIABLE = "EPOCHZERO_JOB"
@@ -40,9 +41,11 @@ def is_job(text: str) -> bool:
 
 
 def name_of(command: Sequence[str]) -> str:
-    """What a job is called when its user gave it no name: its script, else its program."""
-    scripts = (PurePath(word).name for word in command[1:] if word.endswith((".py", ".sh")))
-    return next(scripts, PurePath(command[0]).name)
+    """What a job is called when its user gave it no name: its script, else its module (``-m``), else its program."""
+    words = command[1:]
+    scripts = (PurePath(word).name for word in words if word.endswith((".py", ".sh")))
+    modules = (module for option, module in pairwise(words) if option == "-m")
+    return next(chain(scripts, modules), PurePath(command[0]).name)
 
 
 def attempt_folder(home: Path, job: str, attempt: int, rank: int | None = None) -> Path:
