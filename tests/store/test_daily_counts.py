@@ -15,7 +15,7 @@ from sqlalchemy import delete, select, update
 
 from epochzero.store import schema
 from epochzero.store.backup import back_up, restore
-from epochzero.store.daily_counts import BLOCK, DAY_S, END, Period, sum_up, uncounted
+from epochzero.store.daily_counts import BLOCK, DAY_S, END, WINDOWS, Period, sum_up, uncounted
 from epochzero.store.database import Database, open_database
 from epochzero.store.differences import target_counts
 from epochzero.store.failure_notes import merge
@@ -34,6 +34,7 @@ PERIODS = (
     Period((FIRST + 3.0) * DAY_S, (FIRST + BLOCK + 1.0) * DAY_S),
     Period((FIRST + 1.3) * DAY_S, END),
     Period((TODAY + 5.0) * DAY_S, (TODAY + 6.0) * DAY_S),
+    Period((TODAY - WINDOWS[1]) * DAY_S, (TODAY + 1.0) * DAY_S),
 )
 
 days = st.sampled_from(
@@ -72,8 +73,9 @@ def job(number: int, **values: Any) -> JobRow:
 
 
 def sum_up_all(database: Database, team: str = "") -> None:
-    for block in uncounted(database, team, now=NOW):
-        sum_up(database, team, block, now=NOW)
+    while missing := uncounted(database, team, now=NOW):
+        for one in missing:
+            sum_up(database, team, one, now=NOW)
 
 
 def all_jobs(database: Database, team: str = "") -> list[JobRow]:
@@ -198,6 +200,22 @@ def test_what_is_summed_up_is_read_and_what_is_not_right_any_more_is_not(
     assert [one.jobs for one in counts(database, "", PERIODS[0])] == [100, 1, 1]
     sum_up_all(database)
     assert [one.jobs for one in counts(database, "", PERIODS[0])] == [100, 1, 1]
+
+
+def test_recent_days_are_read_as_windows(database: Database) -> None:
+    def sizes() -> set[int]:
+        with database.read() as session:
+            return set(session.scalars(select(Counted.days)))
+
+    with database.write() as session:
+        session.add(job(1))
+    sum_up_all(database)
+    assert sizes() == {1, BLOCK, WINDOWS[0], WINDOWS[1] - WINDOWS[0]}
+    with database.write() as session:
+        session.add(job(2, started=(TODAY - 1) * DAY_S))
+    sum_up(database, "", (BLOCK, FIRST + BLOCK), now=NOW)
+    assert sizes() == {1, BLOCK, WINDOWS[1] - WINDOWS[0]}
+    assert fingerprints(database, "", PERIODS[0])[0].jobs == 2
 
 
 def test_a_job_that_runs_on_does_not_unsettle_its_day(database: Database) -> None:

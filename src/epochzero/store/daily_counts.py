@@ -1,14 +1,14 @@
 """Precomputed sums per day, so that queries over a year do not read every job.
 
-The jobs of a day are summed once the day is over, and the failures of blocks of 32 days once all of these
-are over. A database trigger marks days whose jobs arrive late, change or are deleted (migration 0004).
-Days without valid sums, such as today, are computed from the jobs, so results are always correct.
+The jobs of a day are summed once the day is over. Its failures are also summed in a block of 32 days, and in one of
+a few windows that end yesterday and together cover the periods that pages offer. A database trigger marks days whose
+jobs arrive late, change or are deleted. Days without valid sums, such as today, are computed from the jobs, so results are always correct.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -36,10 +36,14 @@ from epochzero.store.schema import Base, Counted, DayCount, FailureCount, JobRow
 DAY_S = 86_400
 BLOCK = 32
 """Number of days that are summed together; the triggers use the same number."""
+WINDOWS = (6, 29, 89, 364)
+"""Days before today where windows start, so that the last 7, 30, 90 or 365 days are whole windows and today."""
 END = 1e11
 """The year 5138: later times come from a wrong clock and are counted on no day; the triggers use the same limit."""
 _ALL = 1 << 62
 _MOST_SPANS = 100
+_NO_BLOCK = -2
+"""Its lock is held while a team is summed; `epochzero.store.outbox` uses -1."""
 STATEMENTS = 128
 """Number of cached statements of each kind: building one takes longer than executing it."""
 
@@ -70,8 +74,8 @@ class _Span:
         return int(self.since // DAY_S), int(self.until // DAY_S)
 
 
-def uncounted(database: Database, team: str, *, now: float) -> list[int]:
-    """The first days of the blocks with missing sums, newest first.
+def uncounted(database: Database, team: str, *, now: float) -> list[tuple[int, int]]:
+    """The missing sums, each by its number of days and its first day: blocks, newest first; without any, windows.
 
     Args:
         database: the store.
@@ -93,47 +97,57 @@ def uncounted(database: Database, team: str, *, now: float) -> list[int]:
             return []
         begin = min(days) // BLOCK * BLOCK
         fresh = _fresh(session, team, begin, today)
-    return [
-        block
+    blocks = [
+        (BLOCK, block)
         for block in reversed(range(begin, today, BLOCK))
         if any(one not in fresh for one in _wanted(block, today))
     ]
+    starts, ends = [today - days for days in WINDOWS], [today, *(today - days for days in WINDOWS)]
+    windows = [(end - start, start) for start, end in zip(starts, ends, strict=False)]
+    return blocks or [one for one in windows if one[1] >= begin and one not in fresh]
 
 
-def sum_up(database: Database, team: str, block: int, *, now: float) -> None:
-    """Computes missing or outdated sums of the past days of a block.
+def sum_up(database: Database, team: str, missing: tuple[int, int], *, now: float) -> None:
+    """Computes missing or outdated sums.
 
     Args:
         database: the store.
         team: the team whose jobs are counted.
-        block: its first day, from `uncounted`.
+        missing: from `uncounted`; of a block, the sums of its past days are computed too.
         now: as for `uncounted`.
 
     Raises:
         StoreError: the store cannot be written.
     """
+    days, block = missing
     with database.write() as session:
-        # Waits for transactions that write jobs of these days (migration 0004).
+        # One server sums at a time, and waits for transactions that write jobs of these days.
         if database.is_postgresql:
-            lock = func.pg_advisory_xact_lock(func.hashtext(team), cast(block // BLOCK, Integer))
-            session.execute(select(lock))
+            for number in (_NO_BLOCK, block // BLOCK):
+                lock = func.pg_advisory_xact_lock(func.hashtext(team), cast(number, Integer))
+                session.execute(select(lock))
+        if days != BLOCK:
+            _sum_up_window(session, team, days, block)
+            return
         today = int(now // DAY_S)
         fresh = _fresh(session, team, block, block + BLOCK)
-        missing = [
-            day for size, day in _wanted(block, today) if (size, day) not in fresh and size == 1
-        ]
-        if missing:
+        old = [day for size, day in _wanted(block, today) if (size, day) not in fresh and size == 1]
+        if old:
             # Days in between are summed again: one query is cheaper than many.
-            _sum_up_days(session, team, missing[0], missing[-1] + 1)
-        if block + BLOCK <= today and (missing or (BLOCK, block) not in fresh):
+            _sum_up_days(session, team, old[0], old[-1] + 1)
+        if block + BLOCK <= today and (old or (BLOCK, block) not in fresh):
             _sum_up_block(session, team, block)
         changed = StaleDay.day >= block, StaleDay.day < block + BLOCK
         session.execute(delete(StaleDay).where(StaleDay.team == team, *changed))
+        if old:
+            overlapping = Counted.day <= old[-1], Counted.day + Counted.days > old[0]
+            windows = Counted.team == team, Counted.days.not_in((1, BLOCK))
+            session.execute(delete(Counted).where(*windows, *overlapping))
 
 
 def jobs_of(session: Session, team: str, period: Period) -> Subquery:
     """Rows in the form of `DayCount`, without the team, that together cover the jobs of a period."""
-    return _jobs(team, _spans(session, team, period, (1,)), _is_postgresql(session))
+    return _jobs(team, _spans(session, team, period, 1), _is_postgresql(session))
 
 
 @lru_cache(STATEMENTS)
@@ -154,7 +168,7 @@ def failures_of(session: Session, team: str, period: Period, *, by_day: bool = F
         period: in which they started.
         by_day: whether each row covers at most one day.
     """
-    spans = _spans(session, team, period, (1,) if by_day else (BLOCK, 1))
+    spans = _spans(session, team, period, 1 if by_day else _ALL)
     return _failures(team, spans, _is_postgresql(session))
 
 
@@ -208,8 +222,8 @@ def _live_failures(team: str, span: _Span, is_postgresql: bool) -> Select[*tuple
     ).where(*_within(team, span), JobRow.fingerprint != "")  # fmt: skip
 
 
-def _spans(session: Session, team: str, period: Period, sizes: Sequence[int]) -> tuple[_Span, ...]:
-    """The parts of a period in order: the largest possible sums, then single jobs."""
+def _spans(session: Session, team: str, period: Period, most: int) -> tuple[_Span, ...]:
+    """The parts of a period in order: the largest possible sums of at most some days, then single jobs."""
     live = _Span(0, period.since, period.until)
     fresh = _fresh(session, team, period.since / DAY_S, period.until / DAY_S)
     days = [day for size, day in fresh if size == 1]
@@ -220,7 +234,7 @@ def _spans(session: Session, team: str, period: Period, sizes: Sequence[int]) ->
     if first >= last:
         return (live,)
     spans: list[_Span] = []
-    for part in _parts(period, first, last, fresh, sizes):
+    for part in _parts(period, first, last, {one for one in fresh if one[0] <= most}):
         if spans and spans[-1].days == part.days:
             spans[-1] = _Span(part.days, spans[-1].since, part.until)
         elif part.since < part.until:
@@ -230,19 +244,16 @@ def _spans(session: Session, team: str, period: Period, sizes: Sequence[int]) ->
 
 
 def _parts(
-    period: Period, first: int, last: int, fresh: frozenset[tuple[int, int]], sizes: Sequence[int]
+    period: Period, first: int, last: int, fresh: Collection[tuple[int, int]]
 ) -> Iterator[_Span]:
+    largest: dict[int, int] = {}
+    for size, day in sorted(fresh):
+        if day + size <= last:
+            largest[day] = size
     yield _Span(0, period.since, float(first * DAY_S))
     day = first
     while day < last:
-        size = next(
-            (
-                each_size
-                for each_size in sizes
-                if (each_size, day) in fresh and day + each_size <= last
-            ),
-            0,
-        )
+        size = largest.get(day, 0)
         end = day + (size or 1)
         yield _Span(size, float(day * DAY_S), float(end * DAY_S))
         day = end
@@ -259,8 +270,12 @@ def _fresh(session: Session, team: str, begin: float, end: float) -> frozenset[t
         StaleDay.team == team, StaleDay.day >= low, StaleDay.day < high
     )
     rows = session.execute(union_all(counted, changed)).all()
-    stale = {(size, day // size * size) for none, day in rows if not none for size in (1, BLOCK)}
-    return frozenset((days, day) for days, day in rows if days) - stale
+    stale = [day for days, day in rows if not days]
+    return frozenset(
+        (days, first)
+        for days, first in rows
+        if days and not any(first <= day < first + days for day in stale)
+    )
 
 
 def _wanted(block: int, today: int) -> Iterator[tuple[int, int]]:
@@ -294,13 +309,23 @@ def _sum_up_block(session: Session, team: str, block: int) -> None:
     _replace_failures(session, team, range(block, block + BLOCK, BLOCK), row)
 
 
+def _sum_up_window(session: Session, team: str, days: int, first: int) -> None:
+    """Replaces the window of the same length that ended earlier."""
+    for table in (FailureCount, Counted):
+        session.execute(delete(table).where(table.team == team, table.days == days))
+    period = Period(float(first * DAY_S), float((first + days) * DAY_S))
+    _replace_failures(
+        session, team, range(first, first + days, days), failures_of(session, team, period).c
+    )
+
+
 def _replace_failures(
     session: Session, team: str, firsts: range, row: ReadOnlyColumnCollection[str, Any]
 ) -> None:
     """Replaces the sums of the given days and marks them as valid."""
     days = firsts.step
-    size = literal_column(str(days), Integer)
-    key = (row.day // size * size, row.fingerprint, row.category)
+    size, first = (literal_column(str(number), Integer) for number in (days, firsts.start))
+    key = (first + (row.day - first) // size * size, row.fingerprint, row.category)
     sums = (func.sum(row.jobs), func.sum(row.gpu_hours), func.min(row.first), func.max(row.last))
     rows = select(literal(team), size, *key, *sums).group_by(*key)
 

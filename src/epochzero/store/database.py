@@ -37,7 +37,7 @@ _UNANSWERED_MS = 15_000
 """A host that is down neither responds nor reports an error."""
 # An arbitrary number that no other program uses for its advisory lock in this database.
 _MIGRATION_LOCK = 0x45706F63685A
-_FIRST_RELEASED = "0007"
+_FIRST_RELEASED = "0008"
 """The first migration of the release."""
 _WRITES = "epochzero_writes"
 _migrating = threading.Lock()

@@ -10,6 +10,7 @@ from sqlalchemy import Select, bindparam, func, select
 from sqlalchemy.orm import Session
 
 from epochzero.errors import InputError
+from epochzero.store.daily_counts import Period, failures_of
 from epochzero.store.database import Database
 from epochzero.store.failure_notes import Remark, known
 from epochzero.store.issue_changes import Change, changes_with
@@ -18,6 +19,8 @@ from epochzero.store.queries import of_team
 from epochzero.store.schema import AttemptRow, FailureRow, JobRow, KnownFailure, Rank
 
 _MOST_SHOWN = 20
+_ALL_TIME = Period(-1e18, 1e18)
+"""Includes the jobs of clocks that are wrong by centuries."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,20 +82,13 @@ def failure_details(database: Database, team: str, fingerprint: str) -> FailureD
     remarks = (remark for one in every for remark in known(database, team, one).notes)
     with database.read() as session:
         ours = (of_team(team), JobRow.fingerprint.in_(every))
-        jobs, hours, first, last = session.execute(
-            select(
-                func.count(),
-                func.sum(JobRow.gpu_hours),
-                func.min(JobRow.started),
-                func.max(JobRow.started),
-            ).where(*ours)
-        ).one()
+        jobs, hours, first, last = _totals(session, team, every, _ALL_TIME)
         newest = session.scalars(
-            select(JobRow).where(*ours, JobRow.started == last).limit(1)
+            select(JobRow).where(*ours).order_by(JobRow.started.desc()).limit(1)
         ).one_or_none()
         if newest is None:
             raise InputError(f"no job failed with the fingerprint {fingerprint!r}")
-        since = (*ours, JobRow.started > issue.resolved) if issue.resolved is not None else None
+        since = None if issue.resolved is None else Period(issue.resolved, _ALL_TIME.until)
         if issue.first_seen is not None:
             first = min(first, issue.first_seen)
         return FailureDetails(
@@ -118,10 +114,20 @@ def failure_details(database: Database, team: str, fingerprint: str) -> FailureD
             resolved_commit=issue.resolved_commit,
             regressed=issue.regressed,
             ignored_until=issue.ignored_until,
-            returned=session.scalar(select(func.count()).where(*since)) or 0 if since else 0,
+            returned=_totals(session, team, every, since)[0] if since else 0,
             changes=changes_with(session, team, every, newest.name, first),
             remarks=tuple(sorted(remarks, key=lambda one: one.time)),
         )
+
+
+def _totals(
+    session: Session, team: str, fingerprints: Sequence[str], period: Period
+) -> tuple[int, float, float, float]:
+    """Number, GPU hours, first and last start of the jobs of a period, from sums where they exist."""
+    seen = failures_of(session, team, period).c
+    sums = func.sum(seen.jobs), func.sum(seen.gpu_hours), func.min(seen.first), func.max(seen.last)
+    row = session.execute(select(*sums).where(seen.fingerprint.in_(fingerprints))).one()
+    return int(row[0] or 0), row[1] or 0.0, row[2] or 0.0, row[3] or 0.0
 
 
 def newest_fixes(database: Database, team: str, fingerprints: Sequence[str]) -> dict[str, str]:

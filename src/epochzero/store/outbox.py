@@ -29,7 +29,7 @@ from epochzero.store.schema import (
 _MOST_WAITING = 200
 """Per team."""
 _NO_DAY = -1
-"""The triggers of migration 0004 lock a team and a day number, which is never negative."""
+"""`epochzero.store.daily_counts` locks a team and -2, or a number that is never negative."""
 
 
 @dataclass(frozen=True, slots=True)

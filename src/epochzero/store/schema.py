@@ -22,7 +22,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from sqlalchemy.types import BigInteger, Float, Integer, String, Text
 
-REVISION = "0007"
+REVISION = "0008"
 """The newest migration; the store must be at this revision."""
 
 _JSON = JSON().with_variant(JSONB(), "postgresql")
@@ -80,6 +80,7 @@ class JobRow(Base):
         ),
         Index("ix_jobs_of_text", "team", "text_id"),
         Index("ix_jobs_of_fingerprint", "team", "fingerprint", "started", "gpu_hours"),
+        Index("ix_jobs_of_name", "team", "name", "started", "id"),
     )
 
     id: Mapped[str] = mapped_column(String(64), primary_key=True)
@@ -561,7 +562,7 @@ class Counted(Base):
     """Marks days of a team as summed.
 
     Attributes:
-        days: 1, or `epochzero.store.daily_counts.BLOCK`.
+        days: 1, `epochzero.store.daily_counts.BLOCK`, or of a window of recent days.
         day: number of the first day since the epoch.
     """
 

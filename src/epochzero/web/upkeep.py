@@ -49,10 +49,11 @@ class Upkeep:
         now = time.time()
         names = ("", *teams(self._database))
         for team in names:
-            for block in uncounted(self._database, team, now=now):
-                if self._ended.is_set():
-                    return
-                sum_up(self._database, team, block, now=now)
+            for _ in ("blocks", "windows"):
+                for missing in uncounted(self._database, team, now=now):
+                    if self._ended.is_set():
+                        return
+                    sum_up(self._database, team, missing, now=now)
         if self._log_days is None or now < self._next_pruning:
             return
         for team in names:

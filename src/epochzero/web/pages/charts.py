@@ -69,14 +69,11 @@ def span(
     return _svg((SPAN_WIDTH, SPAN_HEIGHT), label, [bar, *drawn], stretched=True)
 
 
-def sparkline(values: Sequence[int], label: str) -> Markup:
-    """The course of a number as small bars.
-
-    Args:
-        values: from left to right.
-        label: text alternative.
-    """
-    scale = _SPARK_HEIGHT / (max(values, default=0) or 1)
+def sparkline(values: Sequence[int]) -> Markup:
+    """The number of jobs on each of some days, as small bars."""
+    most = max(values, default=0)
+    label = f"{sum(values):,} jobs in {len(values)} days, at most {most:,} a day"
+    scale = _SPARK_HEIGHT / (most or 1)
     # One path is a tenth of the text of a rectangle per value.
     bars = "".join(
         f"M{4 * at} {_SPARK_HEIGHT}v-{max(2.0, value * scale):.1f}h3V{_SPARK_HEIGHT}"

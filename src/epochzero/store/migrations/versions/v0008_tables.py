@@ -1,6 +1,6 @@
 """All tables, indexes and triggers of version 0.1.0: in a new store, or in one of before the release.
 
-Stores of before the release have the tables 0001 to 0006. What they lack is found by looking, so that one
+Stores of before the release have the tables 0001 to 0007. What they lack is found by looking, so that one
 migration serves them all. The next migration that changes a table of these must describe the tables of this one
 itself, since `Base.metadata` describes the newest ones.
 
@@ -16,7 +16,7 @@ from alembic import op
 
 from epochzero.store.schema import Base
 
-revision = "0007"
+revision = "0008"
 down_revision = None
 
 _OF_LAST = """
