@@ -246,10 +246,7 @@ def _spans(session: Session, team: str, period: Period, most: int) -> tuple[_Spa
 def _parts(
     period: Period, first: int, last: int, fresh: Collection[tuple[int, int]]
 ) -> Iterator[_Span]:
-    largest: dict[int, int] = {}
-    for size, day in sorted(fresh):
-        if day + size <= last:
-            largest[day] = size
+    largest = {day: size for size, day in sorted(fresh) if day + size <= last}
     yield _Span(0, period.since, float(first * DAY_S))
     day = first
     while day < last:
