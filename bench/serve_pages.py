@@ -103,7 +103,9 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--seconds", type=float, default=60.0, help="of requests, for each size")
     parser.add_argument("--engines", nargs="+", default=list(TARGET_MS), choices=TARGET_MS)
-    parser.add_argument("--keep", action="store_true", help="add to the numbers of other sizes and engines")
+    parser.add_argument(
+        "--keep", action="store_true", help="add to the numbers of other sizes and engines"
+    )
     options = parser.parse_args()
     numbers: dict[str, Any] = {"requests_per_second": RATE, "target_ms": TARGET_MS,
                                "target_processor_ms": TARGET_PROCESSOR_MS}  # fmt: skip
