@@ -33,9 +33,10 @@ def ask_for_dumps(folder: Path, pids: Iterable[int]) -> None:
         with suppress(OSError, ValueError):
             for earlier in own.parent.glob(f"{pid}.trace_*.json"):
                 earlier.unlink()
-            pipe = f"/proc/{pid}/fd/{int(own.read_text('ascii'))}"
-            # The job may have closed the descriptor and opened a file under its number.
-            if os.readlink(pipe).startswith("pipe:"):
+            number, inode = own.read_text("ascii").split()
+            pipe = f"/proc/{pid}/fd/{int(number)}"
+            # The job may have closed the descriptor and opened another file or pipe under its number.
+            if os.readlink(pipe) == f"pipe:[{inode}]":
                 descriptor = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
                 try:
                     os.write(descriptor, b"\n")

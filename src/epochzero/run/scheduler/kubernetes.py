@@ -1,12 +1,14 @@
 """Kubernetes, asked through its API by the pod's own account: why the pod ends, of a Job or a TrainJob.
 
 The account needs the right to read pods and jobs (``docs/run.md``); without it nothing is known. Sources: Kubernetes
-documentation, Pod conditions (DisruptionTarget), Jobs (activeDeadlineSeconds, suspend); Kubeflow Trainer, TrainJob.
+documentation, Pod conditions (DisruptionTarget), Jobs (activeDeadlineSeconds, suspend, FailureTarget, SuccessCriteriaMet,
+indexed Jobs), field selectors; Kubeflow Trainer, TrainJob.
 """
 
 from __future__ import annotations
 
 import platform
+import socket
 import ssl
 import urllib.request
 from collections.abc import Mapping
@@ -27,13 +29,30 @@ _STATES = {
     "DeletionByTaintManager": "NODE_FAIL", "DeletionByPodGC": "NODE_FAIL", "NodeLost": "NODE_FAIL",
     "TerminationByKubelet": "PREEMPTED", "Evicted": "NODE_FAIL", "DeadlineExceeded": "TIMEOUT",
     "NodeShutdown": "NODE_FAIL", "Terminated": "NODE_FAIL",
+    # Of a Job that ends its other pods since one of them failed.
+    "BackoffLimitExceeded": "FAILED", "PodFailurePolicy": "FAILED", "FailedIndexes": "FAILED",
+    "MaxFailedIndexesExceeded": "FAILED",
+    # Of a Job with a success policy, which ends the others.
+    "SuccessPolicy": "COMPLETED", "CompletionsReached": "COMPLETED",
 }  # fmt: skip
+_JOB_CONDITIONS = ("Failed", "FailureTarget", "SuccessCriteriaMet")
+"""The last two are set before the pods are terminated."""
 
 
 def allocation(variables: Mapping[str, str]) -> Allocation | None:
     """See `epochzero.run.scheduler.Scheduler`."""
     namespace = _text("namespace")
-    pod = _get(variables, f"/api/v1/namespaces/{namespace}/pods/{platform.node()}")
+    pods = f"/api/v1/namespaces/{namespace}/pods"
+    pod = _get(variables, f"{pods}/{platform.node()}")
+    if not pod:
+        # The host name of a pod of an indexed Job, such as a TrainJob's, lacks the end of the pod's name.
+        found = _get(variables, f"{pods}?fieldSelector=status.podIP%3D{_own_address(variables)}")
+        own = [
+            pod
+            for pod in found.get("items") or ()
+            if pod["spec"].get("hostname") == platform.node()
+        ]
+        pod = own[0] if own else {}
     if not pod:
         return None
     owners = pod.get("metadata", {}).get("ownerReferences") or []
@@ -54,7 +73,8 @@ def parse_pod(pod: Mapping[str, Any], job: Mapping[str, Any], now: datetime) -> 
     ends = bool(metadata.get("deletionTimestamp")) or status.get("phase") in ("Failed", "Succeeded")
     reasons = [status.get("reason", "")]
     reasons += [c.get("reason", "") for c in _conditions(status, "DisruptionTarget")]
-    reasons += [c.get("reason", "") for c in _conditions(job.get("status", {}), "Failed")]
+    of_job = job.get("status", {})
+    reasons += [c.get("reason", "") for kind in _JOB_CONDITIONS for c in _conditions(of_job, kind)]
     state = next((_STATES[reason] for reason in reasons if reason in _STATES), "")
     if "memory" in status.get("message", "") and state == "NODE_FAIL":
         state = "OUT_OF_MEMORY"
@@ -111,6 +131,17 @@ def _get(variables: Mapping[str, str], path: str) -> Mapping[str, Any]:
         found = response.json() if response.succeeded else {}
         return found if isinstance(found, dict) else {}
     return {}
+
+
+def _own_address(variables: Mapping[str, str]) -> str:
+    """The address of this pod, from which it reaches the API; empty if it reaches nothing. Nothing is sent."""
+    with suppress(OSError):
+        host = variables["KUBERNETES_SERVICE_HOST"]
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            probe.connect((host, 443))
+            return str(probe.getsockname()[0])
+    return ""
 
 
 def _text(name: str) -> str:

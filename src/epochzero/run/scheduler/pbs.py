@@ -1,41 +1,53 @@
-"""OpenPBS and PBS Professional, asked by ``qstat -f -F json``. Source: PBS Professional 2022.1 Reference Guide, job states.
+"""OpenPBS, PBS Professional and Torque, asked by ``qstat -f``, whose JSON form only some of them have.
 
-PBS does not tell who deleted a job. One that is exiting before its wall time was deleted: PBS reports a preempted job
-as queued, held or suspended.
+Sources: PBS Professional 2022.1 Reference Guide, job states and attributes; Torque 6.1, qstat. None tells who deleted a job.
+One that is exiting before its wall time was deleted: PBS reports a preempted job as queued, held or suspended.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Any
+from contextlib import suppress
+from datetime import datetime
 
 from epochzero.run.scheduler import Allocation
-from epochzero.run.scheduler.commands import json_answer, seconds
+from epochzero.run.scheduler.commands import answer, seconds
 
 _RUNS = frozenset("RSUB")
 _QUEUED = frozenset("QHWTM")
+_FINISHED = frozenset("FC")
+_TIME = "%a %b %d %H:%M:%S %Y"
+_FIELD = re.compile(r"^\s+([\w.]+) = (.*)$", re.MULTILINE)
 
 
 def allocation(variables: Mapping[str, str]) -> Allocation | None:
     """See `epochzero.run.scheduler.Scheduler`."""
-    number = variables.get("PBS_JOBID", "")
-    jobs = json_answer(("qstat", "-f", "-x", "-F", "json", number)).get("Jobs") or {}
-    fields: Mapping[str, Any] = next(iter(jobs.values()), {})
-    return parse_job(fields) if fields.get("job_state") else None
+    fields = dict(_FIELD.findall(answer(("qstat", "-f", variables.get("PBS_JOBID", "")))))
+    return parse_job(fields, datetime.now()) if fields.get("job_state") else None
 
 
-def parse_job(fields: Mapping[str, Any]) -> Allocation:
-    """The allocation that a job in the JSON of qstat describes."""
-    letter = str(fields["job_state"])
-    used = seconds(fields.get("resources_used", {}).get("walltime")) or 0.0
-    limit = seconds(fields.get("Resource_List", {}).get("walltime"))
+def parse_job(fields: Mapping[str, str], now: datetime) -> Allocation:
+    """The allocation that the attributes of ``qstat -f`` describe.
+
+    Args:
+        fields: name -> text.
+        now: in the server's time zone.
+    """
+    letter = fields["job_state"]
+    limit = seconds(fields.get("Resource_List.walltime"))
+    used = seconds(fields.get("resources_used.walltime")) or 0.0
+    # The time used is that of the last poll, minutes ago; the start does not know of suspensions.
+    with suppress(ValueError):
+        started = datetime.strptime(fields.get("stime") or fields.get("start_time", ""), _TIME)
+        used = max(used, (now - started).total_seconds())
     if letter in _RUNS:
         state = "RUNNING"
     elif letter in _QUEUED:
         state = "REQUEUED"
     elif limit is not None and used >= limit:
         state = "TIMEOUT"
-    elif letter == "F" and fields.get("Exit_status") == 0:
+    elif letter in _FINISHED and (fields.get("Exit_status") or fields.get("exit_status")) == "0":
         state = "COMPLETED"
     else:
         state = "CANCELLED"

@@ -15,7 +15,7 @@ from typing import Any
 from epochzero.run.observers.child.stacks import FILE_VARIABLE
 
 COLLECTIVES_FOLDER = "collectives"
-"""In an attempt's folder: a file for each process, with the number of the descriptor to write to."""
+"""In an attempt's folder: a file for each process, with the descriptor to write to and the inode of its pipe."""
 _RECORDERS = ("_dump_nccl_trace_json", "_dump_fr_trace_json")
 """Of NCCL, and of all other backends."""
 
@@ -23,7 +23,8 @@ _RECORDERS = ("_dump_nccl_trace_json", "_dump_fr_trace_json")
 def begin_torch(torch: Any, environment: Mapping[str, str]) -> None:
     """Starts the thread with the first process group; a version of torch without a recorder starts none.
 
-    The group's own threads exist by then: a process that forks later is as safe as without this one.
+    The group's own threads exist by then: a process that forks later is as safe as without this one. All groups, those of
+    a device mesh too, are made by one private function; in a version without it, the public one is replaced.
     """
     path = environment.get(FILE_VARIABLE)
     distributed = torch.distributed
@@ -32,9 +33,11 @@ def begin_torch(torch: Any, environment: Mapping[str, str]) -> None:
     from torch.distributed import distributed_c10d
 
     recorders = [getattr(torch._C._distributed_c10d, name, None) for name in _RECORDERS]
-    create = getattr(distributed_c10d, "_new_process_group_helper", None)
-    if create is None or not any(recorders):
+    if not any(recorders):
         return
+    private = hasattr(distributed_c10d, "_new_process_group_helper")
+    name = "_new_process_group_helper" if private else "init_process_group"
+    create = getattr(distributed_c10d, name)
     folder = os.path.join(os.path.dirname(path), COLLECTIVES_FOLDER)
 
     @functools.wraps(create)
@@ -43,11 +46,12 @@ def begin_torch(torch: Any, environment: Mapping[str, str]) -> None:
         listen(folder, distributed.get_rank, [recorder for recorder in recorders if recorder])
         return group
 
-    setattr(distributed_c10d, "_new_process_group_helper", created)  # noqa: B010 - typed otherwise
+    for module in (distributed_c10d,) if private else (distributed_c10d, distributed):
+        setattr(module, name, created)
 
 
 def listen(folder: str, rank: Callable[[], int], recorders: list[Callable[..., bytes]]) -> None:
-    """Starts the thread of this process, once. A full disk costs the dumps, not the job."""
+    """Starts the thread of this process, once. A full disk or a limit of threads costs the dumps, not the job."""
     own = os.path.join(folder, str(os.getpid()))
     if os.path.exists(own):
         return
@@ -55,11 +59,11 @@ def listen(folder: str, rank: Callable[[], int], recorders: list[Callable[..., b
         os.makedirs(folder, exist_ok=True)
         reader, writer = os.pipe()
         with open(own, "w", encoding="ascii") as file:
-            file.write(str(writer))
-    except OSError:
+            file.write(f"{writer} {os.fstat(writer).st_ino}")
+        # Not threading.Thread, which programs count and wait for.
+        _thread.start_new_thread(_answer, (reader, own, rank, recorders))
+    except (OSError, RuntimeError):
         return
-    # Not threading.Thread, which programs count and wait for.
-    _thread.start_new_thread(_answer, (reader, own, rank, recorders))
 
 
 def _answer(
