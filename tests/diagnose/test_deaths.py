@@ -376,6 +376,24 @@ MENTIONED = {
     "[rank7]:[E814 01:57:12.984417033 ProcessGroupNCCL.cpp:542] [Rank 7] Collective raised an exception\n"
     "ncclSystemError: System call (e.g. socket, malloc) or external library call failed\n"
     "saved step200.pt\n",
+    "repeated": "judge gpt-x\n" + "Error code: 400 - {'message': 'Invalid image data.'}\n" * 14,
+    "advice": "Flash Attention 2.0 only supports torch.float16 dtypes, but the current one is torch.float32. "
+    "You should run inference using Automatic Mixed-Precision.\n",
+    "condition": "[2025-03-02 11:56:30,767 E 4511 4512] (raylet) file_system_monitor.cc:111: /tmp/ray is over 95% "
+    "full. Object creation will fail if spilling is required.\n",
+    "told to exit": "ERROR 12-18 20:22:01 utils.py:116] Worker process pid 29 died, exit code: -15\n",
+    "worker of Ray": "(Worker pid=7) TypeError: cannot unpack non-iterable NoneType object\n"
+    + "".join(f"(Worker pid=8) sample {n} generated\n" for n in "abcde"),
+    "quoted": "Compilation output: b'/tmp/top.v:18: error: Module definition cannot nest\\nI give up.'\n",
+    "continued warning": "2025-07-22 10:09:30,399 - WARNING - Detection failed: Error(s) in loading state_dict:\n"
+    "\tsize mismatch for conv.weight: copying a param with shape torch.Size([64]) from checkpoint, the shape in "
+    "current model is torch.Size([32]).\n2025-07-22 10:09:30,401 - INFO - Continuing with random weights\n",
+    "next to the job": "slurmstepd: error: _cgroup_procs_check: failed on path: No such file or directory\n",
+    "server that shut down": "INFO: 127.0.0.1:9 - \"POST /v1/chat/completions HTTP/1.1\" 200 OK\n" * 3
+    + "INFO:     Shutting down\nERROR 04-18 15:05:59 engine.py:389] EngineDeadError: EngineCore encountered an issue.\n"
+    "INFO:     Application shutdown complete.\n",
+    "redrawn bar": OUT_OF_MEMORY
+    + "".join(f"Training:  {n}%|#  | {n}/100 [00:0{n}<01:12,  1.0s/it]\r" for n in range(1, 9)) + "\n",
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import signal
 import sys
 from bisect import bisect_right, insort
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -20,7 +20,7 @@ from epochzero.diagnose.catalog import SIGNALS, Catalog, Match
 from epochzero.diagnose.message import category_of, read_message
 from epochzero.diagnose.reading import read, stated_reason
 from epochzero.logs.events import QUIET, LogEvent
-from epochzero.logs.progress import LOOKED_AT, LOSS_NAN
+from epochzero.logs.progress import LOOKED_AT, LOSS_NAN, template
 from epochzero.logs.scan import PROGRESS_LINES
 from epochzero.logs.source import ERROR_FILE
 from epochzero.logs.traceback import is_header
@@ -83,6 +83,20 @@ _STATES = re.compile(
 )
 """Text before a signature's match in a line that states it rather than mentions it."""
 _QUOTED = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`")
+_SHOWN = re.compile(r"(?:(?<=[\s(\[=,:])|^)b?(['\"`])(?:.*?\1(?!\w)|.*)")
+"""A text that a line shows, also one whose end is cut off. What it says is no statement of the program."""
+_ADVICE = re.compile(
+    r"(?i)\byou should\b|\bplease (?:make sure|consider|note|ensure)\b|\brecommended\b"
+    r"|\bif (?:you|this)\b|\bthis warning\b"
+)
+_CONDITIONAL = re.compile(
+    r"(?i)\b(?:will|would|may|might|could|can) (?:\w+ )?(?:cause|crash|fail|hang|lead|result)\b"
+)
+"""Words of advice, and of what has not happened: such a line reports no failure unless it is marked as one."""
+_OBSERVER = re.compile(r"(?:slurmstepd|srun|wandb|\(raylet\))\b[^:\n]{0,40}: ")
+"""Start of a line of a program next to the job, which need not matter to it."""
+_STOPPED = re.compile(r"(?i)\bexit ?code\W{1,3}(?:-15|143)\b")
+"""The end of a process that its parent told to exit: it follows from something else, or the work was done."""
 
 _SPOKEN_OF = re.compile(
     r"^(?: \([^)\n]*\))?:? (?:is|are|was|were|means?|occurs?|happens?|refers?|indicates?|can|could|may"
@@ -121,9 +135,12 @@ def order(
         restarts: number of restarts by the launcher.
     """
     judged = tuple(_judge(event, catalog, number) for number, event in enumerate(events))
-    judged = _without_recovered(_without_handlers(_without_earlier_runs(judged)))
+    judged = _without_recovered(_without_shutdown(_without_handlers(_without_earlier_runs(judged))))
     judged = _without_restarted(judged, restarts)
-    judged = _without_set_aside(judged, dead=failed or any(map(reports_death, judged)))
+    dead = failed or any(
+        reports_death(j) or (j.role == "wrapper" and j.event.uncaught) for j in judged
+    )
+    judged = _without_set_aside(_without_repeated(judged, dead=dead), dead=dead)
     least = FAINT if failed else WEAK
     candidates = _before_report(
         tuple(j for j in judged if j.role == "cause" and j.claim >= least), judged
@@ -163,6 +180,11 @@ def _without_earlier_runs(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
             died.clear()
         if ends_process(this) or reports_death(this):
             died.append(this)
+    for this in judged:
+        event = this.event
+        again = event.starts and event.log_later >= FEW_LATER_LINES and sources[event.log] == 1
+        if again and this.role == "cause" and this.claim >= PLAIN_LINE and event.level == "ERROR":
+            starts[event.log] = max(event.line + 1, starts.get(event.log, 0))
     for log, died in deaths.items():
         last = died[-1].event if died else None
         alone = not any(line >= starts.get(log, 0) for line in signs.get(log, [])[-1:])
@@ -498,6 +520,44 @@ def _without_handlers(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
     )
 
 
+def _without_shutdown(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
+    """Takes the claim from what fails while a server that answered requests shuts down as it was told to."""
+    return tuple(
+        replace(j, role="teardown", claim=0) if j.event.closing and "serving" in j.event.work else j
+        for j in judged
+    )
+
+
+def _without_repeated(judged: tuple[Judged, ...], *, dead: bool) -> tuple[Judged, ...]:
+    """Sets aside what a process had reported before in the same run and survived, unless another event
+    shows that a process died.
+    """
+    if dead:
+        return judged
+    alike: dict[tuple[object, ...], list[Judged]] = {}
+    for this in judged:
+        statement = this.role == "cause" and this.claim and this.category != "loss_nan"
+        if statement and not ends_process(this) and not _loses_gpu(this):
+            event = this.event
+            said = template(event.message.partition("\n")[0][:LOOKED_AT])
+            key = (*_source(event), event.starts, event.type, said)
+            alike.setdefault(key, []).append(this)
+    survived = {
+        this.order
+        for these in alike.values()
+        if len(these) > LATER_LINES or (len(these) > 2 and _distance(these) >= LATER_LINES)
+        for this in these
+    }
+    return tuple(
+        replace(j, role="set_aside", claim=0) if j.order in survived else j for j in judged
+    )
+
+
+def _distance(judged: Sequence[Judged]) -> int:
+    """Number of ordinary lines of the log between the first and the last event."""
+    return judged[0].event.log_later - judged[-1].event.log_later
+
+
 def _without_restarted(judged: tuple[Judged, ...], restarts: int) -> tuple[Judged, ...]:
     """Removes the launcher's reports of failed processes after which it restarted the job, including
     the termination of other processes.
@@ -517,14 +577,32 @@ def _without_recovered(judged: tuple[Judged, ...]) -> tuple[Judged, ...]:
     When a launcher reports a failed process, other processes whose lines cannot be distinguished may
     continue for a moment: then only substantial progress or output counts.
     """
-    died = any(j.role in ("cascade", "wrapper") and not j.event.ended_well for j in judged)
+    passed_on = {j.event.trace for j in judged if j.event.link == "inner"}
+    died = any(
+        (j.role == "cascade" or (j.role == "wrapper" and _of_dead(j, passed_on)))
+        and not j.event.ended_well
+        for j in judged
+    )
     stops = {j.event.log: j.event.log_later for j in judged if _stops_job(j)}
+    survived = {j.order for j in judged if _recovered(j, died=died) or _outlived(j, stops)}
+    traces = {j.event.trace for j in judged if j.order in survived} & passed_on
     return tuple(
         replace(j, role="recovered", claim=0)
-        if _recovered(j, died=died) or _outlived(j, stops)
+        if j.order in survived
+        or (j.role == "wrapper" and j.event.trace in traces and not _of_dead(j, passed_on))
         else j
         for j in judged
     )
+
+
+def _of_dead(wrapper: Judged, passed_on: Set[int]) -> bool:
+    """Whether a wrapper shows that a process died: an exception that was passed on can be handled.
+
+    Args:
+        passed_on: tracebacks that contain the one of another process.
+    """
+    event = wrapper.event
+    return event.trace not in passed_on or event.uncaught or reports_death(wrapper)
 
 
 def _stops_job(judged: Judged) -> bool:
@@ -560,11 +638,13 @@ def _recovered(judged: Judged, *, died: bool) -> bool:
     event = judged.event
     if judged.role == "cause" and _only_mentioned(judged, died=died):
         return True
+    if event.serves_later and "serving" not in event.work:
+        return True  # A server that did not start was started again.
     if died and judged.role == "cause" and _loses_gpu(judged):
         # A process that has lost its GPU makes no steps any more; those are of other processes.
         return False
     # A signal reaches the processes of a terminal one after the other.
-    outside = _from_outside(judged) or event.type == "KeyboardInterrupt"
+    outside = _from_outside(judged) or judged.category == "interrupted"
     doubtful = (died and event.later < LATER_LINES_OF_RUN) or outside
     needed = 1
     if doubtful:
@@ -574,6 +654,9 @@ def _recovered(judged: Judged, *, died: bool) -> bool:
     errored = event.kind == "exception" and event.level in ("ERROR", "FATAL")
     seen = event.steps if ends_process(judged) or errored else event.progress
     continued = seen >= needed or (event.went_on and not died)
+    if outside and not event.went_on:
+        # A progress bar is redrawn until the signal arrives.
+        continued = continued and event.log_later >= FEW_LATER_LINES
     if event.ended_well and (continued or not (ends_process(judged) or errored)):
         return judged.role in ("cause", "cascade", "wrapper")
     return judged.role == "cause" and continued
@@ -598,15 +681,20 @@ def _only_mentioned(judged: Judged, *, died: bool) -> bool:
     event = judged.event
     if judged.category == "loss_nan":
         return False  # only a later finite loss shows that the training recovered
+    # Ray reports the death of a worker, so that the others need not stop by themselves.
+    supervised = event.process is not None and "pid=" in event.process
+    later = event.log_later if supervised and not died else event.later
     if event.kind == "line" and judged.claim <= WEAK:
-        return event.later >= (LATER_LINES_OF_RUN if died else FEW_LATER_LINES)
+        return later >= (LATER_LINES_OF_RUN if died else FEW_LATER_LINES)
     if died or ends_process(judged):
         return False
     if event.finished:
         return event.log_later > 0
+    if supervised and judged.category != "process_crash":
+        return later >= FEW_LATER_LINES
     if not event.type:
-        return event.later >= LATER_LINES
-    return event.level not in ("ERROR", "FATAL") and event.later >= LATER_LINES_OF_EXCEPTION
+        return later >= LATER_LINES
+    return event.level not in ("ERROR", "FATAL") and later >= LATER_LINES_OF_EXCEPTION
 
 
 _OBSERVERS = frozenset({"kernel", "kubernetes", "schedulers", "slurm"})
@@ -641,7 +729,9 @@ def reports_death(judged: Judged) -> bool:
     return judged.role in ("cascade", "wrapper") and bool(judged.match and judged.match.status)
 
 
-_ENDING = re.compile(r"(?i)\b(?:ending|stopping|terminating|aborting|exiting|shutting down)\b")
+_ENDING = re.compile(
+    r"(?i)\b(?:shutdown|ending|stopping|terminating|aborting|exiting|shutting down)\b"
+)
 """Signatures with which a program announces its termination, at any level."""
 
 
@@ -653,9 +743,20 @@ def _set_aside(judged: Judged) -> bool:
     if event.kind != "line" or _from_outside(judged) or _ENDING.search(event.message):
         return False
     if judged.role == "cause":
-        return event.level in QUIET
+        return event.level in QUIET or _only_advises(event)
     told = judged.role in ("cascade", "wrapper") and not reports_death(judged)
     return told and event.level == "WARNING"
+
+
+def _only_advises(event: LogEvent) -> bool:
+    """Whether a line that is not marked as an error advises, or reports what could happen."""
+    if event.type or event.level == "FATAL":
+        return False
+    said = event.message[:LOOKED_AT]
+    if _CONDITIONAL.search(said):
+        return True
+    marked = event.level == "ERROR" or _ERROR_LINE.search(said)
+    return not marked and _ADVICE.search(said) is not None
 
 
 def _without_set_aside(judged: tuple[Judged, ...], *, dead: bool) -> tuple[Judged, ...]:
@@ -684,6 +785,8 @@ def _claim(event: LogEvent, match: Match | None) -> int:
         return ERROR_LINE if aborted or event.type == "SystemExit" else EXCEPTION
     if event.level == "FATAL":
         return FATAL_LINE
+    if match is None and _OBSERVER.match(event.message):
+        return FAINT
     if event.level in QUIET:
         return WEAK if match or event.type else FAINT
     if event.message.startswith("+ "):
@@ -700,13 +803,15 @@ def _claim(event: LogEvent, match: Match | None) -> int:
         return ERROR_LINE
     if event.type:
         return BARE_EXCEPTION
+    if _STOPPED.search(said):
+        return FAINT
     if event.shown.startswith("    ") or _NO_STATEMENT.search(said):
         return 0
     if match:
         return PLAIN_LINE
     if _NO_PROSE.search(said):
         return 0
-    if event.level == "ERROR" or _ERROR_LINE.search(said):
+    if event.level == "ERROR" or _ERROR_LINE.search(_SHOWN.sub("", said)):
         return PLAIN_LINE
     return WEAK
 

@@ -7,6 +7,7 @@ one file are separated by their prefixes before tracebacks are parsed.
 from __future__ import annotations
 
 import re
+import sys
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -44,6 +45,7 @@ _CUT_OFF = re.compile(
 )
 """The header of a notebook's traceback whose end is missing."""
 _IGNORED = re.compile(r"(?i)\bignor(?:ed|ing)\b")
+_SENTENCE = re.compile(r"[A-Z][a-z]* [a-z]+ [a-z]+")
 _FRAME = re.compile(r'^\s*File "(?P<file>[^"\n]*)", line (?P<line>\d+)$')
 _ANNOUNCES = re.compile(r":\s*$|\b(?:[Tt]raceback|[Ee]xception|\w+(?:Error|Exit|Interrupt))\b")
 _CHILD = re.compile(r"\s*-- Process (\d+) terminated with the following error")
@@ -81,6 +83,8 @@ class LogEvent:
             that belong to no traceback. After the last error word of the log they are estimated by its size.
         log_later: number of these lines of all processes of the log.
         starts: number of lines after the event with which a run may start.
+        serves_later: whether a server answers requests later in the log.
+        closing: whether the program announced shortly before that it shuts down.
         work: what the same run did before the event, as in `ProgressLine`.
     """
 
@@ -112,6 +116,8 @@ class LogEvent:
     later: int = 0
     log_later: int = 0
     starts: int = 0
+    serves_later: bool = False
+    closing: bool = False
     work: frozenset[str] = frozenset()
 
     @property
@@ -157,11 +163,16 @@ def events_of(log: Log, scan: Scan, anchors: Mapping[int, str]) -> Iterator[LogE
         progress = progress_lines(region.progress, bare_ranks=bare_ranks)
         scan.note_work(progress)
         went_on = scan.progress_blocks > region.progress_blocks
+        closing = min((n for n, line in enumerate(lines) if _closes(line)), default=len(lines))
+        closing_line = lines[closing].number if closing < len(lines) else sys.maxsize
         events: list[tuple[_Source, LogEvent]] = []
         ordinary: dict[_Source, list[int]] = {}
         for source, stream in _streams(lines):
             reader = _StreamReader(log, stream, anchors, progress, went_on, scan, trace)
-            events += [(source, event) for event in reader.events()]
+            events += [
+                (source, replace(event, closing=True) if event.line > closing_line else event)
+                for event in reader.events()
+            ]
             ordinary[source] = reader.ordinary
             trace = reader.trace
         found += [
@@ -177,6 +188,16 @@ def events_of(log: Log, scan: Scan, anchors: Mapping[int, str]) -> Iterator[LogE
         log_later = written.all_lines() - all_before
         later = max(0, written.lines(source) - before)
         yield replace(event, later=later, log_later=log_later) if log_later else event
+
+
+_CLOSES = re.compile(
+    r"(?i)\bshutting down\b|\bshutdown (?:triggered|requested|initiated)\b|\bworker exiting\b"
+)
+
+
+def _closes(line: _Line) -> bool:
+    """Whether a program announces that it shuts down as it was told to, not because of an error."""
+    return line.prefix.level in (None, "INFO") and _CLOSES.search(line.text) is not None
 
 
 _Source = tuple[int | str | None, ...]
@@ -391,8 +412,14 @@ class _StreamReader:
         self.times = list(accumulate((line.prefix.time for line in lines), _latest))
         self.anchors = anchors
         # Of one process all lines have one rank, or none.
-        ranks = (None, lines[0].prefix.rank)
-        self.progress = Progress([line for line in progress if line.rank in ranks])
+        own = lines[0].prefix
+        self.progress = Progress(
+            [
+                line
+                for line in progress
+                if line.rank in (None, own.rank) and line.process in (None, own.process)
+            ]
+        )
         self.last_record = max((n for n, begins in enumerate(self.breaks) if begins), default=-1)
         self.went_on = went_on
         self.completed = scan.completed
@@ -490,12 +517,29 @@ class _StreamReader:
             trace=-1,
             link="",
             block="\n".join(near)[:BLOCK_CHARS],
-            level=self.lines[at].prefix.level,
+            level=self._level(at, plain=bare is None and not known),
             handled=bare is not None and self._ignored(at),
             uncaught=False,
             set_aside=is_quoted(text) or is_set_aside(text),
             anchors=self._anchors(at, end),
         )
+
+    def _level(self, at: int, *, plain: bool) -> str | None:
+        """The level of a line: its own, or that of the warning that it continues.
+
+        Args:
+            plain: nothing marks the line as an error, so that a sentence need not be indented to continue a record.
+        """
+        lead = at - 1
+        while lead > 0 and not self.breaks[lead] and self.texts[lead][:1].isspace():
+            lead -= 1
+        sentence = plain and lead == at - 1 and _SENTENCE.match(self.texts[at])
+        continues = self.texts[at][:1].isspace() or sentence
+        own = self.lines[at].prefix.level
+        if own is None and not self.breaks[at] and lead >= 0 and continues:
+            level = self.lines[lead].prefix.level
+            return "WARNING" if level == "WARNING" else None
+        return own
 
     def _place_before(self, at: int) -> tuple[Frame, ...]:
         """The location that Python prints above a syntax error, without a header."""
@@ -527,7 +571,7 @@ class _StreamReader:
         if not found.start:
             return False
         lead = self.lines[found.start - 1]
-        if lead.text.startswith("Exception ignored in"):
+        if lead.text.startswith(("Exception ignored in", "--- Logging error ---")):
             return True
         from_top = any(is_uncaught(raised.frames) for raised in found.raised)
         belongs = not from_top or _ANNOUNCES.search(lead.text) is not None
@@ -595,6 +639,7 @@ class _StreamReader:
         prefix = line.prefix
         time = prefix.time if prefix.time is not None else self.log.time
         starts = self.scan.starts
+        serving = self.scan.work.get("serving", [])
         before = bisect_left(starts, line.offset)
         run = starts[before - 1] if before else 0
         # The last line that belongs to the event.
@@ -613,6 +658,7 @@ class _StreamReader:
             went_on=self.went_on,
             ended_well=self.completed > line.offset + len(line.shown),
             finished=self.progress.finished_before(line.offset),
+            serves_later=bool(serving) and serving[-1] > offset,
             starts=len(starts) - bisect_right(starts, line.offset + len(line.shown)),
             work=frozenset(
                 work

@@ -44,6 +44,7 @@ class ProgressLine(NamedTuple):
         offset: of its first byte in the log.
         rank: from its prefix.
         bar: whether it draws a progress bar.
+        process: from its prefix.
         work: what it shows: "training", "serving", "counting" (a bar without a label), or empty for other work.
         form: its text without numbers.
         numbers: the numbers in it.
@@ -57,6 +58,7 @@ class ProgressLine(NamedTuple):
     numbers: tuple[str, ...]
     finished: bool | None = None
     work: str = ""
+    process: str | None = None
 
 
 def progress_lines(lines: Iterable[tuple[int, bytes]], *, bare_ranks: bool) -> list[ProgressLine]:
@@ -71,8 +73,8 @@ def progress_lines(lines: Iterable[tuple[int, bytes]], *, bare_ranks: bool) -> l
             numbers = tuple(_NUMBER.findall(text))
             finished = None if bar else _finished(text)
             work = _work(text, bar=bar)
-            line = ProgressLine(offset, prefix.rank, bar, template(form), numbers, finished, work)
-            found.append(line)
+            of, process = (offset, prefix.rank, bar), prefix.process
+            found.append(ProgressLine(*of, template(form), numbers, finished, work, process))
     return found
 
 

@@ -276,7 +276,7 @@ class Scanner:
     def finish(self, result: Scan) -> None:
         """Completes the result of a whole log with what its end shows."""
         result.sort_starts()
-        tail = result.tail[result.tail.find(b"\n") + 1 :].replace(b"\r", b"\n")
+        tail = result.tail[result.tail.find(b"\n") + 1 :]
         start = result.size - len(tail)
         result.note_work(
             progress_lines(self._progress_lines(tail, start, result.size), bare_ranks=False)
@@ -446,7 +446,7 @@ class Scanner:
 
     def _note_work(self, block: Block, result: Scan) -> None:
         """Records what work the first part of a block shows in its first and last lines with progress."""
-        sample = block.data[:SAMPLE_BYTES].replace(b"\r", b"\n")
+        sample = block.data[:SAMPLE_BYTES]
         lines = self._progress_lines(sample, block.offset, block.offset + len(sample))
         if len(lines) > 2 * SAMPLE_LINES:
             lines = lines[:SAMPLE_LINES] + lines[-SAMPLE_LINES:]
@@ -454,8 +454,9 @@ class Scanner:
 
     def _progress_lines(self, text: bytes, offset: int, end: int) -> list[tuple[int, bytes]]:
         """Lines that show progress in ``text``, which starts at ``offset``: all of them up to the
-        offset ``end``, and `PROGRESS_LINES` after it.
+        offset ``end``, and `PROGRESS_LINES` after it. A redrawn line counts once for each state.
         """
+        text = text.replace(b"\r", b"\n")
         lines: list[tuple[int, bytes]] = []
         last_end = -1
         after = 0

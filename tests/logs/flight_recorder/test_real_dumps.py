@@ -27,9 +27,15 @@ for _ in range(3):
     dist.all_reduce(tensor)
 
 
+def recorded():
+    # The recorder notes the end of a collective after the call has returned.
+    entries = pickle.loads(_dump_fr_trace())["entries"]
+    return len(entries) >= (3 if rank == 1 else 4) and all(e["state"] == "completed" for e in entries[:3])
+
+
 def dump():
     # Until the others wait in the fourth; rank 1 never calls it.
-    while rank != 1 and len(pickle.loads(_dump_fr_trace())["entries"]) < 4:
+    while not recorded():
         time.sleep(0.1)
     with open(f"nccl_trace_rank_{rank}.part", "wb") as file:
         file.write(_dump_fr_trace())
