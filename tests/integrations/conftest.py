@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.run.conftest import kept, run
+from tests.run.conftest import kept, preloaded_run, run
 
-__all__ = ["kept", "run"]
+__all__ = ["kept", "preloaded_run", "run"]

@@ -21,8 +21,9 @@ import pytest
 
 from epochzero.run.records.journal import NAME, read_journal
 from epochzero.run.records.model import Ended, JobEvent, Output, Record
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, wait_until
 
+TESTS = Path(__file__).resolve().parents[1]
 RUN = (sys.executable, "-m", "epochzero", "run")
 
 
@@ -62,19 +63,38 @@ class Kept:
 
 @pytest.fixture
 def kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kept:
-    """A home of its own for the runs of a test."""
+    """A home of its own for the runs of a test, which start in an empty directory.
+
+    In a repository, a run that fails looks there for the place of its fault: six seconds of processor time in ours.
+    """
     home = tmp_path / "home"
     monkeypatch.setenv("EPOCHZERO_HOME", str(home))
+    monkeypatch.chdir(tmp_path)
     return Kept(home)
 
 
+@pytest.fixture(scope="session")
+def preloaded_run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, ...]]:
+    """The start of a command line whose `epochzero run` has been imported; what it does is the same."""
+    address = tmp_path_factory.mktemp("commands") / "socket"
+    words = [sys.executable, TESTS / "command_server.py", address]
+    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as server:
+        wait_until(lambda: address.exists() or server.poll() is not None)
+        client = (sys.executable, "-I", "-S", str(TESTS / "command_client.py"))
+        yield (*client, str(address), "epochzero", "run")
+        server.kill()
+
+
 @pytest.fixture
-def run(kept: Kept) -> Callable[..., subprocess.CompletedProcess[bytes]]:
+def run(
+    kept: Kept, preloaded_run: tuple[str, ...]
+) -> Callable[..., subprocess.CompletedProcess[bytes]]:
     """Runs a job to its end; options stand before ``--``."""
 
     def call(*words: str, **how: Any) -> subprocess.CompletedProcess[bytes]:
         given = {"capture_output": True, "timeout": PATIENCE_S, **how}
-        return subprocess.run(command(*words), check=False, **given)
+        line = [*preloaded_run, *command(*words)[len(RUN) :]]
+        return subprocess.run(line, check=False, **given)
 
     return call
 

@@ -105,7 +105,8 @@ def test_a_job_is_sent_while_the_service_is_away_by_a_later_command(
     command = [sys.executable, "-m", "epochzero"]
     serving.kill()
     job = [*command, "run", "--", sys.executable, "-c", "{}['lr']"]
-    ran = subprocess.run(job, env=environment, capture_output=True, text=True)
+    # In a repository it would look there for the place of the fault.
+    ran = subprocess.run(job, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert ran.returncode == 1
     assert "to retry: epochzero send" in ran.stderr
     away = subprocess.run([*command, "send"], env=environment, capture_output=True, text=True)

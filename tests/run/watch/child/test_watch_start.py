@@ -21,6 +21,7 @@ from epochzero.run.watch.live import (
     watched_environment,
 )
 from tests.run.watch.child.conftest import Heard
+from tests.torch_jobs import without_compiler
 
 SOURCE = Path(epochzero.__file__).parent.parent
 Watch = Callable[..., tuple[Heard, str]]
@@ -81,7 +82,7 @@ def test_a_training_is_watched_from_begin_to_end_and_who_only_launches_does_not_
 
 @pytest.mark.parametrize("context", ["fork", "spawn"])
 def test_workers_of_a_loader_do_not_write(watch: Watch, context: str) -> None:
-    program = TRAINING + (
+    program = without_compiler(TRAINING) + (
         "if __name__ == '__main__':\n"
         "    data = torch.utils.data.TensorDataset(torch.zeros(8, 4))\n"
         f"    loader = torch.utils.data.DataLoader(data, 4, num_workers=1, multiprocessing_context='{context}')\n"
@@ -114,7 +115,7 @@ torch.distributed.destroy_process_group()
 def test_of_several_ranks_the_first_is_watched(watch: Watch) -> None:
     launcher = (
         "import os, subprocess, sys\n"
-        f"program = {DISTRIBUTED!r}\n"
+        f"program = {without_compiler(DISTRIBUTED)!r}\n"
         "import torch\n"
         "open('rank.py', 'w').write(program)\n"
         "both = []\n"
@@ -137,7 +138,9 @@ def test_another_version_of_this_package_is_left_to_the_job(watch: Watch, tmp_pa
     other.mkdir()
     (other / "__init__.py").write_text("VERSION = 'another'\n")
     program = (
-        "import epochzero\n" + TRAINING + "train()\nimport epochzero\nprint(epochzero.VERSION)\n"
+        "import epochzero\n"
+        + without_compiler(TRAINING)
+        + "train()\nimport epochzero\nprint(epochzero.VERSION)\n"
     )
     heard, said = watch(program)
     assert said == "another\n"
