@@ -30,9 +30,11 @@ from train_bug_kind import (
     DATA,
     OWN,
     Case,
+    calibration,
     extrinsic_classes,
     fit,
     labelled,
+    left_out_logits,
     model_of,
     type_classes,
 )
@@ -40,6 +42,7 @@ from train_bug_kind import (
 from epochzero.locate.blame import blames, prime_suspect
 from epochzero.locate.bug_kind import TYPES, features
 from epochzero.locate.environment import read_environment
+from epochzero.locate.model import REPORTED_PROBABILITY
 from epochzero.locate.query import query_of
 from epochzero.locate.report import Report
 
@@ -103,6 +106,7 @@ def main() -> None:
         for name, inside in parts.items()
     }
     numbers["suspects"] = _suspects(cases)
+    numbers["reported"] = _reported(cases)
     titles = data_file(BUGL)
     numbers["traditional_projects_titles_only"] = _titles(cases, titles.records)
     for name in parts:
@@ -284,6 +288,23 @@ def _calibration(score: Numbers | None, truth: Numbers) -> list[dict[str, Any]]:
         for low, inside in bins
         if inside.any()
     ]
+
+
+def _reported(cases: Sequence[Case]) -> dict[str, Any]:
+    """The bugs that are reported unasked as extrinsic, and how many of them are.
+
+    Weights and calibration come from other projects.
+    """
+    truth = extrinsic_classes(cases)
+    projects = np.array([case.project for case in cases])
+    logits = left_out_logits(cases)
+    probability = np.zeros(len(cases))
+    for project in set(projects):
+        out = projects == project
+        slope, intercept = calibration(logits[~out], truth[~out])
+        probability[out] = 1 / (1 + np.exp(-(slope * logits[out] + intercept)))
+    told = probability >= REPORTED_PROBABILITY
+    return {"from": REPORTED_PROBABILITY, "n": int(told.sum()), "extrinsic": int(truth[told].sum())}
 
 
 def _suspects(cases: Sequence[Case]) -> dict[str, Any]:
