@@ -23,6 +23,7 @@ Columns: TypeAlias = dict[str, Floats]
 K1, B = 1.5, 0.75
 """The usual parameters of BM25, those of Lucene's tests."""
 _BUCKETS = 1 << 16
+_BLOCK = 1 << 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,12 +62,12 @@ class Index:
         self.documents = len(parsed)
         self._vocabulary = _concat([t.vocabulary for t in tables], np.uint32)
         starts = _starts([len(t.vocabulary) for t in tables])
-        self._columns = _concat(
-            [t.columns.astype(np.int64) + s for t, s in zip(tables, starts[:-1], strict=True)],
-            np.int64,
-        )
-        self._counts = _concat([t.counts for t in tables], np.uint16)
         entries = _starts([len(t.columns) for t in tables])
+        # The largest array by far: filled in place, in the narrowest integers that suffice.
+        self._columns = np.empty(entries[-1], np.min_scalar_type(max(0, starts[-1] - 1)))
+        for table, start, begin, end in zip(tables, starts, entries, entries[1:], strict=False):
+            np.add(table.columns, start, out=self._columns[begin:end], casting="unsafe")
+        self._counts = _concat([t.counts for t in tables], np.uint16)
         self._rows = np.append(
             _concat(
                 [t.bounds[:-1] + e for t, e in zip(tables, entries[:-1], strict=True)], np.int64
@@ -96,7 +97,7 @@ class Index:
             hashes: of the words: sorted, each once.
         """
         word_of = self._word_of(hashes)
-        entries = np.flatnonzero(word_of[self._columns] >= 0) if len(hashes) else _NONE
+        entries = self._entries(word_of >= 0) if len(hashes) else _NONE
         row = np.searchsorted(self._rows, entries, "right") - 1
         word = word_of[self._columns[entries]].astype(np.int64)
         count = self._counts[entries].astype(np.float32)
@@ -111,6 +112,12 @@ class Index:
         return SearchResult(
             fields, dict(self._lengths), self._row_unit[row[units]], word[units], count[units]
         )
+
+    def _entries(self, wanted: NDArray[np.bool_]) -> Ints:
+        """The entries whose word is wanted, block by block: NumPy widens the indices of a block."""
+        blocks = range(0, len(self._columns), _BLOCK)
+        found = [np.flatnonzero(wanted[self._columns[n : n + _BLOCK]]) + n for n in blocks]
+        return _concat(found, np.int64)
 
     def files_with(self, hashes: NDArray[np.uint32]) -> Ints:
         """How many documents hold each word, (words,).
