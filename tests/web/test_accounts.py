@@ -211,7 +211,7 @@ def test_a_provider_that_is_away_is_named(tmp_path: Path, settings: Path, issuer
         ('url = "http://localhost"', 'url = "https://["', "is not an address"),
         ('"secret"', '"nothing"', "nothing cannot be read: No such file"),
         ('"secret"', '"empty"', "is empty"),
-        ('role = "admin"', 'role = "root"', "the roles are reader, writer, admin"),
+        ('role = "admin"', 'role = "root"', "the roles are reader, writer, admin, operator"),
         ('role = "admin"', "", "exactly group, team and role"),
         ('group = "hpc"', "group = []", "must be strings"),
         ("[[member]]", "[[members]]", "unknown setting 'members'"),

@@ -101,7 +101,8 @@ def test_a_log_without_a_journal_is_diagnosed_and_kept_once(served: Served) -> N
     who = served.token()
     for new in (True, False):
         answer = served.client.post(
-            "/api/v1/diagnose-and-store?job=a&name=train&gpus=8&exit_code=1",
+            "/api/v1/diagnose-and-store?job=a&name=train&gpus=8&exit_code=1"
+            "&partition=a100&image=torch:2.9&commit=abc1234",
             content=LOG,
             headers=who,
         ).json()
@@ -109,6 +110,11 @@ def test_a_log_without_a_journal_is_diagnosed_and_kept_once(served: Served) -> N
         assert answer["category"] == "key_not_found"
     job = served.client.get(f"/api/v1/jobs/{answer['job']}", headers=who).json()
     assert job["summary"]["name"] == "train"
+    for search in ("partition:a100 image:torch:2.9", "KeyError"):
+        found = served.client.get("/jobs", params={"q": search, "format": "json"}, headers=who)
+        assert [one["name"] for one in found.json()] == ["train"]
+    issue = served.client.get(f"/failures/{answer['fingerprint']}?format=json", headers=who)
+    assert issue.json()["first_commit"] == "abc1234"
     log = served.client.get(f"/api/v1/jobs/{answer['job']}/logs/output", headers=who)
     assert b"hunter2x" not in log.content
 

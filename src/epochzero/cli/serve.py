@@ -175,7 +175,7 @@ def team(address: str, name: str) -> None:
 @click.argument("name", required=False)
 @click.option(
     "--role",
-    type=click.Choice(["reader", "writer", "admin"]),
+    type=click.Choice(["reader", "writer", "admin", "operator"]),
     default="writer",
     show_default=True,
     help="reader: read; writer: also send jobs; admin: also manage tokens.",
@@ -217,7 +217,7 @@ def token(
             is_over = each_token.expires is not None and each_token.expires < time.time()
             state = "revoked" if each_token.revoked else "expired" if is_over else "valid"
             click.echo(
-                f"{each_token.id:>6}  {each_token.team:<20}  {each_token.role:<6}  {state:<7}  {each_token.name}"
+                f"{each_token.id:>6}  {each_token.team:<20}  {each_token.role:<8}  {state:<7}  {each_token.name}"
             )
 
 

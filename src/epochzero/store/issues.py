@@ -25,7 +25,7 @@ IssueState = Literal["new", "ongoing", "regressed", "resolved", "ignored"]
 RuleKind = Literal["path", "user", "partition"]
 NEW_S = 7 * 86_400.0
 """An issue is new for this long."""
-_PARTITION = "SLURM_JOB_PARTITION"
+PARTITION = "SLURM_JOBPARTITION"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ def issue_summaries(
 
 def partition_of(job: JobRow) -> str:
     """The scheduler's partition of a job; empty if unknown."""
-    return str(job.scheduler.get(_PARTITION, "")) or job.partition
+    return str(job.scheduler.get(PARTITION, "")) or job.partition
 
 
 def record(session: Session, failed: Sequence[Failed]) -> None:

@@ -24,7 +24,8 @@ from epochzero.store.schema import (
 from epochzero.store.search import digest_of, words_of
 from epochzero.store.states import FINAL
 
-_IMAGES = ("CONTAINER_IMAGE", "SLURM_CONTAINER", "APPTAINER_CONTAINER", "SINGULARITY_CONTAINER")
+IMAGES = ("CONTAINER_IMAGE", "SLURM_CONTAINER", "APPTAINER_CONTAINER", "SINGULARITY_CONTAINER")
+"""Variables that name the container image of a job."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +205,7 @@ def _failures(session: Session, attempts: Collection[int]) -> dict[int, _Failure
 def _image(snapshot: Mapping[str, Any]) -> str:
     """The container image of a rank, as its runtime or its pod names it."""
     variables = snapshot.get("variables") or {}
-    return next((str(variables[name])[:300] for name in _IMAGES if variables.get(name)), "")
+    return next((str(variables[name])[:300] for name in IMAGES if variables.get(name)), "")
 
 
 def _caught(session: Session, attempts: Collection[int]) -> frozenset[tuple[int, str]]:

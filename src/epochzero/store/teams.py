@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import and_, delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from epochzero.errors import InputError
@@ -23,9 +23,9 @@ from epochzero.store.bulk_insert import insert_once
 from epochzero.store.database import Database
 from epochzero.store.schema import JobRow, SignIn, Team, Token
 
-Role = Literal["reader", "writer", "admin"]
+Role = Literal["reader", "writer", "admin", "operator"]
 ROLES: tuple[Role, ...] = get_args(Role)
-"""Each role includes the permissions of those before it."""
+"""Each role includes the permissions of those before it. Operators also add teams; they do not see their data."""
 
 SESSION_S = 12 * 3600.0
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,19}")
@@ -45,6 +45,15 @@ class Viewer:
     name: str
     role: Role
     csrf: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TeamSummary:
+    """A team with the number of its valid tokens."""
+
+    name: str
+    created: float
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +106,22 @@ def teams(database: Database) -> list[str]:
     """The names of all teams, sorted."""
     with database.read() as session:
         return list(session.scalars(select(Team.name).order_by(Team.name)))
+
+
+def team_summaries(database: Database) -> Sequence[TeamSummary]:
+    """All teams, sorted by name.
+
+    Raises:
+        StoreError: the database does not respond.
+    """
+    is_valid = Token.revoked.is_(None), or_(Token.expires.is_(None), Token.expires > time.time())
+    query = (
+        select(Team.name, Team.created, func.count(Token.id))
+        .outerjoin(Token, and_(Token.team == Team.name, *is_valid))
+        .group_by(Team.name, Team.created)
+    )
+    with database.read() as session:
+        return [TeamSummary(*row) for row in session.execute(query.order_by(Team.name))]
 
 
 def add_token(

@@ -18,6 +18,7 @@ from fastapi import Depends, HTTPException, Request
 from fastapi.concurrency import run_in_threadpool
 from starlette.datastructures import FormData
 
+from epochzero.errors import InputError
 from epochzero.store.audit import REFUSED, note
 from epochzero.store.teams import ROLES, Role, Viewer, signed_in, viewer_of
 from epochzero.web.limits import too_many
@@ -27,12 +28,14 @@ __all__ = [
     "COOKIE",
     "Administers",
     "CheckedForm",
+    "Operates",
     "Reads",
     "Viewer",
     "Writes",
     "address_of",
     "audit",
     "checked_form",
+    "granted",
     "refused",
     "viewer",
 ]
@@ -136,6 +139,20 @@ def audit(service: Service, viewer: Viewer, request: Request, action: str, what:
     note(service.database, viewer.team, viewer.name, action, what, address=address)
 
 
+def granted(viewer: Viewer, role: str) -> Role:
+    """A role that a viewer gives to a token.
+
+    Raises:
+        InputError: no such role.
+        HTTPException: 403 if it permits more than the viewer's own role.
+    """
+    if role not in ROLES:
+        raise InputError(f"{role!r} is not a role; choose one of {', '.join(ROLES)}")
+    if ROLES.index(role) > ROLES.index(viewer.role):
+        raise HTTPException(403, f"the role {viewer.role} cannot create a token with role {role}")
+    return ROLES[ROLES.index(role)]
+
+
 def _at_least(role: Role) -> Callable[[Viewer], Awaitable[Viewer]]:
     async def allowed(one: Annotated[Viewer, Depends(viewer)]) -> Viewer:
         if ROLES.index(one.role) < ROLES.index(role):
@@ -150,6 +167,7 @@ def _at_least(role: Role) -> Callable[[Viewer], Awaitable[Viewer]]:
 Reads = Annotated[Viewer, Depends(viewer)]
 Writes = Annotated[Viewer, Depends(_at_least("writer"))]
 Administers = Annotated[Viewer, Depends(_at_least("admin"))]
+Operates = Annotated[Viewer, Depends(_at_least("operator"))]
 
 
 async def checked_form(request: Request, reads: Reads) -> FormData:

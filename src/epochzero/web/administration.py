@@ -14,7 +14,7 @@ from epochzero.store.database import StoreError
 from epochzero.store.retention import RunningError, delete_job
 from epochzero.store.teams import Role, TokenDetails, add_token, revoke_token, tokens
 from epochzero.store.webhooks import WebhookFilter, add_rule, remove_rule, rules
-from epochzero.web.access import Administers, audit
+from epochzero.web.access import Administers, audit, granted
 from epochzero.web.api import OwnJob
 from epochzero.web.problems import problem
 from epochzero.web.state import ServiceState, Store
@@ -61,7 +61,8 @@ def make_token(
     viewer: Administers, service: ServiceState, request: Request, new: NewToken
 ) -> MadeToken:
     """Create a token."""
-    made = add_token(service.database, viewer.team, new.name, new.role, days=new.days)
+    role = granted(viewer, new.role)
+    made = add_token(service.database, viewer.team, new.name, role, days=new.days)
     audit(service, viewer, request, "token created", f"{new.name} ({new.role})")
     return MadeToken(token=made)
 

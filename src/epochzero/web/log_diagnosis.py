@@ -20,7 +20,9 @@ from epochzero.diagnose import Diagnosis, Facts
 from epochzero.diagnose.model import FAILURES
 from epochzero.errors import InputError
 from epochzero.run.records.identity import new_job
-from epochzero.run.records.model import Concluded, Ended, Output, Record, Started
+from epochzero.run.records.model import Concluded, Ended, Output, Record, Snapshot, Started
+from epochzero.store.issues import PARTITION
+from epochzero.store.outcomes import IMAGES
 from epochzero.store.recorder import Ending
 from epochzero.store.teams import job_key
 from epochzero.web.diagnosis_pool import DiagnosedLog, DiagnosisPool
@@ -49,6 +51,9 @@ class About(BaseModel):
     started: Time | None = None
     ended: Time | None = None
     gpus: Annotated[int, Field(ge=0, le=1_000_000)] = 0
+    partition: Word = ""
+    image: Word = ""
+    commit: Annotated[str, Field(max_length=100)] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +169,7 @@ def _records(
     code = about.exit_code
     if code is None:
         code = 1 if found.outcome in FAILURES else 0
+    variables = {IMAGES[0]: about.image} if about.image else {}
     records: list[Record] = [
         Started(
             job=job,
@@ -177,10 +183,13 @@ def _records(
             time=start,
             gpus=about.gpus,
             launcher=about.launcher,
+            scheduler={PARTITION: about.partition} if about.partition else {},
         ),
         Output(end, took, "output", ("output.log",), size),
         Ended(end, took, code),
     ]
+    if about.commit or variables:
+        records.insert(1, Snapshot(start, 0.0, variables=variables, commit=about.commit))
     if code:
         cost = about.gpus * took / 3600
         records.append(Concluded(end, took, diagnosis=found.to_dict(), gpu_hours=cost))

@@ -7,6 +7,7 @@ import io
 import re
 import time
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,12 +15,15 @@ from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 
+from epochzero.run.records.model import JobEvent
 from epochzero.store.queries import RankDetails
+from epochzero.store.recorder import take_in
 from epochzero.store.schema import KnownFailure
 from epochzero.store.teams import add_token
 from epochzero.web.pages import escaped_text
 from epochzero.web.pages.charts import span, stacks
 from epochzero.web.pages.job import _ending
+from tests.store.jobs import Runs, started
 from tests.store.test_issues import DAY, fail
 from tests.web.pages.made import HOSTILE
 
@@ -430,6 +434,9 @@ def test_an_admin_changes_the_settings_of_the_team(
     token = re.search(r"(ez_[\w-]+)", made)
     assert token is not None
     assert token.group(1) not in client.get("/admin").text
+    more = client.post("/admin/token", data=data | {"name": "x", "role": "operator"})
+    assert more.status_code == 403
+    assert client.post("/admin/team", data=data | {"team": "new", "name": "x"}).status_code == 403
     row = re.search(r'node7.*?name="id" value="(\d+)"', client.get("/admin").text, re.DOTALL)
     assert row is not None
     client.post("/admin/revoke", data=data | {"id": row.group(1)})
@@ -452,3 +459,44 @@ def test_a_running_job_shows_the_end_of_its_log(client: TestClient) -> None:
     assert 'http-equiv="refresh"' in client.get("/jobs/runs").text
     assert "Live log" in client.get("/jobs/runs").text
     assert "Live log" not in client.get("/jobs/key0").text
+
+
+def test_an_operator_adds_teams_and_sees_no_data_of_them(
+    teams: tuple[TestClient, dict[str, str]],
+) -> None:
+    client, _ = teams
+    database = client.app.state.database  # type: ignore[attr-defined]
+    client.post("/login", data={"token": add_token(database, "vision", "olga", "operator")})
+    shown = client.get("/admin").text
+    assert "speech" in shown
+    csrf = re.search(r'name="csrf" value="([^"]+)"', shown)
+    assert csrf is not None
+    data = {"csrf": csrf.group(1), "team": "audio", "name": "zoe"}
+    token = re.search(r"ez_[\w-]+", client.post("/admin/team", data=data).text)
+    assert token is not None
+    for team, status in (("audio", 422), ("speech", 422), ("NO", 422)):
+        assert client.post("/admin/team", data=data | {"team": team}).status_code == status
+    zoe = {"Authorization": f"Bearer {token[0]}"}
+    client.cookies.clear()
+    audit = client.get("/api/v1/audit", headers=zoe)
+    assert audit.status_code == 200
+    assert client.get("/jobs?format=json", headers=zoe).json() == []
+    new = {"name": "x", "role": "operator"}
+    assert client.post("/api/v1/tokens", headers=zoe, json=new).status_code == 403
+
+
+def test_a_running_job_shows_its_slow_rank_and_no_hang_that_is_over(
+    client: TestClient, tmp_path: Path
+) -> None:
+    database = client.app.state.database  # type: ignore[attr-defined]
+    now = time.time()
+    events = [
+        JobEvent(now - 50, 10.0, "stall", "no output for 60 s"),
+        JobEvent(now - 40, 20.0, "stall_over", "there is output again"),
+        JobEvent(now - 30, 30.0, "slow_rank", "rank 3 is 1.4 times slower than the median", rank=3),
+    ]
+    begun = started("slow", time=now - 60, name="slow", pid=1)
+    take_in(database, Runs(tmp_path / "runs").write([begun, *events]))
+    steps = client.get("/jobs/slow").text.partition("What to do now")[2].partition("</ol>")[0]
+    assert "Rank 3 is 1.4 times slower than the median." in steps
+    assert "no output" not in steps.lower()

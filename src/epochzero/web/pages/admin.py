@@ -1,4 +1,4 @@
-"""Admin page of a team: tokens, webhooks, ownership rules, saved searches, retention, audit log."""
+"""Admin page of a team: tokens, webhooks, ownership rules, saved searches, retention, audit log; teams for operators."""
 
 from __future__ import annotations
 
@@ -15,9 +15,17 @@ from epochzero.store import issues
 from epochzero.store.audit import acts
 from epochzero.store.retention import prune
 from epochzero.store.saved_searches import saved_searches
-from epochzero.store.teams import ROLES, add_token, revoke_token, tokens
+from epochzero.store.teams import (
+    ROLES,
+    add_team,
+    add_token,
+    revoke_token,
+    team_summaries,
+    teams,
+    tokens,
+)
 from epochzero.store.webhooks import add_rule, remove_rule, rules
-from epochzero.web.access import Administers, CheckedForm, Viewer, audit
+from epochzero.web.access import Administers, CheckedForm, Operates, Viewer, audit, granted
 from epochzero.web.pages.responses import Step, page, pages_router
 from epochzero.web.state import Service, ServiceState, Store
 
@@ -34,17 +42,29 @@ def admin(request: Request, viewer: Administers, store: Store) -> Response:
     return _page(request, viewer, store)
 
 
+@router.post("/admin/team", response_model=None)
+def new_team(
+    request: Request, viewer: Operates, service: ServiceState, form: CheckedForm
+) -> Response:
+    """Adds a team and shows the token of its first admin once."""
+    team, name = _text(form, "team"), _text(form, "name")
+    if team in teams(service.database):
+        raise InputError(f"the team {team!r} exists")
+    add_team(service.database, team)
+    made = add_token(service.database, team, name, "admin")
+    audit(service, viewer, request, "team added", f"{team}, with admin {name}")
+    return _page(request, viewer, service.database, token=made)
+
+
 @router.post("/admin/{act}", response_model=None)
 def change(
     request: Request, viewer: Administers, service: ServiceState, form: CheckedForm, act: str
 ) -> Response:
     """Changes one setting; a new token is shown once, other changes redirect to the page."""
     if act == "token":
-        name, role = _text(form, "name"), _text(form, "role")
-        if role not in ROLES:
-            raise InputError(f"{role!r} is not a role; choose one of {', '.join(ROLES)}")
+        name, role = _text(form, "name"), granted(viewer, _text(form, "role"))
         days = _number(form, "days") if form.get("days") else None
-        made = add_token(service.database, viewer.team, name, ROLES[ROLES.index(role)], days=days)
+        made = add_token(service.database, viewer.team, name, role, days=days)
         audit(service, viewer, request, "token created", f"{name} ({role})")
         return _page(request, viewer, service.database, token=made)
     if act not in _ACTS:
@@ -72,7 +92,8 @@ def _page(request: Request, viewer: Viewer, store: Store, *, token: str = "") ->
         exports=(),
         token=token,
         tokens=[one for one in made if one.expires is None or one.expires > now],
-        roles=ROLES,
+        roles=ROLES[: ROLES.index(viewer.role) + 1],
+        teams=team_summaries(store) if viewer.role == "operator" else (),
         hooks=hooks,
         owners=owners,
         searches=saved_searches(store, viewer.team),

@@ -19,6 +19,7 @@ from epochzero.diagnose.model import FAILURES
 from epochzero.errors import InputError
 from epochzero.number_formats import duration
 from epochzero.redact import redact_log
+from epochzero.run.records.model import HANG_EVENT, HANG_OVER_EVENT, SLOW_RANK_EVENT
 from epochzero.run.watch.live import EVENT as WATCHED
 from epochzero.run.watch.model import WatchResult, of_dict
 from epochzero.run.watch.plot import chart
@@ -52,6 +53,7 @@ _MOST_RANKS = 24
 _MOST_SAME = 10
 _SIGNALS = {Signal.value: Signal.name for Signal in Signals}
 _UNITS = (("hours", 3600.0), ("minutes", 60.0))
+_SUSPICIOUS = (HANG_EVENT, HANG_OVER_EVENT, SLOW_RANK_EVENT, "loss_not_finite")
 _LARGEST_EXCERPT = 64 << 20
 """Maximum number of log bytes that are searched for a line while rendering a job's page."""
 
@@ -159,6 +161,7 @@ def _now(
 ) -> Iterator[Step]:
     state = details.summary.state
     if state == "running":
+        yield from _suspicions(details.attempts[-1])
         yield Step("The job is running. This page reloads every 15 s.")
         return
     if state == "succeeded":
@@ -179,6 +182,20 @@ def _now(
     if good is not None:
         link = f"/targets?left=job:{good.id}&right=job:{details.summary.id}"
         yield Step("Compare it with the last successful run of the same name.", link=link)
+
+
+def _suspicions(attempt: AttemptDetails) -> Iterator[Step]:
+    """The last report about each hang, slow rank and invalid loss of a running attempt."""
+    last = {}
+    for rank in attempt.ranks:
+        for event in rank.events:
+            what = str(event["what"])
+            if what in _SUSPICIOUS:
+                last[rank.id, what.removesuffix("_over"), event["rank"]] = event
+    for event in last.values():
+        if event["what"] != HANG_OVER_EVENT:
+            text = str(event["text"]).rstrip(".")
+            yield Step(f"{text[:1].upper()}{text[1:]}.")
 
 
 def _excerpt(

@@ -95,7 +95,7 @@ def page(
         "now": now,
         "here": request.url.path,
         "may_write": viewer.role != "reader",
-        "is_admin": viewer.role == "admin",
+        "is_admin": viewer.role in ("admin", "operator"),
         "exports": exports,
     }
     html = _environment().get_template(f"{template}.html").render(known | values)
