@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from epochzero.errors import InputError
-from epochzero.run.records.model import Concluded, Ended, Output, Snapshot
+from epochzero.run.records.model import Concluded, Ended, Output, Record, Snapshot
 from epochzero.store import failure_notes, issues
 from epochzero.store.backup import back_up, restore
 from epochzero.store.daily_counts import Period
@@ -38,12 +38,25 @@ DIAGNOSIS: dict[str, Any] = {
 
 
 def fail(
-    database: Database, job: str, at: float, *, commit: str = "", user: str = "ann", **found: Any
+    database: Database,
+    job: str,
+    at: float,
+    *,
+    commit: str = "",
+    driver: str = "",
+    user: str = "ann",
+    **found: Any,
 ) -> None:
     """Stores a job that failed after an hour."""
-    records = [
+    records: list[Record] = [
         started(job, time=at, user=user, gpus=2, scheduler={"SLURM_JOB_PARTITION": "a100"}),
-        Snapshot(at, 0.1, commit=commit, variables={"SLURM_CONTAINER": "/images/torch.sif"}),
+        Snapshot(
+            at,
+            0.1,
+            commit=commit,
+            driver=driver,
+            variables={"SLURM_CONTAINER": "/images/torch.sif", "SEED": job},
+        ),
         Output(at + 3600, 3600.0, "output", ("output.log",), 4),
         Ended(at + 3600, 3600.0, 1),
         Concluded(at + 3600, 3600.0, diagnosis=DIAGNOSIS | found, checked=None),
@@ -202,6 +215,20 @@ def test_issues_of_some_jobs_are_found(database: Database) -> None:
 
     assert issues_of("ann") == issues_of("bob") == [("2:abc", 2)]
     assert issues_of("zoe") == []
+
+
+def test_what_changed_with_the_first_jobs(database: Database) -> None:
+    for n in range(25):
+        commit = "aaa" if n < 24 else "bbb"
+        fail(database, f"a{n}", AT + n, commit=commit, driver="550", fingerprint="2:other")
+    for n in range(23):
+        driver = "" if n == 3 else "570" if n < 20 else "550"
+        fail(database, f"b{n}", AT + DAY + n, commit=f"c{n}", driver=driver)
+    changes = [
+        (one.kind, one.name, one.before, one.after)
+        for one in failure_details(database, "", "2:abc").changes
+    ]
+    assert changes == [("commit", "", "bbb, aaa", "c0"), ("driver", "", "550", "570")]
 
 
 def test_notes_are_found(database: Database) -> None:

@@ -1,4 +1,8 @@
-"""What began with a failure: properties that all its first jobs have and no earlier job of the same name had."""
+"""What began with a failure: properties of its first jobs that no earlier job of the same name had.
+
+A property of all first jobs counts. The code may change further while a failure lasts: of commits, the first one counts
+if no later job ran the earlier code. Unknown values are ignored.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +21,8 @@ _LEAST_BEFORE = 2
 _MOST_VALUE = 120
 _MOST_SHOWN = 12
 _SINGLE = ("commit", "driver", "cuda", "python", "system")
+_ALWAYS_KNOWN = ("package", "variable")
+"""Kinds whose empty value means that a job lacked it; else the value is unknown."""
 _OWN = ("EPOCHZERO_", "SLURM_", "PMI", "OMPI_", "PMIX_", "TORCHELASTIC_")
 _OF_ONE_RUN = frozenset(
     """
@@ -34,8 +40,8 @@ class Change:
     Attributes:
         kind: commit, image, driver, cuda, python, system, node, package or variable.
         name: of a package or variable, else empty.
-        before: the values of earlier jobs; empty if they lacked it.
-        after: the value of all failed jobs.
+        before: the last values of earlier jobs; empty if they lacked it.
+        after: the value of the first failed job.
     """
 
     kind: str
@@ -78,10 +84,12 @@ def _query() -> Select[Any]:
 
 
 def _jobs(session: Session, query: Select[Any], *, newest: bool) -> Sequence[Any]:
-    """The first rank of each of some jobs."""
+    """The first rank of each of the first or last jobs, in this order."""
     order = (JobRow.started.desc(), Rank.id) if newest else (JobRow.started, Rank.id)
-    rows = session.execute(query.order_by(*order).limit(4 * _MOST_JOBS)).all()
-    return list({row.id: row for row in reversed(rows)}.values())[:_MOST_JOBS]
+    found: dict[str, Any] = {}
+    for row in session.execute(query.order_by(*order).limit(4 * _MOST_JOBS)):
+        found.setdefault(row.id, row)
+    return list(found.values())[:_MOST_JOBS]
 
 
 def _properties(row: Any) -> dict[tuple[str, str], str]:
@@ -102,9 +110,15 @@ def _changes(
     kinds = ("commit", "image", "driver", "cuda", "python", "node", "system", "package", "variable")
     keys = {key for one in after for key in one} | {key for one in before for key in one}
     for kind, name in sorted(keys, key=lambda key: (kinds.index(key[0]), key[1])):
-        old = {one.get((kind, name), "") for one in before}
-        new = {one.get((kind, name), "") for one in after}
-        if len(new) == 1 and not old & new and (len(after) > 1 or len(old) == 1):
-            value = next(iter(new))
-            earlier = ", ".join(sorted(filter(None, old))[-3:])
-            yield Change(kind, name, earlier[:_MOST_VALUE], value[:_MOST_VALUE])
+        old, new = (_values(jobs, kind, name) for jobs in (before, after))
+        if not old or not new or set(old) & set(new) or (len(new) > 1 and kind != "commit"):
+            continue
+        if len(after) > 1 or len(old) == 1:
+            earlier = ", ".join(filter(None, old[:3]))
+            yield Change(kind, name, earlier[:_MOST_VALUE], new[0][:_MOST_VALUE])
+
+
+def _values(jobs: Sequence[Mapping[tuple[str, str], str]], kind: str, name: str) -> Sequence[str]:
+    """The known values of a property, each once, in the order of the jobs."""
+    values = [one.get((kind, name), "") for one in jobs]
+    return list(dict.fromkeys(one for one in values if one or kind in _ALWAYS_KNOWN))

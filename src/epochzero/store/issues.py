@@ -25,7 +25,7 @@ IssueState = Literal["new", "ongoing", "regressed", "resolved", "ignored"]
 RuleKind = Literal["path", "user", "partition"]
 NEW_S = 7 * 86_400.0
 """An issue is new for this long."""
-PARTITION = "SLURM_JOBPARTITION"
+PARTITION = "SLURM_JOB_PARTITION"
 
 
 @dataclass(frozen=True, slots=True)

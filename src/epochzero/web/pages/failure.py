@@ -11,6 +11,7 @@ from fastapi.responses import JSONResponse, RedirectResponse
 
 from epochzero import taxonomy
 from epochzero.errors import InputError
+from epochzero.number_formats import counted
 from epochzero.redact import redact
 from epochzero.store import failure_notes, issues
 from epochzero.store.database import Database, StoreError
@@ -147,7 +148,7 @@ def _now(found: FailureDetails) -> Iterator[Step]:
         return
     if found.returned:
         yield Step(
-            f"It recurred in {found.returned:,} jobs after it was resolved. Review the newest job."
+            f"It recurred in {counted(found.returned, 'job')} after it was resolved. Review the newest job."
         )
     for fix in found.diagnosis.get("fixes", ())[:3]:
         yield Step(str(fix))
