@@ -362,14 +362,6 @@ def _whole(value: V) -> V:
     return value
 
 
-def _shape(value: V) -> tuple[int | None, ...] | None:
-    """The shape of a tensor as rules see it."""
-    known = held(value)
-    if not isinstance(known, Tensor) or known.is_last:
-        return None
-    return tuple(one if isinstance(one, int) else None for one in known.shape)
-
-
 class _Publishing:
     """Convert one value for the rules, within limits of depth and size."""
 
@@ -392,7 +384,7 @@ class _Publishing:
                 keywords = self._several([value.keywords[name] for name in names], depth)
                 named = dict(zip(names, keywords, strict=False))
                 return Instance(
-                    value.name, arguments, named, False, value.place, shape=_shape(value)
+                    value.name, arguments, named, False, value.place
                 )
             case Function():
                 return Own(value.name, "function")
@@ -404,7 +396,7 @@ class _Publishing:
                 return Own(function.name, "function")
             case Member():
                 whole = self.one(_whole(value), depth + 1)
-                return Instance(maker(value), part_of=whole, shape=_shape(value))
+                return Instance(maker(value), part_of=whole)
         return Anything("an object of the interpreter")
 
     def _container(self, box: Box, depth: int) -> Items:

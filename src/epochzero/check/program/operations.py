@@ -69,8 +69,6 @@ class Operations(Tensors):
             return _computed(BINARY.get(type(op)), left, right)
         if (by_round := computed(ARITHMETIC.get(type(op)), left, right)) is not None:
             return by_round
-        if (tensor := self.operated(op, left, right, node)) is not None:
-            return tensor
         if (
             isinstance(op, ast.Div)
             and isinstance(left, LibraryResult)

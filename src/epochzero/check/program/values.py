@@ -124,7 +124,6 @@ class Instance:
         own: whether the class is the job's own.
         place: location of the call.
         part_of: for an attribute or item, the object that contains it.
-        shape: shape of a tensor, with None for unknown sizes; None if nothing is known.
     """
 
     made_by: str
@@ -133,7 +132,6 @@ class Instance:
     own: bool = False
     place: SourceLocation | None = None
     part_of: Value | None = field(default=None, compare=False)
-    shape: tuple[int | None, ...] | None = field(default=None, compare=False)
 
 
 Value: TypeAlias = Anything | Constant | Text | Items | External | Own | Instance

@@ -193,17 +193,6 @@ def adaptive(axes: int) -> LayerSignature:
     return LayerSignature(("output_size", "return_indices"), gives)
 
 
-def resized(layer: Given, x: Tensor) -> V:
-    """An image resized."""
-    axes = len(x.shape) - 2
-    if axes < 1:
-        raise NotKnown
-    if layer.has("size"):
-        return Tensor(shape=(*x.shape[:2], *layer.each("size", axes)))
-    scaled = zip(x.shape[2:], layer.each("scale_factor", axes), strict=True)
-    return Tensor(shape=(*x.shape[:2], *map(product, scaled)))
-
-
 # -- Normalization ----------------------------------------------------------------------------
 
 
@@ -267,7 +256,6 @@ LAYERS: Mapping[str, LayerSignature] = {
     **{f"AdaptiveAvgPool{axes}d": adaptive(axes) for axes in (1, 2, 3)},
     **{f"AdaptiveMaxPool{axes}d": adaptive(axes) for axes in (1, 2, 3)},
     **{f"BatchNorm{axes}d": _batch_norm(axes) for axes in (1, 2, 3)},
-    "Upsample": LayerSignature(("size", "scale_factor"), resized),
     "Flatten": LayerSignature(("start_dim", "end_dim"), _flatten),
     **dict.fromkeys(_KEEPING, LayerSignature((), _kept, 1)),
 }

@@ -9,24 +9,13 @@ from epochzero.check.program.core import Core
 from epochzero.check.program.frames import Arguments
 from epochzero.check.program.heap import Box, LibraryResult, Object, V, held
 from epochzero.check.program.methods import of_container
-from epochzero.check.program.tensors.results import combined, modules_of, of_method
-from epochzero.check.program.tensors.values import (
-    Dim,
-    Misfit,
-    Size,
-    Tensor,
-    as_dim,
-    as_value,
-    product,
-    quotient,
-)
+from epochzero.check.program.tensors.results import modules_of, of_method
+from epochzero.check.program.tensors.values import Misfit, Size, Tensor
 from epochzero.check.program.values import Anything, Constant
 
 _CHANGING = frozenset(["append", "extend", "insert", "add_module", "register_module", "pop"])
 _RESHAPING = frozenset(["resize_", "resize_as_", "set_", "squeeze_", "swapaxes_", "t_", "transpose_",
                         "unsqueeze_"])  # fmt: skip
-_OPERATORS = frozenset([ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow])
-_NOTHING = Anything("computed from what is not known")
 
 
 class Tensors(Core):
@@ -78,15 +67,6 @@ class Tensors(Core):
             if where.get(named.id) is owner and not isinstance(owner, LibraryResult):
                 self.journal.set(where, named.id, Anything("changed in place"))
 
-    def operated(self, op: ast.operator, left: V, right: V, node: ast.AST) -> V | None:
-        """Apply an operator to tensors or sizes; None if unknown."""
-        if isinstance(left, Size) or isinstance(right, Size):
-            return _computed(op, as_dim(left), as_dim(right))
-        if type(op) not in _OPERATORS:
-            return None
-        found = self.sized(_NOTHING, lambda: combined(left, right), node)
-        return None if found is _NOTHING else found
-
     def of_chain(self, owner: V, given: Arguments, node: ast.expr) -> V | None:
         """Return the output of a ``Sequential``; None if its modules are unknown."""
         modules = modules_of(owner, "torch.nn.Sequential")
@@ -105,16 +85,6 @@ class Tensors(Core):
             return inner
         unknown = Anything("what a layer gives")
         return self.sized(unknown, lambda: of_method(module, "__call__", given), node)
-
-
-def _computed(op: ast.operator, left: Dim | None, right: Dim | None) -> V | None:
-    """A product or quotient of sizes, as far as it is known."""
-    if left is None or right is None:
-        return None
-    if isinstance(op, ast.Mult):
-        return as_value(product([left, right]))
-    whole = quotient(left, right) if isinstance(op, ast.FloorDiv) else None
-    return None if whole is None else as_value(whole)
 
 
 def _is_sizes(value: V) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from epochzero.check.program.frames import Arguments
 from epochzero.check.program.heap import Box, LibraryResult, Member, V, held
-from epochzero.check.program.tensors.functions import FUNCTIONS, SOURCES, TensorFunction, added
+from epochzero.check.program.tensors.functions import FUNCTIONS, SOURCES, TensorFunction
 from epochzero.check.program.tensors.layers import LAYERS
 from epochzero.check.program.tensors.parameters import Given
 from epochzero.check.program.tensors.values import NotKnown, Tensor, as_value
-from epochzero.check.program.values import Anything, Constant
+from epochzero.check.program.values import Anything
 
 _FUNCTIONAL = ("torch.nn.functional", "torch", "torch.Tensor")
 _SAME_LAYER = frozenset(
@@ -124,22 +124,3 @@ def item_of(owner: V) -> V | None:
         held(owner), Tensor
     )
     return Anything("a part of a tensor") if is_tensor else None
-
-
-def combined(left: V, right: V) -> V | None:
-    """Apply an operator to tensors; None unless their shapes are known.
-
-    Raises:
-        Misfit: the shapes do not fit.
-    """
-    one, other = held(left), held(right)
-    if isinstance(one, Tensor) and isinstance(other, Tensor):
-        try:
-            return added(one, other)
-        except NotKnown:
-            return None
-    for tensor, number in ((one, right), (other, left)):
-        is_number = isinstance(number, Constant) and isinstance(number.value, int | float)
-        if isinstance(tensor, Tensor) and is_number:
-            return tensor
-    return None

@@ -110,32 +110,6 @@ def differ(one: Dim, other: Dim) -> bool:
     return number != second and factors == others
 
 
-def broadcast(left: Shape, right: Shape) -> Shape:
-    """The shape of an element-wise operation on two tensors.
-
-    Raises:
-        Misfit: two axes differ and neither is 1.
-    """
-    rank = max(len(left), len(right))
-    one, other = ((1,) * (rank - len(shape)) + shape for shape in (left, right))
-    return tuple(_common(a, b, axis) for axis, (a, b) in enumerate(zip(one, other, strict=True)))
-
-
-def _common(one: Dim, other: Dim, axis: int) -> Dim:
-    if one == 1 or one == other:
-        return other
-    if other == 1:
-        return one
-    if isinstance(one, int) and isinstance(other, int):
-        raise Misfit(
-            f"The size of tensor a ({one}) must match the size of tensor b ({other}) at "
-            f"non-singleton dimension {axis}",
-            f"Two tensors are combined whose sizes are {one} and {other} in axis {axis}.",
-            f"Make both {one} or both {other}, or one of them 1.",
-        )
-    return one if isinstance(one, int) else other if isinstance(other, int) else fresh()
-
-
 def shown(shape: Sequence[Dim]) -> str:
     """A shape as PyTorch prints it, with ``?`` for unknown sizes."""
     return f"[{', '.join(str(dim) if isinstance(dim, int) else '?' for dim in shape)}]"
