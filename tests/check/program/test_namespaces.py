@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from epochzero.check import Target, check
+from tests.check.program.conftest import Read
 
 CONFIGURATOR = """\
 import sys
@@ -110,12 +111,11 @@ def test_a_part_of_a_known_text_is_known(tmp_path: Path) -> None:
     ],
 )
 def test_how_many_values_the_parser_of_data_classes_returns(
-    tmp_path: Path, given: str, names: str, count: int
+    read: Read, given: str, names: str, count: int
 ) -> None:
-    (tmp_path / "train.py").write_text(
+    program = read(
         "from dataclasses import dataclass\nfrom transformers import HfArgumentParser\n"
         "@dataclass\nclass A:\n    lr: float = 0.1\n"
         f"{names} = HfArgumentParser((A,)).parse_args_into_dataclasses({given})\n"
     )
-    found = check(["python", "train.py"], Target("there"), folder=tmp_path)
-    assert [one.rule for one in found.findings] == ["unpack-count"] * count
+    assert [failure.kind for failure in program.failures] == ["unpack"] * count

@@ -25,8 +25,6 @@ class PathUse:
     at: int | None = None
     path: str = ""
     parent: str = "needed"
-    ok: str = ""
-    ok_at: int | None = None
     parents: str = ""
     format: str = ""
     folder: bool = False

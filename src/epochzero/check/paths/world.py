@@ -7,7 +7,6 @@ access to a path gives at most one `Problem`, under the most specific rule.
 
 from __future__ import annotations
 
-import os
 import posixpath
 import re
 import shlex
@@ -115,7 +114,6 @@ class World:
         self._script = program.job.script
         self._says = program.job.says
         self._made: dict[str, bool] = {}
-        self._removed: set[str] = set()
         self._filled: set[str] = set()
         self._patterns: list[re.Pattern[str]] = []
         self._asked: set[str] = set()
@@ -225,7 +223,6 @@ class World:
         if path is not None:
             for one in [created for created in self._made if beneath(created, path)]:
                 del self._made[one]
-            self._removed.add(path)
 
     def _ask(self, access: Access) -> None:
         path = self._path(access.text)
@@ -256,8 +253,7 @@ class World:
         foreign = laptop(place, text, self.platform) or self.platform.outside(place)
         if there is not False and not (foreign and there is None):
             if path is not None and there:
-                if not self._wrong_kind(access, path):
-                    self._opened(access, path)
+                self._opened(access, path)
             elif there is None:
                 self._not_known(access)
                 self._opened_some(access, place)
@@ -356,21 +352,6 @@ class World:
             or self._only_there(folder)
             or any(beneath(folder, filled) for filled in self._filled)
         )
-
-    def _wrong_kind(self, access: Access, path: str) -> bool:
-        """Whether a directory exists where a file is expected, or a file where a directory is expected."""
-        local = self.platform.local(path)
-        if local is None or path in self._made or path in self._removed or path in self._asked:
-            return False
-        is_folder, is_file = os.path.isdir(local), os.path.isfile(local)
-        if not (is_folder if access.wants == "file" else is_file and access.wants == "folder"):
-            return False
-        at = access.call.at
-        refused = IsADirectoryError if is_folder else NotADirectoryError
-        if not caught(at, FileExistsError if access.does == "makes" else refused):
-            certain = at.certain and not self._loose
-            self._add("path-wrong-kind", access, path, "error" if certain else "warning")
-        return True
 
     def _not_known(self, access: Access) -> None:
         """An undecided read is reported only if it occurs late or reads a checkpoint."""
@@ -485,14 +466,10 @@ class World:
             if not (self._exists_folder(access, path) and access.does == "makes"):
                 severity = "error" if self._is_made_if_absent(access, path) else severity
                 self._add("path-not-writable", access, whole, severity, refusal)
-        elif path is not None and self._wrong_kind(access, path):
-            return
         elif self._needs_parent(access) and self.there(parent) is False:
             severity = "warning" if access.use.parent == "quiet" else severity
             if not self._guarded(parent) or at.certain:
                 self._add("path-parent-missing", access, parent, severity)
-        elif path is not None and self._exists_refused(access, path):
-            self._add("path-exists-refused", access, path, severity)
 
     def _is_made_if_absent(self, access: Access, path: str | None) -> bool:
         """Whether a directory is created because its contents are missing, as they certainly are."""
@@ -522,20 +499,6 @@ class World:
                 return False
             return not use.parents or is_true(argument(access.call, 1, use.parents)) is False
         return use.parent in ("needed", "quiet")
-
-    def _exists_refused(self, access: Access, path: str) -> bool:
-        """Whether a path that must not exist certainly exists."""
-        at, use = access.call.at, access.use
-        if caught(at, FileExistsError) or path in self._asked or not at.certain:
-            return False
-        if access.does == "creates":
-            return self._made.get(path, False) or self.platform.there(path) is True
-        if access.does != "makes" or use.ok == "always":
-            return False
-        allowed = is_true(argument(access.call, use.ok_at, use.ok)) if use.ok else False
-        here = self.platform.is_folder(path) and path not in self._removed
-        there = self._made.get(path, False) or here
-        return allowed is False and access.call.complete and there
 
     def _register(self, access: Access, path: str | None) -> None:
         """The path exists from now on, even if the write fails, so that it is reported once."""

@@ -383,9 +383,7 @@ class _Publishing:
                 names = list(value.keywords)
                 keywords = self._several([value.keywords[name] for name in names], depth)
                 named = dict(zip(names, keywords, strict=False))
-                return Instance(
-                    value.name, arguments, named, False, value.place
-                )
+                return Instance(value.name, arguments, named, False, value.place)
             case Function():
                 return Own(value.name, "function")
             case Class():
