@@ -110,7 +110,7 @@ def subscripted(value: V) -> str:
     match value:
         case Constant(value=None | bool() | int() | float() | complex()):
             return f"'{type_name(value)}' object is not subscriptable"
-        case Function() | Opened():
+        case Function(is_changed=False) | Opened():
             return f"'{type_name(value)}' object is not subscriptable"
     return ""
 

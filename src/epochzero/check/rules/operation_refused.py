@@ -111,6 +111,16 @@ RULE = Rule(
 
         print(Mode.A.show(), Mode.A.name.lower(), Mode['A'])
         ----
+        import triton
+
+
+        @triton.jit
+        def double(x):
+            return x * 2
+
+
+        double[(8,)](1)
+        ----
         keys = {'a': 1}.keys()
         print(keys - {'a'}, keys | {'b'})
     """,
