@@ -67,12 +67,6 @@ RULE = Rule(
         ==> target.toml <==
         [distributions]
         "numpy" = "1.26.4"
-        ---- ignored if
-        -"numpy" = "1.26.4"
-        +"numpy" = "1.23.5"
-        ---- ignored if
-        -"numpy" = "1.26.4"
-        +"numpy" = "2.1.0"
         ----
         import torch
         from torch import nn, optim
@@ -83,9 +77,6 @@ RULE = Rule(
         ==> target.toml <==
         [distributions]
         "torch" = "2.7.1"
-        ---- ignored if
-        -"torch" = "2.7.1"
-        +"torch" = "2.6.0"
         ----
         import pandas as pd
 
@@ -94,22 +85,6 @@ RULE = Rule(
         ==> target.toml <==
         [distributions]
         "pandas" = "2.2.3"
-        ---- ignored if
-        -"pandas" = "2.2.3"
-        +"pandas" = "1.5.3"
-        ----
-        import pytorch_lightning as pl
-
-        trainer = pl.Trainer(gpus=1, max_epochs=2)  # <-
-        ==> target.toml <==
-        [distributions]
-        "pytorch-lightning" = "2.1.0"
-        ----
-        from sklearn.externals import joblib  # <-
-        print(joblib)
-        ==> target.toml <==
-        [distributions]
-        "scikit-learn" = "1.5.0"
         ----
         from keras.utils import np_utils  # <-
 
@@ -120,9 +95,6 @@ RULE = Rule(
         ---- ignored if
         -"keras" = "3.3.3"
         +"keras" = "2.10.0"
-        ----
-        import numpy as np
-        mask = np.zeros(4, dtype=np.bool)
         ----
         try:
             from sklearn.externals import joblib

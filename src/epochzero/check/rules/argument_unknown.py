@@ -59,9 +59,6 @@ RULE = Rule(
         +  widht: 8  # <-
         ---- ignored if
         -$ python train.py fit --model.width 8 --model.learning_rate 0.1
-        +$ python train.py fit --config right.yaml --trainer.max_epochs=3
-        ---- ignored if
-        -$ python train.py fit --model.width 8 --model.learning_rate 0.1
         +$ python train.py test --model.width=8 --data.anything 1 --ckpt_path=a.ckpt
         ----
         $ python train.py --lr=1 more
@@ -73,24 +70,14 @@ RULE = Rule(
         args = parser.parse_args()  # <-
         ---- caught if
         -$ python train.py --lr=1 more
-        +$ python train.py --lr 1 --epoch-count 3
-        ---- ignored if
-        -$ python train.py --lr=1 more
-        ----
-        $ python train.py --lr 1 --ep 3
-        import argparse
-
-        parser = argparse.ArgumentParser()
-        parser.add_argument("--lr", type=float)
-        parser.add_argument("--epochs", type=int)
-        args = parser.parse_args()
-        ---- caught if
-        -$ python train.py --lr 1 --ep 3
         +$ bash run.sh
         +==> run.sh <==
         +set -e
         +python train.py \
         +    --lrr 3  # <-
         +==> train.py <==
+        @@
+        -args = parser.parse_args()  # <-
+        +args = parser.parse_args()
     """,
 )

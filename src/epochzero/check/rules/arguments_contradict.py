@@ -77,36 +77,6 @@ RULE = Rule(
         world = dist.get_world_size()
         assert a.batch_size % world == 0  # <-
         ----
-        $ python train.py --low 9
-        import argparse
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--low', type=int, default=1)
-        p.add_argument('--high', type=int, default=9)
-        p.add_argument('--amp', action='store_true')
-        def check(args):
-            if args.amp and args.low > 3:
-                raise ValueError('no')
-            assert args.low < args.high, 'order'  # <-
-
-
-        args = p.parse_args()
-        check(args)
-        ---- ignored if
-        -$ python train.py --low 9
-        +$ python train.py --low 3 --amp
-        ----
-        $ python train.py --amp
-        import argparse
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--low', type=int, default=1)
-        p.add_argument('--high', type=int, default=9)
-        p.add_argument('--amp', action='store_true')
-        args = p.parse_args()
-        if args.amp and args.high % 2:
-            p.error('--amp needs an even --high')  # <-
-        ----
         import os
 
 
@@ -117,11 +87,6 @@ RULE = Rule(
 
 
         run()
-        ----
-        import os
-
-        if os.path.exists('a'):
-            assert 1 > 2
         ----
         try:
             assert 1 > 2
@@ -138,6 +103,29 @@ RULE = Rule(
         args = p.parse_args()
         args.low = 0
         assert args.low < args.high
+        ---- ignored if
+        -$ python train.py --low 9
+        +$ python train.py --low 3 --amp
+        @@
+         p.add_argument('--amp', action='store_true')
+        +def check(args):
+        +    if args.amp and args.low > 3:
+        +        raise ValueError('no')
+        +    assert args.low < args.high, 'order'
+        +
+        +
+        @@
+        -args.low = 0
+        -assert args.low < args.high
+        +check(args)
+        ---- caught if
+        -$ python train.py --low 9
+        +$ python train.py --amp
+        @@
+        -args.low = 0
+        -assert args.low < args.high
+        +if args.amp and args.high % 2:
+        +    p.error('--amp needs an even --high')  # <-
         ---- ignored if
         -args.low = 0
         +import os

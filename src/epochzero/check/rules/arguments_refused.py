@@ -159,14 +159,12 @@ RULE = Rule(
         from torch.utils.data import DataLoader
 
         DataLoader([1, 2], num_workers=0, prefetch_factor=4)  # <-
-        ----
-        from torch.utils.data import DataLoader
-
-        DataLoader([1, 2], 2, True, sampler=[0])  # <-
-        ----
-        import torch
-
-        torch.nn.MultiheadAttention(500, 8)  # <-
+        ---- caught if
+        -DataLoader([1, 2], num_workers=0, prefetch_factor=4)  # <-
+        +DataLoader([1, 2], 2, True, sampler=[0])  # <-
+        ---- ignored if
+        -DataLoader([1, 2], num_workers=0, prefetch_factor=4)
+        +DataLoader([1, 2], **__import__('json').load(open('a')), prefetch_factor=4)
         ----
         import json, torch
 
@@ -179,37 +177,6 @@ RULE = Rule(
         from torch.utils.data import DataLoader
 
         DataLoader([1, 2], batch_size=size // 4)  # <-
-        ---- ignored if
-        -size = 3
-        +size = 8
-        ----
-        from torch.utils.data import DataLoader
-
-        DataLoader([1, 2], persistent_workers=True)  # <-
-        ----
-        from torch import nn
-
-        layer = nn.Conv2d(6, 8, 3, groups=4)  # <-
-        ----
-        from torch import nn
-
-        layer = nn.Dropout(20)  # <-
-        ----
-        from torch.utils.data import DataLoader
-
-        DataLoader([1, 2], num_workers=2, prefetch_factor=4)
-        ----
-        from torch.utils.data import DataLoader
-
-        DataLoader([1, 2], **__import__('json').load(open('a')), prefetch_factor=4)
-        ----
-        from torch.utils.data import DataLoader
-
-        DataLoader([1, 2], shuffle=False, sampler=[0])
-        ----
-        import torch
-
-        torch.nn.MultiheadAttention(512, 8)
         ----
         import sys
         from torch.utils.data import DataLoader
@@ -219,10 +186,6 @@ RULE = Rule(
         from torch import nn
 
         layer = nn.Conv2d(8, 8, 3, groups=4)
-        ----
-        from torch import nn
-
-        layer = nn.Dropout(0.2)
         ----
         import os, torch
 

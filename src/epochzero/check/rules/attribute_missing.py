@@ -257,37 +257,6 @@ RULE = Rule(
         ---- ignored if
         -        return self.fc2(x)
         +        return self.fc1(x)
-        ---- ignored if
-        -        return self.fc2(x)
-        +        return self.fc1(x) if self.training else x
-        ----
-        from models import make  # <-
-        print(make)
-        ==> models.py <==
-        def build():
-            return 1
-        ----
-        class Settings:
-            rate = 0.1
-
-            def __init__(self):
-                self.epochs = 3
-
-
-        def show(s):
-            print(s.epoch)  # <-
-
-
-        show(Settings())
-        ---- ignored if
-        -    print(s.epoch)
-        +    print(s.epochs)
-        ---- ignored if
-         def show(s):
-        +    s.epoch = 3
-        ----
-        names = []
-        names.push('a')  # <-
         ----
         options = {'a': 1}
         for k, v in options.iteritems():  # <-
@@ -317,18 +286,15 @@ RULE = Rule(
             TRAIN = 'a'
             VAL = 'b'
             next = lambda self: self
-        print(Split.VAL.value, Split.TRAIN.name, Split.VAL.next(), list(Split))
-        ---- caught if
-        -print(Split.VAL.value, Split.TRAIN.name, Split.VAL.next(), list(Split))
-        +print(Split.TEST)  # <-
+        print(Split.TEST)  # <-
+        ---- ignored if
+        -print(Split.TEST)
+        +print(Split.VAL.value, Split.TRAIN.name, Split.VAL.next(), list(Split))
         ----
         from collections import namedtuple
 
         R = namedtuple('R', 'loss accuracy')
-        print(R(1, 2).loss, R(1, 2)._asdict())
-        ---- caught if
-        -print(R(1, 2).loss, R(1, 2)._asdict())
-        +print(R(1, 2).acc)  # <-
+        print(R(1, 2).acc)  # <-
         ----
         import lib
 
@@ -353,20 +319,11 @@ RULE = Rule(
         parser = argparse.ArgumentParser()
         args = (parser.add_argument('--batch-size', type=int), parser.parse_args())[1]
         print(getattr(args, 'batchsize', 8))
-        ---- caught if
-        -print(getattr(args, 'batchsize', 8))
-        +print(args.batchsize)  # <-
         ---- ignored if
         -print(getattr(args, 'batchsize', 8))
-        +print(args.batch_size)
-        ----
-        import argparse
-
-        parser = argparse.ArgumentParser()
-        args = (parser.add_argument('--batch-size', type=int), parser.parse_args())[1]
-        print(vars(args))
-        args.world = 2
-        print(args.world)
+        +print(vars(args))
+        +args.world = 2
+        +print(args.world)
         ----
         import torch
         from torch import nn
@@ -382,16 +339,13 @@ RULE = Rule(
 
 
         model = nn.parallel.DistributedDataParallel(Net())
-        print(model.width if hasattr(model, 'width') else 0)
+        print(model.module.width)
+        ---- ignored if
+        -print(model.module.width)
+        +print(model.width if hasattr(model, 'width') else 0)
         ---- caught if
-        -print(model.width if hasattr(model, 'width') else 0)
+        -print(model.module.width)
         +print(model.width)  # <-
-        ---- ignored if
-        -print(model.width if hasattr(model, 'width') else 0)
-        +print(model.module.width)
-        ---- ignored if
-        -print(model.width if hasattr(model, 'width') else 0)
-        +print(model.device, model.training)
         ----
         class Settings:
             rate = 0.1
@@ -405,40 +359,44 @@ RULE = Rule(
 
         Settings().show()
         ---- caught if
+        -    def show(self):
         -        print(self.rate)
-        +        print(self.epoch)  # <-
-        ----
-        settings = None
-        class Settings:
-            rate = 0.1
-
-            def __init__(self):
-                self.epochs = 3
-
-            def show(self):
-                print(self.batch)
-
-
-        Settings().show()
-        settings = Settings()
-        settings.batch = 3
+        +
+        +def show(s):
+        +    print(s.epoch)  # <-
+        @@
+        -Settings().show()
+        +show(Settings())
+        ---- ignored if
+        +settings = None
+         class Settings:
+        @@
+        -        print(self.rate)
+        +        print(self.batch)
+        @@
+         Settings().show()
+        +settings = Settings()
+        +settings.batch = 3
         ----
         from models import build
         print(build)
         ==> models.py <==
         def build():
             return 1
-        ----
-        from models import make
-        print(make)
-        ==> models.py <==
-        def __getattr__(name):
-            return name
+        ---- caught if
+        -from models import build
+        -print(build)
+        +from models import make  # <-
+        +print(make)
         ----
         from models import make
         print(make)
         ==> models.py <==
         from os.path import *
+        ---- ignored if
+        -from os.path import *
+        +def __getattr__(name):
+        +    return name
         ----
         import argparse
 

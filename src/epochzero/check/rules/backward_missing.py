@@ -53,14 +53,17 @@ RULE = Rule(
         +    loss.backward()
         ---- ignored if
              optimizer.zero_grad()
-        +    torch.autograd.backward(loss)
-        ---- ignored if
-             optimizer.zero_grad()
         +    for p in model.parameters():
         +        p.grad = p
         ---- ignored if
         -    optimizer.step()
         +    optimizer.step(lambda: loss)
+        ---- ignored if
+        -for step in range(100):
+        -    loss = model(torch.rand(8, 4)).mean()
+        -    optimizer.zero_grad()
+        -    optimizer.step()
+        +optimizer.step()
         ----
         import torch
         from torch import nn
@@ -77,12 +80,5 @@ RULE = Rule(
 
 
         train(model, optimizer)
-        ----
-        import torch
-        from torch import nn
-
-        model = nn.Linear(4, 1)
-        optimizer = torch.optim.Adam(model.parameters())
-        optimizer.step()
     """,
 )

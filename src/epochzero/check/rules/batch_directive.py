@@ -89,42 +89,30 @@ RULE = Rule(
         $ sbatch job.slurm
         ==> job.slurm <==
         #!/bin/bash
-        #SBATCH --of-a-plug-in=4 --exclusive --mail-type=END,FAIL
+        #SBATCH --part=gpu --requeue --job-name='a b' --output=%x-%j.out
         python train.py
         ==> train.py <==
         ---- caught if
-        -#SBATCH --of-a-plug-in=4 --exclusive --mail-type=END,FAIL
+        -#SBATCH --part=gpu --requeue --job-name='a b' --output=%x-%j.out
         +# SBATCH --gres=gpu:4  # <-
         ---- caught if
-        -#SBATCH --of-a-plug-in=4 --exclusive --mail-type=END,FAIL
+        -#SBATCH --part=gpu --requeue --job-name='a b' --output=%x-%j.out
         +cd .
         +#SBATCH --gres=gpu:4  # <-
         ---- caught if
-        -#SBATCH --of-a-plug-in=4 --exclusive --mail-type=END,FAIL
+        -#SBATCH --part=gpu --requeue --job-name='a b' --output=%x-%j.out
         +#SBATCH --gpu-per-node=4  # <-
         ---- caught if
-        -#SBATCH --of-a-plug-in=4 --exclusive --mail-type=END,FAIL
+        -#SBATCH --part=gpu --requeue --job-name='a b' --output=%x-%j.out
         +#SBATCH --mem=16 GB  # <-
         ---- caught if
-        -#SBATCH --of-a-plug-in=4 --exclusive --mail-type=END,FAIL
-        +#SBATCH --mem=1.5G  # <-
-        ---- caught if
-        -#SBATCH --of-a-plug-in=4 --exclusive --mail-type=END,FAIL
+        -#SBATCH --part=gpu --requeue --job-name='a b' --output=%x-%j.out
         +#SBATCH --time=24h  # <-
         ---- caught if
-        -#SBATCH --of-a-plug-in=4 --exclusive --mail-type=END,FAIL
+        -#SBATCH --part=gpu --requeue --job-name='a b' --output=%x-%j.out
         +#SBATCH --output=$HOME/logs/%j.out  # <-
-        ---- caught if
-        -#SBATCH --of-a-plug-in=4 --exclusive --mail-type=END,FAIL
-        +#SBATCH --nodes = 2  # <-
         ---- ignored if
-        -#SBATCH --of-a-plug-in=4 --exclusive --mail-type=END,FAIL
+        -#SBATCH --part=gpu --requeue --job-name='a b' --output=%x-%j.out
         +#SBATCH --time=1-00:00:00 --mem=16GB -N 2-4 -n 8 # a remark
-        ---- ignored if
-        -#SBATCH --of-a-plug-in=4 --exclusive --mail-type=END,FAIL
-        +##SBATCH --gres=gpu:4
-        ---- ignored if
-        -#SBATCH --of-a-plug-in=4 --exclusive --mail-type=END,FAIL
-        +#SBATCH --part=gpu --requeue --job-name='a b' --output=%x-%j.out
     """,
 )

@@ -107,11 +107,8 @@ RULE = Rule(
         ---- ignored if
         -$ deepspeed --num_gpus 3 train.py
         +$ deepspeed --num_gpus 2 train.py
-        ---- ignored if
-        -$ deepspeed --num_gpus 3 train.py
-        +$ torchrun --nproc_per_node=4 train.py
         ----
-        $ python train.py --micro-batch-size 4 --global-batch-size 3
+        $ torchrun --nproc_per_node=8 train.py --micro-batch-size 4 --global-batch-size 64
         import argparse
 
         p = argparse.ArgumentParser()
@@ -120,11 +117,11 @@ RULE = Rule(
         p.add_argument('--micro-batch-size', type=int)
         p.add_argument('--global-batch-size', type=int)
         args = p.parse_args()
-        ---- caught if
-        -$ python train.py --micro-batch-size 4 --global-batch-size 3
-        +$ torchrun --nproc_per_node=8 train.py --micro-batch-size 4 --global-batch-size 36  # <-
         ---- ignored if
-        -$ python train.py --micro-batch-size 4 --global-batch-size 3
-        +$ torchrun --nproc_per_node=8 train.py --micro-batch-size 4 --global-batch-size 64
+        -$ torchrun --nproc_per_node=8 train.py --micro-batch-size 4 --global-batch-size 64
+        +$ python train.py --micro-batch-size 4 --global-batch-size 3
+        ---- caught if
+        -$ torchrun --nproc_per_node=8 train.py --micro-batch-size 4 --global-batch-size 64
+        +$ torchrun --nproc_per_node=8 train.py --micro-batch-size 4 --global-batch-size 36  # <-
     """,
 )

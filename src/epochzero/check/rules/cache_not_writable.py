@@ -86,16 +86,12 @@ RULE = Rule(
         -AutoModel.from_pretrained('bert-base-uncased')  # <-
         +import nltk
         +nltk.download('punkt')  # <-
-        ---- caught if
-         path = "/scratch"
-        +
-        +[environment]
-        +HF_HOME = "/home/shared/models"
         ---- ignored if
          path = "/scratch"
-        +
+
         +[environment]
         +HF_HOME = "/scratch/hf"
+        +
         ---- ignored if
         -AutoModel.from_pretrained('bert-base-uncased')
         +AutoModel.from_pretrained('bert-base-uncased', cache_dir='/scratch/hf')

@@ -135,9 +135,6 @@ RULE = Rule(
             start = state['epoch'], state['epoch']
         for epoch in range(start, 3):
             torch.save({'model': model.state_dict(), 'epoch': epoch}, os.path.join('runs', 'last.pt'))
-        ---- caught if
-        -    start = state['epoch'], state['epoch']
-        +    start = state['epoch'], state['step']  # <-
         ----
         import os
         import torch
@@ -147,34 +144,22 @@ RULE = Rule(
         print(torch.load('other.pt')['net'])
         ---- ignored if
         -print(torch.load('other.pt')['net'])
-        +print(torch.load('last.pt')['epoch'])
-        ---- ignored if
-        -print(torch.load('other.pt')['net'])
         +import sys
         +print(torch.load(sys.argv[1])['net'])
-        ---- ignored if
-        -print(torch.load('other.pt')['net'])
-        +torch.save({'net': 1}, 'last.pt')
-        +print(torch.load('last.pt')['net'])
         ---- ignored if
         -print(torch.load('other.pt')['net'])
         +try:
         +    print(torch.load('last.pt')['net'])
         +except KeyError:
         +    pass
-        ----
-        import os
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        path = os.environ.get('CHECKPOINT')
-        if path:
-            state = torch.load(path)
-            print(state['model'], state['epoch'], state['model'])
-        torch.save({'model': model.state_dict(), 'epoch': 1}, 'last.pt')
-        ---- caught if
-        -    print(state['model'], state['epoch'], state['model'])
-        +    print(state['model'], state['epoch'], state['step'])  # <-
+        ---- ignored if
+         model = torch.nn.Linear(2, 2)
+        +path = os.environ.get('CHECKPOINT')
+        +if path:
+        +    state = torch.load(path)
+        +    print(state['model'], state['epoch'], state['model'])
+        @@
+        -print(torch.load('other.pt')['net'])
         ----
         import torch
 

@@ -139,19 +139,9 @@ RULE = Rule(
         -best.load_state_dict(torch.load('m.pt'))  # <-
         +saved = torch.load('m.pt', map_location='cpu')
         +best.load_state_dict(saved['model'])  # <-
-        ---- caught if
-        -torch.save(model.state_dict(), 'm.pt')
-        -best = build()
-        -best.load_state_dict(torch.load('m.pt'))  # <-
-        +torch.save(build().state_dict(), 'm.pt')
-        +model.load_state_dict(torch.load('m.pt'))  # <-
         ---- ignored if
         -torch.save(model.state_dict(), 'm.pt')
         +torch.save(model.module.state_dict(), 'm.pt')
-        ---- ignored if
-        -best = build()
-        -best.load_state_dict(torch.load('m.pt'))
-        +model.load_state_dict(torch.load('m.pt'))
         ---- ignored if
         -best.load_state_dict(torch.load('m.pt'))
         +best.load_state_dict(torch.load('m.pt'), strict=False)
@@ -159,9 +149,5 @@ RULE = Rule(
         -best.load_state_dict(torch.load('m.pt'))
         +state = {k.removeprefix('module.'): v for k, v in torch.load('m.pt').items()}
         +best.load_state_dict(state)
-        ---- ignored if
-        -best.load_state_dict(torch.load('m.pt'))
-        +best.load_state_dict(torch.load('other.pt'))
-        +==> other.pt <==
     """,
 )

@@ -83,11 +83,6 @@ RULE = Rule(
         ---- caught if
         -args = argparse.ArgumentParser().parse_args()
         -torch.save({'model': model.state_dict(), 'args': args}, 'last.pt')
-        +import numpy as np
-        +torch.save({'best': np.mean([1, 2])}, 'last.pt')
-        ---- caught if
-        -args = argparse.ArgumentParser().parse_args()
-        -torch.save({'model': model.state_dict(), 'args': args}, 'last.pt')
         +class Net(torch.nn.Module):
         +    pass
         +
@@ -117,16 +112,10 @@ RULE = Rule(
         -torch.save({'model': model.state_dict(), 'args': args}, 'last.pt')
         +import numpy as np
         +torch.save({'best': float(np.mean([1, 2]))}, 'last.pt')
-        ----
-        import argparse
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        args = argparse.ArgumentParser().parse_args()
-        torch.save({'model': model.state_dict(), 'args': args}, 'last.pt')
-        state = torch.load('last.pt')
         ---- caught if
-        -state = torch.load('last.pt')
+        -state = torch.load('last.pt')  # <-
+        -==> target.toml <==
+        -distributions = { torch = "2.7.1" }
         +torch.load('last.pt', weights_only=True)  # <-
     """,
 )

@@ -128,21 +128,11 @@ RULE = Rule(
         -    torch.save({}, 'a.pt')
         +if not rank:
         ---- ignored if
-        -    dist.barrier()
-        +dist.barrier()
-        ---- ignored if
         -    torch.save({}, 'a.pt')
         -    dist.barrier()
         +    dist.broadcast(torch.ones(1), 0)
         +else:
         +    dist.broadcast(torch.ones(1), 0)
-        ---- ignored if
-         rank = dist.get_rank()
-        +if rank != 0:
-        +    dist.barrier()
-        +print('prepares')
-        @@
-        -    torch.save({}, 'a.pt')
         ---- ignored if
         -    torch.save({}, 'a.pt')
         -    dist.barrier()
@@ -156,6 +146,14 @@ RULE = Rule(
         -if rank == 0:
         -    torch.save({}, 'a.pt')
         +if dist.get_world_size() > 1:
+        ---- caught if
+        -if rank == 0:
+        -    torch.save({}, 'a.pt')
+        -    dist.barrier()  # <-
+        +for epoch in range(3):
+        +    if rank == 0 and epoch > 1:
+        +        if epoch:
+        +            dist.broadcast(torch.ones(1), 0)  # <-
         ----
         $ torchrun --nproc_per_node=4 train.py
         import torch
@@ -170,16 +168,5 @@ RULE = Rule(
 
 
         log(torch.ones(1))
-        ----
-        $ torchrun --nproc_per_node=4 train.py
-        import torch
-        import torch.distributed as dist
-
-        dist.init_process_group('gloo')
-        rank = dist.get_rank()
-        for epoch in range(3):
-            if rank == 0 and epoch > 1:
-                if epoch:
-                    dist.broadcast(torch.ones(1), 0)  # <-
     """,
 )

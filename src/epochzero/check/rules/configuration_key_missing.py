@@ -168,6 +168,12 @@ RULE = Rule(
         -print(config['lrr'])
         +config['x'] = 1
         +print(config['lr'], config['x'], config.get('y'))
+        ---- ignored if
+        -print(config['lrr'])
+        +try:
+        +    print(config['y'])
+        +except KeyError:
+        +    pass
         ----
         import hydra
 
@@ -196,26 +202,20 @@ RULE = Rule(
         @@
         -    print(cfg.data.root)
         +    print(cfg.out)
-        ---- ignored if
-        -    print(cfg.data.root)
-        +    print(cfg.data.get('root'), cfg.near, cfg.at)
         ----
         from omegaconf import OmegaConf
-        cfg = OmegaConf.load('c.yaml')
-        print(cfg.data.test)  # <-
+        cfg = OmegaConf.merge(OmegaConf.load('c.yaml'), OmegaConf.from_cli())
+        print(cfg.data.test)
         ==> c.yaml <==
         data:
           test: ${paths.test}/x
-        ---- ignored if
-        -cfg = OmegaConf.load('c.yaml')
-        +cfg = OmegaConf.merge(OmegaConf.load('c.yaml'), OmegaConf.from_cli())
         ----
         import hydra
 
 
         @hydra.main(config_path='conf', config_name='main')
         def main(cfg):
-            print('seed' in cfg and cfg.seed)
+            print(cfg.model.depth, cfg.get('seed'))
 
 
         main()
@@ -223,29 +223,11 @@ RULE = Rule(
         lr: 0.1
         model:
           depth: 3
+        ---- ignored if
+        -    print(cfg.model.depth, cfg.get('seed'))
+        +    print('seed' in cfg and cfg.seed)
         ---- caught if
-        -    print('seed' in cfg and cfg.seed)
+        -    print(cfg.model.depth, cfg.get('seed'))
         +    print(cfg.lr, cfg.seed)  # <-
-        ---- caught if
-        -    print('seed' in cfg and cfg.seed)
-        +    print(cfg.model.width)  # <-
-        ---- ignored if
-        -    print('seed' in cfg and cfg.seed)
-        +    print(cfg.model.depth, cfg.get('seed'))
-        ---- ignored if
-        +$ python train.py +seed=3
-         import hydra
-        @@
-        -    print('seed' in cfg and cfg.seed)
-        +    print(cfg.seed)
-        ----
-        import json
-        config = json.load(open('c.json'))
-        try:
-            print(config['y'])
-        except KeyError:
-            pass
-        ==> c.json <==
-        {"lr": 0.1}
     """,
 )

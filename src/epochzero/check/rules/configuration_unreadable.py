@@ -148,27 +148,16 @@ RULE = Rule(
             +from hydra.core.config_store import ConfigStore
             +
             +ConfigStore.instance().store('main', {'lr': 1})
-            ----
-            $ python train.py fit --config small.yaml  # <-
-            from lightning.pytorch.cli import LightningCLI
-            LightningCLI()
-            ----
-            $ accelerate launch --config_file four.yaml train.py  # <-
-            print(1)
-            ----
-            import hydra
-
-
-            @hydra.main(config_path='conf', config_name='main')
-            def main(cfg):
-                print(cfg)
-
-
-            main()
-            ==> conf/main.yaml <==
-            lr: 1
+            ---- ignored if
+            -==> conf/other.yaml <==
+            +==> conf/main.yaml <==
             ---- caught if
+            -def main(cfg):  # <-
+            +def main(cfg):
+            @@
+            -==> conf/other.yaml <==
             -lr: 1
+            +==> conf/main.yaml <==
             +defaults:
             +  - model: vit  # <-
             +  - _self_
@@ -176,16 +165,22 @@ RULE = Rule(
             +==> conf/model/vgg.yaml <==
             +a: 1
             ----
+            $ python train.py fit --config small.yaml  # <-
+            from lightning.pytorch.cli import LightningCLI
+            LightningCLI()
+            ----
+            $ accelerate launch --config_file four.yaml train.py  # <-
+            print(1)
+            ---- ignored if
+             print(1)
+            +==> four.yaml <==
+            +num_processes: 4
+            ----
             $ python train.py fit --config=small.yaml
             from lightning.pytorch.cli import LightningCLI
             LightningCLI()
             ==> small.yaml <==
             seed_everything: 1
-            ----
-            $ accelerate launch --config_file four.yaml train.py
-            print(1)
-            ==> four.yaml <==
-            num_processes: 4
         """,
     further_cases=(
         Case(

@@ -64,6 +64,12 @@ RULE = Rule(
         model = nn.Linear(4, 2).to(device)  # <-
         ==> target.toml <==
         gpus = "none"
+        ---- ignored if
+        -device = torch.device('cuda:0')
+        -model = nn.Linear(4, 2).to(device)
+        +model = nn.Linear(4, 2)
+        +if torch.cuda.is_available():
+        +    model.cuda()
         ----
         import torch
 
@@ -95,37 +101,11 @@ RULE = Rule(
         model.cuda()  # <-
         ---- ignored if
         -$ docker run image python train.py
-        ---- ignored if
-        -$ docker run image python train.py
         +$ docker run --gpus=1 image python train.py
-        ----
-        import torch
-        from torch import nn
-
-        device = 'cuda' if torch.cuda.is_available() else 'cpu'
-        model = nn.Linear(4, 2).to(device)
-        ==> target.toml <==
-        cuda_of_torch = ""
-        ----
-        import torch
-        from torch import nn
-
-        model = nn.Linear(4, 2)
-        if torch.cuda.is_available():
-            model.cuda()
-        ==> target.toml <==
-        gpus = "none"
-        ----
-        $ docker run image python train.py
-        import torch
-        from torch import nn
-
-        device = 'cuda' if torch.cuda.is_available() else 'cpu'
-        model = nn.Linear(4, 2).to(device)
-        ----
-        import torch
-        x = torch.ones(2).to('cpu')
-        ==> target.toml <==
-        gpus = "none"
+        ---- ignored if
+        -model = nn.Linear(4, 2)
+        -model.cuda()
+        +device = 'cuda' if torch.cuda.is_available() else 'cpu'
+        +model = nn.Linear(4, 2).to(device)
     """,
 )

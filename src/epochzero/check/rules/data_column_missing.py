@@ -167,31 +167,15 @@ RULE = Rule(
         +y = frame.pop('label')  # <-
         ---- caught if
         -y = frame['label']  # <-
-        +frame.groupby('label').mean()  # <-
-        ---- caught if
-        -y = frame['label']  # <-
         +x = frame.drop(columns=['label'])  # <-
         ---- caught if
         -frame = pd.read_csv('a.csv')
         -y = frame['label']  # <-
         +pd.read_csv('a.csv', usecols=['text', 'label'])  # <-
-        ---- caught if
-        -y = frame['label']  # <-
-        +frame = frame.sort_values(by='Sentiment')  # <-
         ---- ignored if
         -y = frame['label']
         +frame.loc[:, 'label'] = 1
         +print(frame['label'])
-        ---- ignored if
-        -y = frame['label']
-        +y = frame['sentiment'].map(len)
-        ---- ignored if
-        -y = frame['label']
-        +if 'label' in frame.columns:
-        +    print(frame['label'])
-        ---- ignored if
-        -y = frame['label']
-        +y = frame.pop('sentiment')
         ---- ignored if
         -y = frame['label']
         +frame['label'] = frame['sentiment'] > 0
@@ -204,9 +188,6 @@ RULE = Rule(
         -y = frame['label']
         +frame.rename(columns={'sentiment': 'label'}, inplace=True)
         +y = frame.pop('label')
-        ---- ignored if
-        -y = frame['label']
-        +x = frame.drop(columns=['label'], errors='ignore')
         ----
         import csv
         with open('a.csv') as file:
@@ -216,26 +197,11 @@ RULE = Rule(
         text,sentiment
         good,1
         bad,0
-        ----
-        import csv
-
-        rows = list(csv.DictReader(open('a.csv')))
-        labels = [int(row['label']) for row in rows]  # <-
-        ==> a.csv <==
-        text,sentiment
-        good,1
-        bad,0
-        ----
-        import csv
-        with open('a.csv') as file:
-            for row in csv.DictReader(file):
-                print(row['label'])
-        ==> a.csv <==
-        text,sentiment
         ---- ignored if
-        -text,sentiment
-        +text,label
-        +good,1
+        -with open('a.csv') as file:
+        -    for row in csv.DictReader(file):
+        +for row in csv.DictReader(open('a.csv')):
+        +    if 'label' in row:
         ----
         import csv
 
@@ -243,10 +209,6 @@ RULE = Rule(
         labels = [int(row['label']) for row in rows]
         ==> a.csv <==
         text,sentiment
-        ---- ignored if
-        -text,sentiment
-        +text,label
-        +good,1
         ----
         import csv
         rows = csv.DictReader(open('a.csv'), ['text', 'label'])
@@ -254,25 +216,5 @@ RULE = Rule(
             print(row['label'])
         ==> a.csv <==
         good,1
-        ----
-        import csv
-        for row in csv.DictReader(open('a.csv')):
-            if 'label' in row:
-                print(row['label'])
-        ==> a.csv <==
-        text,sentiment
-        good,1
-        bad,0
-        ---- ignored if
-        -    if 'label' in row:
-        -        print(row['label'])
-        +    row['label'] = int(row['sentiment'])
-        +    print(row['label'])
-        ----
-        import pandas as pd
-        frame = pd.read_csv('a.csv', names=['t', 'label'])
-        y = frame.pop('label')
-        ==> a.csv <==
-        x,1
     """,
 )

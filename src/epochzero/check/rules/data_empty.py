@@ -23,6 +23,17 @@ RULE = Rule(
         import pandas as pd
         pd.read_csv('a.csv')  # <-
         ==> a.csv <==
+        ---- ignored if
+         ==> a.csv <==
+        +a,b
+        +1,2
+        ---- ignored if
+        -pd.read_csv('a.csv')
+        +from pandas.errors import EmptyDataError
+        +try:
+        +    pd.read_csv('a.csv')
+        +except EmptyDataError:
+        +    pass
         ----
         import json
         settings = json.load(open('a.json'))  # <-
@@ -40,22 +51,18 @@ RULE = Rule(
         ---- ignored if
         -==> data/0/a.jpg <==
         +==> data/0/a.png <==
-        ----
-        import torch
-        torch.load('last.pt')  # <-
-        ==> last.pt <==
+        ---- ignored if
+        +open('data/0/a.png', 'w').write('x')
+         from pathlib import Path
+        @@
+        -==> data/0/a.jpg <==
+        +==> data/0/b.txt <==
         ----
         from torchvision.datasets import ImageFolder
         data = ImageFolder('images')  # <-
         ==> images/readme.txt <==
         x
         \ No newline at end of file
-        ----
-        import pandas as pd
-        pd.read_csv('a.csv')
-        ==> a.csv <==
-        a,b
-        1,2
         ----
         text = open('notes.txt').read()
         ==> notes.txt <==
@@ -69,20 +76,5 @@ RULE = Rule(
         ==> runs/notes.txt <==
         x
         \ No newline at end of file
-        ----
-        open('data/0/a.png', 'w').write('x')
-        from pathlib import Path
-        files = sorted(Path('data').glob('*/*.png'))
-        ==> data/0/b.txt <==
-        x
-        \ No newline at end of file
-        ----
-        import pandas as pd
-        from pandas.errors import EmptyDataError
-        try:
-            pd.read_csv('a.csv')
-        except EmptyDataError:
-            pass
-        ==> a.csv <==
     """,
 )

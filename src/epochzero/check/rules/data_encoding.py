@@ -27,6 +27,15 @@ RULE = Rule(
             text = open('a.txt', encoding='ascii').read()  # <-
             ==> a.txt <==
             café
+            ---- ignored if
+            -text = open('a.txt', encoding='ascii').read()
+            +text = open('a.txt').read()
+            ---- ignored if
+            -text = open('a.txt', encoding='ascii').read()
+            +data = open('a.txt', 'rb').read()
+            ---- ignored if
+            -text = open('a.txt', encoding='ascii').read()
+            +open('a.txt', encoding='ascii', errors='replace').read()
             ----
             import pandas as pd
             pd.read_csv('a.csv', encoding='ascii')  # <-
@@ -39,26 +48,6 @@ RULE = Rule(
             ==> a.txt <==
             ß
             \ No newline at end of file
-            ----
-            text = open('a.txt').read()
-            ==> a.txt <==
-            café
-            ----
-            data = open('a.txt', 'rb').read()
-            ==> a.txt <==
-            café
-            ----
-            text = open('a.txt', encoding='ascii').read()
-            ==> a.txt <==
-            cafe
-            ----
-            open('a.txt', encoding='ascii', errors='replace').read()
-            ==> a.txt <==
-            café
-            ----
-            open('a.txt', encoding='latin-1').read()
-            ==> a.txt <==
-            café
         """,
     further_cases=(
         Case(

@@ -59,6 +59,11 @@ RULE = Rule(
         ---- ignored if
         -1,2,3
         +3,4
+        ---- ignored if
+        -1,2
+        -1,2,3
+        +1,"x, y"
+        +3,4
         ----
         import yaml
         cfg = yaml.safe_load(open('a.yaml'))  # <-
@@ -73,19 +78,6 @@ RULE = Rule(
         \ No newline at end of file
         ----
         import json
-
-        with open('a.jsonl') as file:
-            items = [json.loads(line) for line in file]  # <-
-        ==> a.jsonl <==
-        {"a": 1}
-        {"a": 2
-        {"a": 3}
-        ---- ignored if
-        -{"a": 2
-        -{"a": 3}
-        +{"a": 2}
-        ----
-        import json
         items = []
         for line in open('a.jsonl'):
             items.append(json.loads(line.strip()))  # <-
@@ -93,10 +85,13 @@ RULE = Rule(
         {"a": 1}
         {"a": 2
         {"a": 3}
-        ---- ignored if
-        -{"a": 2
-        -{"a": 3}
-        +{"a": 2}
+        ---- caught if
+        -items = []
+        -for line in open('a.jsonl'):
+        -    items.append(json.loads(line.strip()))  # <-
+        +
+        +with open('a.jsonl') as file:
+        +    items = [json.loads(line) for line in file]  # <-
         ---- ignored if
         -    items.append(json.loads(line.strip()))
         +    try:
@@ -107,23 +102,11 @@ RULE = Rule(
         import json
         def items():
             for at, line in enumerate(open('a.jsonl')):
-                yield at, json.loads(line)  # <-
+                yield at, json.loads(line)
         print(list(items()))
         ==> a.jsonl <==
         {"a": 1}
-        {"a": 2
-        {"a": 3}
-        ---- ignored if
-        -{"a": 2
-        -{"a": 3}
-        +{"a": 2}
-        ----
-        import pandas as pd
-        frame = pd.read_csv('a.csv')
-        ==> a.csv <==
-        a,b
-        1,"x, y"
-        3,4
+        {"a": 2}
         ----
         import pandas as pd
         pd.read_csv('a.csv', sep=';')
@@ -131,11 +114,6 @@ RULE = Rule(
         a;b
         1,5;2
         1,5,5;3
-        ----
-        data = open('a.json').readlines()
-        ==> a.json <==
-        {"a": 1}
-        {"a": 2}
         ----
         import json
         try:

@@ -93,24 +93,21 @@ RULE = Rule(
         -deepspeed.initialize(model=object(), config='ds.json')
         +parser = deepspeed.add_config_arguments(argparse.ArgumentParser())
         +deepspeed.initialize(args=parser.parse_args(), model=object())
-        ---- ignored if
-        -"enabled": true
-        +"enabled": false
         ----
         import deepspeed
 
         deepspeed.initialize(model=object(), config='ds.json')  # <-
         ==> ds.json <==
         {"fp16": {"enabled": true}}
+        ---- ignored if
+        -{"fp16": {"enabled": true}}
+        +{"train_micro_batch_size_per_gpu": 4}
         ----
         import deepspeed
 
         deepspeed.initialize(model=object(), config='ds.json')
         ==> ds.json <==
-        {"train_micro_batch_size_per_gpu": 4}
-        ---- caught if
-        -{"train_micro_batch_size_per_gpu": 4}
-        +{"train_batch_size": 8, "zero_optimization": {"stage": 4}}  # <-
+        {"train_batch_size": 8, "zero_optimization": {"stage": 4}}  # <-
         ----
         $ python train.py --deepspeed_config=ds.json
         import argparse

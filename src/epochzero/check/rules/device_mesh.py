@@ -76,18 +76,7 @@ RULE = Rule(
         mesh = init_device_mesh('cuda', (a.dp, a.tp), mesh_dim_names=('dp', 'tp'))  # <-
         ---- caught if
         -$ torchrun --nproc_per_node=4 train.py
-        +$ torchrun --nproc_per_node=8 train.py --dp 4
-        ---- caught if
-        -$ torchrun --nproc_per_node=4 train.py
         +$ torchrun --nproc_per_node=8 train.py --tp 2
-        ---- ignored if
-        -$ torchrun --nproc_per_node=4 train.py
-        +$ torchrun --nproc_per_node=8 train.py
-        ---- ignored if
-        -$ torchrun --nproc_per_node=4 train.py
-        ---- ignored if
-        -$ torchrun --nproc_per_node=4 train.py
-        +$ torchrun --nproc_per_node=gpu train.py
         ----
         from torch.distributed.device_mesh import init_device_mesh
         mesh = init_device_mesh('cuda', (2, 4), mesh_dim_names=('dp', 'pp', 'tp'))  # <-
@@ -99,8 +88,5 @@ RULE = Rule(
         dist.init_process_group('nccl')
         world = dist.get_world_size()
         mesh = init_device_mesh('cuda', (world // 2, 2))
-        ---- caught if
-        -mesh = init_device_mesh('cuda', (world // 2, 2))
-        +mesh = init_device_mesh('cuda', (world // 2, 3))  # <-
     """,
 )

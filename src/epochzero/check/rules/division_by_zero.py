@@ -104,20 +104,11 @@ RULE = Rule(
         +    if step % args.n == 0:  # <-
         +        print(x)
         ---- ignored if
-        -$ python train.py --n 0
-        +$ python train.py --n 5
-        ---- ignored if
-        -print(100 // args.n)
-        +print('mlp-%d' % args.n)
-        ---- ignored if
         -print(100 // args.n)
         +print('a' 'b%s' % args.n)
         ---- ignored if
         -print(100 // args.n)
         +print(f'{1}-%d' % args.n)
-        ---- ignored if
-        -print(100 // args.n)
-        +print(('a-' + '%d') % args.n)
         ---- ignored if
         -print(100 // args.n)
         +print(args.name % args.n if hasattr(args, 'name') else 0)
@@ -144,9 +135,6 @@ RULE = Rule(
         validate(DataLoader([1, 2], batch_size=8, drop_last=True))
         ---- ignored if
         -validate(DataLoader([1, 2], batch_size=8, drop_last=True))
-        +validate(DataLoader([1, 2], batch_size=8))
-        ---- ignored if
-        -validate(DataLoader([1, 2], batch_size=8, drop_last=True))
         +validate(DataLoader([1], drop_last=True, shuffle=True))
         ----
         def mean(values):
@@ -159,21 +147,15 @@ RULE = Rule(
         -mean([])
         +mean([1, 2])
         ----
-        results = {}
-        print(1 / len(results))  # <-
-        ----
-        $ python train.py --epochs 3
+        $ python train.py --epochs 30
         import argparse
 
         p = argparse.ArgumentParser()
         p.add_argument('--epochs', type=int)
         every = p.parse_args().epochs // 10
         for epoch in range(9):
-            if epoch % every == 0:  # <-
+            if epoch % every == 0:
                 print(epoch)
-        ---- ignored if
-        -$ python train.py --epochs 3
-        +$ python train.py --epochs 30
         ----
         results = {}
         print(1 / len(results) if results else 0)

@@ -62,96 +62,65 @@ RULE = Rule(
         [network]
         internet = false
         ---- ignored if
-         internet = false
-        +
+
         +[environment]
         +HF_HUB_OFFLINE = "1"
+        +
         ---- ignored if
          internet = false
         +hosts = ["huggingface.co"]
+        ---- caught if
+        -from transformers import AutoModel
+        -model = AutoModel.from_pretrained('bert-base-uncased')  # <-
+        +from torchvision import datasets
+        +data = datasets.CIFAR10('data', download=True)  # <-
+        ---- caught if
+        -from transformers import AutoModel
+        -model = AutoModel.from_pretrained('bert-base-uncased')  # <-
+        +from torchvision.models import resnet50, ResNet50_Weights
+        +net = resnet50(weights=ResNet50_Weights.DEFAULT)  # <-
+        ---- caught if
+        -from transformers import AutoModel
+        -model = AutoModel.from_pretrained('bert-base-uncased')  # <-
+        +from datasets import load_dataset
+        +data = load_dataset('squad')  # <-
+        ---- caught if
+        -from transformers import AutoModel
+        -model = AutoModel.from_pretrained('bert-base-uncased')  # <-
+        +import urllib.request
+        +urllib.request.urlretrieve('https://example.org/a.zip', 'a.zip')  # <-
+        ---- caught if
+        -from transformers import AutoModel
+        -model = AutoModel.from_pretrained('bert-base-uncased')  # <-
+        +import timm
+        +net = timm.create_model('vit_base', pretrained=True)  # <-
+        ---- ignored if
+        -model = AutoModel.from_pretrained('bert-base-uncased')
+        +model = AutoModel.from_pretrained('./bert')
+        +==> bert/config.json <==
+        +{}
+        ---- ignored if
+        -from transformers import AutoModel
+        -model = AutoModel.from_pretrained('bert-base-uncased')
+        +from torchvision.models import resnet50
+        +net = resnet50()
         ----
         $ docker run -v .:/job -w /job --network none image python train.py
         from transformers import AutoModel
         model = AutoModel.from_pretrained('bert-base-uncased')  # <-
-        ----
-        from torchvision import datasets
-        data = datasets.CIFAR10('data', download=True)  # <-
-        ==> target.toml <==
-        [network]
-        internet = false
-        ----
-        from torchvision.models import resnet50, ResNet50_Weights
-        net = resnet50(weights=ResNet50_Weights.DEFAULT)  # <-
-        ==> target.toml <==
-        [network]
-        internet = false
-        ----
-        from datasets import load_dataset
-        data = load_dataset('squad')  # <-
-        ==> target.toml <==
-        [network]
-        internet = false
-        ----
-        import urllib.request
-        urllib.request.urlretrieve('https://example.org/a.zip', 'a.zip')  # <-
-        ==> target.toml <==
-        [network]
-        internet = false
-        ----
-        import timm
-        net = timm.create_model('vit_base', pretrained=True)  # <-
-        ==> target.toml <==
-        [network]
-        internet = false
-        ----
-        import torchaudio
-        model = torchaudio.pipelines.WAV2VEC2_BASE.get_model()  # <-
-        ==> target.toml <==
-        [network]
-        internet = false
-        ----
-        from transformers import AutoModel
-        model = AutoModel.from_pretrained('bert-base-uncased')
-        ----
-        $ docker run -v .:/job -w /job --network host image python train.py
-        from transformers import AutoModel
-        model = AutoModel.from_pretrained('bert-base-uncased')
-        ----
-        from transformers import AutoModel
-        model = AutoModel.from_pretrained('./bert')
-        ==> bert/config.json <==
-        {}
-        ==> target.toml <==
-        [network]
-        internet = false
-        ----
-        from torchvision.models import resnet50
-        net = resnet50()
-        ==> target.toml <==
-        [network]
-        internet = false
-        ----
-        from torchvision import datasets
-        data = datasets.MNIST('data', download=True)
-        ==> data/MNIST/raw/x <==
-        x
-        ==> target.toml <==
-        [network]
-        internet = false
-        ----
-        import requests
-        try:
-            requests.get('https://example.org/ping')
-        except Exception:
-            pass
-        ==> target.toml <==
-        [network]
-        internet = false
+        ---- ignored if
+        -$ docker run -v .:/job -w /job --network none image python train.py
         ----
         import requests
         requests.get('http://localhost:8080/ready')
         ==> target.toml <==
         [network]
         internet = false
+        ---- ignored if
+        -requests.get('http://localhost:8080/ready')
+        +try:
+        +    requests.get('https://example.org/ping')
+        +except Exception:
+        +    pass
     """,
 )

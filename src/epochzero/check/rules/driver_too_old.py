@@ -55,6 +55,15 @@ RULE = Rule(
         ---- ignored if
          driver = "470.57.02"
         +cuda = "12.2"
+        ---- ignored if
+        -driver = "470.57.02"
+        -cuda_of_torch = "12.1"
+        +driver = "525.85.12"
+        +cuda_of_torch = "12.4"
+        ---- ignored if
+        -
+        -x = torch.zeros(3).cuda()
+        +print(torch.ones(2))
         ----
         import torch
 
@@ -70,32 +79,5 @@ RULE = Rule(
         ==> target.toml <==
         driver = "440.33.01"
         cuda_of_torch = "11.8"
-        ----
-        import torch
-
-        x = torch.zeros(3).cuda()  # <-
-        ==> target.toml <==
-        driver = "390.46"
-        cuda_of_torch = "10.2"
-        ----
-        import torch
-
-        x = torch.zeros(3).cuda()
-        ==> target.toml <==
-        driver = "525.85.12"
-        cuda_of_torch = "12.4"
-        ----
-        import torch
-
-        x = torch.zeros(3).cuda()
-        ==> target.toml <==
-        driver = "580.65.06"
-        cuda_of_torch = "11.8"
-        ----
-        import torch
-        print(torch.ones(2))
-        ==> target.toml <==
-        driver = "470.57.02"
-        cuda_of_torch = "12.1"
     """,
 )

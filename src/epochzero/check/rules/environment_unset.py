@@ -139,6 +139,9 @@ RULE = Rule(
     examples="""
         import os
         rank = int(os.environ['RANK'])  # <-
+        ---- ignored if
+        +$ torchrun --nproc_per_node=2 train.py
+         import os
         ----
         from omegaconf import OmegaConf
 
@@ -156,26 +159,17 @@ RULE = Rule(
         import os
         root = os.environ['DATA_ROOT']
         ----
-        $ env DATA_ROOT=/data python train.py
-        import os
-        root = os.environ['DATA_ROOT']
-        ==> target.toml <==
-        [environment]
-        HOME = "/root"
-        ----
-        $ torchrun --nproc_per_node=2 train.py
-        import os
-        rank = int(os.environ['RANK'])
-        ----
         import os
         workers = int(os.getenv('WORKERS', '4'))
         ==> target.toml <==
         [environment]
         HOME = "/root"
-        ---- caught if
+        ---- ignored if
+        +$ env DATA_ROOT=/data python train.py
+         import os
+        @@
         -workers = int(os.getenv('WORKERS', '4'))
-        +
-        +root = os.environ['DATA_ROOT']  # <-
+        +root = os.environ['DATA_ROOT']
         ---- caught if
         -workers = int(os.getenv('WORKERS', '4'))
         +

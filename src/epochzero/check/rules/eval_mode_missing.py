@@ -152,47 +152,48 @@ RULE = Rule(
         with torch.no_grad():  # <-
             print(model(torch.rand(2, 4)))
         ---- caught if
-        -with torch.no_grad():  # <-
-        -    print(model(torch.rand(2, 4)))
-        +
-        +
-        +def validate(model, data):
-        +    with torch.no_grad():  # <-
-        +        for x in data:
-        +            print(model(x))
-        +
-        +
-        +validate(model, [torch.rand(2, 4)])
-        ---- caught if
         -model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
         +model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
-        ---- caught if
-        -with torch.no_grad():  # <-
-        -    print(model(torch.rand(2, 4)))
-        +
-        +
-        +@torch.no_grad()
-        +def evaluate(model):
-        +    print(model(torch.rand(2, 4)))  # <-
-        +
-        +
-        +evaluate(model)
         ---- ignored if
              optimizer.step()
         +model.eval()
         ---- ignored if
-             optimizer.step()
-        +model.train(False)
-        ---- ignored if
         -model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
         +model = nn.Sequential(nn.Linear(4, 4), nn.ReLU())
-        ---- ignored if
-        -with torch.no_grad():
-        -    print(model(torch.rand(2, 4)))
         ---- ignored if
         -    print(model(torch.rand(2, 4)))
         +    for p in model.parameters():
         +        p.mul_(0.9)
+        ----
+        import torch
+        from torch import nn
+
+        model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for step in range(9):
+            loss = model(torch.rand(2, 4)).sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+
+        @torch.no_grad()
+        def evaluate(model):
+            print(model(torch.rand(2, 4)))  # <-
+
+
+        evaluate(model)
+        ---- caught if
+        -@torch.no_grad()
+        -def evaluate(model):
+        -    print(model(torch.rand(2, 4)))  # <-
+        +def validate(model, data):
+        +    with torch.no_grad():  # <-
+        +        for x in data:
+        +            print(model(x))
+        @@
+        -evaluate(model)
+        +validate(model, [torch.rand(2, 4)])
         ----
         import torch
         from torch import nn
@@ -206,17 +207,13 @@ RULE = Rule(
                 optimizer.zero_grad()
                 model(torch.rand(2, 4)).sum().backward()
                 optimizer.step()
-            with torch.no_grad():  # <-
-                print(model(torch.rand(2, 4)))
+                with torch.no_grad():
+                    print(model(torch.rand(2, 4)))
         ---- caught if
-        -    model.train()
-        +    teacher.eval()
-        ---- caught if
-        -    model.train()
-        @@
-                 optimizer.step()
-        +    model.eval()
-        +    model.train()
+        -        with torch.no_grad():
+        -            print(model(torch.rand(2, 4)))
+        +    with torch.no_grad():  # <-
+        +        print(model(torch.rand(2, 4)))
         ---- caught if
          from torch import nn
         +
@@ -225,22 +222,8 @@ RULE = Rule(
         +    print(net(torch.rand(2, 4)))  # <-
         +
         @@
-        -    with torch.no_grad():  # <-
-        -        print(model(torch.rand(2, 4)))
+        -        with torch.no_grad():
+        -            print(model(torch.rand(2, 4)))
         +    validate(model)
-        ---- ignored if
-                 optimizer.step()
-        +    model.eval()
-        ---- ignored if
-                 optimizer.step()
-        +    teacher.eval()
-        @@
-        -        print(model(torch.rand(2, 4)))
-        +        print(teacher(torch.rand(2, 4)))
-        ---- ignored if
-        -    with torch.no_grad():
-        -        print(model(torch.rand(2, 4)))
-        +        with torch.no_grad():
-        +            print(model(torch.rand(2, 4)))
     """,
 )

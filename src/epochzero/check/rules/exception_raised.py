@@ -126,14 +126,6 @@ RULE = Rule(
         from model import build  # <-
 
         weight = build
-        ---- ignored if
-        -from loss import weight
-        +def build():
-        +    return 1
-        @@
-        -def build():
-        -    return 1
-        +from loss import weight
         ----
         from .model import build  # <-
         ==> model.py <==

@@ -36,6 +36,17 @@ RULE = Rule(
 
         model = Net()
         print(model(torch.rand(2, 2)))  # <-
+        ---- caught if
+        -def forward(self, x):
+        -    return self.fc(x)
+        +net = Net()
+        +for step in range(3):
+        +    print(net(torch.rand(2, 2)))  # <-
+        @@
+        -
+        -model = Net()
+        -print(model(torch.rand(2, 2)))  # <-
+        -
         ----
         import torch
         from torch import nn
@@ -46,41 +57,19 @@ RULE = Rule(
                 super().__init__()
                 self.fc = nn.Linear(2, 2)
 
+            forward = lambda self, x: self.fc(x)
 
-        print(Net()(torch.rand(2, 2)))  # <-
-        ---- caught if
-                 self.fc = nn.Linear(2, 2)
 
-        +    def foward(self, x):
-        +        return self.fc(x)
-        +
-        ---- caught if
-        -print(Net()(torch.rand(2, 2)))  # <-
-        +net = Net()
-        +for step in range(3):
-        +    print(net(torch.rand(2, 2)))  # <-
-        ---- ignored if
-                 self.fc = nn.Linear(2, 2)
-
-        +    def forward(self, x):
-        +        return self.fc(x)
-        +
-        ---- ignored if
-        -print(Net()(torch.rand(2, 2)))
-        +print(Net())
+        print(Net()(torch.rand(2, 2)))
         ---- ignored if
         -class Net(nn.Module):
         +class Net(nn.Sequential):
+        @@
+        -    forward = lambda self, x: self.fc(x)
+        -
         ---- ignored if
-                 self.fc = nn.Linear(2, 2)
-
-        +    forward = lambda self, x: self.fc(x)
-        +
-        ---- ignored if
-                 self.fc = nn.Linear(2, 2)
-
+        -    forward = lambda self, x: self.fc(x)
         +    def __call__(self, x):
         +        return self.fc(x)
-        +
     """,
 )

@@ -83,6 +83,13 @@ RULE = Rule(
         +cuda_of_torch = "12.4"
         ---- ignored if
         -gpu_architectures = ["sm_70", "sm_80"]
+        ---- ignored if
+        -
+        -x = torch.zeros(3).cuda()
+        +print(torch.zeros(3))
+        @@
+        -gpu_architectures = ["sm_70", "sm_80"]
+        +gpu_architectures = ["sm_70"]
         ----
         import torch
 
@@ -93,40 +100,18 @@ RULE = Rule(
         model = "Tesla V100"
         memory_bytes = "16 GiB"
         capability = "7.0"
-        ---- caught if
-        -cuda_of_torch = "13.0"
-        +gpu_architectures = ["sm_80", "sm_90"]
         ----
         import torch
 
         x = torch.zeros(3).cuda()  # <-
         ==> target.toml <==
-        gpu_architectures = ["sm_90a"]
+        cuda_of_torch = "12.4"
         [[gpus]]
         model = "NVIDIA B200"
         memory_bytes = "180 GiB"
         capability = "10.0"
         ---- caught if
-        -gpu_architectures = ["sm_90a"]
-        +cuda_of_torch = "12.4"
-        ----
-        import torch
-
-        x = torch.zeros(3).cuda()
-        ==> target.toml <==
-        gpu_architectures = ["sm_80", "sm_90"]
-        [[gpus]]
-        model = "NVIDIA A10"
-        memory_bytes = "24 GiB"
-        capability = "8.6"
-        ----
-        import torch
-        print(torch.zeros(3))
-        ==> target.toml <==
-        gpu_architectures = ["sm_70"]
-        [[gpus]]
-        model = "NVIDIA H100"
-        memory_bytes = "80 GiB"
-        capability = "9.0"
+        -cuda_of_torch = "12.4"
+        +gpu_architectures = ["sm_90a"]
     """,
 )

@@ -86,13 +86,7 @@ RULE = Rule(
         gpus = "2 x H100"
         ---- caught if
         -model.to('cuda:3')  # <-
-        +model.cuda(2)  # <-
-        ---- caught if
-        -model.to('cuda:3')  # <-
         +model = torch.nn.DataParallel(model, device_ids=[0, 1, 2, 3])  # <-
-        ---- ignored if
-        -model.to('cuda:3')
-        +model.to('cuda:1')
         ---- ignored if
         -model.to('cuda:3')
         +model.to('cuda')
@@ -112,6 +106,10 @@ RULE = Rule(
         ---- ignored if
         -model.to('cuda:3')
         +model = torch.nn.DataParallel(model)
+        ---- caught if
+        -model = torch.nn.Linear(2, 2)
+        -model.to('cuda:3')  # <-
+        +x = torch.zeros(2, device='cuda:2')  # <-
         ----
         $ env CUDA_VISIBLE_DEVICES=2 python train.py
         import torch
@@ -141,18 +139,6 @@ RULE = Rule(
         import torch
 
         model = torch.nn.Linear(2, 2)
-        model.cuda(1)
-        ---- caught if
-        -model.cuda(1)
-        +model.cuda(2)  # <-
-        ----
-        import torch
-
-        x = torch.zeros(32, device='cuda')
-        ==> target.toml <==
-        gpus = "2 x H100"
-        ---- caught if
-        -x = torch.zeros(32, device='cuda')
-        +x = torch.zeros(2, device='cuda:2')  # <-
+        model.cuda(2)  # <-
     """,
 )

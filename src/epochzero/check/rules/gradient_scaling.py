@@ -114,11 +114,6 @@ RULE = Rule(
         -    with torch.autocast('cuda'):
         -        loss = model(torch.rand(4, 2)).sum()
         +    loss = model(torch.rand(4, 2)).sum()
-        ---- ignored if
-             scaler.scale(loss).backward()
-        +    scaler.unscale_(optimizer)
-        ---- ignored if
-        -    torch.nn.utils.clip_grad_norm_(model.parameters(), 1)
         ----
         import torch
 
@@ -127,21 +122,18 @@ RULE = Rule(
         scaler = None
         for step in range(9):
             optimizer.zero_grad()
-            with torch.autocast('cpu'):
+            with torch.autocast('cuda', enabled=step > 99):
                 loss = model(torch.rand(4, 2)).sum()
             loss.backward()
             optimizer.step()
+        ---- ignored if
+        -    with torch.autocast('cuda', enabled=step > 99):
+        +    with torch.autocast('cpu'):
         ---- caught if
-        -    with torch.autocast('cpu'):
-        +    with torch.autocast('cuda'):  # <-
-        ---- caught if
-        -    with torch.autocast('cpu'):
+        -    with torch.autocast('cuda', enabled=step > 99):
         +    with torch.autocast('cuda', dtype=torch.float16):  # <-
         ---- ignored if
-        -    with torch.autocast('cpu'):
+        -    with torch.autocast('cuda', enabled=step > 99):
         +    with torch.autocast('cuda', dtype=torch.bfloat16):
-        ---- ignored if
-        -    with torch.autocast('cpu'):
-        +    with torch.autocast('cuda', enabled=step > 99):
     """,
 )

@@ -23,9 +23,6 @@ RULE = Rule(
         import sys
 
         print(sys.argv[2])  # <-
-        ---- ignored if
-        -print(sys.argv[2])
-        +print(sys.argv[1], sys.argv[-1])
         ----
         splits = ('train', 'val')
 
@@ -42,13 +39,12 @@ RULE = Rule(
         import sys
 
         print(sys.argv[1] if len(sys.argv) > 1 else 'data')
-        ----
-        import sys
-
-        try:
-            print(sys.argv[1])
-        except IndexError:
-            print('none')
+        ---- ignored if
+        -print(sys.argv[1] if len(sys.argv) > 1 else 'data')
+        +try:
+        +    print(sys.argv[1])
+        +except IndexError:
+        +    print('none')
         ----
         import glob
 
@@ -60,11 +56,6 @@ RULE = Rule(
         ----
         names = ['a', 'b']
         print(names[-1], names[0:5], names[1])
-        ----
-        $ python train.py x
-        import sys
-
-        print(sys.argv[1])
         ----
         losses = []
         for step in range(99):

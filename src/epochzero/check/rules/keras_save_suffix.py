@@ -110,26 +110,21 @@ RULE = Rule(
         -distributions = { keras = "3.12.0" }
         +distributions = { keras = "2.15.0" }
         ---- ignored if
-        -==> target.toml <==
-        -distributions = { keras = "3.12.0" }
-        ---- ignored if
-        -model.save('model')
-        +model.save('model.keras')
-        ---- ignored if
-        -model.save('model')
-        +model.save('model.h5')
-        ---- ignored if
         -model.save('model')
         +model.save('model', zipped=False)
-        ---- ignored if
-        -model.save('model')
-        +model.save_weights('model.weights.h5')
         ---- ignored if
         -model.save('model')
         +try:
         +    model.save('model')
         +except ValueError:
         +    pass
+        ---- ignored if
+        +$ python train.py a.keras
+        +import sys
+         import keras
+        @@
+        -model.save('model')
+        +model.save(sys.argv[1])
         ----
         from pathlib import Path
         from tensorflow import keras
@@ -144,26 +139,17 @@ RULE = Rule(
         ----
         import keras
 
-        keep = keras.callbacks.ModelCheckpoint('w.weights.h5', save_weights_only=True)
+        keep = keras.callbacks.ModelCheckpoint('w-{epoch}.keras')
         ==> target.toml <==
         distributions = { keras = "3.12.0" }
+        ---- ignored if
+        -keep = keras.callbacks.ModelCheckpoint('w-{epoch}.keras')
+        +keep = keras.callbacks.ModelCheckpoint('w.weights.h5', save_weights_only=True)
         ---- caught if
-        -keep = keras.callbacks.ModelCheckpoint('w.weights.h5', save_weights_only=True)
+        -keep = keras.callbacks.ModelCheckpoint('w-{epoch}.keras')
         +keep = keras.callbacks.ModelCheckpoint('w-{epoch}')  # <-
         ---- caught if
-        -keep = keras.callbacks.ModelCheckpoint('w.weights.h5', save_weights_only=True)
+        -keep = keras.callbacks.ModelCheckpoint('w-{epoch}.keras')
         +keep = keras.callbacks.ModelCheckpoint('w.h5', save_weights_only=True)  # <-
-        ---- ignored if
-        -keep = keras.callbacks.ModelCheckpoint('w.weights.h5', save_weights_only=True)
-        +keep = keras.callbacks.ModelCheckpoint('w-{epoch}.keras')
-        ----
-        $ python train.py a.keras
-        import sys
-        import keras
-
-        model = keras.Sequential([keras.layers.Dense(1)])
-        model.save(sys.argv[1])
-        ==> target.toml <==
-        distributions = { keras = "3.12.0" }
     """,
 )

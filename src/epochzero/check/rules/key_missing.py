@@ -81,11 +81,10 @@ RULE = Rule(
         options = {'lr': 0.1, 'epochs': 3}
         options['split'] = 'test'
         print(options['split'])
-        ----
-        options = {'lr': 0.1, 'epochs': 3}
-        import sys
-        options.update(dict(a.split('=') for a in sys.argv[1:]))
-        print(options['split'])
+        ---- ignored if
+        -options['split'] = 'test'
+        +import sys
+        +options.update(dict(a.split('=') for a in sys.argv[1:]))
         ----
         options = {'lr': 0.1, 'epochs': 3}
         try:

@@ -119,14 +119,7 @@ RULE = Rule(
         print(Net())
         ---- caught if
         -        self.layers = [nn.Linear(4, 4) for _ in range(n)]  # <-
-        +        self.layers = [nn.Linear(4, 4), nn.ReLU()]  # <-
-        ---- caught if
-        -        self.layers = [nn.Linear(4, 4) for _ in range(n)]  # <-
         +        self.layers = {'a': nn.Conv2d(3, 3, 1)}  # <-
-        ---- caught if
-        -        self.layers = [nn.Linear(4, 4) for _ in range(n)]  # <-
-        +        self.n = n
-        +        self.layers = [nn.LSTM(4, 4)]  # <-
         ---- ignored if
         -        self.layers = [nn.Linear(4, 4) for _ in range(n)]
         +        self.layers = nn.ModuleList([nn.Linear(4, 4) for _ in range(n)])

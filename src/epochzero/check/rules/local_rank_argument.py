@@ -117,23 +117,6 @@ RULE = Rule(
         ---- ignored if
         -parser.add_argument('--local_rank', type=int, default=0)
         +parser.add_argument('--local-rank', '--local_rank', type=int, default=0)
-        ---- ignored if
-        -==> target.toml <==
-        -distributions = { torch = "2.4.0" }
-        ---- ignored if
-        -distributions = { torch = "2.4.0" }
-        +distributions = { torch = "1.13.1" }
-        ----
-        $ python -m torch.distributed.launch --nproc_per_node=2 train.py
-        import argparse
-        import os
-        import torch
-
-        parser = argparse.ArgumentParser()  # <-
-        args = parser.parse_args()
-        ---- ignored if
-        -$ python -m torch.distributed.launch --nproc_per_node=2 train.py
-        +$ python -m torch.distributed.launch --use_env --nproc_per_node=2 train.py
         ----
         $ torchrun --nproc_per_node=2 train.py
         import argparse
@@ -144,6 +127,13 @@ RULE = Rule(
         parser.add_argument('--local_rank', type=int, default=0)  # <-
         args = parser.parse_args()
         torch.cuda.set_device(args.local_rank)
+        ---- ignored if
+        -$ torchrun --nproc_per_node=2 train.py
+        +$ python -m torch.distributed.launch --use_env --nproc_per_node=2 train.py
+        @@
+        -parser.add_argument('--local_rank', type=int, default=0)
+        @@
+        -torch.cuda.set_device(args.local_rank)
         ---- ignored if
         -torch.cuda.set_device(args.local_rank)
         +args.local_rank = int(os.environ['LOCAL_RANK'])

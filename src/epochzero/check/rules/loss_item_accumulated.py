@@ -105,6 +105,13 @@ RULE = Rule(
         ---- ignored if
         -    total += loss
         +    total += step
+        ---- ignored if
+        -    optimizer.zero_grad()
+        -    loss.backward()
+        -    optimizer.step()
+        @@
+             total += loss
+        +total.backward()
         ----
         import torch
         from torch import nn
@@ -126,16 +133,5 @@ RULE = Rule(
 
 
         train()
-        ----
-        import torch
-        from torch import nn
-
-        model = nn.Linear(2, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        total = 0
-        for step in range(9):
-            loss = model(torch.rand(4, 2)).mean()
-            total += loss
-        total.backward()
     """,
 )

@@ -302,25 +302,54 @@ RULE = Rule(
         modules = ["numpy"]
         ---- ignored if
         -$ python -m lightning run
-        +$ python -m timeit x
+        +$ python -m numpy.testing
+        ---- caught if
+        -$ python -m lightning run  # <-
+        -==> train.py <==
+        +import os
+        +import yaml  # <-
+        ---- caught if
+        -$ python -m lightning run  # <-
+        -==> train.py <==
+        +import model
+        +==> model.py <==
+        +from einops import rearrange  # <-
         ---- ignored if
         -$ python -m lightning run
-        +$ python -m numpy.testing
-        ----
-        import os
-        import yaml  # <-
-        ==> target.toml <==
-        [distributions.numpy]
-        version = "2.1.0"
-        modules = ["numpy"]
-        ----
-        import model
-        ==> model.py <==
-        from einops import rearrange  # <-
-        ==> target.toml <==
-        [distributions.numpy]
-        version = "2.1.0"
-        modules = ["numpy"]
+        -==> train.py <==
+        +$ uv run train.py
+        +# /// script
+        +# dependencies = ["einops>=0.8"]
+        +# ///
+        +import einops
+        ---- ignored if
+        -$ python -m lightning run
+        -==> train.py <==
+        +import importlib
+        +
+        +
+        +def optional(name):
+        +    try:
+        +        return importlib.import_module(name)
+        +    except ImportError:
+        +        return None
+        +
+        +
+        +def plot():
+        +    seaborn = optional('seaborn')
+        +    if seaborn is None:
+        +        return
+        +    from matplotlib import pyplot
+        +    pyplot.show()
+        +
+        +
+        +plot()
+        ---- ignored if
+        -$ python -m lightning run
+        -==> train.py <==
+        +from typing import TYPE_CHECKING
+        +if TYPE_CHECKING:
+        +    import torch
         ----
         $ python app/train.py
         ==> app/train.py <==
@@ -370,78 +399,6 @@ RULE = Rule(
         version = "2.1.0"
         modules = ["numpy"]
         ----
-        $ uv run train.py
-        # /// script
-        # dependencies = ["einops>=0.8"]
-        # ///
-        import einops
-        ==> target.toml <==
-        [distributions.numpy]
-        version = "2.1.0"
-        modules = ["numpy"]
-        ----
-        try:
-            import ujson as json
-        except ImportError:
-            import json
-        ==> target.toml <==
-        [distributions.numpy]
-        version = "2.1.0"
-        modules = ["numpy"]
-        ---- caught if
-        -    import json
-        +    import simplejson as json  # <-
-        ----
         import yaml
-        ----
-        import importlib
-
-
-        def optional(name):
-            try:
-                return importlib.import_module(name)
-            except ImportError:
-                return None
-
-
-        def plot():
-            seaborn = optional('seaborn')
-            if seaborn is None:
-                return
-            from matplotlib import pyplot
-            pyplot.show()
-
-
-        plot()
-        ==> target.toml <==
-        [distributions.numpy]
-        version = "2.1.0"
-        modules = ["numpy"]
-        ----
-        import numpy.linalg
-        import tomllib
-        import helper
-        ==> helper.py <==
-        ==> target.toml <==
-        [distributions.numpy]
-        version = "2.1.0"
-        modules = ["numpy"]
-        ----
-        try:
-            import wandb
-        except ImportError:
-            wandb = None
-        ==> target.toml <==
-        [distributions.numpy]
-        version = "2.1.0"
-        modules = ["numpy"]
-        ----
-        from typing import TYPE_CHECKING
-        if TYPE_CHECKING:
-            import torch
-        ==> target.toml <==
-        [distributions.numpy]
-        version = "2.1.0"
-        modules = ["numpy"]
     """,
 )

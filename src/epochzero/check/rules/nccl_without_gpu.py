@@ -65,12 +65,6 @@ RULE = Rule(
         -==> target.toml <==
         -gpus = []
         ---- ignored if
-        -    dist.init_process_group('nccl')
-        +    dist.init_process_group('gloo')
-        ---- ignored if
-        -==> target.toml <==
-        -gpus = []
-        ---- ignored if
         -gpus = []
         +gpus = "2 x H100"
         ---- ignored if

@@ -30,33 +30,8 @@ RULE = Rule(
         +print(test('m')['loss'])  # <-
         ---- caught if
         -loss, accuracy = test('m')  # <-
-        +result = test('m')
-        +print(result.loss)  # <-
-        ---- caught if
-        -loss, accuracy = test('m')  # <-
         +for row in test('m'):  # <-
         +    print(row)
-        ---- ignored if
-        -loss, accuracy = test('m')
-        +test('m')
-        ---- ignored if
-        -loss, accuracy = test('m')
-        +result = test('m')
-        +print(result)
-        ---- ignored if
-        -loss, accuracy = test('m')
-        +result = test('m')
-        +if result:
-        +    print(result.loss)
-        ----
-        class Runner:
-            def test(self):
-                loss = 1.0
-                print(loss)
-
-
-        runner = Runner()
-        loss, accuracy = runner.test()  # <-
         ----
         names = ['b', 'a']
         names = names.sort()
@@ -73,26 +48,16 @@ RULE = Rule(
                 self.s = None
 
             def step(self):
-                self.s and self.s.step()
+                self.s.step()  # <-
 
 
         T().step()
-        ---- caught if
-        -        self.s and self.s.step()
-        +        self.s.step()  # <-
-        ----
-        class T:
-            def __init__(self):
-                self.s = None
-
-            def step(self):
-                self.s.step()
-
-
-        t = T()
-        t.s = T()
-        if t.s is None:
-            t.step()
+        ---- ignored if
+        -T().step()
+        +t = T()
+        +t.s = T()
+        +if t.s is None:
+        +    t.step()
         ----
         best = None
         for loss in open('l.txt'):
@@ -115,13 +80,6 @@ RULE = Rule(
         best = Best()
         for i in range(100):
             best.update(i)
-        ----
-        def find(x):
-            if x:
-                return [x]
-
-
-        print(find(1)[0])
         ----
         def rows():
             yield 1

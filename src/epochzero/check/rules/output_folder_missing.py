@@ -116,17 +116,11 @@ RULE = Rule(
         ---- ignored if
          ==> train.py <==
         +==> logs/.keep <==
-        ---- ignored if
-        -#SBATCH --output=logs/%j.out
-        +#SBATCH --output=%j.out
         ----
         $ bash run.sh
         ==> run.sh <==
         python train.py > logs/train.log 2>&1  # <-
         ==> train.py <==
-        ---- ignored if
-         ==> run.sh <==
-        +mkdir -p logs
         ---- ignored if
          ==> run.sh <==
         +tar xf data.tar

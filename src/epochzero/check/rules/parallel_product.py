@@ -155,9 +155,6 @@ RULE = Rule(
           dp: 2  # <-
           pp: 2
           tp: 2
-        ---- ignored if
-        -$ torchrun --nproc_per_node=4 train.py --config-file c.yaml
-        +$ torchrun --nproc_per_node=8 train.py --config-file c.yaml
         ----
         $ torchrun --nproc_per_node=6 train.py --job.config_file c.toml
         from torchtitan.train import main
@@ -186,23 +183,14 @@ RULE = Rule(
         p.add_argument('--micro-batch-size', type=int)
         p.add_argument('--global-batch-size', type=int)
         args = p.parse_args()
-        ---- caught if
-        -$ python train.py --tensor-model-parallel-size 4
-        +$ torchrun --nproc_per_node=8 train.py --tensor-model-parallel-size 4 --pipeline-model-parallel-size 4  # <-
-        ---- ignored if
-        -$ python train.py --tensor-model-parallel-size 4
-        +$ torchrun --nproc_per_node=8 train.py --tensor-model-parallel-size 4 --pipeline-model-parallel-size 2
         ----
-        $ torchrun --nproc_per_node=4 pretrain_gpt.py --tensor-model-parallel-size=2 --pipeline-model-parallel-size=2
+        $ torchrun --nproc_per_node=4 pretrain_gpt.py --tensor-model-parallel-size 8 --num-layers 24  # <-
         ==> pretrain_gpt.py <==
         from megatron.training import pretrain
 
         pretrain()
-        ---- caught if
-        -$ torchrun --nproc_per_node=4 pretrain_gpt.py --tensor-model-parallel-size=2 --pipeline-model-parallel-size=2
-        +$ torchrun --nproc_per_node=4 pretrain_gpt.py --tensor-model-parallel-size 8 --num-layers 24  # <-
-        ----
-        import vllm
-        vllm.LLM(model='m', tensor_parallel_size=8)
+        ---- ignored if
+        -$ torchrun --nproc_per_node=4 pretrain_gpt.py --tensor-model-parallel-size 8 --num-layers 24
+        +$ torchrun --nproc_per_node=4 pretrain_gpt.py --tensor-model-parallel-size=2 --pipeline-model-parallel-size=2
     """,
 )

@@ -33,41 +33,29 @@ RULE = Rule(
         ----
         x = open('C:\\data\\train.txt').read()  # <-
         ----
-        x = open('D:/data/train.txt').read()  # <-
-        ----
-        import pandas as pd
-        frame = pd.read_csv('/content/drive/MyDrive/train.csv')  # <-
-        ----
         from PIL import Image
         Image.open('/kaggle/input/digits/0.png')  # <-
         ----
         import torch
-        torch.load('/home/jonas/models/best.pt')  # <-
+        torch.load('/home/jonas/models/best.pt')
         ==> target.toml <==
         [user]
         name = "mara"
         uid = 1000
         home = "/home/mara"
+        [[mounts]]
+        path = "/home/jonas"
+        writable = false
         ---- caught if
-        -torch.load('/home/jonas/models/best.pt')  # <-
+        -torch.load('/home/jonas/models/best.pt')
         +ROOT = '/home/jonas/runs'
         +model = torch.nn.Linear(2, 2)
         +for epoch in range(3):
         +    torch.save(model, f'{ROOT}/{epoch}.pt')  # <-
-        ---- ignored if
-        -torch.load('/home/jonas/models/best.pt')
-        +torch.load('/home/mara/models/best.pt')
-        ---- ignored if
-         home = "/home/mara"
-        +[[mounts]]
-        +path = "/home/jonas"
-        +writable = false
-        ----
-        import pandas as pd
-        frame = pd.read_csv('/content/drive/MyDrive/train.csv')
-        ==> target.toml <==
-        [[mounts]]
-        path = "/content/drive"
+        @@
+        -[[mounts]]
+        -path = "/home/jonas"
+        -writable = false
         ----
         import pandas as pd
         frame = pd.read_csv('/content/drive/MyDrive/train.csv')

@@ -57,13 +57,6 @@ RULE = Rule(
         "/data" = true
         "/data/val" = true
         ----
-        import pandas as pd
-
-        frame = pd.read_csv('data/train.csv')  # <-
-        ==> data/training.csv <==
-        a,b
-        1,2
-        ----
         import os
         import torch
 
@@ -109,31 +102,12 @@ RULE = Rule(
         import torch
         from torchvision import datasets
         files = sorted(glob.glob('frames/*.png'))  # <-
-        ---- caught if
-        -files = sorted(glob.glob('frames/*.png'))  # <-
-        +data = datasets.ImageFolder('images/train')  # <-
-        ----
-        open('/data/val/x.csv').read()
-        open('/data/train/b.csv').read()
-        ==> target.toml <==
-        listed = ["/data"]
-        [files]
-        "/data" = true
-        "/data/val" = true
-        "/data/val/x.csv" = true
-        "/data/train" = true
         ----
         from datasets import load_dataset
         load_dataset('user/reviews', data_files='b.csv')
         ----
         from datasets import load_dataset
-        load_dataset('csv', data_files='b.csv', data_dir='user')
-        ----
-        from datasets import load_dataset
         load_dataset('json', data_files=['shards/*.json'])
-        ----
-        from datasets import load_dataset
-        load_dataset('json', data_files='https://example.org/b.json')
         ----
         import os
         import argparse
@@ -142,12 +116,6 @@ RULE = Rule(
         parser = argparse.ArgumentParser()
         parser.add_argument('--data', default=os.path.expanduser('~/images/train'))
         print(datasets.ImageFolder(parser.parse_args().data))
-        ----
-        import pandas as pd
-        frame = pd.read_csv('data/train.csv')
-        ==> data/train.csv <==
-        a,b
-        1,2
         ----
         import os
 
@@ -184,18 +152,6 @@ RULE = Rule(
         ----
         from torchvision import datasets
         datasets.MNIST('mnist', download=True)
-        ----
-        import numpy as np
-        x = np.load('/data/x.npy')
-        ----
-        import pandas as pd
-        pd.read_csv('https://example.org/train.csv')
-        ----
-        import pandas as pd
-        pd.read_csv('s3://bucket/train.csv')
-        ----
-        from transformers import AutoModel
-        model = AutoModel.from_pretrained('google/flan-t5-small')
         ----
         import fire
         from library import prepare

@@ -38,12 +38,49 @@ RULE = Rule(
         [[mounts]]
         path = "/scratch"
         ---- ignored if
-        -torch.save(model, '/data/model.pt')
-        +torch.save(model, '/scratch/model.pt')
-        ---- ignored if
         -model = torch.nn.Linear(2, 2)
         -torch.save(model, '/data/model.pt')
         +torch.load('/data/model.pt')
+        ---- caught if
+        -import torch
+        -model = torch.nn.Linear(2, 2)
+        -torch.save(model, '/data/model.pt')  # <-
+        +import pandas as pd
+        +frame = pd.DataFrame()
+        +for i in range(3):
+        +    frame.to_csv(f'/data/out/{i}.csv')  # <-
+        ---- ignored if
+        -import torch
+        -model = torch.nn.Linear(2, 2)
+        -torch.save(model, '/data/model.pt')
+        +try:
+        +    open('/data/lock', 'w').close()
+        +except OSError:
+        +    pass
+        ---- caught if
+        -import torch
+        -model = torch.nn.Linear(2, 2)
+        -torch.save(model, '/data/model.pt')  # <-
+        +import sys
+        +from pathlib import Path
+        +
+        +
+        +def table(folder):
+        +    target = folder / f"{sys.byteorder}{sys.maxunicode}.npy"
+        +    if target.exists():
+        +        return target
+        +    folder.mkdir(parents=True, exist_ok=True)  # <-
+        +    return target
+        +
+        +
+        +table(Path("/data/cache"))
+        @@
+         ==> target.toml <==
+        +listed = ["/data"]
+        +[files]
+        +"/data" = true
+        +"/data/a.csv" = true
+        +
         ----
         $ docker run -v /raid:/data:ro image python train.py
         import torch
@@ -76,56 +113,6 @@ RULE = Rule(
         import os
         os.makedirs('/root/.cache/x', exist_ok=True)  # <-
         ----
-        import os
-        os.makedirs('/data/cache', exist_ok=True)  # <-
-        ==> target.toml <==
-        [[mounts]]
-        path = "/data"
-        writable = false
-
-        [[mounts]]
-        path = "/scratch"
-        ---- caught if
-        -import os
-        -os.makedirs('/data/cache', exist_ok=True)  # <-
-        +import pandas as pd
-        +frame = pd.DataFrame()
-        +for i in range(3):
-        +    frame.to_csv(f'/data/out/{i}.csv')  # <-
-        ---- ignored if
-        -import os
-        -os.makedirs('/data/cache', exist_ok=True)
-        +try:
-        +    open('/data/lock', 'w').close()
-        +except OSError:
-        +    pass
-        ----
-        import sys
-        from pathlib import Path
-
-
-        def table(folder):
-            target = folder / f"{sys.byteorder}{sys.maxunicode}.npy"
-            if target.exists():
-                return target
-            folder.mkdir(parents=True, exist_ok=True)  # <-
-            return target
-
-
-        table(Path("/data/cache"))
-        ==> target.toml <==
-        listed = ["/data"]
-        [files]
-        "/data" = true
-        "/data/a.csv" = true
-
-        [[mounts]]
-        path = "/data"
-        writable = false
-
-        [[mounts]]
-        path = "/scratch"
-        ----
         open('/results.txt', 'w').write('x')
         ----
         $ docker run --tmpfs /data:size=1g image python train.py
@@ -137,24 +124,14 @@ RULE = Rule(
         path = "/"
         writable = false
         ----
-        open('/tmp/results.txt', 'w').write('x')
+        open('/results.txt', 'w').write('x')  # <-
         ==> target.toml <==
         [user]
         name = "mara"
         uid = 1000
         home = "/home/mara"
-        ---- caught if
-        -open('/tmp/results.txt', 'w').write('x')
-        +open('/results.txt', 'w').write('x')  # <-
-        ---- caught if
-        -open('/tmp/results.txt', 'w').write('x')
-        +open('/usr/share/notes.txt', 'a').write('x')  # <-
-        ----
-        open('/results.txt', 'w').write('x')
-        ==> target.toml <==
-        [user]
-        name = "root"
-        uid = 0
-        home = "/root"
+        ---- ignored if
+        -open('/results.txt', 'w').write('x')
+        +open('/tmp/results.txt', 'w').write('x')
     """,
 )

@@ -43,11 +43,6 @@ RULE = Rule(
         -np.load('/nfs/x.npy')  # <-
         +for i in range(4):
         +    open(f'/nfs/shards/{i}.bin', 'rb').read()  # <-
-        ---- caught if
-        -import numpy as np
-        -np.load('/nfs/x.npy')  # <-
-        +import os
-        +os.makedirs('/database/out', exist_ok=True)  # <-
         ---- ignored if
         -np.load('/nfs/x.npy')
         +np.load('/data/x.npy')
@@ -60,24 +55,11 @@ RULE = Rule(
         -np.load('/nfs/x.npy')
         +import os
         +os.makedirs('out', exist_ok=True)
-        ----
-        import torch
-        model = torch.nn.Linear(2, 2)
-        torch.save(model, '/results/model.pt')  # <-
-        ==> target.toml <==
-        [[mounts]]
-        path = "/data"
-
-        [[mounts]]
-        path = "/scratch"
-        ---- ignored if
-         path = "/scratch"
-        +
-        +[[mounts]]
-        +path = "/"
-        ----
-        import torch
-        model = torch.nn.Linear(2, 2)
-        torch.save(model, '/results/model.pt')
+        ---- caught if
+        -import numpy as np
+        -np.load('/nfs/x.npy')  # <-
+        +import torch
+        +model = torch.nn.Linear(2, 2)
+        +torch.save(model, '/results/model.pt')  # <-
     """,
 )

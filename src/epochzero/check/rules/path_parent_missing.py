@@ -42,12 +42,17 @@ RULE = Rule(
          model = torch.nn.Linear(2, 2)
         +os.makedirs('checkpoints', exist_ok=True)
         ---- ignored if
-             torch.save(model.state_dict(), f'checkpoints/{epoch}.pt')
-        +==> checkpoints/.gitkeep <==
-        ---- ignored if
          model = torch.nn.Linear(2, 2)
         +if not os.path.exists('checkpoints'):
         +    os.makedirs('checkpoints')
+        ---- caught if
+        -for epoch in range(5):
+        -    torch.save(model.state_dict(), f'checkpoints/{epoch}.pt')  # <-
+        +best = 1.0
+        +for epoch in range(9):
+        +    loss = model(torch.randn(4, 2)).sum().item()
+        +    if loss < best:
+        +        torch.save(model, 'models/best.pt')  # <-
         ----
         import pandas as pd
 
@@ -78,25 +83,6 @@ RULE = Rule(
         ---- ignored if
         -python train.py && mkdir -p out
         +mkdir -p out && python train.py
-        ----
-        import os
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        best = 1.0
-        for epoch in range(9):
-            loss = model(torch.randn(4, 2)).sum().item()
-            if loss < best:
-                torch.save(model, 'models/best.pt')  # <-
-        ----
-        import matplotlib.pyplot as plt
-        plt.savefig('figures/loss.png')  # <-
-        ----
-        import os
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        torch.save(model, 'model.pt')
         ----
         from torch.utils.tensorboard import SummaryWriter
         writer = SummaryWriter('runs/first')

@@ -30,6 +30,25 @@ RULE = Rule(
         model = torch.nn.Linear(2, 2)
         model.load_state_dict(torch.load('best.pt'))  # <-
         torch.save(model, 'best.pt')
+        ---- ignored if
+        -model.load_state_dict(torch.load('best.pt'))
+        -torch.save(model, 'best.pt')
+        +for epoch in range(9):
+        +    if epoch % 4 == 3:
+        +        torch.load('last.pt')
+        +    torch.save(model, 'last.pt')
+        ---- ignored if
+        -model.load_state_dict(torch.load('best.pt'))
+        @@
+         torch.save(model, 'best.pt')
+        +torch.load('best.pt')
+        ---- ignored if
+        +import os
+         import torch
+        @@
+        -model.load_state_dict(torch.load('best.pt'))
+        +if os.path.exists('best.pt'):
+        +    torch.load('best.pt')
         ----
         import json
 
@@ -54,28 +73,6 @@ RULE = Rule(
         words = vocabulary.read_text().split()  # <-
         vocabulary.write_text(' '.join(words))
         ----
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        for epoch in range(9):
-            if epoch % 4 == 3:
-                torch.load('last.pt')
-            torch.save(model, 'last.pt')
-        ----
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        torch.save(model, 'best.pt')
-        torch.load('best.pt')
-        ----
-        import os
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        if os.path.exists('best.pt'):
-            torch.load('best.pt')
-        torch.save(model, 'best.pt')
-        ----
         import json
 
         try:
@@ -83,13 +80,5 @@ RULE = Rule(
         except OSError:
             seen = []
         json.dump(seen, open('seen.json', 'w'))
-        ----
-        import torch
-
-        model = torch.nn.Linear(2, 2)
-        for epoch in range(3):
-            if epoch > 0:
-                torch.load('last.pt')
-            torch.save(model, 'last.pt')
     """,
 )

@@ -37,9 +37,6 @@ RULE = Rule(
             settings = json.load(file)
         ==> src/config.json <==
         {}
-        ---- ignored if
-        -==> src/config.json <==
-        +==> config.json <==
         ----
         import os
 
@@ -50,16 +47,6 @@ RULE = Rule(
             settings = json.load(file)
         ==> config.json <==
         {}
-        ----
-        import os
-
-        os.makedirs('run', exist_ok=True)
-        os.chdir('run')
-        import pandas as pd
-        frame = pd.read_csv('data/a.csv')  # <-
-        ==> data/a.csv <==
-        a
-        1
         ----
         import os
         from pathlib import Path
@@ -79,12 +66,6 @@ RULE = Rule(
         data = datasets.ImageFolder('images')  # <-
         ==> images/cat/1.png <==
         x
-        ----
-        import json
-        with open('config.json') as file:
-            settings = json.load(file)
-        ==> config.json <==
-        {}
         ----
         from pathlib import Path
         text = (Path(__file__).parent / 'config.json').read_text()

@@ -31,12 +31,12 @@ RULE = Rule(
         ==> data/train.csv <==
         a
         1
-        ---- caught if
-        -==> data/train.csv <==
-        +==> Data/Train.csv <==
         ---- ignored if
         -==> data/train.csv <==
         +==> other/train.csv <==
+        ---- ignored if
+        -==> data/train.csv <==
+        +==> Data/train.csv <==
         ----
         from pathlib import Path
         text = (Path('cfg') / 'Base.json').read_text()  # <-
@@ -52,16 +52,5 @@ RULE = Rule(
         ---- ignored if
         -"/models/Best.pt" = false
         +"/models/Best.pt" = true
-        ----
-        import pandas as pd
-        frame = pd.read_csv('Data/train.csv')
-        ==> Data/train.csv <==
-        a
-        1
-        ---- ignored if
-         1
-        +==> data/Train.csv <==
-        +a
-        +1
     """,
 )

@@ -181,21 +181,6 @@ RULE = Rule(
         ----
         $ bash run.sh
         ==> run.sh <==
-        set -e
-        export MASTER_PORT=293400  # <-
-        python train.py
-        ==> train.py <==
-        ----
-        $ bash run.sh
-        ==> run.sh <==
-        for seed in 1 2; do
-          torchrun train.py &  # <-
-        done
-        wait
-        ==> train.py <==
-        ----
-        $ bash run.sh
-        ==> run.sh <==
         python train.py
         python train.py
         ==> train.py <==
@@ -218,11 +203,6 @@ RULE = Rule(
         +  python train.py --seed $seed &  # <-
         +done
         +wait
-        ---- ignored if
-         ==> run.sh <==
-        -python train.py
-        +python train.py &
-        +wait
         ----
         $ bash run.sh
         ==> run.sh <==
@@ -240,24 +220,20 @@ RULE = Rule(
         torchrun --master_port 29512 train.py
         ==> train.py <==
         ---- caught if
+        -torchrun --master_port 29511 train.py &
         -torchrun --master_port 29512 train.py
-        +torchrun --master_port=29511 train.py  # <-
+        +set -e
+        +export MASTER_PORT=293400  # <-
+        +python train.py
         ---- ignored if
         -torchrun --master_port 29512 train.py
         +wait
         +torchrun --master_port 29511 train.py
-        ----
-        $ bash run.sh
-        ==> run.sh <==
-        torchrun --master_port 29511 train.py
-        torchrun --master_port 29511 train.py
-        ==> train.py <==
-        ----
-        $ bash run.sh
-        ==> run.sh <==
-        torchrun --nnodes 2 --node_rank 0 --master_port 29511 train.py &
-        torchrun --nnodes 2 --node_rank 1 --master_port 29511 train.py
-        ==> train.py <==
+        ---- ignored if
+        -torchrun --master_port 29511 train.py &
+        -torchrun --master_port 29512 train.py
+        +torchrun --nnodes 2 --node_rank 0 --master_port 29511 train.py &
+        +torchrun --nnodes 2 --node_rank 1 --master_port 29511 train.py
         ----
         $ bash run.sh
         ==> run.sh <==
@@ -265,12 +241,12 @@ RULE = Rule(
         torchrun --standalone train.py &
         wait
         ==> train.py <==
-        ----
-        $ torchrun --master_port=29500 train.py
-        ==> train.py <==
-        ----
-        $ torchrun '--master_port=$PORT' train.py
-        ==> train.py <==
+        ---- caught if
+        -torchrun --standalone train.py &
+        -torchrun --standalone train.py &
+        +for seed in 1 2; do
+        +  torchrun train.py &  # <-
+        +done
         ----
         $ torchrun --master_port=0 train.py
         ==> train.py <==

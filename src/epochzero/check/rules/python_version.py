@@ -168,15 +168,18 @@ RULE = Rule(
         import tomllib  # <-
         ==> target.toml <==
         python = "3.10"
+        ---- ignored if
+        -import tomllib
+        +if sys.version_info >= (3, 11):
+        +    import tomllib
         ----
         from collections import Mapping  # <-
         ==> target.toml <==
         python = "3.11"
-        ----
-        import time
-        t = time.clock()  # <-
-        ==> target.toml <==
-        python = "3.11"
+        ---- caught if
+        -from collections import Mapping  # <-
+        +import time
+        +t = time.clock()  # <-
         ----
         x = 1
         match x:  # <-
@@ -186,10 +189,6 @@ RULE = Rule(
         python = "3.9"
         ----
         import tomllib
-        ----
-        import tomllib
-        ==> target.toml <==
-        python = "3.11"
         ----
         try:
             import tomllib
@@ -201,11 +200,5 @@ RULE = Rule(
         import distutils.util
         ==> target.toml <==
         python = "3.12"
-        ----
-        import sys
-        if sys.version_info >= (3, 11):
-            import tomllib
-        ==> target.toml <==
-        python = "3.10"
     """,
 )

@@ -70,19 +70,9 @@ RULE = Rule(
         -model = DistributedDataParallel(torch.nn.Linear(2, 2).cuda())  # <-
         +device = torch.device('cuda')
         +model = torch.nn.Linear(2, 2).to(device)  # <-
-        ---- caught if
-        -model = DistributedDataParallel(torch.nn.Linear(2, 2).cuda())  # <-
-        +def main():
-        +    model = torch.nn.Linear(2, 2).to('cuda:0')  # <-
-        +
-        +
-        +main()
         ---- ignored if
          dist.init_process_group('nccl')
         +torch.cuda.set_device(int(os.environ['LOCAL_RANK']))
-        ---- ignored if
-        -model = DistributedDataParallel(torch.nn.Linear(2, 2).cuda())
-        +model = torch.nn.Linear(2, 2).to(dist.get_rank())
         ---- ignored if
         -$ torchrun --nproc_per_node=2 train.py
         +$ torchrun --nproc_per_node=1 train.py
@@ -92,5 +82,18 @@ RULE = Rule(
         ---- ignored if
         -dist.init_process_group('nccl')
         +dist.init_process_group('gloo')
+        ----
+        $ torchrun --nproc_per_node=2 train.py
+        import os
+        import torch
+        import torch.distributed as dist
+        from torch.nn.parallel import DistributedDataParallel
+
+        dist.init_process_group('nccl')
+        def main():
+            model = torch.nn.Linear(2, 2).to('cuda:0')  # <-
+
+
+        main()
     """,
 )

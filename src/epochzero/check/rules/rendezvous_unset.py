@@ -110,44 +110,17 @@ RULE = Rule(
         +#SBATCH --nodes=2 --ntasks-per-node=4
         +export MASTER_ADDR=n1 MASTER_PORT=29500 RANK=0 WORLD_SIZE=8
         +srun python train.py
-        ----
-        import os
-        import torch.distributed as dist
-
-
-        def main():
-            dist.init_process_group('nccl')  # <-
-
-
-        main()
+        ---- caught if
+        -==> target.toml <==
+        -[environment]
+        -HOME = "/root"
         ---- ignored if
         +$ torchrun --nproc_per_node=2 train.py
          import os
-        ----
-        import os
-        import torch.distributed as dist
-        rank = int(os.environ.get('SLURM_PROCID', 0))
-        dist.init_process_group('gloo', rank=rank, world_size=2)  # <-
-        ==> target.toml <==
-        [environment]
-        HOME = "/root"
-        ----
-        import os
-        import torch.distributed as dist
-        os.environ['MASTER_ADDR'] = 'localhost'
-        os.environ.setdefault('MASTER_PORT', '29500')
-        dist.init_process_group('gloo', rank=0, world_size=1)
-        ==> target.toml <==
-        [environment]
-        HOME = "/root"
-        ----
-        import os
-        import torch.distributed as dist
-        dist.init_process_group('gloo', 'tcp://10.0.0.1:2345', rank=0,
-                                world_size=1)
-        ==> target.toml <==
-        [environment]
-        HOME = "/root"
+        @@
+        -==> target.toml <==
+        -[environment]
+        -HOME = "/root"
         ----
         import os
         import torch.distributed as dist
@@ -156,5 +129,21 @@ RULE = Rule(
         ==> target.toml <==
         [environment]
         HOME = "/root"
+        ---- caught if
+        -if 'LOCAL_RANK' in os.environ:
+        -    dist.init_process_group('nccl')
+        +rank = int(os.environ.get('SLURM_PROCID', 0))
+        +dist.init_process_group('gloo', rank=rank, world_size=2)  # <-
+        ---- ignored if
+        -if 'LOCAL_RANK' in os.environ:
+        -    dist.init_process_group('nccl')
+        +os.environ['MASTER_ADDR'] = 'localhost'
+        +os.environ.setdefault('MASTER_PORT', '29500')
+        +dist.init_process_group('gloo', rank=0, world_size=1)
+        ---- ignored if
+        -if 'LOCAL_RANK' in os.environ:
+        -    dist.init_process_group('nccl')
+        +dist.init_process_group('gloo', 'tcp://10.0.0.1:2345', rank=0,
+        +                        world_size=1)
     """,
 )

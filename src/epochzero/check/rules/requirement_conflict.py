@@ -222,42 +222,11 @@ RULE = Rule(
         -import torchvision
         +import json
         ----
-        import torchvision  # <-
-        ==> target.toml <==
-        [distributions]
-        torch = "2.5.1+cu124"
-        torchvision = "0.19.1+cu121"
-        ----
-        import os
-        import pandas as pd  # <-
-        ==> target.toml <==
-        [distributions]
-        pandas = "2.1.4"
-        numpy = "2.0.1"
-        ----
         import flash_attn  # <-
         ==> target.toml <==
         [distributions]
         torch = "2.4.1"
         flash-attn = "2.7.4.post1+cu12torch2.5cxx11abiFALSE"
-        ---- ignored if
-        -torch = "2.4.1"
-        +torch = "2.5.0"
-        ----
-        import torch_scatter  # <-
-        ==> target.toml <==
-        [distributions]
-        torch = "2.5.1"
-        torch-scatter = "2.1.2+pt24cu121"
-        ---- ignored if
-        -torch = "2.5.1"
-        +torch = "2.4.0"
-        ----
-        import jax  # <-
-        ==> target.toml <==
-        [distributions]
-        jax = "0.4.30"
-        jaxlib = "0.4.34"
         ----
         from transformers import AutoModel  # <-
         ==> target.toml <==
@@ -270,55 +239,5 @@ RULE = Rule(
         python = "3.12.3"
         [distributions]
         torch = "2.1.2"
-        ----
-        import transformers  # <-
-        ==> target.toml <==
-        [distributions.tokenizers]
-        version = "0.21.0"
-        modules = ["tokenizers"]
-        [distributions.transformers]
-        version = "4.44.2"
-        modules = ["transformers"]
-        requires = ["tokenizers<0.20,>=0.19"]
-        ---- ignored if
-        -version = "0.21.0"
-        +version = "0.19.1"
-        ----
-        import torchvision
-        import transformers
-        ==> target.toml <==
-        [distributions]
-        torch = "2.4.1+cu121"
-        torchvision = "0.19.1+cu121"
-        transformers = "4.44.2"
-        tokenizers = "0.19.1"
-        huggingface-hub = "0.24.6"
-        numpy = "1.26.4"
-        ----
-        import torchvision
-        ==> target.toml <==
-        [distributions]
-        torch = "2.6.0a0+df5bbc0"
-        torchvision = "0.20.0a0"
-        ----
-        import pandas
-        import jax
-        ==> target.toml <==
-        python = "3.12"
-        [distributions]
-        pandas = "2.2.2"
-        numpy = "2.1.0"
-        jax = "0.5.3"
-        jaxlib = "0.5.1"
-        ----
-        import torchvision
-        ==> target.toml <==
-        [distributions.torch]
-        version = "2.13.0+cpu"
-        modules = ["torch"]
-        [distributions.torchvision]
-        version = "0.29.2"
-        modules = ["torchvision"]
-        requires = ["torch==2.13.0", "scipy<1; extra == 'scipy'"]
     """,
 )

@@ -33,8 +33,11 @@ RULE = Rule(
         import lightning.pytorch as pl
         trainer = pl.Trainer()
         trainer.fit(None, ckpt_path='runs/last.ckpt')  # <-
+        ---- ignored if
+         trainer.fit(None, ckpt_path='runs/last.ckpt')
+        +==> runs/last.ckpt <==
+        +x
         ----
-        $ python train.py --resume runs/last.pt
         import argparse
         import os
         import torch
@@ -42,28 +45,17 @@ RULE = Rule(
         parser.add_argument('--resume')
         args = parser.parse_args()
         if args.resume:
-            torch.load(args.resume)  # <-
+            torch.load(args.resume)
         ---- caught if
+        +$ python train.py --resume runs/last.pt
+         import argparse
+        @@
         -if args.resume:
-        -    torch.load(args.resume)  # <-
         +if os.path.isfile(args.resume):  # <-
-        +    torch.load(args.resume)
-        ---- ignored if
-        -$ python train.py --resume runs/last.pt
         ----
         from transformers import Trainer
         trainer = Trainer(None)
         trainer.train(resume_from_checkpoint='./out/checkpoint-500')  # <-
-        ----
-        import lightning.pytorch as pl
-        trainer = pl.Trainer()
-        trainer.fit(None, ckpt_path='runs/last.ckpt')
-        ==> runs/last.ckpt <==
-        x
-        ----
-        import lightning.pytorch as pl
-        trainer = pl.Trainer()
-        trainer.fit(None, ckpt_path='best')
         ----
         import torch
         torch.save({}, 'last.pt')

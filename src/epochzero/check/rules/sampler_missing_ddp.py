@@ -50,24 +50,30 @@ RULE = Rule(
         ---- caught if
         -loader = DataLoader(data, batch_size=4, shuffle=True)  # <-
         +loader = DataLoader(data, 4, True)  # <-
-        ---- caught if
-        -loader = DataLoader(data, batch_size=4, shuffle=True)  # <-
-        +
-        +
-        +def load():
-        +    return DataLoader(data, shuffle=True)  # <-
-        +
-        +
-        +load()
         ---- ignored if
         -loader = DataLoader(data, batch_size=4, shuffle=True)
         +loader = DataLoader(data)
         ---- ignored if
-        +import accelerate
-         import torch
+        -from torch.utils.data import DataLoader
+        +from torch.utils.data import DataLoader, DistributedSampler
         @@
         -loader = DataLoader(data, batch_size=4, shuffle=True)
-        +loader = DataLoader(data, shuffle=True)
+        +loader = DataLoader(data, sampler=DistributedSampler(data))
+        ----
+        import torch
+        from torch import nn
+        from torch.nn.parallel import DistributedDataParallel as DDP
+        from torch.utils.data import DataLoader
+
+        model = DDP(nn.Linear(2, 2))
+        data = [1]
+
+
+        def load():
+            return DataLoader(data, shuffle=True)  # <-
+
+
+        load()
         ----
         import torch
         from torch import nn
@@ -80,14 +86,5 @@ RULE = Rule(
         ---- ignored if
         -model = nn.parallel.DistributedDataParallel(nn.Linear(2, 2))
         +model = nn.Linear(2, 2)
-        ----
-        import torch
-        from torch import nn
-        from torch.nn.parallel import DistributedDataParallel as DDP
-        from torch.utils.data import DataLoader, DistributedSampler
-
-        model = DDP(nn.Linear(2, 2))
-        data = [1]
-        loader = DataLoader(data, sampler=DistributedSampler(data))
     """,
 )

@@ -180,29 +180,14 @@ RULE = Rule(
         -    pass
         +        optimizer.step()
         +    if epoch < 5: scheduler.step()
-        ----
-        import torch
-        from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR
-
-        model = torch.nn.Linear(2, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(64, 2)), 4)
-        scheduler = OneCycleLR(optimizer, 0.1, epochs=3, steps_per_epoch=2)
-        for epoch in range(10):
-            for (x,) in loader:
-                optimizer.zero_grad()
-                model(x).sum().backward()
-                optimizer.step()
-            scheduler.step()  # <-
         ---- ignored if
-        -scheduler = OneCycleLR(optimizer, 0.1, epochs=3, steps_per_epoch=2)
-        +scheduler = OneCycleLR(optimizer, 0.1, total_steps=10)
-        ---- ignored if
-        -scheduler = OneCycleLR(optimizer, 0.1, epochs=3, steps_per_epoch=2)
+        -scheduler = OneCycleLR(optimizer, 0.1, total_steps=10)
         +scheduler = CosineAnnealingLR(optimizer, T_max=10)
-        ---- ignored if
-        -scheduler = OneCycleLR(optimizer, 0.1, epochs=3, steps_per_epoch=2)
-        +scheduler = StepLR(optimizer, 3)
+        @@
+        -        optimizer.step(); scheduler.step()
+        -    pass
+        +        optimizer.step()
+        +    scheduler.step()
         ----
         import torch
         from torch.optim.lr_scheduler import CosineAnnealingLR, OneCycleLR, StepLR

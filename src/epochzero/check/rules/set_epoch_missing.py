@@ -56,12 +56,6 @@ RULE = Rule(
                 optimizer.step()
         ---- caught if
         -sampler = DistributedSampler(data)  # <-
-        +sampler = DistributedSampler(data, shuffle=True)  # <-
-        ---- caught if
-        -sampler = DistributedSampler(data)  # <-
-        +sampler = DistributedSampler(data, 2, 0)  # <-
-        ---- caught if
-        -sampler = DistributedSampler(data)  # <-
         +import torch.utils.data.distributed as d
         +sampler = d.DistributedSampler(data)  # <-
         ---- ignored if
@@ -71,15 +65,10 @@ RULE = Rule(
         -sampler = DistributedSampler(data)
         +sampler = DistributedSampler(data, shuffle=False)
         ---- ignored if
-        -sampler = DistributedSampler(data)
-        +sampler = None
-        ----
-        import torch
-        from torch import nn
-        from torch.utils.data import DataLoader, DistributedSampler
-
-        model, data = nn.Linear(2, 2), torch.rand(8, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        sampler = DistributedSampler(data)
+        -for epoch in range(3):
+        -    for x in DataLoader(data, sampler=sampler):
+        -        optimizer.zero_grad()
+        -        model(x).sum().backward()
+        -        optimizer.step()
     """,
 )

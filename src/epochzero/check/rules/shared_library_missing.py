@@ -60,12 +60,6 @@ RULE = Rule(
         shared_libraries = ["libc.so.6"]
         [distributions]
         "opencv-python" = "4.9.0.80"
-        ---- caught if
-        -shared_libraries = ["libc.so.6"]
-        +shared_libraries = ["libGL.so.1"]
-        ---- ignored if
-        -shared_libraries = ["libc.so.6"]
-        +shared_libraries = ["libGL.so.1", "libglib-2.0.so.0"]
         ---- ignored if
         -"opencv-python" = "4.9.0.80"
         +"opencv-python-headless" = "4.9.0.80"
@@ -79,20 +73,12 @@ RULE = Rule(
         +except ImportError:
         +    cv2 = None
         ----
-        import lightgbm as lgb  # <-
-        print(lgb)
-        ==> target.toml <==
-        shared_libraries = ["libc.so.6"]
-        ----
         from mpi4py import MPI  # <-
         print(MPI)
         ==> target.toml <==
         shared_libraries = ["libc.so.6"]
         [distributions]
         "mpi4py" = "4.0.0"
-        ---- ignored if
-        -shared_libraries = ["libc.so.6"]
-        +shared_libraries = ["libmpi.so.12"]
         ----
         import lightgbm as lgb
         print(lgb)

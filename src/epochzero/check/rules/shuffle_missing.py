@@ -106,9 +106,6 @@ RULE = Rule(
         +Data.train = train_loader = DataLoader(data)  # <-
         ---- ignored if
         -train_loader = DataLoader(data, batch_size=4)
-        +train_loader = DataLoader(data, batch_size=4, shuffle=True)
-        ---- ignored if
-        -train_loader = DataLoader(data, batch_size=4)
         +train_loader = DataLoader(data, sampler=RandomSampler(data))
         ---- ignored if
         -train_loader = DataLoader(data, batch_size=4)
@@ -123,40 +120,30 @@ RULE = Rule(
                  optimizer.step()
         +    for x in tests:
         +        print(model(x[0]))
-        ----
-        import torch
-        from torch.utils.data import DataLoader, TensorDataset, RandomSampler
-        from torchvision.datasets import ImageFolder
-
-        model = torch.nn.Linear(2, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        data = TensorDataset(torch.rand(8, 2))
-
-
-        def run(loader):
-            for x in loader:
-                model(x[0]).sum().backward()
-                optimizer.step()
-
-
-        for epoch in range(3):
-            run(DataLoader(data, 4))  # <-
-        ----
-        import torch
-        from torch.utils.data import DataLoader, TensorDataset, RandomSampler
-        from torchvision.datasets import ImageFolder
-
-        model = torch.nn.Linear(2, 2)
-        optimizer = torch.optim.SGD(model.parameters(), lr=1)
-        data = TensorDataset(torch.rand(8, 2))
-        train_loader = DataLoader(data)
         ---- caught if
-        -train_loader = DataLoader(data)
-        +batches = DataLoader(data, batch_size=4)  # <-
+        -train_loader = DataLoader(data, batch_size=4)  # <-
+        -for epoch in range(3):
+        -    for x in train_loader:
+        -        optimizer.zero_grad()
+        +
+        +
+        +def run(loader):
+        +    for x in loader:
+        @@
+                 optimizer.step()
+
+        +
         +for epoch in range(3):
+        +    run(DataLoader(data, 4))  # <-
+        +
+        ---- caught if
+        -train_loader = DataLoader(data, batch_size=4)  # <-
+        +batches = DataLoader(data, batch_size=4)  # <-
+        @@
+        -    for x in train_loader:
         +    for x in enumerate(batches):
-        +        optimizer.zero_grad()
+        @@
+        -        model(x[0]).sum().backward()
         +        model(x[1][0]).sum().backward()
-        +        optimizer.step()
     """,
 )

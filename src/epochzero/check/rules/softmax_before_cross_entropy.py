@@ -110,57 +110,43 @@ RULE = Rule(
         x, y = torch.rand(8, 4), torch.randint(3, (8,))
         p = F.softmax(layer(x), dim=1)
         print(F.cross_entropy(p, y))  # <-
-        ----
-        import torch
-        from torch import nn
-        import torch.nn.functional as F
-
-        layer = nn.Linear(4, 3)
-        x, y = torch.rand(8, 4), torch.randint(3, (8,))
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.fc = nn.Linear(4, 3)
-
-            def forward(self, x):
-                return torch.softmax(self.fc(x), 1)
-
-
-        net, loss = Net(), nn.CrossEntropyLoss()
-        print(loss(net(x), y))  # <-
-        ---- ignored if
-        -        return torch.softmax(self.fc(x), 1)
-        +        return self.fc(x)
-        ----
-        import torch
-        from torch import nn
-        import torch.nn.functional as F
-
-        layer = nn.Linear(4, 3)
-        x, y = torch.rand(8, 4), torch.randint(3, (8,))
-        print(F.binary_cross_entropy(torch.sigmoid(layer(x)), x))
         ---- caught if
-        -print(F.binary_cross_entropy(torch.sigmoid(layer(x)), x))
+        -p = F.softmax(layer(x), dim=1)
+        -print(F.cross_entropy(p, y))  # <-
         +loss = nn.BCEWithLogitsLoss()
         +print(loss(torch.sigmoid(layer(x)), x))  # <-
         ---- caught if
-        -print(F.binary_cross_entropy(torch.sigmoid(layer(x)), x))
-        +net = nn.Sequential(layer, nn.Softmax(dim=1))
-        +loss = nn.CrossEntropyLoss()
-        +print(loss(net(x), y))  # <-
-        ---- caught if
-        -print(F.binary_cross_entropy(torch.sigmoid(layer(x)), x))
+        -p = F.softmax(layer(x), dim=1)
+        -print(F.cross_entropy(p, y))  # <-
         +print(F.nll_loss(F.softmax(layer(x), -1), y))  # <-
         ---- ignored if
-        -print(F.binary_cross_entropy(torch.sigmoid(layer(x)), x))
-        +print(F.cross_entropy(layer(x), y))
-        ---- ignored if
-        -print(F.binary_cross_entropy(torch.sigmoid(layer(x)), x))
-        +print(F.nll_loss(F.log_softmax(layer(x), 1), y))
-        ---- ignored if
-        -print(F.binary_cross_entropy(torch.sigmoid(layer(x)), x))
+        -p = F.softmax(layer(x), dim=1)
+        -print(F.cross_entropy(p, y))
         +scores = layer(x)
         +print(F.cross_entropy(scores, y))
         +print(scores.softmax(1))
+        ----
+        import torch
+        from torch import nn
+        import torch.nn.functional as F
+
+        layer = nn.Linear(4, 3)
+        x, y = torch.rand(8, 4), torch.randint(3, (8,))
+        net = nn.Sequential(layer, nn.Softmax(dim=1))
+        loss = nn.CrossEntropyLoss()
+        print(loss(net(x), y))  # <-
+        ---- caught if
+        -net = nn.Sequential(layer, nn.Softmax(dim=1))
+        -loss = nn.CrossEntropyLoss()
+        +class Net(nn.Module):
+        +    def __init__(self):
+        +        super().__init__()
+        +        self.fc = nn.Linear(4, 3)
+        +
+        +    def forward(self, x):
+        +        return torch.softmax(self.fc(x), 1)
+        +
+        +
+        +net, loss = Net(), nn.CrossEntropyLoss()
     """,
 )

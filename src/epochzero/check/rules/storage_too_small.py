@@ -164,10 +164,29 @@ RULE = Rule(
         free_bytes = 100000000
         ---- ignored if
         -x = np.memmap('/scratch/x', dtype=np.float32, mode='w+', shape=(1000000, 512))
-        +x = np.memmap('/scratch/x', dtype=np.float32, mode='w+', shape=(1000, 512))
-        ---- ignored if
-        -x = np.memmap('/scratch/x', dtype=np.float32, mode='w+', shape=(1000000, 512))
         +x = np.memmap('/scratch/x', dtype=np.float32, mode='r', shape=(1000000, 512))
+        ---- caught if
+        -import numpy as np
+        -x = np.memmap('/scratch/x', dtype=np.float32, mode='w+', shape=(1000000, 512))  # <-
+        +import torch
+        +from torch import nn
+        +
+        +
+        +class Net(nn.Module):
+        +    def __init__(self):
+        +        super().__init__()
+        +        self.table = nn.Embedding(50000, 512)
+        +        self.head = nn.Linear(512, 50000)
+        +
+        +
+        +model = Net()
+        +torch.save(model, '/scratch/net.pt')  # <-
+        ---- caught if
+        -import numpy as np
+        -x = np.memmap('/scratch/x', dtype=np.float32, mode='w+', shape=(1000000, 512))  # <-
+        +from transformers import AutoModel, TrainingArguments
+        +model = AutoModel.from_pretrained('gpt2')
+        +args = TrainingArguments('/scratch/out', save_total_limit=3)  # <-
         ----
         import torch
         model = torch.nn.Linear(4096, 4096)
@@ -182,52 +201,9 @@ RULE = Rule(
         -    torch.save(model.state_dict(), f'/scratch/{epoch}.pt')  # <-
         +optimizer = torch.optim.Adam(model.parameters())
         +torch.save({'model': model.state_dict(), 'optimizer': optimizer.state_dict()}, '/scratch/last.pt')  # <-
-        ---- caught if
-        -free_bytes = 100000000
-        +free_bytes = 10000000000
-        +quota_bytes = 100000000
         ---- ignored if
         -for epoch in range(5):
         +for epoch in range(1):
-        ---- ignored if
-        -for epoch in range(5):
-        -    torch.save(model.state_dict(), f'/scratch/{epoch}.pt')
-        +for epoch in range(50):
-        +    torch.save(model.state_dict(), '/scratch/last.pt')
-        ----
-        import torch
-        from torch import nn
-
-
-        class Net(nn.Module):
-            def __init__(self):
-                super().__init__()
-                self.table = nn.Embedding(50000, 512)
-                self.head = nn.Linear(512, 50000)
-
-
-        model = Net()
-        torch.save(model, '/scratch/net.pt')  # <-
-        ==> target.toml <==
-        [[mounts]]
-        path = "/scratch"
-        free_bytes = 100000000
-        ----
-        from transformers import AutoModel, TrainingArguments
-        model = AutoModel.from_pretrained('gpt2')
-        args = TrainingArguments('/scratch/out', save_total_limit=3)  # <-
-        ==> target.toml <==
-        [[mounts]]
-        path = "/scratch"
-        free_bytes = 100000000
-        ----
-        import torch
-        model = torch.nn.Linear(4096, 4096)
-        for epoch in range(50):
-            torch.save(model.state_dict(), f'/scratch/{epoch}.pt')
-        ==> target.toml <==
-        [[mounts]]
-        path = "/scratch"
         ----
         import torch
         model = torch.nn.Linear(4096, 4096)

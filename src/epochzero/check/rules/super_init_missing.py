@@ -105,15 +105,6 @@ RULE = Rule(
         ---- caught if
                  self.fc = nn.Linear(2, 2)  # <-
         +        super().__init__()
-        ---- caught if
-        -class Net(nn.Module):
-        +class Net(torch.nn.Module):
-        @@
-        -        self.fc = nn.Linear(2, 2)  # <-
-        +        self.fc = torch.nn.Linear(2, 2)  # <-
-        ---- ignored if
-             def __init__(self):
-        +        super().__init__()
         ---- ignored if
              def __init__(self):
         +        super(Net, self).__init__()
@@ -123,9 +114,5 @@ RULE = Rule(
         ---- ignored if
         -class Net(nn.Module):
         +class Net(object):
-        ---- ignored if
-             def __init__(self):
-        +        self.width = 2
-        +        super().__init__()
     """,
 )

@@ -137,19 +137,6 @@ RULE = Rule(
         +    if epoch % 3 == 0:
         +        print(evaluate(model, data))
         ---- caught if
-        +def evaluate(model, data):
-        +    model.eval()  # <-
-        +    with torch.no_grad():
-        +        return sum(model(x).sum().item() for x in data)
-        +
-        +
-         model = Net()
-        @@
-         for epoch in range(9):
-        +    evaluate(model, data)
-        @@
-        -    model.eval()  # <-
-        ---- caught if
         -model.train()
         +net = model.to('cpu')
         @@
@@ -163,20 +150,6 @@ RULE = Rule(
         @@
          for epoch in range(9):
         +    model.train()
-        ---- ignored if
-        +def evaluate(model, data):
-        +    model.eval()
-        +    with torch.no_grad():
-        +        total = sum(model(x).sum().item() for x in data)
-        +    model.train()
-        +
-        +
-         model = Net()
-        @@
-        -model.train()
-        @@
-        -    model.eval()
-        +    evaluate(model, data)
         ---- ignored if
         -model.train()
         @@
@@ -196,11 +169,6 @@ RULE = Rule(
         +    if epoch > 5:
         +        model.eval()
         +        break
-        ---- ignored if
-        -model.train()
-        +model.eval()
-        @@
-        -    model.eval()
         ---- ignored if
         -model.train()
         @@
@@ -253,8 +221,5 @@ RULE = Rule(
 
 
         Trainer('cpu').fit(5)
-        ---- ignored if
-             def step(self, x):
-        +        self.model.train()
     """,
 )

@@ -108,8 +108,6 @@ RULE = Rule(
         ---- ignored if
         -parser.add_argument('--epochs', default=3)
         +parser.add_argument('--epochs', type=int, default=3)
-        ---- ignored if
-        -$ python train.py --epochs 5
         ----
         import argparse
 
@@ -120,17 +118,9 @@ RULE = Rule(
         net = torch.nn.Linear(2, 2)
         optimizer = torch.optim.SGD(net.parameters(), lr=args.lr)  # <-
         ----
-        steps = 100
-        for step in range(steps / 10):  # <-
-            print(step)
-        ----
         from torch import nn
         hidden = 256
         layer = nn.Linear(hidden / 2, 10)  # <-
-        ----
-        steps = 100
-        for step in range(steps // 10):
-            print(step)
         ----
         $ python train.py 3
         import sys

@@ -201,9 +201,6 @@ RULE = Rule(
         elif args.name == 'adam':
             optimizer = 2
         print(optimizer)  # <-
-        ---- ignored if
-        -$ python train.py --name rmsprop
-        +$ python train.py --name adam
         ----
         def last(items):
             for item in items:
@@ -217,12 +214,6 @@ RULE = Rule(
         +last(open('d.txt'))
         +==> d.txt <==
         +a
-        ----
-        main()  # <-
-
-
-        def main():
-            print(1)
         ----
         def load():
             try:
@@ -238,17 +229,6 @@ RULE = Rule(
             if epoch > 0:
                 print(last)
             last = epoch
-        ----
-        def main():
-            helper()
-
-
-        def helper():
-            print(rate)
-
-
-        rate = 3
-        main()
         ----
         data = [1, 2]
         if any((best := one) > 1 for one in data):

@@ -127,26 +127,11 @@ RULE = Rule(
         -==> target.toml <==
         -gpus = "2 x H100"
         ----
-        $ env CUDA_VISIBLE_DEVICES= python train.py
-        import torch
-
-        torch.cuda.set_device(0)  # <-
-        ---- ignored if
-         $ env CUDA_VISIBLE_DEVICES= python train.py
-        +import os
-        +os.environ['CUDA_VISIBLE_DEVICES'] = '0'
-        ----
         $ env CUDA_VISIBLE_DEVICES=-1 python train.py
         import torch
 
         model = torch.nn.Linear(2, 2)
         model.to('cuda')  # <-
-        ----
-        import os
-        import torch
-
-        torch.cuda.set_device(0)
-        os.environ['CUDA_VISIBLE_DEVICES'] = '1'  # <-
         ----
         import os
         import torch
@@ -166,21 +151,20 @@ RULE = Rule(
 
         torch.cuda.set_device(0)  # <-
         ---- ignored if
+        +$ env CUDA_VISIBLE_DEVICES= python train.py
+         import os
+        @@
+        -os.environ['CUDA_VISIBLE_DEVICES'] = '-1'
+        +os.environ['CUDA_VISIBLE_DEVICES'] = '0'
+        ---- ignored if
         -torch.cuda.set_device(0)
         +if torch.cuda.is_available():
         +    torch.cuda.set_device(0)
-        ---- ignored if
-        -os.environ['CUDA_VISIBLE_DEVICES'] = '-1'
-        +os.environ['CUDA_VISIBLE_DEVICES'] = '1'
         ----
         $ env CUDA_VISIBLE_DEVICES= python train.py
         import torch
 
         if torch.cuda.is_available():
             torch.ones(2).cuda()
-        ----
-        $ env CUDA_VISIBLE_DEVICES= python train.py
-        import torch
-        print(torch.cuda.is_available())
     """,
 )

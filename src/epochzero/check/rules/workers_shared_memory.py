@@ -60,38 +60,21 @@ RULE = Rule(
         ---- ignored if
         -loader = DataLoader([1, 2], num_workers=4)
         +loader = DataLoader([1, 2], num_workers=0)
+        ---- caught if
+        -import torch
+        +$ python train.py --workers 2
+        +import argparse
+        @@
+        -loader = DataLoader([1, 2], num_workers=4)  # <-
+        +p = argparse.ArgumentParser()
+        +p.add_argument('--workers', type=int, default=4)
+        +a = p.parse_args()
+        +loader = DataLoader([1], num_workers=a.workers)  # <-
         ---- ignored if
-        -shared_memory_bytes = "64 MiB"
-        +shared_memory_bytes = "16 GiB"
-        ----
-        import torch
-        from torch.utils.data import DataLoader
-
-        loader = DataLoader([1, 2], batch_size=8, num_workers=2)  # <-
-        ==> target.toml <==
-        shared_memory_bytes = "32 MiB"
-        ----
-        $ python train.py --workers 2
-        import argparse
-        from torch.utils.data import DataLoader
-
-        p = argparse.ArgumentParser()
-        p.add_argument('--workers', type=int, default=4)
-        a = p.parse_args()
-        loader = DataLoader([1], num_workers=a.workers)  # <-
-        ==> target.toml <==
-        shared_memory_bytes = "64 MiB"
-        ---- ignored if
-        -$ python train.py --workers 2
-        +$ python train.py --workers 0
-        ----
-        $ docker run --gpus all image python train.py
-        import torch
-        from torch.utils.data import DataLoader
-
-        loader = DataLoader([1, 2], num_workers=4)  # <-
-        ==> target.toml <==
-        shared_memory_bytes = "64 GiB"
+        -
+        -loader = DataLoader([1, 2], num_workers=4)
+        +torch.multiprocessing.set_sharing_strategy('file_system')
+        +loader = DataLoader([1, 2], num_workers=2)
         ----
         $ kubectl apply -f pod.yaml
         import torch
@@ -104,22 +87,13 @@ RULE = Rule(
           containers:
           - {image: i, command: [python, train.py]}
         ----
-        $ docker run --gpus all --ipc=host image python train.py
+        $ docker run --gpus all --shm-size=8g image python train.py
         import torch
         from torch.utils.data import DataLoader
 
         loader = DataLoader([1, 2], num_workers=4)
         ---- ignored if
-        -$ docker run --gpus all --ipc=host image python train.py
-        ---- ignored if
-        -$ docker run --gpus all --ipc=host image python train.py
-        +$ docker run --gpus all --shm-size=8g image python train.py
-        ----
-        import torch
-        from torch.utils.data import DataLoader
-        torch.multiprocessing.set_sharing_strategy('file_system')
-        loader = DataLoader([1, 2], num_workers=2)
-        ==> target.toml <==
-        shared_memory_bytes = "64 MiB"
+        -$ docker run --gpus all --shm-size=8g image python train.py
+        +$ docker run --gpus all --ipc=host image python train.py
     """,
 )

@@ -53,9 +53,6 @@ RULE = Rule(
         +while True:
         ---- ignored if
              loss = model(torch.rand(8, 4)).mean()
-        +    optimizer.zero_grad()
-        ---- ignored if
-             loss = model(torch.rand(8, 4)).mean()
         +    model.zero_grad()
         ---- ignored if
              loss = model(torch.rand(8, 4)).mean()
@@ -64,22 +61,6 @@ RULE = Rule(
         ---- ignored if
         +from accelerate import Accelerator
          import torch
-        ----
-        import torch
-        from torch import nn
-
-        model = nn.Linear(4, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-
-
-        def train(model, optimizer):
-            for step in range(10):
-                loss = model(torch.rand(8, 4)).sum()
-                loss.backward()  # <-
-                optimizer.step()
-
-
-        train(model, optimizer)
         ----
         from engine import epoch
         import torch
@@ -97,14 +78,5 @@ RULE = Rule(
                 loss = model(torch.rand(2, 4)).sum()
                 loss.backward()  # <-
                 optimizer.step()
-        ----
-        import torch
-        from torch import nn
-
-        model = nn.Linear(4, 1)
-        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        loss = model(torch.rand(8, 4)).mean()
-        loss.backward()
-        optimizer.step()
     """,
 )
