@@ -860,3 +860,102 @@ class _Recurrent(nn.Module):
 )
 def test_inputs_that_contain_their_target(window: str, found: set[str], tmp_path: Any) -> None:
     assert _trained(tmp_path, f"loss = F.mse_loss(head(model({window}))[:, 0], x[:, 3])") == found
+
+
+def _two_phases(*, held: bool, zero: bool = False) -> Training:
+    """A model that gets another layer, or whose frozen layer is thawed, after its first optimizer was made."""
+
+    def train() -> None:
+        model = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 3))
+        model[0].requires_grad_(False)
+        optimizer = torch.optim.SGD(model[1].parameters(), 0.1)
+        for step in range(24):
+            if step == 8:
+                model[0].requires_grad_(True)
+                if held:
+                    optimizer.add_param_group({"params": list(model[0].parameters())})
+            if step == 8 and zero:
+                for layer in model:
+                    nn.init.zeros_(layer.weight)
+            loss = functional.cross_entropy(model(torch.randn(8, 4)), torch.arange(8) % 3)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+    return train
+
+
+def test_what_is_thawed_belongs_to_an_optimizer() -> None:
+    assert "parameters_frozen" in words(_two_phases(held=False))
+    assert words(_two_phases(held=True)) == set()
+
+
+def test_a_layer_that_replaces_another_is_the_layer_of_the_model() -> None:
+    def train() -> None:
+        model = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 3))
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for step in range(16):
+            if step == 4:
+                model[1] = nn.Linear(8, 5)
+            loss = functional.cross_entropy(model(torch.randn(8, 4)), torch.arange(8) % 3)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+
+    history = history_of(train)
+    found = {one.name: (one.shape, one.held) for one in history.parameters}
+    assert found["1.weight"] == ((5, 8), False)
+    assert found["0.weight"] == ((8, 4), True)
+
+
+def test_two_factors_that_begin_at_zero_stay_there() -> None:
+    class Added(nn.Module):
+        def __init__(self, *, random: bool) -> None:
+            super().__init__()
+            self.base = nn.Linear(4, 3)
+            self.low = nn.Parameter(torch.randn(4, 2) * random)
+            self.high = nn.Parameter(torch.zeros(2, 3))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return self.base(x) + x @ self.low @ self.high
+
+    def train(random: bool) -> None:
+        model = Added(random=random)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        for _ in range(8):
+            optimizer.zero_grad()
+            functional.cross_entropy(model(torch.randn(8, 4)), torch.arange(8) % 3).backward()
+            optimizer.step()
+
+    assert words(lambda: train(random=False)) == {"weight_init_wrong"}
+    assert words(lambda: train(random=True)) == set()
+
+
+@pytest.mark.parametrize(("weight", "word"), [(0.07, {"sample_weights_wrong"}), (15.0, set())])
+def test_the_rare_answer_has_the_large_weight(weight: float, word: set[str]) -> None:
+    def train() -> None:
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        criterion = nn.BCEWithLogitsLoss(pos_weight=torch.tensor(weight))
+        for _ in range(12):
+            labels = (torch.arange(16) == 3).float()
+            optimizer.zero_grad()
+            criterion(model(torch.randn(16, 4)).squeeze(1), labels).backward()
+            optimizer.step()
+
+    assert words(train) == word
+
+
+@pytest.mark.parametrize(("steps", "word"), [(5000, {"schedule_wrong"}), (5, set())])
+def test_a_warm_up_ends_before_the_training(steps: int, word: set[str]) -> None:
+    def train() -> None:
+        model = nn.Linear(4, 3)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda n: min(1.0, (n + 1) / steps))
+        for _ in range(60):
+            optimizer.zero_grad()
+            functional.cross_entropy(model(torch.randn(8, 4)), torch.arange(8) % 3).backward()
+            optimizer.step()
+            schedule.step()
+
+    assert words(train) == word

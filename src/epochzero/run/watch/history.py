@@ -61,6 +61,7 @@ class Parameter:
         shape: its sizes.
         trainable: whether it asks for gradients.
         held: whether an optimizer holds it.
+        thawed: whether it did not ask for gradients at some time, and does now.
         values: rms, largest, zeros, nonfinite, mean, std.
     """
 
@@ -70,6 +71,7 @@ class Parameter:
     trainable: bool
     held: bool
     values: Mapping[str, float]
+    thawed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,7 +374,8 @@ class _Reading:
         self._kinds: dict[str, list[Record]] = {}
         self._names: dict[int, str] = {}
         self._models: dict[int, Record] = {}
-        self._first: dict[int, Record] = {}
+        self._first: dict[tuple[int, str], Record] = {}
+        self._frozen: set[tuple[int, str]] = set()
         self._iterations: list[Iteration] = []
         self._evaluations: list[Evaluation] = []
         self._order: dict[str, str] = {}
@@ -431,7 +434,11 @@ class _Reading:
             self._names[int(record["number"])] = str(record["name"])
         elif kind == "model":
             self._models[int(record["number"])] = record
-            self._first.setdefault(int(record["number"]), record)
+            for one in (*record["layers"], *record["parameters"]):
+                key = int(record["number"]), _identity(one)
+                self._first.setdefault(key, one)
+                if one.get("trainable") is False:
+                    self._frozen.add(key)
         elif kind == "losses":
             for iteration, line, value in record["losses"]:
                 self._count = max(self._count, int(iteration) + 1)
@@ -531,33 +538,38 @@ class _Reading:
         return f"{name}.{within}" if within else name
 
     def _layers(self, number: int) -> Iterable[ModelLayer]:
-        called = {one["path"] for one in self._models[number]["layers"] if one["called"]}
-        for one in self._first[number]["layers"]:
+        for latest in self._models[number]["layers"]:
+            one = self._first[number, _identity(latest)]
             yield ModelLayer(
                 path=self._named(f"{number}/{one['path']}"),
                 kind=one["class"],
                 settings=one["settings"],
                 place=SourceLine(*one["place"]) if one.get("place") else None,
                 leaf=bool(one["leaf"]),
-                called=one["path"] in called,
+                called=bool(latest["called"]),
                 parameters=tuple(one["parameters"]),
                 model=number,
             )
 
     def _parameters(self) -> Iterable[Parameter]:
         for number in sorted(self._models):
-            now = {one["name"]: one for one in self._models[number]["parameters"]}
-            for one in self._first[number]["parameters"]:
-                name = self._named(f"{number}/{one['name']}")
-                latest = now.get(one["name"], one)
+            for latest in self._models[number]["parameters"]:
+                key = number, _identity(latest)
+                one, name = self._first[key], self._named(f"{number}/{latest['name']}")
                 yield Parameter(
                     name=name,
                     layer=name.rpartition(".")[0],
                     shape=tuple(one["shape"]),
                     trainable=bool(latest["trainable"]),
                     held=bool(latest["held"]),
+                    thawed=bool(latest["trainable"]) and key in self._frozen,
                     values={name: _number(one[name]) for name in _VALUES if name in one},
                 )
+
+
+def _identity(one: Record) -> str:
+    """Of a layer or parameter: what is put in its place is another one."""
+    return str([one.get(key) for key in ("name", "shape", "path", "class", "settings")])
 
 
 def _cycle(record: Record) -> Cycle:

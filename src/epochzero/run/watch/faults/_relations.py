@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import TypeVar
 
@@ -26,11 +27,13 @@ from epochzero.run.watch.history import (
     TrainingHistory,
 )
 from epochzero.run.watch.lines import (
+    CONTRACTS,
     backward_place,
     bootstrapped_place,
     copy_place,
     difference_place,
     frozen_place,
+    initialization_place,
     input_place,
     is_stepped,
     label_place,
@@ -38,14 +41,19 @@ from epochzero.run.watch.lines import (
     mask_place,
     minimized_terms,
     noise_place,
-    objections,
     output_place,
     place_of,
+    reordered,
+    replaced_place,
     schedule_place,
     step_place,
     target_place,
+    uncleared,
+    violations,
+    warmup_place,
     wrapping_place,
 )
+from epochzero.run.watch.lines.contracts import Contract
 from epochzero.run.watch.model import SourceLine
 
 _CAUSES = (
@@ -315,10 +323,61 @@ def _without_gradients(history: TrainingHistory) -> Sign | None:
     for record in history.optimizers:
         found = counts.get(int(record.get("number", -1)), [])
         without = [number for number, count in found if not count]
-        if len(without) >= max(_STEPS_WITHOUT, _SHARE * len(found)):
-            text = "No parameter of this optimizer gets a gradient: the loss does not depend on what it would change."
-            return Sign(text, place_of(record), without[0])
+        last = max((n for n, (_, count) in enumerate(found) if count), default=-1)
+        since = [number for number, _ in found[last + 1 :]]
+        if len(since) >= max(_ONSET, _SHARE_OF_ONSET * len(found)):
+            without = since
+        elif len(without) < max(_STEPS_WITHOUT, _SHARE * len(found)):
+            continue
+        text = "No parameter of this optimizer gets a gradient: the loss does not depend on what it would change."
+        place = replaced_place(place_of(record)) or place_of(record)
+        return Sign(
+            f"From iteration {without[0]} on: {text}" if last >= 0 else text, place, without[0]
+        )
     return None
+
+
+def _thawed_and_left_out(history: TrainingHistory) -> Sign | None:
+    """Parameters that were made trainable, get gradients, and belong to no optimizer."""
+    seen = [one.unheld for one in history.iterations]
+    found = [
+        p
+        for p in history.parameters
+        if p.thawed and not p.held and sum(p.name in of for of in seen) >= _STEPS_WITHOUT
+    ]
+    if not found:
+        return None
+    text = f"{found[0].name} and {len(found) - 1} other parameters were made trainable, and belong to no optimizer: they never change."
+    since = next(one.number for one in history.iterations if found[0].name in one.unheld)
+    return Sign(text, next(map(place_of, history.optimizers[::-1]), None), since, found[0].layer)
+
+
+def _stuck_at_zero(history: TrainingHistory) -> Sign | None:
+    """Weights that are zero and whose gradient is zero: each waits for another one that is zero as well."""
+    for one in history.parameters:
+        seen = [of.parameters[one.name] for of in history.iterations if one.name in of.parameters]
+        zero = [
+            of
+            for of in seen
+            if not of.get("weight", {}).get("rms") and of.get("gradient", {}).get("largest") == 0
+        ]
+        if (
+            one.held
+            and len(one.shape) > 1
+            and len(seen) >= _STEPS_WITHOUT
+            and len(zero) == len(seen)
+        ):
+            text = f"{one.name} is zero and its gradient as well: what it is multiplied by must not begin at zero too."
+            return Sign(text, initialization_place(history, one), layer=one.layer)
+    return None
+
+
+def _never_cleared(history: TrainingHistory) -> Sign | None:
+    """No call clears gradients, where an optimizer does not show what is left of them."""
+    observed = any(one.before for one in history.iterations) or any(
+        call.kind == "clear" for one in history.cycles for call in one.calls
+    )
+    return None if observed else next((Sign(*one) for one in uncleared(history)), None)
 
 
 # -- Schedules ---------------------------------------------------------------------------------
@@ -403,6 +462,29 @@ def _schedule_by_epoch(history: TrainingHistory) -> Sign | None:
             place = _schedule_call(history, record) or schedule_place(history)
             return Sign(text, place)
     return None
+
+
+def _still_warming_up(history: TrainingHistory) -> Sign | None:
+    """A learning rate that rises until the training ends."""
+    rates = np.array([(one.number, max(one.rates)) for one in history.iterations if one.rates])
+    if (
+        len(rates) < 8
+        or not history.ended
+        or not history.schedulers
+        or rates[-1, 0] < 0.8 * history.count
+    ):
+        return None
+    values, last = rates[:, 1], float(rates[-1, 1])
+    middle = float(np.interp(0.5 * history.count, rates[:, 0], values))
+    # A search for a rate multiplies it; a warm-up adds to it.
+    if (
+        (np.diff(values) < 0).any()
+        or values[0] > 0.2 * last
+        or not 0.3 * last < middle < 0.8 * last
+    ):
+        return None
+    text = f"The learning rate rises from {values[0]:.2g} to {last:.2g} until the training ends: its warm-up is longer than the training."
+    return Sign(text, warmup_place(history) or schedule_place(history))
 
 
 def _schedule_never(history: TrainingHistory) -> Sign | None:
@@ -554,14 +636,18 @@ def _no_logarithms(history: TrainingHistory) -> Sign | None:
     return Sign(text, output_place(history, "") or loss_place(history), above[0].number)
 
 
-def _objection(fault: str) -> Callable[[TrainingHistory], Sign | None]:
-    """What a reader of the source objects to, of one kind of fault."""
+def _breach(contract: Contract) -> Callable[[TrainingHistory], Sign | None]:
+    """The first statement that breaks a contract of the training loop."""
 
     def sign(history: TrainingHistory) -> Sign | None:
-        found = (one for one in objections(history) if one.fault == fault)
-        return next((Sign(one.text, one.place) for one in found), None)
+        return next((Sign(text, place) for text, place in violations(history, contract)), None)
 
     return sign
+
+
+def _reordered(history: TrainingHistory) -> Sign | None:
+    found = reordered(history)
+    return Sign(*found) if found is not None else None
 
 
 def _excluded(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
@@ -640,8 +726,8 @@ def _of_one_value(history: TrainingHistory, one: Iteration) -> Sign | bool | Non
     return True if one.softmaxes else None
 
 
-def _over_the_batch(history: TrainingHistory, one: Iteration) -> Sign | bool | None:
-    """A softmax over the examples of the batch, or over the queries of an attention."""
+def _over_the_batch(history: TrainingHistory, one: Iteration, *, last: bool) -> Sign | bool | None:
+    """A softmax over the examples of the batch, or over the queries of an attention; the last one, or one within the model."""
     if not one.softmaxes or not one.inputs:
         return None
     batch = one.inputs[0]["shape"][0] if one.inputs[0]["shape"] else 0
@@ -652,7 +738,12 @@ def _over_the_batch(history: TrainingHistory, one: Iteration) -> Sign | bool | N
         over_batch = by_example and _is_over_batch(shape, dimension, batch)
         square = len(shape) > 2 and shape[-1] == shape[-2] > 2 and dimension == len(shape) - 2
         alone = not any(s["shape"] == shape and s["dim"] != dimension for s in one.softmaxes)
-        if (over_batch or square) and alone:
+        of_layers = [one.layers.get(path, {}).get("shape") for path, _ in history.order[-1:]]
+        if (
+            (over_batch or square)
+            and alone
+            and last == (shape in (one.output.get("shape"), *of_layers))
+        ):
             what = "the examples of the batch" if over_batch else "queries instead of keys"
             text = f"{softmax['function']} over dimension {dimension} of {shape} normalizes over {what}."
             return Sign(text, place_of(softmax))
@@ -764,6 +855,8 @@ def _weights_follow_classes(history: TrainingHistory) -> Sign | None:
     shares = classes(history)
     for loss in history.losses:
         weights = dict(enumerate(loss.get("weight") or ()))
+        if len(weights) == 1 and set(shares) == {0, 1}:
+            weights = {0: 1.0, 1: weights[0]}  # ``pos_weight``
         if len(weights) < 2 or set(shares) - set(weights) or len(shares) < 2:
             continue
         if sum(sum(one.target.get("classes", {}).values()) for one in history.iterations) < _LABELS:
@@ -779,7 +872,7 @@ def _weights_follow_classes(history: TrainingHistory) -> Sign | None:
                 f"Class {often}, {percent(shares[often])} of the labels, has the weight {weights[often]:.3g}, and class {rare}, "
                 f"{percent(shares[rare])} of them, {weights[rare]:.3g}: the weights are those of the frequencies, not their inverse."
             )
-            return Sign(text, loss_place(history, "weight"))
+            return Sign(text, loss_place(history, "weight", "pos_weight"))
     return None
 
 
@@ -1172,6 +1265,10 @@ RELATIONS: Sequence[Row] = (
     _row("parameters_frozen", _without_gradients, 0.94,
              "Pass the parameters that the loss depends on to the optimizer, after the model is complete, and keep them in the "
              "graph: no item(), detach(), .data or torch.tensor()."),
+    _row("parameters_frozen", _thawed_and_left_out, 0.94,
+             "Call optimizer.add_param_group for them, or create the optimizer afterwards."),
+    _row("weight_init_wrong", _stuck_at_zero, 0.94, "Initialize one of the factors with random values."),
+    _row("zero_grad_missing", _never_cleared, 0.9, "Call zero_grad() before each backward pass."),
     _row("gradient_scaling_wrong", _of_cycles(_scaler_bypassed), 0.93,
              "Use scaler.scale(loss).backward(), scaler.step(optimizer) and scaler.update() together."),
     _row("loss_wrong", _of_cycles(_negated), 0.92, "Minimize the loss, not its negative."),
@@ -1181,6 +1278,7 @@ RELATIONS: Sequence[Row] = (
              "Step the scheduler once per epoch, or give it the number of all iterations."),
     _row("schedule_wrong", _schedule_by_epoch, 0.91,
              "Step the scheduler after each optimizer step, or give it the number of epochs."),
+    _row("schedule_wrong", _still_warming_up, 0.93, "Let the warm-up take at most a tenth of the steps."),
     _row("schedule_wrong", _schedule_never, 0.8, "Call scheduler.step(), or remove the scheduler."),
     _row("labels_wrong", _of_iterations(_lagging), 0.95,
              "The target of a position is the token after it: shift once, here or in the model."),
@@ -1195,13 +1293,9 @@ RELATIONS: Sequence[Row] = (
     _row("loss_wrong", _of_iterations(_is_bootstrapped), 0.9,
              "Compute the target within torch.no_grad(), or detach() it."),
     _row("last_activation_wrong", _no_logarithms, 0.93, "Apply log_softmax first."),
-    _row("loss_wrong", _objection("loss_wrong"), 0.9, "Compare the line with what it should compute."),
-    _row("labels_wrong", _objection("labels_wrong"), 0.9,
+    *(_row(one.fault, _breach(one), 0.9, one.fix) for one in CONTRACTS),
+    _row("labels_wrong", _reordered, 0.9,
              "Put inputs and labels in order with the same permutation."),
-    _row("schedule_wrong", _objection("schedule_wrong"), 0.9,
-             "Use mode=\"min\" for a loss and mode=\"max\" for what should grow."),
-    _row("parameters_frozen", _objection("parameters_frozen"), 0.9,
-             "Give each optimizer the parameters of its own network."),
     _row("loss_wrong", _of_iterations(_padded), 0.88,
              "Pass ignore_index, or mask padding before the mean."),
     _row("labels_wrong", _of_iterations(_excluded, 3), 0.93,
@@ -1212,8 +1306,10 @@ RELATIONS: Sequence[Row] = (
              "Take the softmax over the dimension of the classes."),
     _row("last_activation_wrong", _of_iterations(_of_one_value, 3), 0.95,
              "Use a sigmoid for one output, or give softmax the dimension of the classes."),
-    _row("activation_wrong", _of_iterations(_over_the_batch), 0.9,
+    _row("activation_wrong", _of_iterations(partial(_over_the_batch, last=False)), 0.9,
              "Take the softmax over the last dimension, that of the keys."),
+    _row("last_activation_wrong", _of_iterations(partial(_over_the_batch, last=True)), 0.9,
+             "Take the softmax over the dimension of the classes."),
     _row("labels_wrong", _labels_of_neighbor, 0.94,
              "Check the index with which labels are read, and shifts such as roll, [1:] or [:-1]."),
     _row("label_range_wrong", _one_class, 0.94,

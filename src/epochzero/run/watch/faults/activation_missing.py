@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from epochzero.run.watch.faults._signals import course, does_well
 from epochzero.run.watch.history import Iteration, ModelLayer, TrainingHistory
+from epochzero.run.watch.lines import call_place
 from epochzero.run.watch.model import TrainingFinding
 
 _LINEAR = ("Linear", "Conv1d", "Conv2d", "Conv3d", "Dense", "Conv1D", "Conv2D", "Conv3D")
@@ -51,7 +52,7 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
         f"{path} takes the output of {source}, with no activation between: "
         + ("the whole model is linear." if all_linear else "together they are one linear layer."),
         layer=source,
-        place=layer.place if layer else None,
+        place=call_place(layer),
         confidence=0.78 if all_linear else 0.62 if _are_siblings(source, path) else 0.4,
         fix=f"Put a ReLU between {source} and {path}.",
         causes=("underfitting", "loss_plateau", "slow_learning", "overfitting"),

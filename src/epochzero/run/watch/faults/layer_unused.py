@@ -7,6 +7,7 @@ from itertools import takewhile
 
 from epochzero.run.watch.faults._signals import does_well
 from epochzero.run.watch.history import Parameter, TrainingHistory
+from epochzero.run.watch.lines import ignores_an_argument, omission_place
 from epochzero.run.watch.model import TrainingFinding
 
 
@@ -41,8 +42,8 @@ def find(history: TrainingHistory) -> Iterable[TrainingFinding]:
             0,
             f"{layer.path} ({layer.kind}) is created, but no forward pass calls it.",
             layer=layer.path,
-            place=layer.place,
-            confidence=0.56 if does_well(history) else 0.8,
+            place=omission_place(layer),
+            confidence=0.9 if ignores_an_argument(layer) else 0.56 if does_well(history) else 0.8,
             fix="Call it in forward, or remove it.",
             causes=("zero_gradient", "underfitting", "loss_plateau"),
         )

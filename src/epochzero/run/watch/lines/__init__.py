@@ -16,6 +16,13 @@ data       inputs and labels, back to where they came from
 
 from __future__ import annotations
 
+from epochzero.run.watch.lines.contracts import (
+    CONTRACTS,
+    bootstrapped_place,
+    reordered,
+    uncleared,
+    violations,
+)
 from epochzero.run.watch.lines.data import (
     classes_place,
     drawn_place,
@@ -33,11 +40,15 @@ from epochzero.run.watch.lines.data import (
 from epochzero.run.watch.lines.direction import minimized_terms
 from epochzero.run.watch.lines.layers import (
     activation_place,
+    call_place,
     copy_place,
     frozen_place,
+    ignores_an_argument,
     initialization_place,
+    omission_place,
     output_place,
     precision_place,
+    replaced_place,
     wrapping_place,
 )
 from epochzero.run.watch.lines.loss import (
@@ -46,7 +57,6 @@ from epochzero.run.watch.lines.loss import (
     own_loss_place,
     penalty_place,
 )
-from epochzero.run.watch.lines.reading import bootstrapped_place, objections
 from epochzero.run.watch.lines.settings import (
     clipping_place,
     decay_place,
@@ -54,6 +64,7 @@ from epochzero.run.watch.lines.settings import (
     place_of,
     schedule_place,
     setting_place,
+    warmup_place,
     width_place,
 )
 from epochzero.run.watch.lines.training import (
@@ -66,10 +77,12 @@ from epochzero.run.watch.lines.training import (
 )
 
 __all__ = [
+    "CONTRACTS",
     "activation_place",
     "backward_place",
     "batch_size_place",
     "bootstrapped_place",
+    "call_place",
     "classes_place",
     "clipping_place",
     "copy_place",
@@ -80,6 +93,7 @@ __all__ = [
     "epochs_place",
     "evaluation_place",
     "frozen_place",
+    "ignores_an_argument",
     "initialization_place",
     "input_place",
     "is_stepped",
@@ -89,7 +103,7 @@ __all__ = [
     "mask_place",
     "minimized_terms",
     "noise_place",
-    "objections",
+    "omission_place",
     "order_place",
     "output_place",
     "own_loss_place",
@@ -97,12 +111,17 @@ __all__ = [
     "place_of",
     "precision_place",
     "preprocessing_place",
+    "reordered",
+    "replaced_place",
     "schedule_place",
     "setting_place",
     "size_place",
     "split_place",
     "step_place",
     "target_place",
+    "uncleared",
+    "violations",
+    "warmup_place",
     "width_place",
     "wrapping_place",
 ]

@@ -156,11 +156,16 @@ def mask_place(history: TrainingHistory) -> SourceLine | None:
                 else [(last_name(node.targets[0]), node.value)]
             )
             for name, value in pairs:
-                if "mask" in str(name) and not isinstance(
-                    value, ast.Name | ast.Constant | ast.Attribute
-                ):
+                named = ast.Name | ast.Constant | ast.Attribute
+                if "mask" in str(name) and not isinstance(_unconverted(value), named):
                     found = value
     return program.place(found) if program and found is not None else None
+
+
+def _unconverted(value: ast.expr) -> ast.expr:
+    while isinstance(value, ast.Call) and last_name(value.func) in CONVERSIONS and value.args:
+        value = value.args[0]
+    return value
 
 
 def preprocessing_place(history: TrainingHistory) -> SourceLine | None:

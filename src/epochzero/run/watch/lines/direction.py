@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from epochzero.run.watch.history import TrainingHistory
-from epochzero.run.watch.lines.loss import loss_at, reached
+from epochzero.run.watch.lines.loss import losses, reached
 from epochzero.run.watch.lines.program import ParsedFile, Use, last_name
-from epochzero.run.watch.lines.settings import place_of
 from epochzero.run.watch.model import SourceLine
 
 _FALLS = re.compile(
@@ -72,9 +71,8 @@ def minimized_terms(history: TrainingHistory) -> Iterator[list[Term]]:
 
     An optimizer with ``maximize=True`` goes up instead.
     """
-    for record in history.backwards:
-        found = loss_at(place_of(record))
-        if found is not None and (wrong := wrong_terms(*found)):
+    for program, loss in losses(history):
+        if wrong := wrong_terms(program, loss):
             yield wrong
 
 

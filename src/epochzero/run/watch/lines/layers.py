@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from epochzero.run.watch.history import ModelLayer, Parameter, TrainingHistory
-from epochzero.run.watch.lines.loss import backward_loss, reached
+from epochzero.run.watch.lines.loss import backward_loss, reached, sources
 from epochzero.run.watch.lines.program import ParsedFile, Use, last_name, parsed
 from epochzero.run.watch.lines.settings import origin, place_of
 from epochzero.run.watch.model import SourceLine
@@ -33,6 +33,86 @@ def activation_place(layer: ModelLayer | None, path: str) -> SourceLine | None:
     return program.place(found[-1]) if found else layer.place
 
 
+def call_place(layer: ModelLayer | None) -> SourceLine | None:
+    """The line that calls a layer, if its model names it; else the line that made it."""
+    place = layer.place if layer is not None else None
+    found = _forward(layer)
+    if layer is None or found is None:
+        return place
+    program, own = found[0], layer.path.rpartition(".")[2]
+    calls = (
+        call
+        for call in program.all_calls
+        if last_name(call.func) == own and isinstance(call.func, ast.Attribute)
+    )
+    return next((program.place(one) for one in calls if program.owner(one) is found[1]), place)
+
+
+def omission_place(layer: ModelLayer) -> SourceLine | None:
+    """The line that should call a layer: of the call of the layer that was made after it, or before it; else it was made."""
+    found = _forward(layer)
+    if found is None:
+        return layer.place
+    program, owner = found
+    forward, begun = program.method(owner, "forward"), program.method(owner, "__init__")
+    made = [
+        last_name(node.targets[0])
+        for node in ast.walk(begun or owner)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute)
+    ]
+    own = layer.path.rpartition(".")[2]
+    at = made.index(own) if own in made else len(made)
+    calls = {last_name(c.func): c for c in ast.walk(forward or owner) if isinstance(c, ast.Call)}
+    siblings = (name for name in (*made[at + 1 :], *made[:at][::-1]) if name in calls)
+    return next((program.place(calls[name]) for name in siblings), layer.place)
+
+
+def ignores_an_argument(layer: ModelLayer) -> bool:
+    """Whether the forward pass of the class that made a layer is given something that it does not read."""
+    found = _forward(layer)
+    forward = found[0].method(found[1], "forward") if found else None
+    if forward is None:
+        return False
+    read = {one.id for one in ast.walk(forward) if isinstance(one, ast.Name)}
+    return any(one.arg not in read and one.arg[:1] != "_" for one in forward.args.args[1:])
+
+
+def _forward(layer: ModelLayer | None) -> tuple[ParsedFile, ast.ClassDef] | None:
+    """The class that made a layer, if it has a forward pass."""
+    program = parsed(layer.place.path) if layer is not None and layer.place is not None else None
+    owner = program.class_at(layer.place.line) if program and layer and layer.place else None
+    return (program, owner) if program and owner and program.method(owner, "forward") else None
+
+
+def replaced_place(optimizer: SourceLine | None) -> SourceLine | None:
+    """The line after that of an optimizer which puts another module into the model, or makes another model."""
+    program = parsed(optimizer.path) if optimizer is not None else None
+    calls = program.calls(optimizer.line) if program and optimizer else []
+    held = [
+        ast.unparse(one.func.value)
+        for call in calls
+        for one in ast.walk(call)
+        if isinstance(one, ast.Call)
+        and isinstance(one.func, ast.Attribute)
+        and "parameters" in one.func.attr
+    ]
+    for node in program.nodes if program and calls else ():
+        if program and isinstance(node, ast.Assign) and node.lineno > calls[0].lineno:
+            target, name = (
+                ast.unparse(node.targets[0]),
+                last_name(getattr(node.value, "func", ast.Pass())),
+            )
+            of_model = any(
+                target == one
+                or target.startswith((f"{one}.", f"{one}[", f"{one.partition('[')[0]}["))
+                for one in held
+            )
+            same = program.function(node) is program.function(calls[0])
+            if of_model and same and name[:1].isupper() and not name.isupper():
+                return program.place(node)
+    return None
+
+
 def output_place(history: TrainingHistory, path: str) -> SourceLine | None:
     """The line of the last activation; where no layer or function of the model is one, of that before the loss.
 
@@ -55,7 +135,7 @@ def initialization_place(history: TrainingHistory, parameter: Parameter) -> Sour
         return None
     fits = [
         (fit, program.place(node).line, program, node)
-        for program in filter(None, map(parsed, _files(history)))
+        for program in sources(history)
         for node, target in _filled(program)
         if (fit := _fit(program, node, target, layer, parameter.name))
     ]
@@ -146,8 +226,9 @@ def frozen_place(history: TrainingHistory, parameter: Parameter) -> SourceLine |
     layer = history.layer(parameter.layer)
     made = layer.place if layer else None
     if parameter.trainable and not parameter.held:
-        return next(map(place_of, history.optimizers), None) or made
-    for program in filter(None, map(parsed, _files(history))):
+        optimizer = next(map(place_of, history.optimizers), None)
+        return replaced_place(optimizer) or optimizer or made
+    for program in sources(history):
         for one in program.nodes:
             if _detaches(program, one) if parameter.trainable else _freezes(one):
                 return program.place(one)
@@ -158,7 +239,9 @@ def copy_place(history: TrainingHistory, path: str) -> SourceLine | None:
     """The line that makes a copy of a model, or should update it: the last that names it with parameters or a copy."""
     name = path.rpartition(".")[2] or path
     found: list[SourceLine] = []
-    for program in filter(None, map(parsed, _files(history))):
+    for program in sources(history):
+        if (never := _never_reached(program, name, history.count)) is not None:
+            return never
         for one in program.nodes:
             if isinstance(one, ast.Assign) and any(last_name(t) == name for t in one.targets):
                 if last_name(getattr(one.value, "func", one.value)) in (
@@ -172,9 +255,32 @@ def copy_place(history: TrainingHistory, path: str) -> SourceLine | None:
     return found[-1] if found and name else None
 
 
+def _never_reached(program: ParsedFile, name: str, count: int) -> SourceLine | None:
+    """The number of steps after which a copy would be updated for the first time, if there were fewer."""
+    for call in program.all_calls:
+        updates = last_name(call.func) in ("load_state_dict", "copy_", "lerp_", "update_parameters")
+        if (
+            not updates
+            or not isinstance(call.func, ast.Attribute)
+            or last_name(call.func.value) != name
+        ):
+            continue
+        for test in (one.test for one in program.around(call) if isinstance(one, ast.If)):
+            for part in ast.walk(test):
+                if isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod):
+                    period = origin(program, part.right)
+                    if (
+                        isinstance(period, ast.Constant)
+                        and isinstance(period.value, int)
+                        and period.value >= count
+                    ):
+                        return program.place(period)
+    return None
+
+
 def wrapping_place(history: TrainingHistory) -> SourceLine | None:
     """The line that wraps a model to train it in several processes."""
-    for program in filter(None, map(parsed, _files(history))):
+    for program in sources(history):
         for call in program.all_calls:
             if last_name(call.func) in ("DistributedDataParallel", "DDP"):
                 return program.place(call)
@@ -212,15 +318,8 @@ def _freezes(node: ast.AST) -> bool:
 
 def precision_place(history: TrainingHistory) -> SourceLine | None:
     """The line that chose half precision."""
-    for program in filter(None, map(parsed, _files(history))):
+    for program in sources(history):
         for number, text in enumerate(program.lines, 1):
             if _HALF.search(text.partition("#")[0]):
                 return SourceLine(program.path, number, text.strip()[:200])
     return None
-
-
-def _files(history: TrainingHistory) -> list[str]:
-    """The user's files that records name."""
-    records = (*history.optimizers, *history.losses, *history.backwards, *history.loaders)
-    places = [*(layer.place for layer in history.layers), *map(place_of, records)]
-    return list(dict.fromkeys(place.path for place in places if place is not None))

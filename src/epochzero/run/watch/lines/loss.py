@@ -89,20 +89,59 @@ def maker(program: ParsedFile | None, call: ast.Call) -> ast.Call | None:
 
 
 def backward_loss(history: TrainingHistory) -> tuple[ParsedFile, ast.expr] | None:
-    """The expression whose gradients are asked for."""
-    return loss_at(backward_place(history))
+    """The expression whose gradients are asked for first."""
+    return next(losses(history), None)
+
+
+def losses(history: TrainingHistory) -> Iterator[tuple[ParsedFile, ast.expr]]:
+    """What the training minimizes: what each backward pass was called on, else what the step of a trainer returns."""
+    found = [one for record in history.backwards if (one := loss_at(place_of(record)))]
+    for program in () if found else sources(history):
+        found += [(program, loss) for loss in returned_loss(program)]
+    yield from found
 
 
 def loss_at(place: SourceLine | None) -> tuple[ParsedFile, ast.expr] | None:
     """The expression whose gradients are asked for in a line."""
     program = parsed(place.path) if place else None
     for call in program.calls(place.line) if program and place else ():
-        if last_name(call.func) in ("backward", "manual_backward") and program:
-            if call.args and not isinstance(call.args[0], ast.Constant):
-                return program, call.args[0]
-            if isinstance(call.func, ast.Attribute):
-                return program, call.func.value
+        if program and (loss := minimized(call)) is not None:
+            return program, loss
     return None
+
+
+def minimized(call: ast.Call) -> ast.expr | None:
+    """The expression whose gradients a call asks for; None for another call."""
+    if last_name(call.func) not in ("backward", "manual_backward"):
+        return None
+    if call.args and not isinstance(call.args[0], ast.Constant):
+        return call.args[0]
+    return call.func.value if isinstance(call.func, ast.Attribute) else None
+
+
+def returned_loss(program: ParsedFile) -> Iterator[ast.expr]:
+    """What the methods of a file return that a trainer minimizes."""
+    for node in program.nodes:
+        function = program.function(node) if isinstance(node, ast.Return) and node.value else None
+        if function is None or function.name not in ("training_step", "compute_loss"):
+            continue
+        value: ast.AST | None = getattr(node, "value", None)
+        value = value.orelse if isinstance(value, ast.IfExp) else value
+        if isinstance(value, ast.Dict):
+            pairs = zip(value.keys, value.values, strict=True)
+            value = next(
+                (v for k, v in pairs if isinstance(k, ast.Constant) and k.value == "loss"), None
+            )
+        if isinstance(value, ast.expr):
+            yield value
+
+
+def sources(history: TrainingHistory) -> list[ParsedFile]:
+    """The user's files that records name, those of the training first."""
+    records = (*history.backwards, *history.losses, *history.optimizers, *history.loaders)
+    places = [*map(place_of, records), *(layer.place for layer in history.layers)]
+    paths = dict.fromkeys(place.path for place in places if place is not None)
+    return [program for path in paths if (program := parsed(path)) is not None]
 
 
 def reached(program: ParsedFile, value: ast.expr) -> Iterator[Use]:

@@ -139,6 +139,17 @@ class ParsedFile:
         return found
 
     @cached_property
+    def function_names(self) -> frozenset[str]:
+        """Of all functions and classes of the file."""
+        return frozenset((*self._functions, *self._classes))
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """All names and attributes that the file uses."""
+        used = (last_name(n) for n in self.nodes if isinstance(n, ast.Name | ast.Attribute))
+        return tuple(dict.fromkeys(used))
+
+    @cached_property
     def _classes(self) -> dict[str, ast.ClassDef]:
         return {node.name: node for node in self.nodes if isinstance(node, ast.ClassDef)}
 

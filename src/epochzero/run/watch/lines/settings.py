@@ -37,6 +37,11 @@ _OF_KERAS = {
     "max_norm": "clipnorm", "out_channels": "filters", "out_features": "units", "p": "rate",
 }  # fmt: skip
 """What Keras calls the same."""
+_OF_TRAINERS = {
+    "max_norm": "max_grad_norm",
+    "batch_size": "per_device_train_batch_size",
+    "eps": "adam_epsilon",
+}
 
 
 def setting_place(
@@ -65,6 +70,12 @@ def setting_place(
         )
         if value is not None:
             return program.place(origin(program, value))
+    if any(last_name(one.func) in ("train", "fit") for one in calls):
+        # Of a trainer, its arguments have the settings.
+        names = (keyword, *filter(None, (_OF_KERAS.get(keyword), _OF_TRAINERS.get(keyword))))
+        given = (argument(one, word) for one in program.all_calls for word in names)
+        value = next((one for one in given if one is not None), None)
+        return program.place(origin(program, value)) if value is not None else made
     return made
 
 
@@ -105,6 +116,24 @@ def is_stepped(place: SourceLine | None) -> bool:
         and last_name(call.func.value) in names
         for call in (program.all_calls if program else ())
     )
+
+
+def warmup_place(history: TrainingHistory) -> SourceLine | None:
+    """The line that set how long the learning rate rises."""
+    made = place_of(history.schedulers[-1]) if history.schedulers else None
+    program = parsed(made.path) if made else None
+    for node in program.nodes if program else ():
+        name = node.arg if isinstance(node, ast.keyword) else ""
+        if program and isinstance(node, ast.keyword) and "warm" in (name or "").lower():
+            return program.place(origin(program, node.value))
+    for node in program.nodes if program else ():
+        if (
+            program
+            and isinstance(node, ast.Assign)
+            and "warm" in last_name(node.targets[0]).lower()
+        ):
+            return program.place(origin(program, node.value))
+    return None
 
 
 def schedule_place(history: TrainingHistory) -> SourceLine | None:

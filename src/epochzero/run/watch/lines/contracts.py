@@ -1,0 +1,988 @@
+"""What each statement of a training loop must do, as a reader of the source checks it: parsed, never run.
+
+`CONTRACTS` is the table. A contract belongs to a role of the loop (its data, loss, optimizer, schedule or state); its search gets
+the file and yields the statements that break it, each with the reason. Where a contract needs what a statement is executed for,
+`repeated` has the functions that run for each batch or example of the training.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from epochzero.run.watch.history import TrainingHistory
+from epochzero.run.watch.lines.data import chosen_by, inputs_of, targets_of
+from epochzero.run.watch.lines.loss import maker, minimized, reached, returned_loss, sources
+from epochzero.run.watch.lines.program import Function, ParsedFile, Use, argument, last_name
+from epochzero.run.watch.lines.settings import origin
+from epochzero.run.watch.model import SourceLine
+
+Broken = Iterator[tuple[str, ast.AST]]
+"""The reasons why statements break a contract, each with the statement."""
+
+_ASYMMETRIC = re.compile(
+    r"cross_entropy|CrossEntropyLoss|nll_loss|NLLLoss|kl_div|KLDivLoss|BCE\w*Loss|(bce|nll|ce|kl)_?loss", re.I
+)  # fmt: skip
+_TARGET = re.compile(
+    r"(^|_)(labels?|targets?|truths?|gt|y_?true|y|onehot|one_hot|teacher\w*)(_|$)", re.I
+)
+_OUTPUT = re.compile(
+    r"(^|_)(preds?|predictions?|outputs?|logits?|scores?|probs?|y_?hat|y_?pred|recon\w*|student\w*)(_|$)", re.I
+)  # fmt: skip
+_POSITIVE = re.compile(r"(^|_)(pos|positives?|preferred|chosen|better|winner|clicked)(_|$)", re.I)
+_NEGATIVE = re.compile(r"(^|_)(neg|negatives?|rejected|worse|loser|corrupted)(_|$)", re.I)
+_TEMPERATURE = re.compile(r"^(temperature|temp|tau|t)$", re.I)
+_NORMALIZES = ("cross_entropy", "softmax", "log_softmax", "logsumexp", "exp")
+_FALLS = re.compile(r"loss|err(or)?s?$|perplexity|ppl|mae|mse|rmse|nll", re.I)
+_GROWS = re.compile(r"acc(uracy)?|f1|auc|score|reward|iou|dice|map$|psnr|bleu|r2", re.I)
+_REORDERS = re.compile(r"(rand)?perm(utation|uted)?|argsort|shuffle|roll|flip(ud)?")
+_DISCOUNT = re.compile(r"^(gamma|discount(_factor)?)$", re.I)
+_END = re.compile(r"done|termina|mask|end|final|alive|contin|last|over|live|trunc|absorb", re.I)
+_RIVALS = (
+    ({"g", "gen", "generator"}, {"d", "dis", "disc", "discriminator", "critic"}),
+    ({"actor", "policy"}, {"critic", "value"}),
+    ({"student"}, {"teacher"}),
+    ({"encoder"}, {"decoder"}),
+)
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_OPTIMIZERS = re.compile(r"^(Adam\w*|SGD|RMSprop|Adagrad|Adadelta|NAdam|RAdam|Lion)$")
+_SEEDED = re.compile(r"^(default_rng|RandomState|manual_seed|seed|Random)$")
+_NOT_TRAINED = re.compile(
+    r"eval|valid|(^|_)val(_|$)|test|sampl|generat|predict|plot|visual|infer|demo", re.I
+)
+_MOVES = re.compile(
+    r"^(h|v|random_?)?(flip(ud|lr)?|rot90|rotate|crop(_resize)?|affine|perspective|elastic\w*|roll|warp\w*)$",
+    re.I,
+)
+_LOCATED = re.compile(
+    r"mask|seg|depth|(^|_)b?box|keypoint|landmark|heat|flow|disparity|contour", re.I
+)
+_HELD_OUT = re.compile(r"(^|_)(val|valid|validation|test|dev|holdout)(_|$)", re.I)
+_CLEARS = re.compile(
+    r"zero_grad|\.grad\s*=\s*None|grad(\.data)?\.(zero_|fill_|copy_)|clear_grad|\bdel .*\.grad\b"
+)
+_HELD_OUT_DATA = re.compile(
+    r"(^|_)(val|valid|validation|test|dev)(_?(loader|dataloader|data|dataset|dl|ds|set|iter|batches))?$",
+    re.I,
+)
+_ITEMS = ("__getitem__", "__getitems__", "__iter__", "collate", "collate_fn")
+_CUTS = ("detach", "item", "tolist", "numpy", "detach_")
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """A contract of a training loop.
+
+    Attributes:
+        fault: what a violation is, a word of the taxonomy.
+        broken: yields violations in a file.
+        fix: what to do about one.
+    """
+
+    fault: str
+    broken: Callable[[ParsedFile], Broken]
+    fix: str
+
+
+def violations(history: TrainingHistory, contract: Contract) -> Iterator[tuple[str, SourceLine]]:
+    """The violations in the files that the training was seen in."""
+    for program in sources(history)[:4]:
+        for text, node in _violations(program, contract):
+            yield text, program.place(node)
+
+
+@lru_cache(maxsize=1024)
+def _violations(program: ParsedFile, contract: Contract) -> tuple[tuple[str, ast.AST], ...]:
+    # Of a file that is read at each moment of a training nothing changes.
+    return tuple(contract.broken(program))
+
+
+@lru_cache(maxsize=64)
+def repeated(program: ParsedFile) -> frozenset[ast.AST]:
+    """Functions that run for each batch or example of the training, and the loops over its batches."""
+    found: set[ast.AST] = set()
+    waiting: list[ast.AST] = [
+        one for one in program.nodes if isinstance(one, Function) and one.name in _ITEMS
+    ]
+    for loss in _losses(program):
+        around = (
+            one for one in program.around(loss) if isinstance(one, ast.For | ast.While | Function)
+        )
+        inner = next(around, None)
+        is_looped = (
+            not isinstance(inner, Function)
+            or inner.name in ("training_step", "compute_loss", "train_step")
+            or any(_is_in_loop(program, call) for call in program.calls_of(inner))
+        )
+        waiting += [inner] if inner is not None and is_looped else []
+    while waiting:
+        one = waiting.pop()
+        if one in found or (isinstance(one, Function) and _NOT_TRAINED.search(one.name)):
+            continue
+        found.add(one)
+        for call in ast.walk(one):
+            function = program.defined(call) if isinstance(call, ast.Call) else None
+            if (
+                function is not None
+                and function.name != "__init__"
+                and not _is_aside(program, call)
+            ):
+                waiting.append(function)
+    return frozenset(found)
+
+
+def _is_in_loop(program: ParsedFile, node: ast.AST) -> bool:
+    return any(isinstance(one, ast.For | ast.While) for one in program.around(node))
+
+
+def _is_aside(program: ParsedFile, node: ast.AST) -> bool:
+    """Whether a node runs without gradients, or in some iterations only: a measurement, not the training."""
+    for one in program.around(node):
+        if isinstance(one, Function):
+            return False
+        if isinstance(one, ast.With) and re.search(
+            r"no_grad|inference_mode", ast.unparse(one.items[0])
+        ):
+            return True
+        if isinstance(one, ast.If) and "%" in ast.unparse(one.test):
+            return True
+    return False
+
+
+def _losses(program: ParsedFile) -> list[ast.expr]:
+    """What the file minimizes: each expression whose gradients are asked for, or that a training step returns."""
+    found = [loss for call in program.all_calls if (loss := minimized(call)) is not None]
+    return found or list(returned_loss(program))
+
+
+# -- Data ---------------------------------------------------------------------------------------
+
+
+def _drawn_alike(program: ParsedFile) -> Broken:
+    """A random generator that begins with the same seed for each batch or example."""
+    within = repeated(program)
+    for call in program.all_calls:
+        name = last_name(call.func)
+        if (
+            not _SEEDED.match(name)
+            or not call.args
+            or ((name == "Random") != name[:1].isupper() and name != "RandomState")
+        ):
+            continue
+        enclosing = next(
+            (o for o in program.around(call) if o in within or isinstance(o, Function)), None
+        )
+        seed = origin(program, call.args[0])
+        alike = isinstance(seed, ast.Constant) and type(seed.value) is int
+        if enclosing in within and alike and not _is_aside(program, call):
+            yield (
+                f"{ast.unparse(call)[:60]} runs again for each batch or example: all random draws after it are alike.",
+                call,
+            )
+
+
+def _moved_alone(program: ParsedFile) -> Broken:
+    """An image that is moved while what is located in it stays where it was."""
+    for function in (one for one in program.nodes if isinstance(one, Function)):
+        names = {last_name(one) for one in ast.walk(function) if isinstance(one, ast.Name)}
+        located = {name for name in names if _LOCATED.search(name)}
+        moves = [
+            one for one in ast.walk(function) if isinstance(one, ast.Assign) and _is_moved(one)
+        ]
+        if not located or not moves or any(_LOCATED.search(ast.unparse(one)) for one in moves):
+            continue
+        returned = [
+            one
+            for one in ast.walk(function)
+            if isinstance(one, ast.Return) and isinstance(one.value, ast.Tuple)
+        ]
+        for one in moves:
+            name = last_name(one.targets[0])
+            for end in returned:
+                given = {last_name(n) for n in ast.walk(end) if isinstance(n, ast.Name)}
+                if name in given and given & located:
+                    yield f"{name} is moved and {', '.join(sorted(given & located))} is not.", one
+                    return
+
+
+def _is_moved(node: ast.Assign) -> bool:
+    """Whether a statement moves the content of what it names."""
+    call = node.value
+    return isinstance(call, ast.Call) and bool(_MOVES.match(last_name(call.func))) and last_name(node.targets[0]) in {
+        last_name(one) for one in ast.walk(call) if isinstance(one, ast.Name)
+    }  # fmt: skip
+
+
+def _fitted_twice(program: ParsedFile) -> Broken:
+    """A scaler, an encoder or a vocabulary that is fitted to the evaluation data as well."""
+    first: dict[str, ast.Call] = {}
+    for call in program.all_calls:
+        if (
+            last_name(call.func) not in ("fit_transform", "fit")
+            or not isinstance(call.func, ast.Attribute)
+            or not call.args
+        ):
+            continue
+        owner, given = ast.unparse(call.func.value), ast.unparse(call.args[0])
+        if _HELD_OUT.search(given.split("[")[0].split(".")[-1]) and owner in first:
+            yield (
+                f"{owner} is fitted to {given[:40]} after it was fitted to the training data.",
+                call,
+            )
+        elif last_name(call.func) == "fit_transform":
+            first[owner] = call
+
+
+def _dimensions_swapped(program: ParsedFile) -> Broken:
+    """Sizes in another order in a view: numbers are read in another order, not transposed."""
+    sizes: dict[tuple[ast.AST | None, str], list[str]] = {}
+    for node in program.nodes:
+        if (
+            isinstance(node, ast.Assign)
+            and isinstance(node.targets[0], ast.Tuple)
+            and (last_name(node.value) in ("shape", "size"))
+        ):
+            of = node.value.func if isinstance(node.value, ast.Call) else node.value
+            if isinstance(of, ast.Attribute) and isinstance(of.value, ast.Name):
+                names = [last_name(one) for one in node.targets[0].elts]
+                sizes[program.function(node), of.value.id] = names
+    for call in program.all_calls:
+        if last_name(call.func) not in ("view", "reshape") or not isinstance(
+            call.func, ast.Attribute
+        ):
+            continue
+        known = sizes.get((program.function(call), last_name(call.func.value)))
+        given = [last_name(one) for one in call.args]
+        if (
+            known
+            and isinstance(call.func.value, ast.Name)
+            and len(set(known)) == len(known)
+            and "_" not in known
+            and (given != known and sorted(given) == sorted(known))
+        ):
+            text = f"{last_name(call.func)} reads the numbers of shape ({', '.join(known)}) as ({', '.join(given)}): transpose swaps dimensions."
+            yield text, call
+
+
+def _trained_on_held_out(program: ParsedFile) -> Broken:
+    """Losses of which each is minimized on validation or test data."""
+    found: list[tuple[str, ast.AST] | None] = []
+    for loss in _losses(program):
+        loop = next((one for one in program.around(loss) if isinstance(one, ast.For)), None)
+        named = (
+            (n for n in ast.walk(loop.iter) if isinstance(n, ast.Name | ast.Attribute))
+            if loop
+            else ()
+        )
+        if loop is not None and any(_HELD_OUT_DATA.search(last_name(one)) for one in named):
+            found.append((f"The training iterates over {ast.unparse(loop.iter)[:60]}.", loop))
+            continue
+        calls = [use.node for use in reached(program, loss) if isinstance(use.node, ast.Call)]
+        masks = (
+            (_mask_of(call.args[0]), _mask_of(call.args[1]), call)
+            for call in calls
+            if len(call.args) > 1
+        )
+        of_mask = [
+            (f"The loss that is minimized is that of {one}.", call)
+            for one, other, call in masks
+            if one == other and re.search(r"(^|_|\.)(val|test)_?(mask|idx|index)", one)
+        ]
+        found.append(next(iter(of_mask), None))
+    if found and all(found):
+        yield from (one for one in found if one is not None)
+
+
+def _masks_apart(program: ParsedFile) -> Broken:
+    """Outputs of some examples that are compared with labels of others."""
+    for call in program.all_calls:
+        if len(call.args) > 1 and re.search(
+            r"loss|criteri|entropy|nll|mse", last_name(call.func), re.I
+        ):
+            one, other = map(_mask_of, call.args[:2])
+            if (
+                one
+                and other
+                and one != other
+                and all(re.search("mask|idx|index", n) for n in (one, other))
+            ):
+                yield f"Outputs of {one} are compared with labels of {other}.", call
+
+
+def _mask_of(node: ast.expr) -> str:
+    """What chooses examples of a value; empty where nothing does."""
+    is_masked = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Name | ast.Attribute)
+    return ast.unparse(node.slice) if is_masked and isinstance(node, ast.Subscript) else ""
+
+
+# -- Loss ---------------------------------------------------------------------------------------
+
+
+def _summed_forward(program: ParsedFile) -> Broken:
+    """Discounted returns that are summed up from the first step on: an action is credited with what came before it."""
+    for loop in (one for one in program.nodes if isinstance(one, ast.For)):
+        if re.search(r"revers|\[::-1\]|, -1\)|flip", ast.unparse(loop.iter)):
+            continue
+        items = {last_name(one) for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
+        for node in loop.body:
+            if (
+                not isinstance(node, ast.Assign)
+                or not isinstance(node.value, ast.BinOp)
+                or not isinstance(node.value.op, ast.Add)
+            ):
+                continue
+            own = last_name(node.targets[0])
+            for one, other in (
+                (node.value.left, node.value.right),
+                (node.value.right, node.value.left),
+            ):
+                factors = {last_name(part) for part in _factors(one)}
+                if (
+                    own
+                    and own in factors
+                    and any(_DISCOUNT.match(part) for part in factors)
+                    and (items & {last_name(n) for n in ast.walk(other)})
+                    and not any("[" in part and "+ 1" in part for part in [ast.unparse(other)])
+                ):
+                    yield (
+                        f"{own} is discounted forward in time: each step is credited with the rewards before it.",
+                        loop,
+                    )
+
+
+def _constant_terms(program: ParsedFile) -> Broken:
+    """A term of the loss that is cut off from the model: nothing learns from it."""
+    for loss in _losses(program):
+        for term in _added(program, loss):
+            names = [
+                n for n in ast.walk(term) if isinstance(n, ast.Name) and not _is_plain(program, n)
+            ]
+            if names and all(_is_cut(program, one, term) for one in names):
+                yield (
+                    f"{ast.unparse(term)[:60]} is cut off from the model: this term of the loss has no gradient.",
+                    term,
+                )
+
+
+def _added(program: ParsedFile, loss: ast.expr) -> Iterator[ast.expr]:
+    """The terms of a sum, each back to the statement that computed it, without constant factors."""
+    waiting, seen = [(loss, False)], 0
+    while waiting and (seen := seen + 1) < 40:
+        node, is_term = waiting.pop()
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+            waiting += [(node.left, True), (node.right, True)]
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult | ast.Div):
+            tensors = [one for one in (node.left, node.right) if any(
+                isinstance(n, ast.Name) and not _is_plain(program, n) for n in ast.walk(one)
+            )]  # fmt: skip
+            if len(tensors) == 1:
+                waiting.append((tensors[0], is_term))
+            elif is_term:
+                yield node
+        elif isinstance(node, ast.Name):
+            before = program.behind(Use(node))
+            if (
+                before is not None
+                and before.changes is None
+                and not before.path
+                and isinstance(before.node, ast.expr)
+            ):
+                waiting.append((before.node, is_term))
+        elif is_term:
+            yield node
+
+
+def _is_plain(program: ParsedFile, name: ast.Name) -> bool:
+    """Whether a name is a module, a function or a number."""
+    if program.is_of_library(name) or name.id.isupper() or name.id in program.function_names:
+        return True
+    return isinstance(origin(program, name), ast.Constant)
+
+
+def _is_cut(program: ParsedFile, name: ast.Name, term: ast.expr) -> bool:
+    for one in program.around(name):
+        if isinstance(one, ast.Attribute) and one.attr in (*_CUTS, "data"):
+            return True
+        if one is term:
+            break
+    return False
+
+
+def _clipped_upward(program: ParsedFile) -> Broken:
+    """A clipped surrogate that takes the better of both values: the clipping has no effect."""
+    for call in program.all_calls:
+        name, parts = last_name(call.func), call.args
+        if name not in ("min", "max", "minimum", "maximum") or len(parts) != 2:
+            continue
+        uses = [
+            program.behind(Use(one)) if isinstance(one, ast.Name) else Use(one) for one in parts
+        ]
+        made = [ast.unparse(one.node) if one is not None else "" for one in uses]
+        clipped = [bool(re.search(r"clamp|clip", one)) for one in made]
+        if sum(clipped) != 1 or not all(
+            re.search(r"adv|gae|gain|loss", one) and "ratio" in one for one in made
+        ):
+            continue
+        negative = all(map(_begins_with_minus, made))
+        if name.startswith("max") != negative:
+            yield (
+                f"{name} of the clipped and the unclipped objective takes the {'worse loss' if negative else 'larger gain'}: the clipping has no effect.",
+                call,
+            )
+
+
+def _begins_with_minus(text: str) -> bool:
+    return bool(re.search(r"^\W*-|\* *\(?-", text))
+
+
+def _cooled_alone(program: ParsedFile) -> Broken:
+    """A temperature that only one of two distributions is divided by."""
+    for call in program.all_calls:
+        if (
+            not re.search(
+                r"kl_?div", last_name(call.func) + last_name(maker(program, call) or call), re.I
+            )
+            or len(call.args) < 2
+        ):
+            continue
+        cooled = []
+        for part in call.args[:2]:
+            uses = [u.node for u in list(reached(program, part))[:6]]
+            softmax = [
+                u
+                for u in uses
+                if isinstance(u, ast.Call) and last_name(u.func) in ("softmax", "log_softmax")
+            ]
+            given = softmax[0].args[:1] or [softmax[0].func] if softmax else []
+            cooled += [
+                bool(
+                    re.search(r"/ *\(?(self\.)?(temperature|temp|tau|T)\b", ast.unparse(one), re.I)
+                )
+                for one in given
+            ]
+        if len(cooled) == 2 and cooled[0] != cooled[1]:
+            yield "Only one of the two distributions is divided by the temperature.", call
+
+
+def _fakes_alike(program: ParsedFile) -> Broken:
+    """A generator that is trained toward the label that its discriminator gives to generated examples."""
+    labels: dict[bool, list[tuple[float, ast.Call]]] = {True: [], False: []}
+    for call in program.all_calls:
+        if len(call.args) != 2 or not re.search(
+            r"bce|binary_cross|criteri|advers|gan_loss|loss", last_name(call.func), re.I
+        ):
+            continue
+        label = _constant_label(program, call.args[1])
+        made = ast.unparse(call.args[0])
+        for one in ast.walk(call.args[0]):
+            before = program.behind(Use(one)) if isinstance(one, ast.Name) else None
+            made += f" {ast.unparse(before.node)}" if before is not None else ""
+        if label is None or not re.search(r"fake|generated|synth|\b(G|netG|gen)\(", made):
+            continue
+        labels["detach" in made].append((label, call))
+    for label, call in labels[False]:
+        if (
+            labels[True]
+            and all(other == label for other, _ in labels[True])
+            and call.lineno > labels[True][0][1].lineno
+        ):
+            yield (
+                f"The generator is trained toward {label:g}, the label of generated examples for the discriminator.",
+                call,
+            )
+            return
+
+
+def _constant_label(program: ParsedFile, value: ast.expr) -> float | None:
+    for use in program.lineage(Use(value)):
+        if use.changes is not None:
+            return None
+        name = last_name(use.node.func) if isinstance(use.node, ast.Call) else ""
+        if name in ("ones", "ones_like", "zeros", "zeros_like"):
+            return float(name.startswith("ones"))
+        if (
+            name in ("full", "full_like")
+            and isinstance(use.node, ast.Call)
+            and len(use.node.args) > 1
+        ):
+            number = origin(program, use.node.args[1])
+            return (
+                float(number.value)
+                if isinstance(number, ast.Constant) and isinstance(number.value, int | float)
+                else None
+            )
+    return None
+
+
+# -- Gradients and optimizers -----------------------------------------------------------------------
+
+
+def uncleared(history: TrainingHistory) -> Iterator[tuple[str, SourceLine]]:
+    """Backward passes, if no file of the training clears gradients: each one adds to those of all before."""
+    found = [(program, list(_never_cleared(program))) for program in sources(history)]
+    if not any(_CLEARS.search("\n".join(program.lines)) for program, _ in found):
+        yield from (
+            (text, program.place(node)) for program, broken in found for text, node in broken
+        )
+
+
+def _never_cleared(program: ParsedFile) -> Broken:
+    passes = [
+        call
+        for call in program.all_calls
+        if last_name(call.func) == "backward" and isinstance(call.func, ast.Attribute)
+    ]
+    steps = {
+        ast.unparse(c.func.value)
+        for c in program.all_calls
+        if isinstance(c.func, ast.Attribute) and c.func.attr == "step"
+    }
+    used = re.search(r"\.grad\b|\.step\(|\.apply\(", "\n".join(program.lines))
+    for call in passes if used else ():
+        # An engine that makes the backward pass and the step clears gradients itself.
+        engine = isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) in steps
+        if not engine and any(one in repeated(program) for one in program.around(call)):
+            yield (
+                "Gradients are never cleared: each backward pass adds to those of all earlier ones.",
+                call,
+            )
+            return
+
+
+def _made_again(program: ParsedFile) -> Broken:
+    """An optimizer that is created again in each round of its training, without the state of the one before."""
+    trained = {
+        next((one for one in program.around(loss) if isinstance(one, ast.For | ast.While)), None)
+        for loss in _losses(program)
+    }
+    for call in program.all_calls:
+        without_state = last_name(call.func) == "SGD" and argument(call, "momentum", 2) is None
+        if not _OPTIMIZERS.match(last_name(call.func)) or not call.args or without_state:
+            continue
+        for loop in [one for one in program.around(call) if isinstance(one, ast.For | ast.While)][
+            :1
+        ]:
+            inside = list(ast.walk(loop))
+            made = {last_name(t) for n in inside if isinstance(n, ast.Assign) for t in n.targets}
+            given = {
+                last_name(n)
+                for n in ast.walk(call.args[0])
+                if isinstance(n, ast.Name | ast.Attribute)
+            }
+            guarded = any(
+                isinstance(one, ast.If | ast.Try) for one in _between(program, call, loop)
+            )
+            by_epoch = isinstance(loop, ast.For) and "epoch" in last_name(loop.target)
+            trains = loop in trained or (by_epoch and any(one in trained for one in inside))
+            if trains and not guarded and not made & given and not _iterates(loop, call):
+                yield (
+                    f"{last_name(call.func)} is created again in each round of the loop: its averages start over.",
+                    call,
+                )
+
+
+def _between(program: ParsedFile, node: ast.AST, end: ast.AST) -> Iterator[ast.AST]:
+    for one in program.around(node):
+        if one is end:
+            return
+        yield one
+
+
+def _iterates(loop: ast.For | ast.While, call: ast.Call) -> bool:
+    """Whether what the loop goes through is given to the call, as a rate that is searched, or a model."""
+    if isinstance(loop, ast.While):
+        return False
+    names = {last_name(one) for one in ast.walk(loop.target) if isinstance(one, ast.Name)}
+    return bool(names & {last_name(one) for one in ast.walk(call) if isinstance(one, ast.Name)})
+
+
+# -- Names, orders and signs ---------------------------------------------------------------------
+
+
+def _exchanged(program: ParsedFile, call: ast.Call) -> Broken:
+    """Arguments that have each other's place, by their names."""
+    names = [last_name(one) for one in call.args]
+    if len(call.args) < 2 or any(isinstance(one, ast.Starred) for one in call.args):
+        return
+    made = maker(program, call)
+    called = f"{last_name(call.func)} {last_name(made) if made is not None else ''}"
+    first, second = names[:2]
+    is_pair = re.search(r"margin_?ranking", called, re.I) is not None
+    if _ASYMMETRIC.search(called) and program.defined(call) is None:
+        swapped = (
+            _TARGET.search(first) and _OUTPUT.search(second)
+            and not _OUTPUT.search(first) and not _TARGET.search(second)
+        )  # fmt: skip
+        if swapped:
+            text = (
+                f"{last_name(call.func)} is given {first} as its input and {second} as its target."
+            )
+            yield text, call
+    elif is_pair and _NEGATIVE.search(first) and _POSITIVE.search(second) and len(call.args) > 2:
+        if "-" not in ast.unparse(call.args[2]) and not _is_negative(program, call.args[2]):
+            text = f"With a target of 1 the loss ranks {first} above {second}."
+            yield text, call
+    elif re.search(r"triplet", called, re.I) and len(names) > 2:
+        is_swapped = _NEGATIVE.search(names[1]) and _POSITIVE.search(names[2])
+        if is_swapped:
+            text = (
+                f"{names[1]} is given as the positive example and {names[2]} as the negative one."
+            )
+            yield text, call
+    function = program.defined(call)
+    if function is None or not all(isinstance(one, ast.Name) for one in call.args):
+        return
+    parameters = [one.arg for one in function.args.args if one.arg not in ("self", "cls")]
+    for (n, a), (m, b) in _pairs(names):
+        if len(parameters) > m and a != b and (parameters[n], parameters[m]) == (b, a):
+            others = [[last_name(x) for x in one.args] for one in program.calls_of(function)]
+            if not any(len(one) > m and (one[n], one[m]) == (b, a) for one in others):
+                text = f"{function.name} takes ({b}, {a}) and is given ({a}, {b})."
+                yield text, call
+                return
+
+
+def _is_negative(program: ParsedFile, value: ast.expr) -> bool:
+    return any("-" in ast.unparse(use.node) for use in reached(program, value))
+
+
+def _pairs(names: list[str]) -> Iterator[tuple[tuple[int, str], tuple[int, str]]]:
+    for n, one in enumerate(names):
+        for m in range(n + 1, len(names)):
+            yield (n, one), (m, names[m])
+
+
+def _unpacked(program: ParsedFile, node: ast.Assign) -> Broken:
+    """Results that are given each other's names."""
+    target, call = node.targets[0], node.value
+    if not isinstance(target, ast.Tuple) or not isinstance(call, ast.Call):
+        return
+    function = program.defined(call)
+    if function is None or function.name == "__init__":
+        made = maker(program, call)
+        owner = program.class_of(made) if made is not None else None
+        function = program.method(owner, "forward") if owner is not None else None
+    inside = ast.walk(function) if function is not None else ()
+    returns = [n for n in inside if isinstance(n, ast.Return) and program.function(n) is function]
+    if len(returns) != 1 or not isinstance(returns[0].value, ast.Tuple):
+        return
+    given = [last_name(one) for one in target.elts]
+    returned = [last_name(one) for one in returns[0].value.elts]
+    for (n, a), (m, b) in _pairs(given):
+        if (
+            len(returned) == len(given)
+            and a
+            and b
+            and a != b
+            and (returned[n], returned[m]) == (b, a)
+        ):
+            text = f"The results ({b}, {a}) are stored as ({a}, {b})."
+            yield text, node
+            return
+
+
+def _plateau(program: ParsedFile, call: ast.Call) -> Broken:
+    """A schedule that waits for a loss to grow, or for an accuracy to fall."""
+    if (
+        last_name(call.func) != "step"
+        or len(call.args) != 1
+        or not isinstance(call.func, ast.Attribute)
+    ):
+        return
+    value = call.func.value
+    made = next((u.node for u in program.lineage(Use(value)) if isinstance(u.node, ast.Call)), None)
+    if made is None or last_name(made.func) != "ReduceLROnPlateau":
+        return
+    given = argument(made, "mode", 1)
+    mode = origin(program, given) if given is not None else ast.Constant("min")
+    metric, name = call.args[0], last_name(call.args[0])
+    if isinstance(metric, ast.UnaryOp) or not isinstance(mode, ast.Constant):
+        return
+    falls, grows = bool(_FALLS.search(name)), bool(_GROWS.search(name))
+    if (mode.value == "max" and falls and not grows) or (
+        mode.value == "min" and grows and not falls
+    ):
+        text = f"ReduceLROnPlateau has the mode {mode.value}, and watches {name}: the rate falls while training goes well."
+        yield text, made
+
+
+def _masked(program: ParsedFile, node: ast.BinOp) -> Broken:
+    """A sum over what a mask excludes, divided by how much it includes."""
+    if not isinstance(node.op, ast.Div):
+        return
+    summed, counted = _summed(node.left), _summed(node.right)
+    if not isinstance(counted, ast.Name | ast.Attribute) or summed is None:
+        return
+    name = ast.unparse(counted)
+    opposites = {
+        f"1 - {name}",
+        f"1.0 - {name}",
+        f"~{name}",
+        f"{name}.logical_not()",
+        f"torch.logical_not({name})",
+    }
+    factors = {ast.unparse(_bare(one)) for one in _factors(summed)}
+    if factors & opposites and name not in factors:
+        text = f"The sum is over what {name} excludes, and is divided by what it includes."
+        yield text, node
+
+
+def _summed(node: ast.expr) -> ast.expr | None:
+    """What is summed up; below a limit or an added constant."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr == "sum":
+            of_torch = isinstance(node.func.value, ast.Name) and node.func.value.id == "torch"
+            return node.args[0] if of_torch and node.args else node.func.value
+        if node.func.attr not in ("clamp", "clamp_min", "float", "maximum", "max", "item"):
+            return None
+        node = node.func.value
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        return _summed(node.left)
+    return None
+
+
+def _factors(node: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        yield from _factors(node.left)
+        yield from _factors(node.right)
+    else:
+        yield node
+
+
+def _bare(node: ast.expr) -> ast.expr:
+    """Without conversions of its kind or shape."""
+    while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        if node.func.attr not in ("float", "unsqueeze", "to", "view", "squeeze", "reshape"):
+            break
+        node = node.func.value
+    return node.value if isinstance(node, ast.Subscript) else node
+
+
+def _cooled(program: ParsedFile, node: ast.BinOp) -> Broken:
+    """Scores that are multiplied by a temperature below 1."""
+    around = next(program.around(node), None)
+    if not isinstance(node.op, ast.Mult) or isinstance(around, ast.BinOp):
+        return
+    for factor in (node.left, node.right):
+        value = origin(program, factor) if _TEMPERATURE.match(last_name(factor)) else None
+        if (
+            not isinstance(value, ast.Constant)
+            or not isinstance(value.value, float)
+            or not 0 < value.value < 1
+        ):
+            continue
+        for one in program.around(node):
+            is_argument = isinstance(one, ast.Call) and last_name(one.func) in _NORMALIZES
+            stored = last_name(one.targets[0]) if isinstance(one, ast.Assign) else ""
+            is_stored = bool(stored) and any(
+                last_name(call.func) in _NORMALIZES
+                and stored in [last_name(argument) for argument in call.args[:1]]
+                for call in program.all_calls
+            )
+            if is_argument or is_stored:
+                text = f"Scores are multiplied by {last_name(factor)} ({value.value:g}): a temperature divides them."
+                yield text, node
+                return
+            if isinstance(one, ast.stmt):
+                return
+
+
+def _of_rival(program: ParsedFile, node: ast.Assign) -> Broken:
+    """An optimizer that has the name of one network and the parameters of its rival."""
+    call = node.value
+    if (
+        not isinstance(call, ast.Call)
+        or not _OPTIMIZERS.match(last_name(call.func))
+        or not call.args
+    ):
+        return
+    own, given = _words(last_name(node.targets[0])), _words(ast.unparse(call.args[0]))
+    for pair in _RIVALS:
+        for side, rival in (pair, pair[::-1]):
+            if own & side and not own & rival and given & rival and not given & side:
+                text = f"{last_name(node.targets[0])} is given {ast.unparse(call.args[0])[:60]}."
+                yield text, call
+                return
+
+
+def _words(text: str) -> set[str]:
+    return {one.lower() for one in _WORDS.findall(text)}
+
+
+def _drawn_apart(program: ParsedFile, node: ast.Assign) -> Broken:
+    """Arrays that are put in order by two different draws in one statement."""
+    target, value = node.targets[0], node.value
+    if not isinstance(target, ast.Tuple) or not isinstance(value, ast.Tuple):
+        return
+    own = zip(target.elts, value.elts, strict=False)
+    parts = [
+        v for t, v in own if isinstance(v, ast.Subscript) and last_name(t) == last_name(v.value)
+    ]
+    drawn = [any(map(_is_draw, ast.walk(one.slice))) for one in parts]
+    indices = {ast.unparse(one.slice) for one in parts}
+    if len(parts) > 1 and (sum(drawn) > 1 or (any(drawn) and len(indices) > 1)):
+        text = f"{ast.unparse(target)} are put in different orders: labels no longer belong to their inputs."
+        yield text, node
+
+
+def _is_draw(node: ast.AST) -> bool:
+    return (
+        isinstance(node, ast.Call)
+        and re.fullmatch(r"(rand)?perm(utation)?", last_name(node.func)) is not None
+    )
+
+
+def reordered(history: TrainingHistory) -> tuple[str, SourceLine] | None:
+    """Inputs that are put in another order than their labels: the reason, and the line that does."""
+    inputs, targets = chosen_by(inputs_of(history)), chosen_by(targets_of(history))
+    calls = (
+        {u.node for _, u in uses if isinstance(u.node, ast.Call)} for uses in (inputs, targets)
+    )
+    if not set.intersection(*calls):
+        return None
+    for what, own, others in (("inputs", inputs, targets), ("labels", targets, inputs)):
+        known = {use.node for _, use in others}
+        inside = {part for _, use in own for part in ast.walk(use.node)}
+        for program, use in own:
+            if use.node in known or not _reorders(program, use.node):
+                continue
+            # What else is put in this order may be the labels, along a way that was not followed.
+            if all(one in inside for one in _uses_of(program, use.node)):
+                text = f"Only the {what} are put in the order of {ast.unparse(use.node)[:60]}: labels do not belong to their inputs."
+                return text, program.place(use.node)
+    return None
+
+
+def _uses_of(program: ParsedFile, value: ast.AST) -> Iterator[ast.Name]:
+    """Where an order that a statement stores, or a part of it, is read in the same function."""
+    waiting: list[ast.AST] = [value]
+    names: set[str] = set()
+    while waiting:
+        node = waiting.pop()
+        around = program.around(node)
+        statement = next((one for one in around if isinstance(one, ast.Assign | ast.For)), None)
+        stored = (
+            statement.targets
+            if isinstance(statement, ast.Assign)
+            else [getattr(statement, "target", node)]
+        )
+        new = {n.id for one in stored for n in ast.walk(one) if isinstance(n, ast.Name)} - names
+        names |= new
+        for one in program.nodes:
+            is_read = isinstance(one, ast.Name) and one.id in new and isinstance(one.ctx, ast.Load)
+            if (
+                is_read
+                and isinstance(one, ast.Name)
+                and program.function(one) is program.function(value)
+            ):
+                yield one
+                part = _part_of(program, one)
+                waiting += [part] if part is not None else []
+
+
+def _part_of(program: ParsedFile, name: ast.AST) -> ast.AST | None:
+    """What a statement stores or iterates over, if it is a value or a part of it; not what it is an index of."""
+    whole = name
+    for outer in program.around(name):
+        if isinstance(outer, ast.Assign) or getattr(outer, "iter", None) is whole:
+            return whole
+        inner = (
+            getattr(outer, "value", None),
+            getattr(outer, "func", None),
+            *getattr(outer, "elts", ()),
+        )
+        if not any(one is whole for one in inner):
+            return None
+        whole = outer
+    return None
+
+
+def _reorders(program: ParsedFile, node: ast.AST) -> bool:
+    """Whether a call puts examples in another order, which are in the first dimension."""
+    if not isinstance(node, ast.Call) or not _REORDERS.fullmatch(last_name(node.func)):
+        return False
+    if last_name(node.func) not in ("roll", "flip"):
+        return True
+    given = [ast.unparse(one) for one in (*node.args, *(one.value for one in node.keywords))]
+    return given[-1:] in (["0"], ["(0,)"], ["[0]"])
+
+
+def _unended(program: ParsedFile) -> Broken:
+    """A value of the next state that counts though the episode is over."""
+    known = [n for n in program.names if re.match(r"^(dones?|terminals?|terminated)$", n, re.I)]
+    for loss in _losses(program) if known else ():
+        target = bootstrapped(program, loss)
+        if target is None:
+            continue
+        products = [list(_factors(side)) for side in (target.left, target.right)]
+        product = next(one for one in products if any(_DISCOUNT.match(last_name(f)) for f in one))
+        # Whatever it is called, a further factor may be 0 where the episode is over.
+        masked = sum(not isinstance(one, ast.Constant) for one in product) > 2
+        used = (last_name(n) for use in reached(program, target) for n in ast.walk(use.node))
+        if not masked and not any(_END.search(name) for name in used):
+            yield (
+                f"The target adds the discounted value of the next state also where {known[0]} is true.",
+                target,
+            )
+
+
+def bootstrapped(program: ParsedFile, loss: ast.expr) -> ast.BinOp | None:
+    """The sum of a reward and a discounted value of the next state that a loss was computed from."""
+    for use in reached(program, loss):
+        for node in ast.walk(use.node):
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+                factors = [one for side in (node.left, node.right) for one in _factors(side)]
+                if any(_DISCOUNT.match(last_name(one)) for one in factors):
+                    return node
+    return None
+
+
+def bootstrapped_place(history: TrainingHistory) -> SourceLine | None:
+    """The line of the target that a loss was given, if it adds a discounted value."""
+    for program in sources(history):
+        for loss in _losses(program):
+            if (target := bootstrapped(program, loss)) is not None:
+                return program.place(target)
+    return None
+
+
+def _of_calls(broken: Callable[[ParsedFile, ast.Call], Broken]) -> Callable[[ParsedFile], Broken]:
+    return lambda program: (one for call in program.all_calls for one in broken(program, call))
+
+
+def _of_nodes(
+    kind: type[ast.AST], broken: Callable[[ParsedFile, Any], Broken]
+) -> Callable[[ParsedFile], Broken]:
+    return lambda program: (
+        one for node in program.nodes if isinstance(node, kind) for one in broken(program, node)
+    )
+
+
+_COMPARE = "Compare the line with what it should compute."
+CONTRACTS: Sequence[Contract] = (
+    Contract("augmentation_wrong", _drawn_alike, "Create the generator once, outside of what runs for each batch or example."),
+    Contract("augmentation_wrong", _moved_alone, "Move the image and its target with the same random choice."),
+    Contract("preprocessing_mismatch", _fitted_twice, "Fit on the training data alone, and transform the other data."),
+    Contract("input_invalid", _dimensions_swapped, "Use transpose, permute or einops.rearrange."),
+    Contract("data_leaked", _trained_on_held_out, "Train on the training data, and evaluate on these."),
+    Contract("labels_wrong", _masks_apart, "Index outputs and labels with the same mask."),
+    Contract("labels_wrong", _of_nodes(ast.Assign, _drawn_apart), "Put inputs and labels in order with the same permutation."),
+    Contract("loss_wrong", _of_calls(_exchanged), _COMPARE),
+    Contract("loss_wrong", _of_nodes(ast.Assign, _unpacked), _COMPARE),
+    Contract("loss_wrong", _of_nodes(ast.BinOp, _masked), _COMPARE),
+    Contract("loss_wrong", _of_nodes(ast.BinOp, _cooled), "Divide by the temperature."),
+    Contract("loss_wrong", _cooled_alone, "Divide the logits of both by the temperature."),
+    Contract("loss_wrong", _unended, "Multiply the value of the next state by 1 - done."),
+    Contract("loss_wrong", _summed_forward, "Go through the rewards in reverse order."),
+    Contract("loss_wrong", _constant_terms, "Compute the term from what the model returned, without detach(), item() or .data."),
+    Contract("loss_wrong", _clipped_upward, "Take the minimum of both objectives, and minimize its negative."),
+    Contract("loss_wrong", _fakes_alike, "Train the generator toward the label of real examples."),
+    Contract("optimizer_wrong", _made_again, "Create the optimizer once, before the loop."),
+    Contract("schedule_wrong", _of_calls(_plateau), 'Use mode="min" for a loss and mode="max" for what should grow.'),
+    Contract("parameters_frozen", _of_nodes(ast.Assign, _of_rival), "Give each optimizer the parameters of its own network."),
+)  # fmt: skip
+"""All contracts that the source alone can show to be broken."""
