@@ -144,6 +144,37 @@ def test_a_script_that_exits_with_a_text_is_quoted(tmp_path: Path, end: str, pri
     assert ("condition" in finding.fix) is bool(printed)
 
 
+def test_an_error_that_a_library_turns_into_an_exit_is_placed_where_it_was_raised(
+    tmp_path: Path,
+) -> None:
+    library = tmp_path / "site-packages" / "starter.py"
+    library.parent.mkdir()
+    library.write_text(
+        "import sys, traceback\n"
+        "def start(main):\n"
+        "    try:\n"
+        "        main()\n"
+        "    except Exception:\n"
+        "        traceback.print_exc()\n"
+        "        sys.exit(1)\n"
+    )
+    script = """
+    import sys
+    sys.path.append("site-packages")
+    from starter import start
+
+    def main():
+        for _ in range(500):
+            pass
+        raise ValueError("the data has no labels")
+
+    start(main)
+    """
+    (finding,) = dry(tmp_path, script, prelude="").findings
+    assert finding.place.code.startswith("raise")
+    assert "the data has no labels" in finding.consequence
+
+
 def test_what_the_last_epoch_and_the_last_batch_do_is_run(tmp_path: Path) -> None:
     script = """
     model = nn.Linear(8, 4)

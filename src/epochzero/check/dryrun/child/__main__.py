@@ -279,8 +279,16 @@ class DryRun:
             return 0
         if not isinstance(stop.code, int):
             print(stop.code, file=sys.stderr)
-        self._record(stop)
+        self._record(self._handled_by_library(stop) or stop)
         return stop.code if isinstance(stop.code, int) else 1
+
+    def _handled_by_library(self, stop: SystemExit) -> BaseException | None:
+        """The error of the user's code that a library caught before it exited, as Hydra's decorator does."""
+        error = stop.__context__
+        frames = [frame for frame, _ in walked(stop.__traceback__)]
+        if error is None or self._roots.holds(frames[-1].f_code.co_filename):
+            return None
+        return error if self._users(error)[0] else None
 
     def _raised(self, error: BaseException) -> None:
         shown = traceback.TracebackException.from_exception(error)
