@@ -131,6 +131,12 @@ def test_options_that_nobody_listed_do_not_hide_the_script(one: One) -> None:
     assert one("torchrun --brand-new-option 3 train.py --x").argv == ("--x",)
 
 
+def test_dashes_after_the_script_of_a_launcher_are_not_an_argument(one: One) -> None:
+    assert one("torchrun --nproc_per_node=8 -m package.main -- --x").argv == ("--x",)
+    assert one("accelerate launch train.py -- --x").argv == ("--x",)
+    assert one("python train.py -- --x").argv == ("--", "--x")
+
+
 def test_a_configuration_of_accelerate_counts_the_processes(one: One) -> None:
     config = {"conf/a.yaml": "# mine\nnum_machines: 2\nnum_processes: 16\nmixed_precision: fp16\n"}
     job = one("accelerate launch --config_file conf/a.yaml train.py", config)

@@ -45,6 +45,17 @@ def test_a_script_sees_pythonpath(tmp_path: Path) -> None:
     assert "app/model.py" in paths(tmp_path, command, FILES)
 
 
+def test_a_directory_that_is_appended_hides_no_installed_module(tmp_path: Path) -> None:
+    files = {
+        "train.py": "import sys\nsys.path.append('utils')\nimport logging\nimport tools\n",
+        "utils/logging.py": "",
+        "utils/tools.py": "",
+    }
+    assert paths(tmp_path, ["python", "train.py"], files) == {"train.py", "utils/tools.py"}
+    first = files | {"train.py": files["train.py"].replace("append('utils')", "insert(0, 'utils')")}
+    assert "utils/logging.py" in paths(tmp_path, ["python", "train.py"], first)
+
+
 def test_paths_begin_where_the_job_is_submitted(tmp_path: Path) -> None:
     files = {
         "run.sh": "cd src\npython train.py\n",

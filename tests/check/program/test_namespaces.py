@@ -119,3 +119,16 @@ def test_how_many_values_the_parser_of_data_classes_returns(
         f"{names} = HfArgumentParser((A,)).parse_args_into_dataclasses({given})\n"
     )
     assert [failure.kind for failure in program.failures] == ["unpack"] * count
+
+
+def test_data_classes_are_filled_from_the_arguments_that_their_parser_is_given(read: Read) -> None:
+    program = read(
+        "import sys\nfrom dataclasses import dataclass\nfrom transformers import HfArgumentParser\n"
+        "@dataclass\nclass A:\n    lr: float = 0.1\n"
+        "HfArgumentParser((A,)).parse_args_into_dataclasses(args=sys.argv[2:])\n"
+        "HfArgumentParser((A,)).parse_args_into_dataclasses(return_remaining_strings=True)\n",
+        "a.yaml",
+        "--lr",
+        "1",
+    )
+    assert not [problem for parsed in program.parsed for problem in parsed.problems]

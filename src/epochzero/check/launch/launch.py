@@ -73,6 +73,9 @@ def launch(
         if meaning in MEANINGS:
             inner.draft = MEANINGS[meaning](inner.draft, value)
     set_variables(launcher, inner)
+    if launcher.starts == "script" and len(rest) > 1 and rest[1].text == "--":
+        # argparse takes it as part of the script: `torchrun -m train -- --lr 1` passes `--lr 1`.
+        rest = (rest[0], *rest[2:])
     _start(launcher, taken, rest, inner, words[0])
 
 

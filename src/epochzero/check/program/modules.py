@@ -53,6 +53,7 @@ class Modules:
         self.loaded: dict[str, Module] = {}
         self.unknowns: list[Unknown] = []
         self._found: dict[str, Path | None] = {}
+        self._appended = 0
 
     def entry(self) -> Module:
         """Return the module that the job runs.
@@ -105,6 +106,7 @@ class Modules:
         """Apply ``sys.path.insert`` or ``append``; names that were not found are searched again."""
         added = Path(folder) if folder.startswith("/") else self.job.folder / (folder or ".")
         self.path.insert(0 if first else len(self.path), added)
+        self._appended += not first
         self._found = {name: file for name, file in self._found.items() if file is not None}
 
     def _search(self, name: str) -> Path | None:
@@ -119,7 +121,9 @@ class Modules:
             return _in(folder, last) or _namespace(folder, last)
         if last in _FIRST:
             return None
-        for folder in self.path:
+        # Installed modules come after the script's directory, and before what the program appends.
+        installed = last in sys.stdlib_module_names or self._is_installed(last)
+        for folder in self.path[: len(self.path) - self._appended] if installed else self.path:
             if file := _in(folder, last):
                 return file if self._is_own(file) else None
         return self._top_level_namespace(last) or self._installed_from_here(last)

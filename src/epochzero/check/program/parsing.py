@@ -315,7 +315,15 @@ class CommandLines:
         self._parts[made] = Part(builder)
 
     def _parse_into_classes(self, builder: Builder, given: Arguments, node: ast.expr) -> V:
-        parsed = self._read(builder, self.machine.job.argv)
+        source = given.positional[0] if given.positional else given.keywords.get("args")
+        position = given.positional[1] if len(given.positional) > 1 else Constant(False)
+        remaining = self.machine.truth(given.keywords.get("return_remaining_strings", position))
+        argv = self._argv(source)
+        parsed = (
+            None
+            if argv is None
+            else self._read(builder, argv, remaining is not False, own=source is None)
+        )
         objects: list[V] = []
         for cls in builder.classes:
             if cls is None or parsed is None:
@@ -327,8 +335,6 @@ class CommandLines:
         fields = sum(len([*_fields(cls)]) for cls in builder.classes if cls is not None)
         if len(builder.options) > fields:
             objects.append(Anything("the namespace of the other options"))
-        position = given.positional[1] if len(given.positional) > 1 else Constant(False)
-        remaining = self.machine.truth(given.keywords.get("return_remaining_strings", position))
         if remaining:
             objects.append(Anything("the remaining arguments"))
         return Box.of("tuple", objects, complete=given.complete and remaining is not None)

@@ -36,7 +36,7 @@ def _check(view: JobView) -> Claims:
         return
     reach = view.reach
     for name, entry, at in _needing(view.program):
-        if not _is_there(entry, view.target) and not guarded(at, ImportError):
+        if not _is_there(entry, view.target) and not guarded(at, _raised(entry)):
             yield claim_at(
                 at,
                 severity=reach.severity(at),
@@ -45,6 +45,12 @@ def _check(view: JobView) -> Claims:
                 consequence=entry["error"],
                 fix=f"Install {entry['install']}.",
             )
+
+
+def _raised(entry: Mapping[str, Any]) -> type[ImportError]:
+    """The exception that a handler has to name."""
+    absent = entry["error"].startswith(ModuleNotFoundError.__name__)
+    return ModuleNotFoundError if absent else ImportError
 
 
 def _needing(program: Program) -> Iterator[tuple[str, Mapping[str, Any], Situation]]:
@@ -150,6 +156,12 @@ RULE = Rule(
         [distributions]
         torch = "2.9.1"
         transformers = "5.1.0"
+        ---- ignored if
+        -    from torch.utils.tensorboard import SummaryWriter
+        +    try:
+        +        from torch.utils.tensorboard import SummaryWriter
+        +    except ModuleNotFoundError:
+        +        from tensorboardX import SummaryWriter
         ----
         import torch
 

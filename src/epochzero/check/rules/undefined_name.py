@@ -137,10 +137,19 @@ def _evaluated(module: Module, lazy: bool) -> frozenset[tuple[int, int, str]]:
         taken.module == "__future__" and any(alias.name == "annotations" for alias in taken.names)
         for taken in code.of(ast.ImportFrom)
     )
-    unread = {node for annotation in _annotations(code, lazy) for node in ast.walk(annotation)}
+    unlikely = (*_annotations(code, lazy), *_second_operands(code))
+    unread = {node for expression in unlikely for node in ast.walk(expression)}
     return frozenset(
         (node.lineno, node.col_offset, node.id) for node in code.of(ast.Name) if node not in unread
     )
+
+
+def _second_operands(code: Code) -> Iterator[ast.expr]:
+    """Operands that an earlier one may skip: ``sys.version_info[0] == 2 and isinstance(x, unicode)``."""
+    for operation in code.of(ast.BoolOp):
+        yield from operation.values[1:]
+    for choice in code.of(ast.IfExp):
+        yield from (choice.body, choice.orelse)
 
 
 def _annotations(code: Code, lazy: bool) -> Iterator[ast.expr]:
@@ -179,6 +188,13 @@ RULE = Rule(
 
         if __name__ == '__main__':
             save('out')
+        ----
+        import sys
+
+        def text(value):
+            return isinstance(value, str) or (sys.version_info[0] == 2 and isinstance(value, unicode))
+
+        print(text(3))
         ----
         import helper
 

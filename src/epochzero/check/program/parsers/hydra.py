@@ -182,9 +182,12 @@ class _Composing:
     def _default(self, entry: Value, group: str, depth: int) -> Value:
         """An entry of a defaults list."""
         if isinstance(entry, Constant) and isinstance(entry.value, str):
-            name = entry.value.lstrip("/")
-            above, _, last = name.rpartition("/")
-            folder = f"{group}/{above}".strip("/")
+            if "@" in entry.value:  # stored in another package than its own
+                self.complete = False
+                return _NOTHING
+            base = "" if entry.value.startswith("/") else group
+            above, _, last = entry.value.lstrip("/").rpartition("/")
+            folder = f"{base}/{above}".strip("/")
             return self.read(last, folder, depth=depth + 1, at=entry.origin)
         if not isinstance(entry, Items) or len(entry.keys) != 1:
             self.complete = False
